@@ -1,0 +1,1 @@
+"""What can happen, and the words it is told in."""

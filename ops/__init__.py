@@ -1,0 +1,1 @@
+"""How it runs: the bus, the cluster, the command line, the wiring."""
