@@ -1,0 +1,106 @@
+"""What the admitter decides: quota reserved, admission, refusals with their numbers, requests for room."""
+
+from enum import StrEnum
+
+from events.device import PodPlacement
+from events.event import Event, Value
+from events.workload import PodSetAssignment
+
+
+class Mode(StrEnum):
+    """How well a flavor suits, from worst to best (kueue-semantics §5.3)."""
+
+    NO_FIT = "NoFit"
+    NO_CANDIDATES = "NoPreemptionCandidates"
+    PREEMPT = "Preempt"
+    RECLAIM = "Reclaim"
+    FIT = "Fit"
+
+
+class FlavorAttempt(Value, frozen=True, kw_only=True):
+    """One flavor that was tried for one resource of one pod set, in numbers (units of the resource)."""
+
+    pod_set: str
+    flavor: str
+    resource: str = ""
+    mode: Mode
+    reason: str = ""
+    message: str = ""
+    asked: int = 0
+    available: int = 0
+    potential: int = 0
+    borrow_level: int = 0
+    holders: tuple[str, ...] = ()
+    """Cluster queues that hold borrowed quota of this flavor, most first."""
+
+
+class RequeueReason(StrEnum):
+    """Why an attempt failed, which decides where the workload waits (kueue-semantics §3.7)."""
+
+    GENERIC = ""
+    FAILED_AFTER_NOMINATION = "FailedAfterNomination"
+    NAMESPACE_MISMATCH = "NamespaceMismatch"
+    PREEMPTION_GATED = "PreemptionGated"
+    PENDING_PREEMPTION = "PendingPreemption"
+    PENDING_MIGRATION = "PendingMigration"
+    PREEMPTION_FAILED = "PreemptionFailed"
+    NO_FIT = "NoFit"
+    PREEMPTION_NO_CANDIDATES = "PreemptionNoCandidates"
+
+
+class QuotaReserved(Event, frozen=True, kw_only=True, tag="QuotaReserved.v1"):
+    """Quota is set aside for the workload; it may run when its checks and its cards are ready."""
+
+    workload: str
+    cluster_queue: str
+    assignments: tuple[PodSetAssignment, ...]
+    checks: tuple[str, ...] = ()
+    """The checks that must be ready for the flavors that were chosen."""
+    borrow_level: int = 0
+    considered: tuple[FlavorAttempt, ...] = ()
+    """Flavors that were passed over on the way."""
+    placements: tuple[PodPlacement, ...] = ()
+    """The cards that the fit question found; the accountant decides whether they are given."""
+
+
+class AdmissionRefused(Event, frozen=True, kw_only=True, tag="AdmissionRefused.v1"):
+    """The workload does not get in now; told again only when the answer differs."""
+
+    workload: str
+    cluster_queue: str
+    requeue: RequeueReason
+    reason: str
+    """The reason of the condition QuotaReserved=False: WaitingForQuota, ExceedsMaxQuota, NoMatchingFlavor, ..."""
+    message: str
+    attempts: tuple[FlavorAttempt, ...] = ()
+    requests: tuple[PodSetAssignment, ...] = ()
+    """What was evaluated, per pod set (status.resourceRequests)."""
+    progress: tuple[tuple[str, str, int], ...] = ()
+    """Flavor scan progress: pod set, resource, index of the last flavor that was tried (kueue-semantics §5.4)."""
+    progress_generation: int = 0
+
+
+class Victim(Value, frozen=True, kw_only=True):
+    """A workload that has to make room, by which rule."""
+
+    workload: str
+    reason: str
+
+
+class PreemptionRequested(Event, frozen=True, kw_only=True, tag="PreemptionRequested.v1"):
+    """The workload fits if others make room: these, as found on the state that the request was made on."""
+
+    workload: str
+    cluster_queue: str
+    assignments: tuple[PodSetAssignment, ...]
+    victims: tuple[Victim, ...]
+    message: str = ""
+    attempts: tuple[FlavorAttempt, ...] = ()
+    borrow_level: int = 0
+
+
+class WorkloadAdmitted(Event, frozen=True, kw_only=True, tag="WorkloadAdmitted.v1"):
+    """The workload may run."""
+
+    workload: str
+    cluster_queue: str

@@ -1,0 +1,21 @@
+"""What the applier reports of its writes to Kubernetes: observed, not decided, so it goes to the facts."""
+
+from events.event import Event
+
+
+class DecisionApplied(Event, frozen=True, kw_only=True, tag="DecisionApplied.v1"):
+    """The cluster now shows the workload as the log had decided it up to this sequence of its lane."""
+
+    workload: str
+    lane: str
+    sequence: int
+
+
+class DecisionRejected(Event, frozen=True, kw_only=True, tag="DecisionRejected.v1"):
+    """The cluster did not take a decision: why, and what to do."""
+
+    workload: str
+    lane: str
+    sequence: int
+    reason: str
+    message: str

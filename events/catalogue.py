@@ -1,0 +1,109 @@
+"""The list of all that can happen, by who says it."""
+
+from typing import TypeAlias, get_args
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.application import DecisionApplied, DecisionRejected
+from events.control import EpochStarted, ObjectRefused, ObjectRemoved, Quarantined
+from events.device import (
+    AllocationStale,
+    DevicesRefused,
+    DevicesRegistered,
+    DevicesReleased,
+    DevicesReserved,
+    DriftDetected,
+    NodeObserved,
+    PodObserved,
+)
+from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
+from events.quota import (
+    AdmissionCheckObserved,
+    ClusterQueueObserved,
+    CohortObserved,
+    FlavorObserved,
+    LimitRangeObserved,
+    LocalQueueObserved,
+    NamespaceObserved,
+    PriorityClassObserved,
+    RuntimeClassObserved,
+)
+from events.settings import SettingsObserved
+from events.workload import (
+    CheckReported,
+    EvictionOrdered,
+    PodsGone,
+    PodsReady,
+    PodsReclaimed,
+    QuotaReleased,
+    WorkloadChanged,
+    WorkloadDeactivated,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadParked,
+    WorkloadQueued,
+    WorkloadRequeued,
+    WorkloadSubmitted,
+    WorkloadWoken,
+)
+
+Fact: TypeAlias = (
+    ClusterQueueObserved
+    | CohortObserved
+    | LocalQueueObserved
+    | FlavorObserved
+    | PriorityClassObserved
+    | NamespaceObserved
+    | AdmissionCheckObserved
+    | LimitRangeObserved
+    | RuntimeClassObserved
+    | SettingsObserved
+    | NodeObserved
+    | DevicesRegistered
+    | PodObserved
+    | WorkloadSubmitted
+    | WorkloadChanged
+    | PodsReady
+    | PodsGone
+    | PodsReclaimed
+    | WorkloadFinished
+    | WorkloadDeleted
+    | CheckReported
+    | DecisionApplied
+    | DecisionRejected
+    | ObjectRemoved
+    | ObjectRefused
+)
+"""What the watcher observes and the applier reports."""
+
+AdmissionDecision: TypeAlias = (
+    WorkloadQueued
+    | WorkloadParked
+    | WorkloadWoken
+    | WorkloadRequeued
+    | EvictionOrdered
+    | WorkloadDeactivated
+    | QuotaReleased
+    | QuotaReserved
+    | AdmissionRefused
+    | PreemptionRequested
+    | WorkloadAdmitted
+    | PreemptionOrdered
+    | PreemptionRefused
+    | RoomClaimed
+    | PreemptionWasted
+)
+"""What queue manager, admitter and preemptor decide, on the lane of a partition of trees."""
+
+DeviceDecision: TypeAlias = DevicesReserved | DevicesRefused | DevicesReleased | DriftDetected | AllocationStale
+"""What the accountant decides, on the lane of a pool of nodes."""
+
+ControlEvent: TypeAlias = EpochStarted | Quarantined
+
+Decision: TypeAlias = AdmissionDecision | DeviceDecision | ControlEvent
+
+AnyEvent: TypeAlias = Fact | Decision
+
+
+def all_events() -> tuple[type, ...]:
+    """Every event type there is, in the order of the catalogue."""
+    return get_args(AnyEvent)

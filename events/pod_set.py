@@ -1,0 +1,56 @@
+"""The shape of the pods that a workload is made of."""
+
+from events.amount import Requests
+from events.event import Value
+from events.selector import NodeTerm, Toleration
+
+
+class ContainerShape(Value, frozen=True, kw_only=True):
+    """What one container asks for, in units (CPU milli, all else whole)."""
+
+    name: str
+    requests: Requests = {}
+    limits: Requests = {}
+    restartable: bool = False
+    """A sidecar: an init container that runs on beside the others."""
+    privileged: bool = False
+
+
+class PodShape(Value, frozen=True, kw_only=True):
+    """The part of a pod template that decides where it may run and what it holds."""
+
+    containers: tuple[ContainerShape, ...] = ()
+    init_containers: tuple[ContainerShape, ...] = ()
+    pod_requests: Requests = {}
+    """Pod-level requests; where set, they stand for the sum over containers."""
+    pod_limits: Requests = {}
+    overhead: Requests = {}
+    runtime_class: str = ""
+    node_selector: dict[str, str] = {}
+    node_terms: tuple[NodeTerm, ...] = ()
+    """Required node affinity: one of the terms must hold."""
+    tolerations: tuple[Toleration, ...] = ()
+    scheduler_name: str = ""
+    device_annotations: dict[str, str] = {}
+    """Annotations that steer the choice of cards (hami-semantics §2)."""
+    raw_shape: str = ""
+    """Digest of the other scheduling-relevant fields, for equivalence hashing (kueue-semantics §3.5)."""
+
+
+class TopologyRequest(Value, frozen=True, kw_only=True):
+    """Where the pods want to lie relative to each other. Kept for the placement that comes later."""
+
+    required: str = ""
+    preferred: str = ""
+    unconstrained: bool = False
+    pod_set_group: str = ""
+
+
+class PodSet(Value, frozen=True, kw_only=True):
+    """Pods of one shape; `minimum` is the least count that partial admission may go down to."""
+
+    name: str
+    count: int
+    minimum: int | None = None
+    shape: PodShape = PodShape()
+    topology: TopologyRequest | None = None

@@ -1,0 +1,229 @@
+"""Facts about what may be shared: queues, cohorts, flavors, and the rules of each."""
+
+from enum import StrEnum
+
+from events.event import Event, Millis, Value
+from events.selector import LabelSelector, Taint, Toleration
+
+
+class Quota(Value, frozen=True, kw_only=True):
+    """What a queue or cohort owns of one resource in one flavor; the limits are None when there is none."""
+
+    resource: str
+    nominal: int
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+
+
+class FlavorQuotas(Value, frozen=True, kw_only=True):
+    """The quotas of one flavor."""
+
+    flavor: str
+    quotas: tuple[Quota, ...]
+
+
+class ResourceGroup(Value, frozen=True, kw_only=True):
+    """Resources that are given one flavor together, and the flavors in the order in which they are tried."""
+
+    resources: tuple[str, ...]
+    flavors: tuple[FlavorQuotas, ...]
+
+
+class QueueingStrategy(StrEnum):
+    """Whether a head that does not fit blocks those behind it."""
+
+    STRICT_FIFO = "StrictFIFO"
+    BEST_EFFORT_FIFO = "BestEffortFIFO"
+
+
+class StopPolicy(StrEnum):
+    """Whether a queue takes in, and whether what runs may run on."""
+
+    NONE = "None"
+    HOLD = "Hold"
+    HOLD_AND_DRAIN = "HoldAndDrain"
+
+
+class FlavorSearch(StrEnum):
+    """Whether the search ends at a flavor that is only good with borrowing or preemption."""
+
+    MAY_STOP_SEARCH = "MayStopSearch"
+    TRY_NEXT_FLAVOR = "TryNextFlavor"
+
+
+class FlavorPreference(StrEnum):
+    """Which of two flavors is better (kueue-semantics §5.4)."""
+
+    BORROWING_OVER_PREEMPTION = "BorrowingOverPreemption"
+    PREEMPTION_OVER_BORROWING = "PreemptionOverBorrowing"
+
+
+class Fungibility(Value, frozen=True, kw_only=True):
+    """How a queue moves on from one flavor to the next."""
+
+    when_can_borrow: FlavorSearch = FlavorSearch.MAY_STOP_SEARCH
+    when_can_preempt: FlavorSearch = FlavorSearch.TRY_NEXT_FLAVOR
+    preference: FlavorPreference = FlavorPreference.BORROWING_OVER_PREEMPTION
+
+
+class PreemptionPolicy(StrEnum):
+    """Whom a workload may preempt (kueue-semantics §6.1)."""
+
+    NEVER = "Never"
+    LOWER_PRIORITY = "LowerPriority"
+    LOWER_OR_NEWER_EQUAL_PRIORITY = "LowerOrNewerEqualPriority"
+    ANY = "Any"
+
+
+class BorrowWithinCohort(Value, frozen=True, kw_only=True):
+    """Whether a workload may preempt in the cohort although it ends up borrowing."""
+
+    policy: PreemptionPolicy = PreemptionPolicy.NEVER
+    max_priority_threshold: int | None = None
+
+
+class PreemptionRules(Value, frozen=True, kw_only=True):
+    """A queue's rules of preemption. The last three are kuelog's own and off by default."""
+
+    within_cluster_queue: PreemptionPolicy = PreemptionPolicy.NEVER
+    reclaim_within_cohort: PreemptionPolicy = PreemptionPolicy.NEVER
+    borrow_within_cohort: BorrowWithinCohort | None = None
+    minimum_runtime: Millis = 0
+    """A workload of this queue is no candidate before it has run this long."""
+    cooldown: Millis = 0
+    """A workload of this queue is no candidate again before this time has passed since it was last preempted."""
+    claims: bool = False
+    """Room that victims of this queue's preemptions leave is claimed for the preemptor."""
+
+
+class CheckRule(Value, frozen=True, kw_only=True):
+    """A check that must be ready before admission; on these flavors only, on all when there are none."""
+
+    name: str
+    flavors: tuple[str, ...] = ()
+
+
+class AdmissionMode(StrEnum):
+    """Whether local queues of a cluster queue are ordered by their past usage (kueue-semantics §10)."""
+
+    NONE = "NoAdmissionFairSharing"
+    USAGE_BASED = "UsageBasedAdmissionFairSharing"
+
+
+class QuotaCheckStrategy(StrEnum):
+    """What a resource means that no group of the queue covers."""
+
+    BLOCK_UNDECLARED = "BlockUndeclared"
+    IGNORE_UNDECLARED = "IgnoreUndeclared"
+
+
+class Weight(Value, frozen=True, kw_only=True):
+    """A fair-sharing weight as an exact fraction; 0/1 means "never borrow while anyone else waits"."""
+
+    numerator: int = 1
+    denominator: int = 1
+
+
+class ClusterQueueObserved(Event, frozen=True, kw_only=True, tag="ClusterQueueObserved.v1"):
+    """A cluster queue stands so in the cluster."""
+
+    name: str
+    uid: str = ""
+    generation: int = 0
+    created_at: Millis = 0
+    cohort: str = ""
+    groups: tuple[ResourceGroup, ...] = ()
+    strategy: QueueingStrategy = QueueingStrategy.BEST_EFFORT_FIFO
+    namespaces: LabelSelector | None = None
+    """None admits nobody, an empty selector everybody (kueue-features §A)."""
+    fungibility: Fungibility = Fungibility()
+    preemption: PreemptionRules = PreemptionRules()
+    checks: tuple[CheckRule, ...] = ()
+    stop: StopPolicy = StopPolicy.NONE
+    weight: Weight = Weight()
+    admission_mode: AdmissionMode = AdmissionMode.NONE
+    undeclared: QuotaCheckStrategy = QuotaCheckStrategy.BLOCK_UNDECLARED
+    max_concurrent: int | None = None
+    """kuelog's own: the most workloads that may hold quota at once."""
+    terminating: bool = False
+
+
+class CohortObserved(Event, frozen=True, kw_only=True, tag="CohortObserved.v1"):
+    """A cohort object stands so in the cluster; a cohort that is only named needs none."""
+
+    name: str
+    uid: str = ""
+    parent: str = ""
+    groups: tuple[ResourceGroup, ...] = ()
+    weight: Weight = Weight()
+
+
+class LocalQueueObserved(Event, frozen=True, kw_only=True, tag="LocalQueueObserved.v1"):
+    """A namespace's door to a cluster queue stands so in the cluster."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+    cluster_queue: str
+    stop: StopPolicy = StopPolicy.NONE
+    weight: Weight = Weight()
+
+
+class FlavorObserved(Event, frozen=True, kw_only=True, tag="FlavorObserved.v1"):
+    """A kind of capacity stands so in the cluster."""
+
+    name: str
+    uid: str = ""
+    node_labels: dict[str, str] = {}
+    node_taints: tuple[Taint, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    topology: str = ""
+
+
+class PriorityClassObserved(Event, frozen=True, kw_only=True, tag="PriorityClassObserved.v1"):
+    """A priority class: `workload` tells a WorkloadPriorityClass from a pod PriorityClass."""
+
+    name: str
+    value: int
+    workload: bool = False
+    default: bool = False
+
+
+class NamespaceObserved(Event, frozen=True, kw_only=True, tag="NamespaceObserved.v1"):
+    """A namespace and its labels."""
+
+    name: str
+    labels: dict[str, str] = {}
+
+
+class AdmissionCheckObserved(Event, frozen=True, kw_only=True, tag="AdmissionCheckObserved.v1"):
+    """A check that queues may require; inactive ones make their queues inactive."""
+
+    name: str
+    controller: str
+    active: bool = True
+
+
+class LimitRangeItem(Value, frozen=True, kw_only=True):
+    """Bounds and defaults for containers or pods."""
+
+    kind: str
+    minimum: dict[str, int] = {}
+    maximum: dict[str, int] = {}
+    default: dict[str, int] = {}
+    default_request: dict[str, int] = {}
+
+
+class LimitRangeObserved(Event, frozen=True, kw_only=True, tag="LimitRangeObserved.v1"):
+    """The limit range of a namespace."""
+
+    namespace: str
+    name: str
+    items: tuple[LimitRangeItem, ...] = ()
+
+
+class RuntimeClassObserved(Event, frozen=True, kw_only=True, tag="RuntimeClassObserved.v1"):
+    """A runtime class and what each of its pods costs on top."""
+
+    name: str
+    overhead: dict[str, int] = {}

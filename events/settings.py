@@ -1,0 +1,88 @@
+"""The settings that steer decisions, recorded as a fact so that a replay decides under the same ones."""
+
+from enum import StrEnum
+
+from events.event import Event, Millis, Value
+
+
+class TransformationStrategy(StrEnum):
+    """Whether a transformed resource is still counted itself."""
+
+    RETAIN = "Retain"
+    REPLACE = "Replace"
+
+
+class Transformation(Value, frozen=True, kw_only=True):
+    """A resource that is counted as others (kueue-semantics §1.1); factors are decimal text, taken exactly."""
+
+    input: str
+    strategy: TransformationStrategy = TransformationStrategy.RETAIN
+    multiply_by: str = ""
+    outputs: dict[str, str] = {}
+
+
+class FairStrategy(StrEnum):
+    """When a preemption for fair sharing is right (kueue-semantics §7.2)."""
+
+    LESS_THAN_OR_EQUAL_TO_FINAL_SHARE = "LessThanOrEqualToFinalShare"
+    LESS_THAN_INITIAL_SHARE = "LessThanInitialShare"
+
+
+class RequeuingTimestamp(StrEnum):
+    """Which time orders a workload that was evicted because its pods were not ready."""
+
+    EVICTION = "Eviction"
+    CREATION = "Creation"
+
+
+class PodsReadyRule(Value, frozen=True, kw_only=True):
+    """All-or-nothing: evict when pods are not ready in time (kueue-semantics §8)."""
+
+    timeout: Millis
+    recovery_timeout: Millis | None = None
+    block_admission: bool = False
+    timestamp: RequeuingTimestamp = RequeuingTimestamp.EVICTION
+    backoff_limit: int | None = None
+    backoff_base: Millis = 60_000
+    backoff_max: Millis = 3_600_000
+
+
+class AdmissionFairSharing(Value, frozen=True, kw_only=True):
+    """Past usage of local queues decays with this half-life; weights are decimal text."""
+
+    half_life: Millis
+    sampling: Millis = 300_000
+    resource_weights: dict[str, str] = {}
+
+
+class DevicePolicy(StrEnum):
+    """What the cards that are really there mean beside the nominal quota of a flavor."""
+
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    CAP = "Cap"
+
+
+class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v1"):
+    """The configuration in force. Durations in milliseconds."""
+
+    fair_sharing: bool = False
+    fair_strategies: tuple[FairStrategy, ...] = (
+        FairStrategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,
+        FairStrategy.LESS_THAN_INITIAL_SHARE,
+    )
+    admission_fair_sharing: AdmissionFairSharing | None = None
+    pods_ready: PodsReadyRule | None = None
+    exclude_resource_prefixes: tuple[str, ...] = ()
+    transformations: tuple[Transformation, ...] = ()
+    gates: dict[str, bool] = {}
+    """Feature gates that differ from their defaults, by Kueue's names."""
+    retain_finished: Millis | None = None
+    retain_deactivated: Millis | None = None
+    flush_delay: Millis = 0
+    """How long wake-ups of parked workloads are gathered before they are done (kueue-semantics §3.8)."""
+    heads_per_queue: int = 1
+    devices: bool = True
+    """Whether card-holding workloads need a reservation of cards before they are admitted."""
+    device_policies: dict[str, DevicePolicy] = {}
+    """By flavor; `Ignore` where none is named."""

@@ -1,0 +1,121 @@
+"""The one step of every fold: state and event in, state out."""
+
+from typing import assert_never
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.application import DecisionApplied, DecisionRejected
+from events.catalogue import AnyEvent
+from events.control import EpochStarted, ObjectRefused, ObjectRemoved, Quarantined
+from events.device import (
+    AllocationStale,
+    DevicesRefused,
+    DevicesRegistered,
+    DevicesReleased,
+    DevicesReserved,
+    DriftDetected,
+    NodeObserved,
+    PodObserved,
+)
+from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
+from events.quota import (
+    AdmissionCheckObserved,
+    ClusterQueueObserved,
+    CohortObserved,
+    FlavorObserved,
+    LimitRangeObserved,
+    LocalQueueObserved,
+    NamespaceObserved,
+    PriorityClassObserved,
+    RuntimeClassObserved,
+)
+from events.settings import SettingsObserved
+from events.workload import (
+    CheckReported,
+    EvictionOrdered,
+    PodsGone,
+    PodsReady,
+    PodsReclaimed,
+    QuotaReleased,
+    WorkloadChanged,
+    WorkloadDeactivated,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadParked,
+    WorkloadQueued,
+    WorkloadRequeued,
+    WorkloadSubmitted,
+    WorkloadWoken,
+)
+from projections.evolve_admission import evolve_admission
+from projections.evolve_devices import evolve_devices
+from projections.evolve_lines import evolve_lines
+from projections.evolve_objects import evolve_objects
+from projections.evolve_workloads import evolve_workloads
+from projections.place import Place
+from projections.world import World
+
+
+def evolve(world: World, event: AnyEvent, place: Place) -> None:
+    """Fold one event into the world; what the event does not touch stays as it is."""
+    match event:
+        case (
+            ClusterQueueObserved()
+            | CohortObserved()
+            | LocalQueueObserved()
+            | FlavorObserved()
+            | PriorityClassObserved()
+            | NamespaceObserved()
+            | AdmissionCheckObserved()
+            | LimitRangeObserved()
+            | RuntimeClassObserved()
+            | SettingsObserved()
+            | ObjectRemoved()
+            | ObjectRefused()
+        ):
+            evolve_objects(world, event)
+        case (
+            WorkloadSubmitted()
+            | WorkloadChanged()
+            | PodsReady()
+            | PodsGone()
+            | PodsReclaimed()
+            | WorkloadFinished()
+            | WorkloadDeleted()
+            | CheckReported()
+            | DecisionApplied()
+            | DecisionRejected()
+        ):
+            evolve_workloads(world, event, place)
+        case WorkloadQueued() | WorkloadParked() | WorkloadWoken() | WorkloadRequeued():
+            evolve_lines(world, event, place)
+        case (
+            QuotaReserved()
+            | AdmissionRefused()
+            | PreemptionRequested()
+            | WorkloadAdmitted()
+            | PreemptionOrdered()
+            | PreemptionRefused()
+            | RoomClaimed()
+            | PreemptionWasted()
+            | EvictionOrdered()
+            | WorkloadDeactivated()
+            | QuotaReleased()
+        ):
+            evolve_admission(world, event, place)
+        case (
+            NodeObserved()
+            | DevicesRegistered()
+            | PodObserved()
+            | DevicesReserved()
+            | DevicesRefused()
+            | DevicesReleased()
+            | DriftDetected()
+            | AllocationStale()
+        ):
+            evolve_devices(world, event, place)
+        case EpochStarted():
+            world.trail.put(world.epochs, event.service, event.epoch)
+        case Quarantined():
+            pass
+        case _:
+            assert_never(event)

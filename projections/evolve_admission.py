@@ -1,0 +1,286 @@
+"""Folding who gets quota and who loses it: reserved, refused, admitted, preempted, evicted, released."""
+
+from typing import TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, RequeueReason, WorkloadAdmitted
+from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
+from events.quota import QueueingStrategy
+from events.workload import (
+    CheckState,
+    CheckStatus,
+    Condition,
+    ConditionStatus,
+    EvictionCount,
+    EvictionOrdered,
+    QuotaReleased,
+    WorkloadDeactivated,
+)
+from projections.evolve_objects import wake_tree
+from projections.holding import give_back, hold
+from projections.line_order import order_in_line
+from projections.place import Place
+from projections.workloads import (
+    ADMITTED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    Admission,
+    Requeue,
+    Workload,
+    with_condition,
+)
+from projections.world import World
+
+AdmissionEvent: TypeAlias = (
+    QuotaReserved
+    | AdmissionRefused
+    | PreemptionRequested
+    | WorkloadAdmitted
+    | PreemptionOrdered
+    | PreemptionRefused
+    | RoomClaimed
+    | PreemptionWasted
+    | EvictionOrdered
+    | WorkloadDeactivated
+    | QuotaReleased
+)
+
+_IMMEDIATE = frozenset(
+    {
+        RequeueReason.FAILED_AFTER_NOMINATION,
+        RequeueReason.PENDING_PREEMPTION,
+        RequeueReason.PENDING_MIGRATION,
+        RequeueReason.PREEMPTION_FAILED,
+    }
+)
+"""Refusals after which a BestEffortFIFO workload stays in line (kueue-semantics §3.7)."""
+
+
+def evolve_admission(world: World, event: AdmissionEvent, place: Place) -> None:
+    """Fold one decision about quota; a decision about a workload that is gone changes only the open requests."""
+    match event:
+        case PreemptionRefused():
+            world.trail.drop(world.requests, event.preemptor)
+        case RoomClaimed():
+            world.trail.put(world.claims, event.preemptor, event)
+        case PreemptionWasted():
+            world.trail.drop(world.claims, event.preemptor)
+            world.trail.drop(world.requests, event.preemptor)
+        case _:
+            workload = world.workloads.get(event.workload)
+            if workload is not None:
+                _evolve_workload(world, workload, event, place)
+
+
+def _evolve_workload(  # noqa: C901 - one case per event
+    world: World,
+    workload: Workload,
+    event: QuotaReserved
+    | AdmissionRefused
+    | PreemptionRequested
+    | WorkloadAdmitted
+    | PreemptionOrdered
+    | EvictionOrdered
+    | WorkloadDeactivated
+    | QuotaReleased,
+    place: Place,
+) -> None:
+    match event:
+        case QuotaReserved():
+            _reserve(world, workload, event, place)
+        case AdmissionRefused():
+            _refuse(world, workload, event, place)
+        case PreemptionRequested():
+            _request(world, workload, event, place)
+        case WorkloadAdmitted():
+            told = _true(ADMITTED, "Admitted", "The workload is admitted", workload, place)
+            world.put_workload(replace(with_condition(workload, told), decided=place.sequence, admitted_at=place.at))
+        case PreemptionOrdered():
+            told = _true(PREEMPTED, event.reason, event.message, workload, place)
+            workload = with_condition(workload, told)
+            workload = replace(workload, preempted_count=workload.preempted_count + 1, preempted_at=place.at)
+            world.put_workload(_evicted(workload, "Preempted", "", event.message, place))
+        case EvictionOrdered():
+            requeue = workload.requeue
+            if event.requeue_count is not None:
+                requeue = Requeue(count=event.requeue_count, at=event.requeue_at)
+            elif event.reason.startswith("Deactivated"):
+                requeue = Requeue()
+            workload = replace(workload, requeue=requeue)
+            world.put_workload(_evicted(workload, event.reason, event.cause, event.message, place))
+        case WorkloadDeactivated():
+            told = _true(DEACTIVATION_TARGET, event.cause, event.message, workload, place)
+            spec = replace(workload.spec, active=False)
+            world.put_workload(replace(with_condition(workload, told), spec=spec, decided=place.sequence))
+        case QuotaReleased():
+            _release(world, workload, event, place)
+        case _:
+            assert_never(event)
+
+
+def _true(kind: str, reason: str, message: str, workload: Workload, place: Place) -> Condition:
+    return _condition(kind, ConditionStatus.TRUE, reason, message, workload, place)
+
+
+def _condition(
+    kind: str, status: ConditionStatus, reason: str, message: str, workload: Workload, place: Place
+) -> Condition:
+    return Condition(
+        type=kind, status=status, reason=reason, message=message, since=place.at, generation=workload.generation
+    )
+
+
+def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Place) -> None:
+    if workload.line:
+        line = world.lines.of(workload.line)
+        line.remove(world.trail, workload.key)
+        if line.held.get("preemptor") == workload.key:
+            world.trail.drop(line.held, "preemptor")
+            world.trail.drop(line.held, "sticky")
+    world.trail.drop(world.requests, workload.key)
+    world.trail.drop(world.claims, workload.key)
+    message = f"Quota reserved in ClusterQueue {event.cluster_queue}"
+    workload = with_condition(workload, _true(QUOTA_RESERVED, QUOTA_RESERVED, message, workload, place))
+    for kind in (EVICTED, PREEMPTED):
+        old = workload.condition(kind)
+        if old is not None and old.status is ConditionStatus.TRUE:
+            over = _condition(
+                kind, ConditionStatus.FALSE, QUOTA_RESERVED, f"Previously: {old.message}", workload, place
+            )
+            workload = with_condition(workload, over)
+    admission = Admission(
+        cluster_queue=event.cluster_queue,
+        assignments=event.assignments,
+        reservation=place.sequence,
+        reserved_at=place.at,
+        required_checks=event.checks,
+        borrow_level=event.borrow_level,
+    )
+    checks = dict(workload.checks)
+    for name in event.checks:
+        checks.setdefault(name, CheckStatus(name=name, since=place.at))
+    workload = replace(
+        workload,
+        admission=admission,
+        devices=None,
+        checks=checks,
+        attempt=None,
+        line="",
+        pods_gone="",
+        decided=place.sequence,
+    )
+    world.put_workload(workload)
+    hold(world, workload)
+    if event.placements:
+        world.cards.propose(workload.key, place.sequence, event.placements)
+
+
+def _refuse(world: World, workload: Workload, event: AdmissionRefused, place: Place) -> None:
+    told = _condition(QUOTA_RESERVED, ConditionStatus.FALSE, event.reason, event.message, workload, place)
+    attempt = event
+    last = workload.attempt
+    if isinstance(last, AdmissionRefused) and not event.attempts and last.message == event.message:
+        attempt = replace(event, attempts=last.attempts)  # Told briefly, because nothing about it had changed.
+    workload = replace(
+        with_condition(workload, told), attempt=attempt, decided=place.sequence, line=event.cluster_queue
+    )
+    world.put_workload(workload)
+    world.trail.drop(world.requests, workload.key)
+    line = world.lines.of(event.cluster_queue)
+    queue = world.cluster_queues.get(event.cluster_queue)
+    strict = queue is not None and queue.strategy is QueueingStrategy.STRICT_FIFO
+    stays = event.requeue is not RequeueReason.NAMESPACE_MISMATCH if strict else event.requeue in _IMMEDIATE
+    untried = any(index >= 0 for _, _, index in event.progress)
+    if stays or untried:
+        line.push(world.trail, workload.key, order_in_line(world, workload))
+    else:
+        line.park(world.trail, workload.key, event.reason)
+
+
+def _request(world: World, workload: Workload, event: PreemptionRequested, place: Place) -> None:
+    told = _condition(
+        QUOTA_RESERVED,
+        ConditionStatus.FALSE,
+        "WaitingForPreemptedWorkloads",
+        event.message,
+        workload,
+        place,
+    )
+    workload = replace(with_condition(workload, told), attempt=event, decided=place.sequence, line=event.cluster_queue)
+    world.put_workload(workload)
+    world.trail.put(world.requests, workload.key, event)
+    line = world.lines.of(event.cluster_queue)
+    world.trail.put(line.held, "preemptor", workload.key)
+    queue = world.cluster_queues.get(event.cluster_queue)
+    if queue is not None and queue.strategy is QueueingStrategy.BEST_EFFORT_FIFO:
+        former = line.held.get("sticky")
+        world.trail.put(line.held, "sticky", workload.key)
+        if former is not None and former != workload.key and former in line.waiting:
+            line.push(world.trail, former, order_in_line(world, world.workloads[former]))
+    line.push(world.trail, workload.key, order_in_line(world, workload))
+
+
+def _evicted(workload: Workload, reason: str, cause: str, message: str, place: Place) -> Workload:
+    full = f"DeactivatedDueTo{cause}" if reason == "Deactivated" and cause else reason
+    workload = with_condition(workload, _true(EVICTED, full, message, workload, place))
+    checks = {
+        name: CheckStatus(
+            name=name,
+            state=CheckState.PENDING,
+            message=f"Reset to Pending after eviction. Previously: {check.state}",
+            since=place.at,
+            retries=check.retries + (1 if check.state is CheckState.RETRY else 0),
+        )
+        for name, check in workload.checks.items()
+    }
+    counts = {(count.reason, count.cause): count for count in workload.evictions}
+    known = counts.get((reason, cause))
+    counts[(reason, cause)] = EvictionCount(reason=reason, cause=cause, count=known.count + 1 if known else 1)
+    return replace(
+        workload,
+        checks=checks,
+        evictions=tuple(counts[key] for key in sorted(counts)),
+        decided=place.sequence,
+        pods_gone="",
+    )
+
+
+def _release(world: World, workload: Workload, event: QuotaReleased, place: Place) -> None:
+    give_back(world, workload)
+    if workload.admission is not None:
+        wake_tree(world, workload.admission.cluster_queue, "QuotaReleased")
+        world.cards.withdraw(workload.key, workload.admission.reservation)
+    ran = 0
+    admitted = workload.condition(ADMITTED)
+    if admitted is not None and admitted.status is ConditionStatus.TRUE:
+        ran = max(place.at - admitted.since, 0)
+        lost = _condition(
+            ADMITTED, ConditionStatus.FALSE, "NoReservation", "The workload has no reservation", workload, place
+        )
+        workload = with_condition(workload, lost)
+    told = _condition(QUOTA_RESERVED, ConditionStatus.FALSE, "PendingEvaluation", event.message, workload, place)
+    workload = with_condition(workload, told)
+    may_return = event.reason in {"Preempted", "NodeFailures"}
+    requeued = _condition(
+        REQUEUED,
+        ConditionStatus.TRUE if may_return else ConditionStatus.FALSE,
+        event.reason,
+        event.message,
+        workload,
+        place,
+    )
+    workload = with_condition(workload, requeued)
+    world.put_workload(
+        replace(
+            workload,
+            admission=None,
+            devices=None,
+            attempt=None,
+            past_execution=workload.past_execution + ran,
+            decided=place.sequence,
+        )
+    )

@@ -1,0 +1,83 @@
+"""Folding who waits where: queued, parked, woken, allowed to queue again."""
+
+from typing import TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from events.workload import (
+    Condition,
+    ConditionStatus,
+    WorkloadParked,
+    WorkloadQueued,
+    WorkloadRequeued,
+    WorkloadWoken,
+)
+from projections.line_order import order_in_line
+from projections.place import Place
+from projections.workloads import QUOTA_RESERVED, REQUEUED, Workload, with_condition
+from projections.world import World
+
+LineEvent: TypeAlias = WorkloadQueued | WorkloadParked | WorkloadWoken | WorkloadRequeued
+
+
+def evolve_lines(world: World, event: LineEvent, place: Place) -> None:
+    """Fold one decision of the queue manager about the lines."""
+    match event:
+        case WorkloadQueued():
+            workload = world.workloads.get(event.workload)
+            if workload is not None:
+                _queue(world, workload, event.cluster_queue)
+        case WorkloadParked():
+            workload = world.workloads.get(event.workload)
+            if workload is not None:
+                _park(world, workload, event, place)
+        case WorkloadWoken():
+            world.trail.drop(world.wakes, event.cluster_queue)
+            for key in event.workloads:
+                workload = world.workloads.get(key)
+                if workload is not None:
+                    _queue(world, workload, event.cluster_queue)
+        case WorkloadRequeued():
+            workload = world.workloads.get(event.workload)
+            if workload is not None:
+                _requeue(world, workload, event, place)
+        case _:
+            assert_never(event)
+
+
+def _queue(world: World, workload: Workload, cluster_queue: str) -> None:
+    if workload.line and workload.line != cluster_queue:
+        world.lines.of(workload.line).remove(world.trail, workload.key)
+    if workload.line != cluster_queue:
+        workload = replace(workload, line=cluster_queue)
+        world.put_workload(workload)
+    world.lines.of(cluster_queue).push(world.trail, workload.key, order_in_line(world, workload))
+
+
+def _park(world: World, workload: Workload, event: WorkloadParked, place: Place) -> None:
+    if workload.line and workload.line != event.cluster_queue:
+        world.lines.of(workload.line).remove(world.trail, workload.key)
+    world.lines.of(event.cluster_queue).park(world.trail, workload.key, event.reason)
+    told = Condition(
+        type=QUOTA_RESERVED,
+        status=ConditionStatus.FALSE,
+        reason=event.reason,
+        message=event.message,
+        since=place.at,
+        generation=workload.generation,
+    )
+    parked = replace(with_condition(workload, told), line=event.cluster_queue, decided=place.sequence)
+    world.put_workload(parked)
+
+
+def _requeue(world: World, workload: Workload, event: WorkloadRequeued, place: Place) -> None:
+    told = Condition(
+        type=REQUEUED,
+        status=ConditionStatus.TRUE if event.allowed else ConditionStatus.FALSE,
+        reason=event.reason,
+        message=event.message,
+        since=place.at,
+        generation=workload.generation,
+    )
+    requeue = replace(workload.requeue, at=None) if event.allowed else workload.requeue
+    world.put_workload(replace(with_condition(workload, told), requeue=requeue, decided=place.sequence))

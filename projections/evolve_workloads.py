@@ -1,0 +1,197 @@
+"""Folding what is observed of workloads: submitted, changed, ready, gone, finished, deleted, applied."""
+
+from typing import TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from events.application import DecisionApplied, DecisionRejected
+from events.workload import (
+    AdoptedStatus,
+    CheckReported,
+    Condition,
+    ConditionStatus,
+    PodsGone,
+    PodsReady,
+    PodsReclaimed,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSubmitted,
+)
+from projections.evolve_objects import wake_tree
+from projections.holding import give_back, hold, usage_of
+from projections.line_order import order_in_line
+from projections.place import Place
+from projections.workloads import FINISHED, PODS_READY, QUOTA_RESERVED, Admission, Requeue, Workload, with_condition
+from projections.world import World
+
+WorkloadFact: TypeAlias = (
+    WorkloadSubmitted
+    | WorkloadChanged
+    | PodsReady
+    | PodsGone
+    | PodsReclaimed
+    | WorkloadFinished
+    | WorkloadDeleted
+    | CheckReported
+    | DecisionApplied
+    | DecisionRejected
+)
+
+
+def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:
+    """Fold one fact about a workload; a fact about one that is not known changes nothing."""
+    if isinstance(event, WorkloadSubmitted):
+        _submit(world, event, place)
+        return
+    workload = world.workloads.get(event.workload)
+    if workload is None:
+        return
+    match event:
+        case WorkloadChanged():
+            _change(world, workload, event)
+        case PodsReady():
+            world.put_workload(with_condition(workload, _pods_ready(workload, place, ready=event.ready)))
+        case PodsGone():
+            world.put_workload(replace(workload, pods_gone=event.decision))
+        case PodsReclaimed():
+            _reclaim(world, workload, event.counts)
+        case WorkloadFinished():
+            _leave(world, workload)
+            done = Condition(
+                type=FINISHED,
+                status=ConditionStatus.TRUE,
+                reason=event.reason,
+                message=event.message,
+                since=place.at,
+                generation=workload.generation,
+            )
+            world.put_workload(with_condition(world.workloads[workload.key], done))
+        case WorkloadDeleted():
+            _leave(world, workload)
+            _forget(world, workload)
+        case CheckReported():
+            world.put_workload(replace(workload, checks={**workload.checks, event.check.name: event.check}))
+        case DecisionApplied():
+            if event.sequence > workload.applied:
+                world.put_workload(replace(workload, applied=event.sequence))
+        case DecisionRejected():
+            world.put_workload(workload)
+        case _:
+            assert_never(event)
+
+
+def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
+    if event.workload in world.workloads:
+        return  # Told twice, by two replicas or after a restart.
+    workload = Workload(
+        key=event.workload,
+        uid=event.uid,
+        owner=event.owner,
+        created_at=event.created_at,
+        generation=event.generation,
+        spec=event.spec,
+    )
+    if event.adopted is not None:
+        workload = _adopt(workload, event.adopted, place)
+    world.trail.drop(world.refused, f"{event.owner.kind if event.owner else 'Workload'}/{event.workload}")
+    world.put_workload(workload)
+    _index(world, workload)
+    if workload.admission is not None and not workload.finished:
+        hold(world, workload)
+
+
+def _adopt(workload: Workload, status: AdoptedStatus, place: Place) -> Workload:
+    admission = None
+    conditions = {condition.type: condition for condition in status.conditions}
+    reserved = conditions.get(QUOTA_RESERVED)
+    if status.cluster_queue and reserved is not None and reserved.status is ConditionStatus.TRUE:
+        admission = Admission(
+            cluster_queue=status.cluster_queue,
+            assignments=status.assignments,
+            reservation=place.sequence,
+            reserved_at=reserved.since,
+            required_checks=tuple(sorted(check.name for check in status.checks)),
+        )
+    return replace(
+        workload,
+        conditions=conditions,
+        admission=admission,
+        checks={check.name: check for check in status.checks},
+        reclaimable=status.reclaimable,
+        requeue=Requeue(count=status.requeue_count, at=status.requeue_at),
+        past_execution=status.past_execution,
+        evictions=status.evictions,
+    )
+
+
+def _change(world: World, workload: Workload, event: WorkloadChanged) -> None:
+    moved = workload.spec.queue != event.spec.queue
+    if moved:
+        _unindex(world, workload)
+    changed = replace(workload, spec=event.spec, generation=event.generation)
+    world.put_workload(changed)
+    if moved:
+        _index(world, changed)
+    if not workload.line:
+        return
+    line = world.lines.of(workload.line)
+    if workload.key in line.waiting and not moved:
+        line.push(world.trail, workload.key, order_in_line(world, changed))
+    else:
+        # What is asked for has changed, so the answer may: let the queue manager place it anew (§3.4).
+        line.remove(world.trail, workload.key)
+        world.put_workload(replace(changed, line=""))
+
+
+def _pods_ready(workload: Workload, place: Place, *, ready: bool) -> Condition:
+    old = workload.condition(PODS_READY)
+    was_ready = old is not None and (old.status is ConditionStatus.TRUE or old.reason == "WaitForRecovery")
+    if ready:
+        reason, message = ("Recovered" if was_ready else "Started"), "All pods reached readiness and the workload is running"
+    else:
+        reason = "WaitForRecovery" if was_ready else "WaitForStart"
+        message = "At least one pod has failed, waiting for recovery" if was_ready else "Not all pods are ready or succeeded"
+    return Condition(
+        type=PODS_READY,
+        status=ConditionStatus.TRUE if ready else ConditionStatus.FALSE,
+        reason=reason,
+        message=message,
+        since=place.at,
+        generation=workload.generation,
+    )
+
+
+def _reclaim(world: World, workload: Workload, counts: dict[str, int]) -> None:
+    before = usage_of(workload)
+    changed = replace(workload, reclaimable=dict(sorted(counts.items())))
+    world.put_workload(changed)
+    if workload.admission is not None and workload.key in world.holding.get(workload.admission.cluster_queue, {}):
+        world.quota.remove_usage(workload.admission.cluster_queue, before)
+        world.quota.add_usage(workload.admission.cluster_queue, usage_of(changed))
+        wake_tree(world, workload.admission.cluster_queue, "ReclaimablePods")
+
+
+def _leave(world: World, workload: Workload) -> None:
+    if workload.line:
+        world.lines.of(workload.line).remove(world.trail, workload.key)
+        world.put_workload(replace(workload, line=""))
+    world.trail.drop(world.requests, workload.key)
+    world.trail.drop(world.claims, workload.key)
+    if workload.admission is not None:
+        give_back(world, workload)
+        wake_tree(world, workload.admission.cluster_queue, "WorkloadGone")
+
+
+def _index(world: World, workload: Workload) -> None:
+    world.trail.put(world.by_local_queue.setdefault(workload.local_queue, {}), workload.key, None)
+
+
+def _unindex(world: World, workload: Workload) -> None:
+    world.trail.drop(world.by_local_queue.get(workload.local_queue, {}), workload.key)
+
+
+def _forget(world: World, workload: Workload) -> None:
+    _unindex(world, workload)
+    world.trail.drop(world.workloads, workload.key)
+    world.review.pop(workload.key, None)

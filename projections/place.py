@@ -1,0 +1,13 @@
+"""Where on the log an event stands: the time and the sequence that folding may use."""
+
+import msgspec
+
+from events.event import Millis
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """`at` is the time of the commit or sighting, `sequence` its number on the stream `lane`."""
+
+    lane: str
+    sequence: int
+    at: Millis

@@ -1,0 +1,129 @@
+"""All that is true on a lane: one table per kind of object, the workloads, the lines, the quota tree and the cards.
+
+The world is mutable inside, behind its trail: `mark` and `undo` take back whatever was folded or tried since. Nothing
+outside `projections` changes it except through `projections.evolve.evolve`.
+"""
+
+import heapq
+
+from events.admission import PreemptionRequested
+from events.control import ObjectRefused
+from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.event import Millis
+from events.preemption import RoomClaimed
+from events.quota import (
+    AdmissionCheckObserved,
+    ClusterQueueObserved,
+    CohortObserved,
+    FlavorObserved,
+    LimitRangeObserved,
+    LocalQueueObserved,
+    NamespaceObserved,
+    PriorityClassObserved,
+    RuntimeClassObserved,
+)
+from events.settings import SettingsObserved
+from projections.card_holdings import CardHoldings
+from projections.deadlines import next_deadline
+from projections.lines import Lines
+from projections.quota_tree import QuotaTree
+from projections.trail import Trail
+from projections.workloads import Workload
+
+
+class World:
+    """State folded from the log, and the indexes that keep its questions cheap."""
+
+    def __init__(self) -> None:
+        self.trail = Trail()
+        self.sole: dict[str, SettingsObserved] = {}
+        self.cluster_queues: dict[str, ClusterQueueObserved] = {}
+        self.cohorts: dict[str, CohortObserved] = {}
+        self.local_queues: dict[str, LocalQueueObserved] = {}
+        self.flavors: dict[str, FlavorObserved] = {}
+        self.priority_classes: dict[str, PriorityClassObserved] = {}
+        self.namespaces: dict[str, NamespaceObserved] = {}
+        self.checks: dict[str, AdmissionCheckObserved] = {}
+        self.limit_ranges: dict[str, LimitRangeObserved] = {}
+        self.runtime_classes: dict[str, RuntimeClassObserved] = {}
+        self.nodes: dict[str, NodeObserved] = {}
+        self.registered: dict[str, DevicesRegistered] = {}
+        self.pods: dict[str, PodObserved] = {}
+        self.refused: dict[str, ObjectRefused] = {}
+        self.workloads: dict[str, Workload] = {}
+        self.requests: dict[str, PreemptionRequested] = {}
+        """Open requests for room, by preemptor."""
+        self.claims: dict[str, RoomClaimed] = {}
+        """Room kept for a preemptor while its victims leave."""
+        self.wakes: dict[str, str] = {}
+        """Cluster queues whose parked workloads something may have helped, and what."""
+        self.epochs: dict[str, int] = {}
+        self.lines = Lines()
+        self.quota = QuotaTree(self.trail)
+        self.cards = CardHoldings(self.trail)
+        self.by_local_queue: dict[str, dict[str, None]] = {}
+        self.holding: dict[str, dict[str, None]] = {}
+        """Workloads that hold quota, by cluster queue, in the order in which they got it."""
+        self.review: dict[str, None] = {}
+        """Workloads that something happened to since all deciders last had nothing to say."""
+        self._deadlines: list[tuple[Millis, str]] = []
+
+    @property
+    def settings(self) -> SettingsObserved:
+        """The configuration in force."""
+        return self.sole.get("settings", DEFAULT_SETTINGS)
+
+    def mark(self) -> int:
+        """A place to come back to with `undo`."""
+        return self.trail.mark()
+
+    def undo(self, mark: int) -> None:
+        """Take back everything since `mark`."""
+        self.trail.undo(mark)
+
+    def settle(self) -> None:
+        """What has been folded so far is canonical: it will not be taken back."""
+        self.trail.forget()
+
+    def workload(self, key: str) -> Workload | None:
+        """The workload with that key."""
+        return self.workloads.get(key)
+
+    def cluster_queue_of(self, workload: Workload) -> ClusterQueueObserved | None:
+        """The cluster queue that the workload's local queue leads to, if both are there."""
+        door = self.local_queues.get(workload.local_queue)
+        return None if door is None else self.cluster_queues.get(door.cluster_queue)
+
+    def put_workload(self, workload: Workload) -> None:
+        """Set the workload's record and have it looked at again."""
+        self.trail.put(self.workloads, workload.key, workload)
+        self.review[workload.key] = None
+        due = next_deadline(workload, self.settings)
+        if due is not None:
+            heapq.heappush(self._deadlines, (due, workload.key))
+
+    def advance(self, at: Millis) -> None:
+        """Bring workloads whose time has come up for review."""
+        while self._deadlines and self._deadlines[0][0] <= at:
+            self.review[heapq.heappop(self._deadlines)[1]] = None
+
+    def next_deadline(self) -> Millis | None:
+        """When the next workload has to be looked at, though nothing happened."""
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def settings_changed(self) -> None:
+        """Times out differently from now on: look at everything, and reckon every deadline anew."""
+        for key in sorted(self.workloads):
+            self.put_workload(self.workloads[key])
+
+    def review_all(self) -> None:
+        """Have every workload looked at: what a replay does, that has seen no earlier turn."""
+        for key in self.workloads:
+            self.review[key] = None
+
+    def reviewed(self) -> None:
+        """All deciders have nothing more to say about what was up for review."""
+        self.review.clear()
+
+
+DEFAULT_SETTINGS = SettingsObserved()

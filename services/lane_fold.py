@@ -1,0 +1,171 @@
+"""The fold of one lane in its canonical order, with the facts that no commit has fixed yet on top.
+
+Canonical order (design §2): for each commit in turn, first the input runs that it names, then its events. A decider
+also folds inputs ahead of any commit; when another author's commit arrives first, that working part is taken back and
+folded again behind it. Live services and replays use this same fold, so they cannot differ.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from events.codec import NotOurs, decode_commit, decode_sighting
+from events.commit import GENESIS, Commit, InputRun, bytes_hash
+from events.event import Millis
+from events.subjects import FACTS
+from projections.evolve import evolve
+from projections.place import Place
+from projections.world import World
+from services.lane_errors import ChainBroken, MessageNotOurs
+from services.log_port import Entry
+
+
+class LaneFold:
+    """A world, and how far along its lane and its inputs it has come."""
+
+    def __init__(self, lane: str, world: World | None = None) -> None:
+        self.lane = lane
+        self.world = world or World()
+        self.base = 0
+        """Sequence of the last commit folded."""
+        self.prev_hash = GENESIS
+        self.at: Millis = 0
+        """Time of the last commit: time never goes backwards on a lane."""
+        self.settled: dict[str, int] = {}
+        """Per input stream the last sequence that a commit has fixed."""
+        self.quarantined: set[tuple[str, int]] = set()
+        self._waiting: dict[str, deque[Entry]] = {}
+        self._ahead: list[Entry] = []
+        self._runs: list[InputRun] = []
+
+    def restore(self, *, base: int, prev_hash: str, at: Millis, settled: Mapping[str, int]) -> None:
+        """Go on from a snapshot of the world that was taken here."""
+        self.base, self.prev_hash, self.at, self.settled = base, prev_hash, at, dict(settled)
+
+    def position(self, stream: str) -> int:
+        """The last sequence of an input stream that is folded, fixed or not."""
+        for run in reversed(self._runs):
+            if run.stream == stream:
+                return run.upto
+        return self.settled.get(stream, 0)
+
+    @property
+    def runs(self) -> tuple[InputRun, ...]:
+        """The runs of input folded since the last commit: what the next commit names."""
+        return tuple(self._runs)
+
+    def offer(self, stream: str, entries: Iterable[Entry]) -> None:
+        """Hand over stored messages of an input stream, in order; what was handed over before is dropped."""
+        waiting = self._waiting.setdefault(stream, deque())
+        last = waiting[-1].sequence if waiting else self.position(stream)
+        waiting.extend(entry for entry in entries if entry.sequence > last)
+
+    def received(self, stream: str) -> int:
+        """The last sequence of an input stream that was handed over."""
+        waiting = self._waiting.get(stream)
+        return waiting[-1].sequence if waiting else self.position(stream)
+
+    def fold_inputs(self) -> bool:
+        """Fold all inputs that were handed over ahead of the next commit; whether there were any."""
+        folded = False
+        for stream in sorted(self._waiting):
+            waiting = self._waiting[stream]
+            if waiting:
+                self._fold_run(stream, waiting[-1].sequence)
+                folded = True
+        return folded
+
+    def missing_for(self, commit: Commit) -> InputRun | None:
+        """The first input run of a commit that has not been handed over yet in full."""
+        needed = {run.stream: run for run in commit.inputs}
+        ahead = {entry.stream: entry.sequence for entry in self._ahead}
+        for stream, run in sorted(needed.items()):
+            if max(self.received(stream), ahead.get(stream, 0)) < run.upto:
+                return run
+        return None
+
+    def fold_commit(self, entry: Entry, commit: Commit) -> None:
+        """Fold a commit that was found on the lane: take back what was folded ahead, then follow its order."""
+        if commit.base != self.base or commit.prev_hash != self.prev_hash:
+            raise ChainBroken(stream=self.lane, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash)
+        self.rewind()
+        for run in commit.inputs:
+            self._fold_run(run.stream, run.upto)
+        self.settle(entry.sequence, entry.data, commit)
+
+    def rewind(self) -> None:
+        """Take back everything that no commit has fixed; it waits to be folded again."""
+        self.world.undo(0)
+        for entry in reversed(self._ahead):
+            self._waiting.setdefault(entry.stream, deque()).appendleft(entry)
+        self._ahead.clear()
+        self._runs.clear()
+
+    def settle(self, sequence: int, data: bytes, commit: Commit) -> None:
+        """Fold the events of a commit that stands on the log behind all that is folded; none of it is taken back."""
+        place = Place(lane=self.lane, sequence=sequence, at=commit.at)
+        for event in commit.events:
+            evolve(self.world, event, place)
+        for run in commit.inputs:
+            self.settled[run.stream] = run.upto
+        self.base, self.prev_hash, self.at = sequence, bytes_hash(data), commit.at
+        self._ahead.clear()
+        self._runs.clear()
+        self.world.settle()
+
+    def decode(self, entry: Entry) -> Commit | None:
+        """The commit of an entry of the lane itself; None when an operator had it skipped. Raises `MessageNotOurs`."""
+        try:
+            return decode_commit(entry.data)
+        except NotOurs as problem:
+            if (entry.stream, entry.sequence) in self.quarantined:
+                return None
+            raise MessageNotOurs(stream=entry.stream, sequence=entry.sequence, problem=str(problem)) from problem
+
+    def skip(self, entry: Entry) -> None:
+        """Go past a message of the lane that an operator had quarantined."""
+        self.rewind()
+        self.base, self.prev_hash = entry.sequence, bytes_hash(entry.data)
+
+    def _fold_run(self, stream: str, upto: int) -> None:
+        waiting = self._waiting.setdefault(stream, deque())
+        while waiting and waiting[0].sequence <= upto:
+            self._fold_input(waiting[0])
+            entry = waiting.popleft()
+            self._ahead.append(entry)
+            self._note(stream, entry.sequence)
+
+    def _note(self, stream: str, sequence: int) -> None:
+        if self._runs and self._runs[-1].stream == stream:
+            self._runs[-1] = InputRun(stream=stream, upto=sequence)
+        else:
+            self._runs.append(InputRun(stream=stream, upto=sequence))
+
+    def _fold_input(self, entry: Entry) -> None:
+        try:
+            if entry.stream == FACTS:
+                sighting = decode_sighting(entry.data)
+                place = Place(lane=entry.stream, sequence=entry.sequence, at=sighting.at)
+                evolve(self.world, sighting.fact, place)
+                return
+            commit = decode_commit(entry.data)
+        except NotOurs as problem:
+            if (entry.stream, entry.sequence) in self.quarantined:
+                return
+            raise MessageNotOurs(stream=entry.stream, sequence=entry.sequence, problem=str(problem)) from problem
+        place = Place(lane=entry.stream, sequence=entry.sequence, at=commit.at)
+        for event in commit.events:
+            evolve(self.world, event, place)
+
+
+def replay(lane: str, commits: Sequence[Entry], inputs: Mapping[str, Sequence[Entry]]) -> LaneFold:
+    """Fold a whole lane from zero, with all of its inputs at hand."""
+    fold = LaneFold(lane)
+    for stream, entries in inputs.items():
+        fold.offer(stream, entries)
+    for entry in commits:
+        commit = fold.decode(entry)
+        if commit is None:
+            fold.skip(entry)
+        else:
+            fold.fold_commit(entry, commit)
+    return fold

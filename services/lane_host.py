@@ -1,0 +1,244 @@
+"""The thin shell around deciders: read, fold, decide, append; if somebody wrote first, fold that and decide again.
+
+One host serves one lane, with one decider or several: alone in a process or beside the others, on the same code path.
+A decision that the log has not acknowledged has not happened; nothing is pipelined (log-engineering §0.4).
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import structlog
+
+from events.catalogue import Decision
+from events.codec import encode
+from events.commit import Commit
+from events.event import Millis
+from events.subjects import commit_subject
+from projections.world import World
+from services.clock_port import Clock
+from services.lane_errors import MessageNotOurs
+from services.lane_fold import LaneFold
+from services.log_errors import LogMovedOn, LogUnavailable
+from services.log_port import Entry, Stream
+
+log = structlog.get_logger()
+
+
+class Decider(Protocol):
+    """The pure part of a service."""
+
+    @property
+    def name(self) -> str:
+        """The author of its commits."""
+        ...
+
+    def decide(self, world: World, at: Millis) -> list[Decision]:
+        """What should happen next; empty when there is nothing to say. Leaves the world as it was."""
+        ...
+
+
+class Tracer(Protocol):
+    """Opens a span for a turn and gives the headers that carry it on."""
+
+    def turn(self, author: str, lane: str) -> AbstractContextManager[Mapping[str, str]]:
+        """A span around one decision and its append."""
+        ...
+
+
+Observer = Callable[[World, Sequence[str]], None]
+"""Told after each turn which workloads something happened to."""
+
+
+class LaneHost:
+    """Follows a lane and its inputs, and lets its deciders speak whenever something has changed."""
+
+    def __init__(
+        self,
+        *,
+        own: Stream,
+        inputs: Sequence[Stream],
+        deciders: Sequence[Decider],
+        clock: Clock,
+        tracer: Tracer,
+        rules: str,
+        replica: str,
+        observers: Sequence[Observer] = (),
+        fold: LaneFold | None = None,
+    ) -> None:
+        self.own, self.inputs, self.deciders = own, tuple(inputs), tuple(deciders)
+        self.fold = fold or LaneFold(own.name)
+        self.halted = ""
+        """Why nothing is decided at the moment; empty when all is well."""
+        self.quiet = asyncio.Event()
+        """Set while every decider has nothing to say about all that has arrived."""
+        self.decides = True
+        """Whether this replica's deciders speak, or only follow so as to take over."""
+        self._clock, self._tracer, self._rules, self._replica = clock, tracer, rules, replica
+        self._observers = tuple(observers)
+        self._commits: list[Entry] = []
+        self._news = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve the lane until cancelled. Raises `ChainBroken` when the stored log contradicts itself."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow_own())
+            for stream in self.inputs:
+                tasks.create_task(self._follow_input(stream))
+            await self._catch_up()
+            while True:
+                await self._absorb()
+                if not await self._turn():
+                    await self._wait()
+
+    def nudge(self) -> None:
+        """Have the host look again, for instance after a quarantine or a takeover."""
+        self._news.set()
+
+    async def _follow_own(self) -> None:
+        async for batch in self.own.follow(self.fold.base):
+            self._commits.extend(entry for entry in batch if entry.sequence > self.fold.base)
+            self._news.set()
+
+    async def _follow_input(self, stream: Stream) -> None:
+        async for batch in stream.follow(self.fold.position(stream.name)):
+            self.fold.offer(stream.name, batch)
+            self._news.set()
+
+    async def _catch_up(self) -> None:
+        """Fold what was on the log when we came, before anything is decided on less."""
+        end = (await self.own.last()).sequence
+        ends = {stream.name: (await stream.last()).sequence for stream in self.inputs}
+        while True:
+            await self._absorb()
+            behind = [name for name, last in ends.items() if self.fold.position(name) < last]
+            if self.fold.base >= end and not behind:
+                return
+            await self._news.wait()
+            self._news.clear()
+
+    async def _absorb(self) -> None:
+        """Fold the commits of others first, then all inputs that have arrived."""
+        while True:
+            try:
+                if await self._fold_commits():
+                    continue
+                self.fold.fold_inputs()
+            except MessageNotOurs as problem:
+                await self._halt(problem)
+            else:
+                self.halted = ""
+                return
+
+    async def _fold_commits(self) -> bool:
+        folded = False
+        while self._commits:
+            entry = self._commits[0]
+            if entry.sequence <= self.fold.base:
+                self._commits.pop(0)
+                continue
+            commit = self.fold.decode(entry)
+            if commit is None:
+                self.fold.skip(entry)
+            else:
+                while self.fold.missing_for(commit) is not None:
+                    await self._news.wait()
+                    self._news.clear()
+                self.fold.fold_commit(entry, commit)
+            self._commits.pop(0)
+            folded = True
+        return folded
+
+    async def _halt(self, problem: Exception) -> None:
+        if self.halted != str(problem):
+            self.halted = str(problem)
+            log.error("lane halted", lane=self.own.name, problem=self.halted)
+        await self._news.wait()
+        self._news.clear()
+
+    async def _turn(self) -> bool:
+        """Let each decider speak once; whether any did, or somebody else wrote first."""
+        world, spoke = self.fold.world, False
+        if self.decides:
+            at = max(self.fold.at, self._clock.now())
+            world.advance(at)
+            for decider in self.deciders:
+                events = decider.decide(world, at)
+                if not events:
+                    continue
+                spoke = True
+                if not await self._commit(decider.name, events, at):
+                    return True
+        touched = list(world.review)
+        for observer in self._observers:
+            observer(world, touched)
+        if not spoke:
+            world.reviewed()
+        return spoke
+
+    async def _commit(self, author: str, events: list[Decision], at: Millis) -> bool:
+        """Append one commit and fold it; False when the log has moved on or can't be reached."""
+        with self._tracer.turn(author, self.own.name) as headers:
+            commit = self._make(author, events, at)
+            data = encode(commit)
+            try:
+                sequence = await self.own.append(
+                    commit_subject(self.own.name, author),
+                    data,
+                    message_id=commit.id,
+                    base=self.fold.base,
+                    headers=headers,
+                )
+            except LogMovedOn:
+                await self._await_commits()
+                return False
+            except LogUnavailable as problem:
+                self.halted = str(problem)
+                log.warning("log unavailable", lane=self.own.name, problem=self.halted)
+                await self._clock.sleep(_RETRY)
+                return False
+        if sequence != self.fold.base + 1:
+            # Something foreign lies between: what we stored stands, but has to be folded in its place.
+            await self._await_commits()
+            return False
+        self.fold.settle(sequence, data, commit)
+        log.info("decided", author=author, lane=self.own.name, sequence=sequence, events=len(events))
+        return True
+
+    def _make(self, author: str, events: list[Decision], at: Millis) -> Commit:
+        body = Commit(
+            id="",
+            prev_hash=self.fold.prev_hash,
+            partition=self.own.name,
+            base=self.fold.base,
+            inputs=self.fold.runs,
+            author=author,
+            epoch=self.fold.world.epochs.get(author, 0),
+            rules=self._rules,
+            at=at,
+            events=tuple(events),
+        )
+        digest = hashlib.sha256(encode(body))
+        # Two replicas may decide the same on the same base: only one of the two may take its append for done.
+        digest.update(self._replica.encode())
+        return Commit(**{name: getattr(body, name) for name in body.__struct_fields__ if name != "id"}, id=digest.hexdigest()[:32])
+
+    async def _await_commits(self) -> None:
+        while not any(entry.sequence > self.fold.base for entry in self._commits):
+            await self._news.wait()
+            self._news.clear()
+
+    async def _wait(self) -> None:
+        """Until something arrives or the next deadline comes."""
+        if self._news.is_set():
+            self._news.clear()
+            return
+        self.quiet.set()
+        await self._clock.wait(self._news, self.fold.world.next_deadline())
+        self.quiet.clear()
+        self._news.clear()
+
+
+_RETRY: Millis = 500
