@@ -39,6 +39,8 @@ class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
     pod_set: str = ""
     shares: tuple[tuple[CardShare, ...], ...] = ()
     """Per container, init containers first."""
+    init: int = 0
+    """How many of the containers are init containers."""
     init_done: bool = False
     terminating: bool = False
 
@@ -50,6 +52,8 @@ class PodPlacement(Value, frozen=True, kw_only=True):
     index: int
     node: str
     containers: tuple[tuple[CardShare, ...], ...]
+    init: int = 0
+    """How many of the containers are init containers."""
 
 
 class DevicesReserved(Event, frozen=True, kw_only=True, tag="DevicesReserved.v1"):

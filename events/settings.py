@@ -82,6 +82,8 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     flush_delay: Millis = 0
     """How long wake-ups of parked workloads are gathered before they are done (kueue-semantics §3.8)."""
     heads_per_queue: int = 1
+    device_totals: bool = True
+    """Whether card memory and card cores count per container times its cards, as HAMi means them (§3 there)."""
     devices: bool = True
     """Whether card-holding workloads need a reservation of cards before they are admitted."""
     device_policies: dict[str, DevicePolicy] = {}

@@ -1,0 +1,134 @@
+"""The log's twin in memory: the same semantics as JetStream, with faults that tests order by name."""
+
+import asyncio
+import hashlib
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from enum import StrEnum
+
+from services.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable
+from services.log_port import Entry, Head, Message, Stream
+
+
+class Fault(StrEnum):
+    """What goes wrong with the next append or publish."""
+
+    UNAVAILABLE = "unavailable"
+    """The message does not arrive."""
+    ACK_LOST = "ack lost"
+    """The message is stored, and the bus gives no answer within the deadline."""
+    FULL = "full"
+
+
+class MemoryStream:
+    """One stream in memory."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.entries: list[Entry] = []
+        self.faults: deque[Fault] = deque()
+        self._ids: dict[str, int] = {}
+        self._grown = asyncio.Condition()
+
+    async def append(
+        self, subject: str, data: bytes, *, message_id: str, base: int, headers: Mapping[str, str] | None = None
+    ) -> int:
+        """Store on the condition that the stream ends at `base`."""
+        del headers
+        await asyncio.sleep(0)
+        fault = self._next_fault()
+        if base != len(self.entries):
+            if self.entries and self.entries[-1].message_id == message_id:
+                return len(self.entries)
+            raise LogMovedOn(stream=self.name, base=base)
+        sequence = await self._store(subject, data, message_id)
+        if fault is Fault.ACK_LOST:
+            # What the adapter does then: the last message tells whether it was ours.
+            await asyncio.sleep(0)
+        return sequence
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        """Store each message once."""
+        await asyncio.sleep(0)
+        for message in messages:
+            fault = self._next_fault()
+            if message.message_id not in self._ids:
+                await self._store(message.subject, message.data, message.message_id)
+            if fault is Fault.ACK_LOST:
+                raise LogUnavailable(stream=self.name, problem="no acknowledgement")
+
+    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
+        """All behind `after`, then what comes."""
+        position = after
+        while True:
+            async with self._grown:
+                await self._grown.wait_for(lambda: len(self.entries) > position)
+                batch = self.entries[position:]
+            position += len(batch)
+            yield batch
+
+    async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
+        """All behind `after`, as it is now."""
+        await asyncio.sleep(0)
+        batch = self.entries[after:]
+        if batch:
+            yield batch
+
+    async def last(self) -> Head:
+        """The end."""
+        await asyncio.sleep(0)
+        if not self.entries:
+            return Head()
+        entry = self.entries[-1]
+        return Head(
+            sequence=entry.sequence, message_id=entry.message_id, sha256=hashlib.sha256(entry.data).hexdigest()
+        )
+
+    async def get(self, sequence: int) -> Entry:
+        """One message."""
+        await asyncio.sleep(0)
+        if not 1 <= sequence <= len(self.entries):
+            raise LogGap(stream=self.name, expected=sequence, found=len(self.entries))
+        return self.entries[sequence - 1]
+
+    def truncate(self, keep: int) -> None:
+        """Lose the tail: what one flipped bit does to a stored stream (log-engineering §0.6)."""
+        del self.entries[keep:]
+        self._ids = {entry.message_id: entry.sequence for entry in self.entries}
+
+    def _next_fault(self) -> Fault | None:
+        fault = self.faults.popleft() if self.faults else None
+        if fault is Fault.UNAVAILABLE:
+            raise LogUnavailable(stream=self.name, problem="the bus is down")
+        if fault is Fault.FULL:
+            raise LogFull(stream=self.name)
+        return fault
+
+    async def _store(self, subject: str, data: bytes, message_id: str) -> int:
+        sequence = len(self.entries) + 1
+        entry = Entry(stream=self.name, sequence=sequence, subject=subject, message_id=message_id, data=data)
+        self.entries.append(entry)
+        self._ids[message_id] = sequence
+        async with self._grown:
+            self._grown.notify_all()
+        return sequence
+
+
+class MemoryBus:
+    """All streams in memory."""
+
+    def __init__(self) -> None:
+        self.streams: dict[str, MemoryStream] = {}
+
+    async def stream(self, name: str) -> Stream:
+        """The stream of that name."""
+        await asyncio.sleep(0)
+        return self.memory(name)
+
+    def memory(self, name: str) -> MemoryStream:
+        """The stream itself, for tests that order faults or look inside."""
+        return self.streams.setdefault(name, MemoryStream(name))
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+        await asyncio.sleep(0)

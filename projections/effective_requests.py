@@ -1,0 +1,93 @@
+"""What the pods of a workload ask for together, as it is charged to the quota (kueue-semantics §1)."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from events.amount import Requests, add, add_requests, multiply, scale_requests
+from events.pod_set import ContainerShape, PodSet, PodShape
+from events.quantity import ceil_fraction, parse_quantity
+from events.settings import SettingsObserved, Transformation, TransformationStrategy
+
+PODS = "pods"
+
+CARD_COUNT = "nvidia.com/gpu"
+PER_CARD = ("nvidia.com/gpumem", "nvidia.com/gpucores")
+"""Resources whose values HAMi means per card: a container asks for as much on each of its cards."""
+
+
+def container_requests(container: ContainerShape, *, device_totals: bool) -> Requests:
+    """What one container asks for: limits stand in for requests that are missing."""
+    requests = {**container.limits, **container.requests}
+    cards = requests.get(CARD_COUNT, 0)
+    if device_totals and cards > 1:
+        for resource in PER_CARD:
+            if resource in requests:
+                requests[resource] = multiply(requests[resource], cards)
+    return requests
+
+
+def pod_requests(shape: PodShape, *, device_totals: bool = False) -> Requests:
+    """The effective requests of one pod: containers and sidecars summed, or the peak of the init containers."""
+    total: Requests = {}
+    for container in shape.containers:
+        total = add_requests(total, container_requests(container, device_totals=device_totals))
+    sidecars: Requests = {}
+    peak: Requests = {}
+    for container in shape.init_containers:
+        own = container_requests(container, device_totals=device_totals)
+        if container.restartable:
+            sidecars = add_requests(sidecars, own)
+            own = sidecars
+        else:
+            own = add_requests(own, sidecars)
+        peak = _larger(peak, own)
+    total = _larger(add_requests(total, sidecars), peak)
+    total.update(shape.pod_requests)
+    return add_requests(total, shape.overhead)
+
+
+def pod_set_requests(pod_set: PodSet, count: int, settings: SettingsObserved, *, covers_pods: bool) -> Requests:
+    """What `count` pods of a set are charged: transformed, without excluded resources, never below zero."""
+    single = pod_requests(pod_set.shape, device_totals=settings.device_totals)
+    kept = {
+        resource: amount
+        for resource, amount in single.items()
+        if not resource.startswith(settings.exclude_resource_prefixes or ("\0",))
+    }
+    if settings.transformations:
+        kept = transform(kept, settings.transformations)
+    total = scale_requests({resource: max(amount, 0) for resource, amount in kept.items()}, max(count, 0))
+    if covers_pods:
+        total[PODS] = max(count, 0)
+    return total
+
+
+def transform(requests: Mapping[str, int], rules: Sequence[Transformation]) -> Requests:
+    """Resources counted as others (kueue-semantics §1.1); exact until the end, then rounded up."""
+    by_input = {rule.input: rule for rule in rules}
+    kept: Requests = {}
+    generated: dict[str, Fraction] = {}
+    for resource, amount in requests.items():
+        rule = by_input.get(resource)
+        if rule is None:
+            kept[resource] = add(kept.get(resource, 0), amount)
+            continue
+        value = _plain(resource, amount)
+        if rule.multiply_by and rule.multiply_by in requests:
+            value *= _plain(rule.multiply_by, requests[rule.multiply_by])
+        for name, factor in rule.outputs.items():
+            generated[name] = generated.get(name, Fraction(0)) + value * parse_quantity(factor)
+        if rule.strategy is TransformationStrategy.RETAIN:
+            kept[resource] = add(kept.get(resource, 0), amount)
+    for name, value in generated.items():
+        units = max(ceil_fraction(value * (1000 if name == "cpu" else 1)), 0)
+        kept[name] = add(kept.get(name, 0), units)
+    return kept
+
+
+def _plain(resource: str, amount: int) -> Fraction:
+    return Fraction(amount, 1000) if resource == "cpu" else Fraction(amount)
+
+
+def _larger(left: Mapping[str, int], right: Mapping[str, int]) -> Requests:
+    return {name: max(left.get(name, 0), right.get(name, 0)) for name in (*left, *(n for n in right if n not in left))}

@@ -1,0 +1,1 @@
+"""Which flavor a pod set gets, and why not another one."""

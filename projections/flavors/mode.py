@@ -1,0 +1,68 @@
+"""How well one flavor suits one resource, and which of two flavors is better (kueue-semantics §5.3, §5.4)."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from events.admission import Mode
+from events.quota import Fungibility, FlavorPreference, FlavorSearch, PreemptionPolicy, PreemptionRules
+from projections.quota_tree import FlavorResource, Node
+
+RANK: dict[Mode, int] = {mode: rank for rank, mode in enumerate(Mode)}
+"""From worst to best."""
+
+
+class Granular(msgspec.Struct, frozen=True):
+    """A mode and the borrowing level that goes with it: the height of the lowest subtree that fits."""
+
+    mode: Mode
+    borrow: int = 0
+
+
+Oracle = Callable[[FlavorResource, int], Granular]
+"""Who could make room for so much more of one flavor and resource: Preempt, Reclaim or NoPreemptionCandidates."""
+
+
+def lowest_that_fits(node: Node, fr: FlavorResource, amount: int) -> tuple[int, bool]:
+    """Height of the lowest subtree that holds the amount within its own quota, and whether more lies above it."""
+    if node.parent is None or not node.borrowing_with(fr, amount):
+        return 0, node.parent is not None
+    rest = amount - node.local_available(fr)
+    ancestor: Node | None = node.parent
+    top = node
+    while ancestor is not None:
+        top = ancestor
+        if not ancestor.borrowing_with(fr, rest):
+            return ancestor.height, ancestor.parent is not None
+        rest -= ancestor.local_available(fr)
+        ancestor = ancestor.parent
+    return top.height, False
+
+
+def may_preempt_while_borrowing(rules: PreemptionRules, *, fair: bool) -> bool:
+    """Whether the queue may preempt although it ends up borrowing."""
+    if fair:
+        return rules.reclaim_within_cohort is not PreemptionPolicy.NEVER
+    within = rules.borrow_within_cohort
+    return within is not None and within.policy is not PreemptionPolicy.NEVER
+
+
+def stops_search(granular: Granular, fungibility: Fungibility) -> bool:
+    """Whether the search for a flavor ends here."""
+    if granular.mode in (Mode.NO_FIT, Mode.NO_CANDIDATES):
+        return False
+    if granular.mode in (Mode.PREEMPT, Mode.RECLAIM) and fungibility.when_can_preempt is FlavorSearch.TRY_NEXT_FLAVOR:
+        return False
+    return not (granular.borrow > 0 and fungibility.when_can_borrow is FlavorSearch.TRY_NEXT_FLAVOR)
+
+
+def preferred(left: Granular, right: Granular, fungibility: Fungibility) -> bool:
+    """Whether `left` is strictly better than `right`."""
+    if left.mode is Mode.NO_FIT or right.mode is Mode.NO_FIT:
+        return left.mode is not Mode.NO_FIT and right.mode is Mode.NO_FIT
+    viable_left, viable_right = left.mode is not Mode.NO_CANDIDATES, right.mode is not Mode.NO_CANDIDATES
+    if viable_left != viable_right:
+        return viable_left
+    if fungibility.preference is FlavorPreference.PREEMPTION_OVER_BORROWING:
+        return (-left.borrow, RANK[left.mode]) > (-right.borrow, RANK[right.mode])
+    return (RANK[left.mode], -left.borrow) > (RANK[right.mode], -right.borrow)

@@ -1,0 +1,25 @@
+"""Feature gates by Kueue's names: the defaults of those that matter here, and what the settings make of them."""
+
+from events.settings import SettingsObserved
+
+DEFAULTS: dict[str, bool] = {
+    "AdmissionGatedBy": True,
+    "FairSharingPreemptWithinNominal": True,
+    "FairSharingPrioritizeNonBorrowing": True,
+    "FlavorFungibility": True,
+    "FlavorFungibilityPreserveScanProgress": True,
+    "PartialAdmission": True,
+    "PriorityBoost": False,
+    "PrioritizePreemptorWorkloads": False,
+    "PrioritySortingWithinCohort": True,
+    "QuotaCheckStrategy": True,
+    "ReclaimablePods": True,
+    "RecomputeAssignmentUponPreemptionTargetsOverlap": True,
+    "SchedulingEquivalenceHashing": True,
+    "UnadmittedWorkloadsObservability": True,
+}
+
+
+def enabled(settings: SettingsObserved, gate: str) -> bool:
+    """Whether the gate is on under these settings."""
+    return settings.gates.get(gate, DEFAULTS.get(gate, False))

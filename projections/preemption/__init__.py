@@ -1,0 +1,1 @@
+"""Who could make room, and who has to."""

@@ -1,0 +1,30 @@
+"""What a preempted workload is told: by whom, by which rule, and where both stand in the tree."""
+
+from projections.quota_tree import Node
+from projections.workloads import Workload
+
+HUMAN_REASONS = {
+    "InClusterQueue": "prioritization in the ClusterQueue",
+    "InCohortReclamation": "reclamation within the cohort",
+    "InCohortFairSharing": "Fair Sharing within the cohort",
+    "InCohortReclaimWhileBorrowing": "reclamation within the cohort while borrowing",
+    "": "UNKNOWN",
+}
+
+
+def preemption_message(preemptor: Workload, reason: str, preemptor_node: Node | None, victim_node: Node | None) -> str:
+    """Kueue's words, which tools parse (kueue-apis, events)."""
+    uid = preemptor.uid or "UNKNOWN"
+    job = preemptor.owner.uid if preemptor.owner is not None else "UNKNOWN"
+    return (
+        f"Preempted to accommodate a workload (UID: {uid}, JobUID: {job}) due to "
+        f"{HUMAN_REASONS.get(reason, reason)}; preemptor path: {path_text(preemptor_node)}; "
+        f"preemptee path: {path_text(victim_node)}"
+    )
+
+
+def path_text(node: Node | None) -> str:
+    """Where a node stands: `/root/…/queue`."""
+    if node is None:
+        return "UNKNOWN"
+    return "/" + "/".join(reversed([one.name for one in node.path()]))

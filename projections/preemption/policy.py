@@ -1,0 +1,41 @@
+"""Whom a policy lets a workload preempt, and which workloads are protected (kueue-semantics §6.1)."""
+
+from events.event import Millis
+from events.quota import ClusterQueueObserved, PreemptionPolicy
+from events.settings import SettingsObserved
+from projections.line_order import queue_timestamp
+from projections.workloads import Workload
+
+
+def satisfies_policy(
+    policy: PreemptionPolicy, preemptor: Workload, candidate: Workload, settings: SettingsObserved
+) -> bool:
+    """Whether the candidate may be preempted under the policy."""
+    match policy:
+        case PreemptionPolicy.NEVER:
+            return False
+        case PreemptionPolicy.ANY:
+            return True
+        case PreemptionPolicy.LOWER_PRIORITY:
+            return preemptor.priority > candidate.priority
+        case PreemptionPolicy.LOWER_OR_NEWER_EQUAL_PRIORITY:
+            if preemptor.priority != candidate.priority:
+                return preemptor.priority > candidate.priority
+            return queue_timestamp(preemptor, settings) < queue_timestamp(candidate, settings)
+
+
+def protected(candidate: Workload, queue: ClusterQueueObserved | None, at: Millis) -> str:
+    """Why the candidate may not be preempted now, though the policy would let it; empty when it may be.
+
+    kuelog's own protections, all off by default: a mark on the workload, a minimum run time, a cool-down.
+    """
+    if candidate.spec.never_preempt:
+        return "NeverPreempt"
+    if queue is None:
+        return ""
+    rules = queue.preemption
+    if rules.minimum_runtime and candidate.admitted_at is not None and at < candidate.admitted_at + rules.minimum_runtime:
+        return "MinimumRuntime"
+    if rules.cooldown and candidate.preempted_at is not None and at < candidate.preempted_at + rules.cooldown:
+        return "Cooldown"
+    return ""

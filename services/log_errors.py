@@ -1,0 +1,53 @@
+"""What can go wrong with the log: each named for what happened, and saying what to do."""
+
+
+class LogMovedOn(Exception):
+    """Somebody wrote first. Fold what they wrote and decide again."""
+
+    def __init__(self, *, stream: str, base: int) -> None:
+        super().__init__(f"{stream} does not end at {base} any more: fold on and decide again")
+        self.stream, self.base = stream, base
+
+
+class LogUnavailable(Exception):
+    """The bus can't be reached, or does not answer. Nothing is decided until it does."""
+
+    def __init__(self, *, stream: str, problem: str) -> None:
+        super().__init__(f"{stream} can't be reached: {problem}. Nothing is admitted until the bus answers again")
+        self.stream, self.problem = stream, problem
+
+
+class LogFull(LogUnavailable):
+    """The stream has reached its size limit."""
+
+    def __init__(self, *, stream: str) -> None:
+        super().__init__(stream=stream, problem="it is full; raise max_bytes or archive its older part")
+
+
+class LogGap(Exception):
+    """A message is missing in the middle. Nothing is decided on a log with a hole."""
+
+    def __init__(self, *, stream: str, expected: int, found: int) -> None:
+        super().__init__(
+            f"{stream} has a gap: expected sequence {expected}, found {found}. Restore it from its archive or a replica"
+        )
+        self.stream, self.expected, self.found = stream, expected, found
+
+
+class LogRegressed(Exception):
+    """The log has lost its tail, or tells another story than the one that was witnessed."""
+
+    def __init__(self, *, stream: str, witnessed: int, found: int, problem: str) -> None:
+        super().__init__(
+            f"{stream} {problem}: witnessed up to sequence {witnessed}, found {found}. Nothing is admitted; restore the "
+            "stream from its archive or a replica, or accept the loss on record with `kuelog log accept-loss`"
+        )
+        self.stream, self.witnessed, self.found = stream, witnessed, found
+
+
+class UnsafeStream(Exception):
+    """An existing stream is configured so that the log could lose or change what it holds."""
+
+    def __init__(self, *, stream: str, field: str, found: str, wanted: str) -> None:
+        super().__init__(f"stream {stream}: {field} is {found}, must be {wanted}; change it before kuelog uses the stream")
+        self.stream, self.field, self.found, self.wanted = stream, field, found, wanted

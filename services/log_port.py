@@ -1,0 +1,82 @@
+"""What services need of the log: append on a condition, publish, follow, read. The same on the bus and in memory."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One stored message. Sequences of a stream are gapless and begin at 1."""
+
+    stream: str
+    sequence: int
+    subject: str
+    message_id: str
+    data: bytes
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The end of a stream: its last sequence (0 when empty), and the SHA-256 of the bytes stored there."""
+
+    sequence: int = 0
+    message_id: str = ""
+    sha256: str = ""
+
+
+class Message(NamedTuple):
+    """A message to be published: subject, bytes, and the id by which a repetition is known."""
+
+    subject: str
+    data: bytes
+    message_id: str
+
+
+class Stream(Protocol):
+    """One stream of the log."""
+
+    @property
+    def name(self) -> str:
+        """The stream's name: FACTS, LOG_0, DEVICES_default, CONTROL."""
+        ...
+
+    async def append(
+        self, subject: str, data: bytes, *, message_id: str, base: int, headers: Mapping[str, str] | None = None
+    ) -> int:
+        """Store a message if the stream ends at `base`; its sequence. An acknowledgement that got lost is resolved.
+
+        Raises `LogMovedOn` when somebody wrote first, `LogFull`, `LogUnavailable`.
+        """
+        ...
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        """Store messages without a condition, in order, each once. Raises `LogFull`, `LogUnavailable`."""
+        ...
+
+    def follow(self, after: int) -> AsyncIterator[list[Entry]]:
+        """All that is stored behind `after`, then what comes, for ever, in batches. Raises `LogGap`."""
+        ...
+
+    def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
+        """All that is stored behind `after` up to the end as it is now."""
+        ...
+
+    async def last(self) -> Head:
+        """The end of the stream."""
+        ...
+
+    async def get(self, sequence: int) -> Entry:
+        """One message. Raises `LogGap` when it is not there."""
+        ...
+
+
+class Bus(Protocol):
+    """Where the streams live."""
+
+    async def stream(self, name: str) -> Stream:
+        """The stream of that name, created if it is not there."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the bus."""
+        ...
