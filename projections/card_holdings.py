@@ -102,6 +102,15 @@ class CardHoldings:
         for placement in placements:
             self._charge(effective_use(placement.containers, placement.init))
 
+    def overfull(self, nodes: Iterable[str]) -> bool:
+        """Whether any card of these nodes holds more than it has."""
+        return any(
+            use.memory > card.memory or use.cores > card.cores or use.slots > card.slots
+            for on in (self.cards_of(node) for node in nodes)
+            for card in on.cards
+            for use in (on.used[card.uuid],)
+        )
+
     def _hold(self, holding: Holding) -> None:
         self._trail.put(self.holdings, holding_key(holding.workload, holding.reservation), holding)
         for placement in holding.placements:

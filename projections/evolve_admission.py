@@ -4,7 +4,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, RequeueReason, WorkloadAdmitted
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.quota import QueueingStrategy
 from events.workload import (
@@ -21,6 +21,7 @@ from projections.evolve_objects import wake_tree
 from projections.holding import give_back, hold
 from projections.line_order import order_in_line
 from projections.place import Place
+from projections.requeue_rule import stays_in_line
 from projections.workloads import (
     ADMITTED,
     DEACTIVATION_TARGET,
@@ -48,17 +49,6 @@ AdmissionEvent: TypeAlias = (
     | WorkloadDeactivated
     | QuotaReleased
 )
-
-_IMMEDIATE = frozenset(
-    {
-        RequeueReason.FAILED_AFTER_NOMINATION,
-        RequeueReason.PENDING_PREEMPTION,
-        RequeueReason.PENDING_MIGRATION,
-        RequeueReason.PREEMPTION_FAILED,
-    }
-)
-"""Refusals after which a BestEffortFIFO workload stays in line (kueue-semantics §3.7)."""
-
 
 def evolve_admission(world: World, event: AdmissionEvent, place: Place) -> None:
     """Fold one decision about quota; a decision about a workload that is gone changes only the open requests."""
@@ -191,11 +181,7 @@ def _refuse(world: World, workload: Workload, event: AdmissionRefused, place: Pl
     world.put_workload(workload)
     world.trail.drop(world.requests, workload.key)
     line = world.lines.of(event.cluster_queue)
-    queue = world.cluster_queues.get(event.cluster_queue)
-    strict = queue is not None and queue.strategy is QueueingStrategy.STRICT_FIFO
-    stays = event.requeue is not RequeueReason.NAMESPACE_MISMATCH if strict else event.requeue in _IMMEDIATE
-    untried = any(index >= 0 for _, _, index in event.progress)
-    if stays or untried:
+    if stays_in_line(world.cluster_queues.get(event.cluster_queue), event.requeue, event.progress):
         line.push(world.trail, workload.key, order_in_line(world, workload))
     else:
         line.park(world.trail, workload.key, event.reason)

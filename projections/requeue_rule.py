@@ -1,0 +1,27 @@
+"""Where a workload waits after a failed attempt: in line, or parked beside it (kueue-semantics §3.7)."""
+
+from collections.abc import Sequence
+
+from events.admission import RequeueReason
+from events.quota import ClusterQueueObserved, QueueingStrategy
+
+IMMEDIATE = frozenset(
+    {
+        RequeueReason.FAILED_AFTER_NOMINATION,
+        RequeueReason.PENDING_PREEMPTION,
+        RequeueReason.PENDING_MIGRATION,
+        RequeueReason.PREEMPTION_FAILED,
+    }
+)
+"""Refusals after which a BestEffortFIFO workload stays in line."""
+
+
+def stays_in_line(
+    queue: ClusterQueueObserved | None, requeue: RequeueReason, progress: Sequence[tuple[str, str, int]] = ()
+) -> bool:
+    """Whether the workload is tried again without a wake-up; also while flavors are left that were not tried."""
+    if any(index >= 0 for _, _, index in progress):
+        return True
+    if queue is not None and queue.strategy is QueueingStrategy.STRICT_FIFO:
+        return requeue is not RequeueReason.NAMESPACE_MISMATCH
+    return requeue in IMMEDIATE

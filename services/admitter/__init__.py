@@ -1,0 +1,1 @@
+"""The admitter: who gets quota, from which flavor, and who is admitted."""

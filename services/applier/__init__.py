@@ -1,0 +1,1 @@
+"""The applier: the only one that writes to Kubernetes."""

@@ -1,0 +1,1 @@
+"""The preemptor: who makes room, and whether it was of use."""

@@ -1,0 +1,84 @@
+"""What the preemptor decides: whether the victims that were proposed have to go, and whether it was of use."""
+
+from events.admission import PreemptionRequested
+from events.catalogue import Decision
+from events.event import Millis
+from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, Room, RoomClaimed
+from projections.preemption.message import preemption_message
+from projections.preemption.policy import protected
+from projections.workloads import Workload
+from projections.world import World
+
+CLAIM_FOR: Millis = 600_000
+"""How long room is kept for a preemptor whose victims do not leave."""
+
+
+class Preemptor:
+    """Decides who makes room."""
+
+    name = "preemptor"
+
+    def decide(self, world: World, at: Millis) -> list[Decision]:
+        """Order the evictions that open requests need, and close what is settled. Leaves the world as it was."""
+        events: list[Decision] = []
+        for preemptor in sorted(world.requests):
+            events.extend(self._answer(world, world.requests[preemptor], at))
+        for preemptor in sorted(world.claims):
+            claim = world.claims[preemptor]
+            if preemptor not in world.requests and at >= claim.until:
+                events.append(PreemptionWasted(preemptor=preemptor, victims=(), reason="ClaimExpired"))
+        return events
+
+    def _answer(self, world: World, request: PreemptionRequested, at: Millis) -> list[Decision]:
+        preemptor = world.workloads.get(request.workload)
+        if preemptor is None or preemptor.reserved or preemptor.finished:
+            return [PreemptionRefused(preemptor=request.workload, reason="PreemptorGone")]
+        ordered: list[Decision] = []
+        for victim in request.victims:
+            workload = world.workloads.get(victim.workload)
+            if workload is None or workload.admission is None or workload.evicted:
+                continue  # It has made room, or is about to: nothing to order a second time.
+            shield = protected(workload, world.cluster_queues.get(workload.admission.cluster_queue), at)
+            if shield:
+                return [
+                    PreemptionRefused(
+                        preemptor=request.workload,
+                        reason=shield,
+                        message=f"{victim.workload} may not be preempted now: {shield}",
+                    )
+                ]
+            ordered.append(self._order(world, preemptor, workload, victim.reason))
+        if ordered and self._claims(world, request) and request.workload not in world.claims:
+            ordered.append(_claim(request, at))
+        return ordered
+
+    def _order(self, world: World, preemptor: Workload, victim: Workload, reason: str) -> PreemptionOrdered:
+        queue = world.cluster_queue_of(preemptor)
+        message = preemption_message(
+            preemptor,
+            reason,
+            world.quota.node(queue.name) if queue is not None else None,
+            world.quota.node(victim.admission.cluster_queue) if victim.admission is not None else None,
+        )
+        return PreemptionOrdered(workload=victim.key, preemptor=preemptor.key, reason=reason, message=message)
+
+    def _claims(self, world: World, request: PreemptionRequested) -> bool:
+        queue = world.cluster_queues.get(request.cluster_queue)
+        return queue is not None and queue.preemption.claims
+
+
+def _claim(request: PreemptionRequested, at: Millis) -> RoomClaimed:
+    rooms: dict[tuple[str, str], int] = {}
+    for assignment in request.assignments:
+        for resource, amount in assignment.usage.items():
+            flavor = assignment.flavors.get(resource)
+            if flavor is not None:
+                rooms[(flavor, resource)] = rooms.get((flavor, resource), 0) + amount
+    return RoomClaimed(
+        preemptor=request.workload,
+        cluster_queue=request.cluster_queue,
+        rooms=tuple(
+            Room(flavor=flavor, resource=resource, amount=amount) for (flavor, resource), amount in sorted(rooms.items())
+        ),
+        until=at + CLAIM_FOR,
+    )

@@ -1,0 +1,1 @@
+"""The watcher: Kubernetes objects become facts."""
