@@ -11,13 +11,13 @@ from events.admission import Mode, PreemptionRequested, RequeueReason
 from events.device import PodPlacement
 from events.event import Millis
 from events.quota import ClusterQueueObserved, PreemptionPolicy
-from projections.devices.gang import Gang, Placed, place
+from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.requests import CARD_RESOURCES, asks_for_cards
 from projections.effective_requests import PODS, pod_set_requests
 from projections.flavors.affinity import selects
 from projections.flavors.assignment import Assignment
 from projections.flavors.mode import Granular
-from projections.flavors.search import Asked, FlavorSearchSpace, assign, refusal_reason
+from projections.flavors.search import WAITING_FOR_QUOTA, Asked, FlavorSearchSpace, assign, refusal_reason
 from projections.line_order import queue_timestamp
 from projections.preemption.candidates import Ask, Candidate, Variant
 from projections.preemption.classic import fits_now
@@ -131,6 +131,7 @@ def _counts(workload: Workload) -> dict[str, int]:
 def _consider_counts(world: World, entry: Entry, counts: Mapping[str, int], at: Millis) -> None:
     """Assign flavors; where quota fits but cards do not, go on with the next flavor."""
     excluded: dict[tuple[str, str], str] = {}
+    card_reasons: set[str] = set()
     while True:
         assignment = assign(_space(world, entry, excluded, at), asked_of(world, entry, counts))
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
@@ -143,15 +144,15 @@ def _consider_counts(world: World, entry: Entry, counts: Mapping[str, int], at: 
             return
         flavor = _card_flavor(entry, placed.pod_set)
         excluded[(placed.pod_set, flavor)] = placed.message
-        entry.reason = placed.reason
+        card_reasons.add(placed.reason)
         if not flavor:
             assignment.pod_sets[0].failed = placed.reason
             break
     if assignment.representative is Mode.PREEMPT:
         entry.victims = victims_for(world, entry, at)
-    if excluded and assignment.representative is Mode.NO_FIT:
-        entry.reason = entry.reason or next(iter(excluded.values()))
-        entry.message = "; ".join([assignment.message] if assignment.message else list(excluded.values()))
+    if excluded and assignment.representative is Mode.NO_FIT and refusal_reason(assignment) != WAITING_FOR_QUOTA:
+        entry.reason = WAITING_FOR_CARDS if WAITING_FOR_CARDS in card_reasons else EXCEEDS_CARDS
+        entry.message = assignment.message or "; ".join(excluded.values())
 
 
 def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:

@@ -1,0 +1,1 @@
+"""A Kubernetes API in memory with small controllers behind it: the cluster of demos and tests."""

@@ -1,0 +1,153 @@
+"""The objects of the embedded API, their common resourceVersion, and the history that watches read from."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from ops.cluster.failures import conflict, gone, not_found
+
+Object = dict[str, Any]
+Name = tuple[str, str]
+"""Namespace (empty for cluster-wide kinds) and name."""
+
+KEPT = 20_000
+"""How many changes are remembered; a watch that asks for older ones gets 410."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One change of one object, with what the object was before."""
+
+    version: int
+    key: str
+    type: str
+    object: Object
+    before: Object | None = None
+
+
+class Store:
+    """All objects by kind and name. Objects are never changed in place: a write puts a new one."""
+
+    def __init__(self, journal: Path | None = None) -> None:
+        self.objects: dict[str, dict[Name, Object]] = {}
+        self.version = 0
+        self.history: deque[Change] = deque()
+        self.oldest = 0
+        self._watchers: set[asyncio.Queue[Change | None]] = set()
+        self._journal: IO[bytes] | None = None
+        if journal is not None:
+            self._restore(journal)
+
+    def of(self, key: str) -> dict[Name, Object]:
+        """The objects of one kind."""
+        return self.objects.setdefault(key, {})
+
+    def get(self, key: str, name: Name) -> Object | None:
+        """One object."""
+        return self.of(key).get(name)
+
+    def put(self, key: str, name: Name, value: Object, *, expected: str = "") -> Object:
+        """Store an object under a new resourceVersion. Raises a conflict if it is not at the expected one."""
+        before = self.of(key).get(name)
+        if expected and (before is None or before["metadata"]["resourceVersion"] != expected):
+            raise conflict(key, name[1])
+        self.version += 1
+        stored = {**value, "metadata": {**value["metadata"], "resourceVersion": str(self.version)}}
+        self.of(key)[name] = stored
+        self._tell(
+            Change(
+                version=self.version,
+                key=key,
+                type="ADDED" if before is None else "MODIFIED",
+                object=stored,
+                before=before,
+            )
+        )
+        return stored
+
+    def remove(self, key: str, name: Name) -> Object:
+        """Take an object away."""
+        before = self.of(key).pop(name, None)
+        if before is None:
+            raise not_found(key, name[1])
+        self.version += 1
+        last = {**before, "metadata": {**before["metadata"], "resourceVersion": str(self.version)}}
+        self._tell(Change(version=self.version, key=key, type="DELETED", object=last, before=before))
+        return last
+
+    def since(self, version: int) -> Iterator[Change]:
+        """The changes behind a version. Raises 410 when they are not all kept."""
+        if version < self.oldest:
+            raise gone(f"too old resource version: {version} ({self.oldest})")
+        return (change for change in self.history if change.version > version)
+
+    def watch(self) -> "asyncio.Queue[Change | None]":
+        """A queue that gets every change from now on; None when the watch is broken off."""
+        queue: asyncio.Queue[Change | None] = asyncio.Queue()
+        self._watchers.add(queue)
+        return queue
+
+    def unwatch(self, queue: "asyncio.Queue[Change | None]") -> None:
+        """Stop filling a queue."""
+        self._watchers.discard(queue)
+
+    def break_watches(self) -> None:
+        """End every watch, as a restart of the API server would."""
+        for queue in self._watchers:
+            queue.put_nowait(None)
+
+    def compact(self) -> None:
+        """Forget the history: watches from older versions get 410."""
+        self.history.clear()
+        self.oldest = self.version
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+    def _tell(self, change: Change) -> None:
+        self.history.append(change)
+        if len(self.history) > KEPT:
+            self.oldest = self.history.popleft().version
+        for queue in self._watchers:
+            queue.put_nowait(change)
+        if self._journal is not None:
+            line = {"v": change.version, "k": change.key, "t": change.type, "o": change.object}
+            self._journal.write(msgspec.json.encode(line) + b"\n")
+            self._journal.flush()
+
+    def _restore(self, journal: Path) -> None:
+        journal.parent.mkdir(parents=True, exist_ok=True)
+        if journal.exists():
+            for line in journal.read_bytes().split(b"\n"):
+                self._replay(line)
+        self.oldest = self.version
+        fresh = journal.with_suffix(".new")
+        with fresh.open("wb") as out:
+            out.write(msgspec.json.encode({"v": self.version, "k": "", "t": "VERSION", "o": {}}) + b"\n")
+            for key, objects in self.objects.items():
+                for value in objects.values():
+                    line = {"v": int(value["metadata"]["resourceVersion"]), "k": key, "t": "ADDED", "o": value}
+                    out.write(msgspec.json.encode(line) + b"\n")
+        fresh.replace(journal)
+        self._journal = journal.open("ab")
+
+    def _replay(self, line: bytes) -> None:
+        try:
+            told = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            return  # The last line of a process that was killed while writing it.
+        self.version = max(self.version, told["v"])
+        if not told["k"]:
+            return
+        meta = told["o"]["metadata"]
+        name = (meta.get("namespace", ""), meta["name"])
+        if told["t"] == "DELETED":
+            self.of(told["k"]).pop(name, None)
+        else:
+            self.of(told["k"])[name] = told["o"]
