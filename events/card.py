@@ -1,9 +1,34 @@
 """Cards and slices of them: the words that inventories, requests and reservations are told in.
 
-Memory is in MiB, cores are percent of one card (hami-semantics §1, §3).
+Memory is in MiB, cores are percent of one card (hami-semantics §1, §3); AMD counts compute units, Ascend AI cores.
 """
 
 from events.event import Value
+
+
+class Span(Value, frozen=True, kw_only=True):
+    """A half-open stretch of a card's MIG slices (hami-semantics §5.3)."""
+
+    start: int = 0
+    size: int = 0
+
+
+class MigProfile(Value, frozen=True, kw_only=True):
+    """A shape into which a MIG card can be cut, and where such a piece may lie."""
+
+    name: str
+    memory: int = 0
+    cores: int = 0
+    slices: int = 0
+    placements: tuple[Span, ...] = ()
+
+
+class MigInstance(Value, frozen=True, kw_only=True):
+    """One piece of a MIG card that is taken: its profile and the slices that it covers."""
+
+    profile: str
+    start: int = 0
+    size: int = 0
 
 
 class Card(Value, frozen=True, kw_only=True):
@@ -19,6 +44,11 @@ class Card(Value, frozen=True, kw_only=True):
     numa: int = 0
     mode: str = "hami-core"
     healthy: bool = True
+    vendor: str = "NVIDIA"
+    """The vendor word under which HAMi keeps it (hami-semantics §1.2)."""
+    profiles: tuple[MigProfile, ...] = ()
+    custom: dict[str, int | str] = {}
+    """What only this vendor knows of a card, such as the NetworkID of an Ascend."""
 
 
 class CardShare(Value, frozen=True, kw_only=True):
@@ -28,6 +58,11 @@ class CardShare(Value, frozen=True, kw_only=True):
     vendor: str
     memory: int
     cores: int
+    index: int = 0
+    slots: int = 1
+    instance: MigInstance | None = None
+    """The piece of a MIG card, where it is one."""
+    custom: dict[str, int | str] = {}
 
 
 class CardRequest(Value, frozen=True, kw_only=True):

@@ -129,8 +129,3 @@ def _share(entry: str) -> CardShare:
         memory=_number(memory, entry, ALLOCATED),
         cores=_number(cores, entry, ALLOCATED),
     )
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    """A comma separated list, trimmed; empty entries left out."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())

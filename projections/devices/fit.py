@@ -1,46 +1,27 @@
-"""Whether a pod fits the cards of one node, and which of them it gets (hami-semantics §5).
+"""Whether a pod fits the cards of one node, and which of them it gets (hami-semantics §5.1).
 
-Checks are HAMi's, in HAMi's order, with its reason codes. Cards are tried from the emptiest (spread, the default) or
-the fullest (binpack); every order is total.
+Init containers are each tried on the node as it is; the others follow one after the other on one copy of it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from events.card import Card, CardRequest, CardShare
-from projections.devices.annotations import CARD_POLICY, NO_USE_TYPE, NO_USE_UUID, USE_TYPE, USE_UUID, names_in
-from projections.devices.requests import WHOLE
+from events.card import CardRequest, CardShare
+from projections.devices import checks
+from projections.devices.checks import SOFT_SPLIT_NODE
+from projections.devices.namespace_quota import Limit, room
+from projections.devices.pick import MIG_MODE, ContainerFit, pick_cards, settled
+from projections.devices.score import card_order, fullness
+from projections.devices.steering import EVEN, Weights
+from projections.devices.terms import CARD_POLICY, Terms, terms_of
+from projections.devices.use import IDLE, CardState, CardUse, NodeCards, effective_use, states_of, use_of
+from projections.devices.vendors import BY_WORD, Vendor, serves
 
-_SCALE = 10**6
+__all__ = ["IDLE", "CardUse", "NodeCards", "effective_use", "fullness"]
 
-
-class CardUse(msgspec.Struct, frozen=True):
-    """What is taken of a card: slots, MiB, percent."""
-
-    slots: int = 0
-    memory: int = 0
-    cores: int = 0
-
-    def plus(self, other: "CardUse") -> "CardUse":
-        """Both together."""
-        return CardUse(self.slots + other.slots, self.memory + other.memory, self.cores + other.cores)
-
-    def minus(self, other: "CardUse") -> "CardUse":
-        """What is left when the other is given back."""
-        return CardUse(self.slots - other.slots, self.memory - other.memory, self.cores - other.cores)
-
-
-IDLE = CardUse()
-
-
-class NodeCards(msgspec.Struct, frozen=True, kw_only=True):
-    """The cards of one node, which are cordoned, and what is taken of each."""
-
-    node: str
-    cards: tuple[Card, ...]
-    cordoned: frozenset[str]
-    used: Mapping[str, CardUse]
+Shares = dict[str, tuple[CardShare, ...]]
+"""What one container gets, by vendor word."""
 
 
 class PodFit(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,122 +29,130 @@ class PodFit(msgspec.Struct, frozen=True, kw_only=True):
 
     shares: tuple[tuple[CardShare, ...], ...] | None = None
     refusals: dict[str, int] = {}
+    cards: int = 0
+    """Cards that were looked at when it failed."""
 
 
-def fit_pod(
-    on: NodeCards, requests: Sequence[CardRequest | None], init: int, annotations: Mapping[str, str]
-) -> PodFit:
-    """Fit all containers of a pod: each init container on the node as it is, the others one after the other."""
-    app = dict(on.used)
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that asks for cards, as far as all nodes see it alike; read once, then tried on many nodes."""
+
+    annotations: Mapping[str, str] = {}
+    default_policy: str = ""
+    weights: Weights = EVEN
+    terms: dict[str, Terms]
+    """By vendor word, for every vendor that is asked."""
+
+    def policy(self) -> str:
+        """The policy by which cards are sorted."""
+        return self.annotations.get(CARD_POLICY, self.default_policy)
+
+
+def asking(
+    annotations: Mapping[str, str],
+    requests: Iterable[CardRequest | None],
+    *,
+    default_policy: str = "",
+    weights: Weights = EVEN,
+    limits: Mapping[str, Limit] | None = None,
+    vendors: Mapping[str, Vendor] = BY_WORD,
+) -> Asking:
+    """A pod's demands, read from its annotations and its namespace's limits."""
+    limits = limits or {}
+    return Asking(
+        annotations=annotations,
+        default_policy=default_policy,
+        weights=weights,
+        terms={
+            word: terms_of(
+                vendors[word], annotations, default_policy=default_policy, room=room(limits, vendors[word].resources)
+            )
+            for word in sorted({request.vendor for request in requests if request is not None})
+            if word in vendors
+        },
+    )
+
+
+def reason_text(refusals: Mapping[str, int], cards: int) -> str:
+    """The reasons of a node in HAMi's words: `n/total Code`, sorted and joined."""
+    return ", ".join(sorted(f"{times}/{cards} {code}" for code, times in refusals.items()))
+
+
+def sort_cards(
+    states: Sequence[CardState], policy: str, *, numa_bind: bool = False, weights: Weights = EVEN
+) -> list[CardState]:
+    """The cards in the order from which they are tried back to front."""
+    key = card_order(policy, numa_bind=numa_bind)
+    return sorted(
+        states,
+        key=lambda state: key(
+            fullness(state.card, state.use, weights), state.use.slots, state.card.numa, state.card.index
+        ),
+    )
+
+
+def fit_pod(on: NodeCards, requests: Sequence[CardRequest | None], init: int, annotations: Mapping[str, str]) -> PodFit:
+    """Fit all containers of a pod that asks for one kind of card; the first `init` of them are init containers."""
+    return fit_asking(on, requests, init, asking(annotations, requests))
+
+
+def fit_asking(on: NodeCards, requests: Sequence[CardRequest | None], init: int, pod: Asking) -> PodFit:
+    """As `fit_pod`, for a pod whose demands have been read already."""
+    start = states_of(on)
+    app = start
+    app_use = IDLE
     shares: list[tuple[CardShare, ...]] = []
     for position, request in enumerate(requests):
         if request is None:
             shares.append(())
             continue
-        used = dict(on.used) if position < init else app
-        picked, refusals = _fit_container(on, used, request, annotations)
-        if picked is None:
-            return PodFit(refusals=refusals)
-        shares.append(picked)
-        if position >= init:
-            for share in picked:
-                app[share.uuid] = app.get(share.uuid, IDLE).plus(CardUse(1, share.memory, share.cores))
+        is_init = position < init
+        fit, after = fit_container(start if is_init else app, request, pod, on=on, before=IDLE if is_init else app_use)
+        if not fit.complete:
+            return PodFit(refusals=fit.refusals, cards=fit.cards)
+        shares.append(fit.picked)
+        if not is_init:
+            app = after
+            for share in fit.picked:
+                app_use = app_use.plus(use_of(share))
     return PodFit(shares=tuple(shares))
 
 
-def effective_use(containers: Sequence[Sequence[CardShare]], init: int, *, init_done: bool = False) -> dict[str, CardUse]:
-    """What a pod takes of each card: the larger of its init containers' peak and its other containers' sum (§5.5)."""
-    peak: dict[str, CardUse] = {}
-    total: dict[str, CardUse] = {}
-    for position, shares in enumerate(containers):
-        for share in shares:
-            use = CardUse(1, share.memory, share.cores)
-            if position >= init:
-                total[share.uuid] = total.get(share.uuid, IDLE).plus(use)
-            elif not init_done:
-                peak[share.uuid] = _larger(peak.get(share.uuid, IDLE), use)
-    return {uuid: _larger(peak.get(uuid, IDLE), total.get(uuid, IDLE)) for uuid in sorted({*peak, *total})}
-
-
-def memory_asked(request: CardRequest, card: Card) -> int:
-    """The MiB that a request takes of this card."""
-    if request.memory or request.percent is None:
-        return request.memory
-    return card.memory * request.percent // 100
-
-
-def _larger(left: CardUse, right: CardUse) -> CardUse:
-    return CardUse(max(left.slots, right.slots), max(left.memory, right.memory), max(left.cores, right.cores))
-
-
-def _fit_container(
-    on: NodeCards, used: Mapping[str, CardUse], request: CardRequest, annotations: Mapping[str, str]
-) -> tuple[tuple[CardShare, ...] | None, dict[str, int]]:
-    if request.count > len(on.cards):
-        return None, {"NodeInsufficientDevice": 1}
-    refusals: dict[str, int] = {}
-    picked: list[CardShare] = []
-    for card in _in_order(on.cards, used, annotations.get(CARD_POLICY, "spread")):
-        why = _refuses(on, card, used.get(card.uuid, IDLE), request, annotations)
-        if why:
-            refusals[why] = refusals.get(why, 0) + 1
-            continue
-        picked.append(
-            CardShare(uuid=card.uuid, vendor=request.vendor, memory=memory_asked(request, card), cores=request.cores)
-        )
-        if len(picked) == request.count:
-            return tuple(picked), {}
-    if picked:
-        refusals["AllocatedCardsInsufficientRequest"] = len(picked)
-    return None, refusals
-
-
-def _in_order(cards: Sequence[Card], used: Mapping[str, CardUse], policy: str) -> list[Card]:
-    sign = -1 if "binpack" in policy else 1
-    return sorted(cards, key=lambda card: (sign * fullness(card, used.get(card.uuid, IDLE)), card.numa, card.index, card.uuid))
-
-
-def fullness(card: Card, use: CardUse) -> int:
-    """How full a card is, in millionths per dimension summed over slots, cores and memory."""
-    return sum(
-        taken * _SCALE // whole
-        for taken, whole in ((use.slots, card.slots), (use.cores, card.cores), (use.memory, card.memory))
-        if whole
+def fit_container(
+    states: list[CardState], request: CardRequest, pod: Asking, *, on: NodeCards, before: CardUse = IDLE
+) -> tuple[ContainerFit, list[CardState]]:
+    """Fit one request on cards as they are; gives the settled shares and the cards as they would be then."""
+    terms = pod.terms.get(request.vendor)
+    if terms is None:
+        return ContainerFit(picked=(), complete=False, refusals={checks.UNKNOWN_VENDOR: 1}), states
+    vendor = terms.vendor
+    ordered = sort_cards(states, pod.policy(), numa_bind=terms.numa_bind, weights=pod.weights)
+    own = [state for state in ordered if serves(vendor, state.card.model)]
+    if request.count > len(own) and not any(state.card.mode == MIG_MODE for state in own):
+        return ContainerFit(picked=(), complete=False, refusals={checks.TOO_FEW_ON_NODE: 1}), states
+    fit = pick_cards(
+        own,
+        request,
+        terms,
+        before=before,
+        pair_scores=on.pair_scores,
+        soft_node=on.annotations.get(SOFT_SPLIT_NODE) == "true",
     )
+    if not fit.complete:
+        return fit, states
+    by_uuid = {state.card.uuid: state for state in own}
+    picked = tuple(settled(by_uuid[share.uuid], share) for share in fit.picked)
+    fit = ContainerFit(picked=picked, complete=True, cards=fit.cards)
+    return fit, charge(ordered, picked)
 
 
-def _refuses(  # noqa: C901 - HAMi's checks in HAMi's order
-    on: NodeCards, card: Card, use: CardUse, request: CardRequest, annotations: Mapping[str, str]
-) -> str:
-    if not card.healthy:
-        return "CardNotHealth"
-    if card.uuid in on.cordoned:
-        return "CardCordoned"
-    if not _type_allowed(card, annotations):
-        return "CardTypeMismatch"
-    if not _uuid_allowed(card, annotations):
-        return "CardUuidMismatch"
-    if card.slots <= use.slots:
-        return "CardTimeSlicingExhausted"
-    if "mutex" in annotations.get(CARD_POLICY, "") and use.slots > 0:
-        return "ExclusiveDeviceAllocateConflict"
-    if card.memory - use.memory < memory_asked(request, card):
-        return "CardInsufficientMemory"
-    if card.cores - use.cores < request.cores:
-        return "CardInsufficientCore"
-    if card.cores == WHOLE and request.cores == WHOLE and use.slots > 0:
-        return "ExclusiveDeviceAllocateConflict"
-    if card.cores and use.cores == card.cores and request.cores == 0:
-        return "CardComputeUnitsExhausted"
-    return ""
-
-
-def _type_allowed(card: Card, annotations: Mapping[str, str]) -> bool:
-    model = card.model.lower()
-    use, no_use = names_in(annotations.get(USE_TYPE, "")), names_in(annotations.get(NO_USE_TYPE, ""))
-    return (not use or any(name.lower() in model for name in use)) and not any(name.lower() in model for name in no_use)
-
-
-def _uuid_allowed(card: Card, annotations: Mapping[str, str]) -> bool:
-    use, no_use = names_in(annotations.get(USE_UUID, "")), names_in(annotations.get(NO_USE_UUID, ""))
-    return (not use or card.uuid in use) and card.uuid not in no_use
+def charge(states: Sequence[CardState], shares: Sequence[CardShare]) -> list[CardState]:
+    """The cards after these shares were taken of them; the order stays."""
+    taken: dict[str, CardUse] = {}
+    for share in shares:
+        taken[share.uuid] = taken.get(share.uuid, IDLE).plus(use_of(share))
+    return [
+        CardState(state.card, state.use.plus(taken[state.card.uuid]), state.cordoned)
+        if state.card.uuid in taken
+        else state
+        for state in states
+    ]

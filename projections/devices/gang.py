@@ -38,9 +38,7 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
-def place(
-    cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequence[Gang], trail: Trail
-) -> Placed:
+def place(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequence[Gang], trail: Trail) -> Placed:
     """Place all pods on a trial ledger, which is as it was afterwards."""
     mark = trail.mark()
     placements: list[PodPlacement] = []
@@ -114,7 +112,8 @@ def _refusal(
 ) -> Placed:
     requests, init = pod_card_requests(gang.pod_set.shape)
     ever = any(
-        fit_pod(_emptied(cards.cards_of(name)), requests, init, gang.pod_set.shape.device_annotations).shares is not None
+        fit_pod(_emptied(cards.cards_of(name)), requests, init, gang.pod_set.shape.device_annotations).shares
+        is not None
         for name in names
     )
     asked = "; ".join(

@@ -1,0 +1,89 @@
+"""Whether one card may serve one request, and if not, why: HAMi's checks in HAMi's order (hami-semantics §5.2)."""
+
+from events.card import Card, CardRequest
+from projections.devices.terms import Terms
+from projections.devices.use import CardState
+from projections.devices.vendors import Vendor
+
+WHOLE = 100
+SOFT_SPLIT_NODE = "hami-vnpu-core"
+
+NOT_HEALTHY = "CardNotHealth"
+CORDONED = "CardCordoned"
+WRONG_MODEL = "CardTypeMismatch"
+WRONG_UUID = "CardUuidMismatch"
+WRONG_MODE = "ModeNotFit"
+NO_SLOT = "CardTimeSlicingExhausted"
+EXCLUSIVE = "ExclusiveDeviceAllocateConflict"
+OVER_QUOTA = "ResourceQuotaNotFit"
+NO_MEMORY = "CardInsufficientMemory"
+NO_CORES = "CardInsufficientCore"
+CORES_GONE = "CardComputeUnitsExhausted"
+WRONG_NUMA = "NumaNotFit"
+NO_PIECE = "CardMigTopologyInfeasible"
+TOO_FEW = "AllocatedCardsInsufficientRequest"
+TOO_FEW_ON_NODE = "NodeInsufficientDevice"
+UNKNOWN_VENDOR = "device-type-not-found"
+
+
+def memory_asked(request: CardRequest, card: Card, vendor: Vendor) -> int:
+    """The MiB that a request takes of this card."""
+    if request.memory:
+        return request.memory
+    if vendor.whole_percent is None:
+        return card.memory
+    return card.memory * (request.percent or 0) // WHOLE
+
+
+def cores_asked(request: CardRequest, card: Card, vendor: Vendor) -> int:
+    """The cores that a request takes of this card, in the card's unit; never more than all of them."""
+    percent = min(request.cores, WHOLE)
+    if not vendor.rules.compute_units:
+        return percent
+    if percent <= 0:
+        return card.cores
+    return max(1, card.cores * percent // WHOLE)
+
+
+def refuses_card(state: CardState, terms: Terms) -> str:
+    """Why a card is out of the question whatever is free on it; empty if it is not."""
+    card = state.card
+    if not card.healthy:
+        return NOT_HEALTHY
+    if terms.vendor.rules.cordon and state.cordoned:
+        return CORDONED
+    if not terms.models.allows_model(card.model) or (terms.modes and card.mode not in terms.modes):
+        return WRONG_MODEL
+    return ""
+
+
+def mode_differs(state: CardState, request: CardRequest, terms: Terms, *, soft_node: bool) -> bool:
+    """Whether pod and node split cards in different ways; a whole card may be had of either (hami-semantics §4.1)."""
+    if terms.soft_split:
+        return not soft_node
+    return soft_node and memory_asked(request, state.card, terms.vendor) < state.card.memory
+
+
+def refuses_now(state: CardState, terms: Terms) -> str:
+    """Why a card is not to be shared as the pod asks; empty if it may be."""
+    if not terms.uuids.allows_uuid(state.card.uuid):
+        return WRONG_UUID
+    if state.card.slots <= state.use.slots:
+        return NO_SLOT
+    if terms.mutex and state.use.slots > 0:
+        return EXCLUSIVE
+    return ""
+
+
+def lacks(state: CardState, terms: Terms, memory: int, cores: int) -> str:
+    """What of memory and cores is missing on the card; empty if nothing is."""
+    card, use = state.card, state.use
+    if card.memory - use.memory < memory:
+        return NO_MEMORY
+    if card.cores - use.cores < cores:
+        return NO_CORES
+    if terms.vendor.rules.exclusive and card.cores == WHOLE and cores == WHOLE and use.slots > 0:
+        return EXCLUSIVE
+    if card.cores and use.cores == card.cores and cores == 0:
+        return CORES_GONE
+    return ""

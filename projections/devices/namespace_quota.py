@@ -1,0 +1,108 @@
+"""What a namespace may still take of cards, by the ResourceQuota's `limits.<memory or cores>` (hami-semantics §6).
+
+Counting cards is left to Kubernetes; memory is counted in MiB after the vendor's unit, cores in percent.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from events.card import CardShare
+from projections.devices.vendors import Resources
+
+_PREFIX = "limits."
+
+
+class QuotaRoom(msgspec.Struct, frozen=True, kw_only=True):
+    """MiB and percent of cores that are left; None where nothing is limited."""
+
+    memory: int | None = None
+    cores: int | None = None
+
+    def holds(self, memory: int, cores: int) -> bool:
+        """Whether so much in all still fits."""
+        return (self.memory is None or memory <= self.memory) and (self.cores is None or cores <= self.cores)
+
+
+NO_QUOTA = QuotaRoom()
+
+
+class Limit(msgspec.Struct, frozen=True, kw_only=True):
+    """What a namespace uses of one resource, and its limit if it has one; a limit of 0 lets nothing in."""
+
+    used: int = 0
+    limit: int | None = None
+
+
+Limits = dict[str, Limit]
+"""By resource name."""
+_NOTHING = Limit()
+
+
+def room(limits: Mapping[str, Limit], resources: Resources) -> QuotaRoom:
+    """What is left to a namespace of one vendor's memory and cores."""
+    return QuotaRoom(
+        memory=_left(limits.get(resources.memory, _NOTHING), resources.factor),
+        cores=_left(limits.get(resources.cores, _NOTHING), 1),
+    )
+
+
+def _left(limit: Limit, factor: int) -> int | None:
+    return None if limit.limit is None else limit.limit * max(factor, 1) - limit.used
+
+
+def managed(vendors: Mapping[str, Resources]) -> frozenset[str]:
+    """The resources whose limits are looked at: memory and cores of every vendor."""
+    return frozenset(name for names in vendors.values() for name in (names.memory, names.cores) if name)
+
+
+def limited(limits: Limits, hard: Mapping[str, int], names: frozenset[str]) -> Limits:
+    """The limits of a namespace after a ResourceQuota with these hard values came."""
+    result = dict(limits)
+    for key in sorted(hard):
+        name = key.removeprefix(_PREFIX)
+        if key.startswith(_PREFIX) and name in names:
+            result[name] = Limit(used=result.get(name, _NOTHING).used, limit=hard[key])
+    return result
+
+
+def unlimited(limits: Limits, hard: Mapping[str, int], names: frozenset[str]) -> Limits:
+    """The limits of a namespace after that ResourceQuota went; what is used stays counted."""
+    result = dict(limits)
+    for key in sorted(hard):
+        name = key.removeprefix(_PREFIX)
+        if key.startswith(_PREFIX) and name in names and name in result:
+            result[name] = Limit(used=result[name].used)
+    return result
+
+
+def relimited(limits: Limits, old: Mapping[str, int], new: Mapping[str, int], names: frozenset[str]) -> Limits:
+    """The limits after a ResourceQuota changed, in one step: at no time is a kept limit away (hami-semantics §6)."""
+    dropped = {key: value for key, value in old.items() if key not in new}
+    return limited(unlimited(limits, dropped, names), new, names)
+
+
+def charged(
+    limits: Limits,
+    shares: Mapping[str, tuple[tuple[CardShare, ...], ...]],
+    vendors: Mapping[str, Resources],
+    *,
+    sign: int = 1,
+) -> Limits:
+    """What a namespace uses after a pod with these shares came (sign 1) or went (sign -1)."""
+    result = dict(limits)
+    for word, containers in shares.items():
+        resources = vendors.get(word)
+        if resources is None:
+            continue
+        flat = [share for container in containers for share in container]
+        _add(result, resources.memory, sign * sum(share.memory for share in flat))
+        _add(result, resources.cores, sign * sum(share.cores for share in flat))
+    return result
+
+
+def _add(limits: Limits, name: str, amount: int) -> None:
+    if not name:
+        return
+    known = limits.get(name, _NOTHING)
+    limits[name] = Limit(used=known.used + amount, limit=known.limit)

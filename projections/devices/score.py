@@ -1,0 +1,88 @@
+"""How full cards and nodes are, and in which order cards are tried (hami-semantics §5.4).
+
+Scores are exact: a fraction where it is shown, a scaled whole number where it only orders. Two different fractions
+whose denominators stay below 2^40 stay different when scaled by 2^96.
+"""
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+
+from events.card import Card
+from projections.devices.steering import BINPACK, EVEN, MUTEX, NUMA, SPREAD, Weights
+from projections.devices.use import CardState, CardUse
+
+_SCALE = 1 << 96
+Key = tuple[int, ...]
+
+
+def fullness(card: Card, use: CardUse, weights: Weights = EVEN) -> int:
+    """How full a card is over slots, cores and memory, scaled; 0 if it lacks one of the three altogether."""
+    if not (card.slots and card.cores and card.memory):
+        return 0
+    whole = card.slots * card.cores * card.memory
+    taken = (
+        weights.slot * use.slots * card.cores * card.memory
+        + weights.core * use.cores * card.slots * card.memory
+        + weights.memory * use.memory * card.slots * card.cores
+    )
+    return taken * _SCALE // whole
+
+
+def card_score(card: Card, use: CardUse, asked: CardUse, weights: Weights = EVEN) -> Fraction:
+    """The score that HAMi shows for a card: 10 times the weighted fullness, with the request where it is counted."""
+    if not (card.slots and card.cores and card.memory):
+        return Fraction(0)
+    return 10 * (
+        Fraction(weights.slot * (asked.slots + use.slots), card.slots)
+        + Fraction(weights.core * (asked.cores + use.cores), card.cores)
+        + Fraction(weights.memory * (asked.memory + use.memory), card.memory)
+    )
+
+
+def node_score(states: Iterable[CardState]) -> Fraction:
+    """The score of a node before a pod comes: 10 times the fullness of all its cards together."""
+    slots = cores = memory = used_slots = used_cores = used_memory = 0
+    for state in states:
+        slots, cores, memory = slots + state.card.slots, cores + state.card.cores, memory + state.card.memory
+        used_slots += state.use.slots
+        used_cores += state.use.cores
+        used_memory += state.use.memory
+    return 10 * (_part(used_slots, slots) + _part(used_cores, cores) + _part(used_memory, memory))
+
+
+def _part(used: int, whole: int) -> Fraction:
+    return Fraction(used, whole) if whole else Fraction(0)
+
+
+def card_order(policy: str, *, numa_bind: bool = False) -> Callable[[int, int, int, int], Key]:
+    """The key by which cards are sorted; they are then tried from the last to the first.
+
+    The key takes score, used slots, NUMA node and index. One policy alone has no last tie-break (the order of the list
+    stays); a chain such as `binpack,numa` ends in the index.
+    """
+    words = [word.strip() for word in policy.split(",")]
+    if len(words) > 1 or policy == NUMA:
+        return _chain(words, numa_bind=numa_bind)
+    if policy == MUTEX:
+        return lambda score, used, numa, index: (-used, numa)
+    if policy == BINPACK:
+        if numa_bind:
+            return lambda score, used, numa, index: (-numa, score)
+        return lambda score, used, numa, index: (score, numa)
+    if numa_bind:
+        return lambda score, used, numa, index: (numa, -score)
+    return lambda score, used, numa, index: (-score, numa)
+
+
+def _chain(words: list[str], *, numa_bind: bool) -> Callable[[int, int, int, int], Key]:
+    keys = [word for word in words if word in (BINPACK, SPREAD, NUMA)]
+    if numa_bind:
+        keys = [NUMA, *(key for key in keys if key != NUMA)]
+    if not any(key in (BINPACK, SPREAD) for key in keys):
+        keys.append(SPREAD)
+
+    def key(score: int, used: int, numa: int, index: int) -> Key:
+        parts = {BINPACK: score, SPREAD: -score, NUMA: numa}
+        return (*(parts[name] for name in keys), index)
+
+    return key

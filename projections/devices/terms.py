@@ -1,0 +1,51 @@
+"""What a pod lays down for the cards of one vendor, read once from its annotations (hami-semantics §2)."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from projections.devices.namespace_quota import NO_QUOTA, QuotaRoom
+from projections.devices.steering import MUTEX, TOPOLOGY, Choice, is_true, model_choice, names_in, uuid_choice
+from projections.devices.vendors import Vendor
+
+CARD_POLICY = "hami.io/gpu-scheduler-policy"
+NUMA_BIND = "nvidia.com/numa-bind"
+MODES = "nvidia.com/vgpu-mode"
+SOFT_SPLIT_POD = "huawei.com/vnpu-mode"
+SOFT_SPLIT = "hami-core"
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pod lays down for the cards of one vendor, read once from its annotations."""
+
+    vendor: Vendor
+    policy: str = ""
+    uuids: Choice = Choice()
+    models: Choice = Choice()
+    modes: tuple[str, ...] = ()
+    mutex: bool = False
+    numa_bind: bool = False
+    topology: bool = False
+    soft_split: bool = False
+    room: QuotaRoom = NO_QUOTA
+
+
+def terms_of(
+    vendor: Vendor, annotations: Mapping[str, str], *, default_policy: str = "", room: QuotaRoom = NO_QUOTA
+) -> Terms:
+    """The terms of a pod for one vendor."""
+    rules = vendor.rules
+    policy = annotations.get(CARD_POLICY, default_policy)
+    words = names_in(policy)
+    return Terms(
+        vendor=vendor,
+        policy=policy,
+        uuids=uuid_choice(annotations, vendor.use_uuid, vendor.avoid_uuid),
+        models=model_choice(annotations, vendor.use_model, vendor.avoid_model) if vendor.use_model else Choice(),
+        modes=names_in(annotations.get(MODES, "")) if rules.modes else (),
+        mutex=MUTEX in words,
+        numa_bind=is_true(annotations.get(NUMA_BIND, "")),
+        topology=rules.topology and TOPOLOGY in words,
+        soft_split=rules.soft_split and annotations.get(SOFT_SPLIT_POD) == SOFT_SPLIT,
+        room=room,
+    )

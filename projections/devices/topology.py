@@ -1,0 +1,27 @@
+"""Which of several fitting cards lie best together, by the pair scores of their links (hami-semantics §5.2)."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+PairScores = Mapping[str, Mapping[str, int]]
+
+
+def best_together(uuids: Sequence[str], count: int, scores: PairScores) -> tuple[int, ...]:
+    """Positions of the cards to take out of those that fit, which are at least `count`.
+
+    One card: the one with the lowest sum of pair scores, so that well linked cards stay together. Several: the
+    combination with the highest sum. The first wins on a tie.
+    """
+    if len(uuids) == count:
+        return tuple(range(count))
+    if count == 1:
+        sums = [sum(_pair(scores, one, other) for other in uuids if other != one) for one in uuids]
+        return (sums.index(min(sums)),)
+    return max(
+        combinations(range(len(uuids)), count),
+        key=lambda picked: sum(_pair(scores, uuids[one], uuids[other]) for one, other in combinations(picked, 2)),
+    )
+
+
+def _pair(scores: PairScores, one: str, other: str) -> int:
+    return scores.get(one, {}).get(other, 0)

@@ -1,0 +1,92 @@
+"""What is taken of a card, and what a pod takes: slots, MiB, cores and pieces of MIG cards.
+
+Pieces are kept as a multiset, so that adding and giving back are exact inverses in any order.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from events.card import Card, CardShare, MigInstance
+
+
+class CardUse(msgspec.Struct, frozen=True):
+    """What is taken of a card: slots, MiB, percent, and the pieces if it is cut by MIG."""
+
+    slots: int = 0
+    memory: int = 0
+    cores: int = 0
+    instances: tuple[MigInstance, ...] = ()
+
+    def plus(self, other: "CardUse") -> "CardUse":
+        """Both together."""
+        pieces = self.instances + other.instances if other.instances else self.instances
+        return CardUse(self.slots + other.slots, self.memory + other.memory, self.cores + other.cores, pieces)
+
+    def minus(self, other: "CardUse") -> "CardUse":
+        """What is left when the other is given back."""
+        pieces = self.instances
+        if other.instances:
+            left = list(pieces)
+            for piece in other.instances:
+                if piece in left:
+                    left.remove(piece)
+            pieces = tuple(left)
+        return CardUse(self.slots - other.slots, self.memory - other.memory, self.cores - other.cores, pieces)
+
+    def larger(self, other: "CardUse") -> "CardUse":
+        """The larger of both in each dimension; pieces of both."""
+        pieces = self.instances + tuple(piece for piece in other.instances if piece not in self.instances)
+        return CardUse(
+            max(self.slots, other.slots), max(self.memory, other.memory), max(self.cores, other.cores), pieces
+        )
+
+
+IDLE = CardUse()
+
+
+class NodeCards(msgspec.Struct, frozen=True, kw_only=True):
+    """The cards of one node, which are cordoned, and what is taken of each."""
+
+    node: str
+    cards: tuple[Card, ...]
+    cordoned: frozenset[str] = frozenset()
+    used: Mapping[str, CardUse] = {}
+    pair_scores: Mapping[str, Mapping[str, int]] = {}
+    annotations: Mapping[str, str] = {}
+
+
+class CardState(msgspec.Struct, frozen=True):
+    """A card with what is taken of it."""
+
+    card: Card
+    use: CardUse = IDLE
+    cordoned: bool = False
+
+
+def states_of(on: NodeCards) -> list[CardState]:
+    """The cards of a node with their use, in the order of registration."""
+    return [CardState(card, on.used.get(card.uuid, IDLE), card.uuid in on.cordoned) for card in on.cards]
+
+
+def use_of(share: CardShare) -> CardUse:
+    """What one share takes of its card."""
+    return CardUse(share.slots, share.memory, share.cores, () if share.instance is None else (share.instance,))
+
+
+def effective_use(
+    containers: Sequence[Sequence[CardShare]], init: int, *, init_done: bool = False
+) -> dict[str, CardUse]:
+    """What a pod takes of each card: the larger of its init containers' peak and its other containers' sum (§5.5)."""
+    peak: dict[str, CardUse] = {}
+    total: dict[str, CardUse] = {}
+    for position, shares in enumerate(containers):
+        if position < init and init_done:
+            continue
+        taken: dict[str, CardUse] = {} if position < init else total
+        for share in shares:
+            taken[share.uuid] = taken.get(share.uuid, IDLE).plus(use_of(share))
+        if position < init:
+            for uuid, use in taken.items():
+                peak[uuid] = peak.get(uuid, IDLE).larger(use)
+    return {uuid: peak.get(uuid, IDLE).larger(total.get(uuid, IDLE)) for uuid in sorted({*peak, *total})}
