@@ -1,0 +1,250 @@
+"""The embedded Kubernetes API over HTTP: paths and verbs to what they do to objects."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import yaml
+from aiohttp import web
+
+from events.event import Millis
+from ops.cluster import discovery
+from ops.cluster.apply import apply
+from ops.cluster.failures import ApiFailure, bad_request, conflict
+from ops.cluster.faults import Faults
+from ops.cluster.kinds import Kind
+from ops.cluster.patches import json_patch, merge_patch, strategic_patch
+from ops.cluster.resources import Resources
+from ops.cluster.scaling import scale_of, with_scale
+from ops.cluster.store import Name, Object
+from ops.cluster.tables import table
+from ops.cluster.watching import list_objects, wants_table, watch_objects
+
+_JSON = "application/json"
+
+
+class Target:
+    """What a path names: a kind, and perhaps a namespace, an object and a part of it."""
+
+    __slots__ = ("kind", "name", "namespace", "subresource")
+
+    def __init__(self, kind: Kind, namespace: str, name: str, subresource: str) -> None:
+        self.kind, self.namespace, self.name, self.subresource = kind, namespace, name, subresource
+
+    @property
+    def key(self) -> Name:
+        """The object's name in the store."""
+        return (self.namespace if self.kind.namespaced else "", self.name)
+
+
+class Api:
+    """The application: one handler for everything below /api and /apis."""
+
+    def __init__(self, resources: Resources, now: Callable[[], Millis], faults: Faults) -> None:
+        self._resources, self._now, self._faults = resources, now, faults
+        self.app = web.Application(middlewares=[self._guard], client_max_size=16 << 20)
+        self.app.router.add_get("/version", self._plain(lambda: discovery.VERSION))
+        for path in ("/healthz", "/readyz", "/livez"):
+            self.app.router.add_get(path, self._healthy)
+        self.app.router.add_get("/openapi/v3", self._plain(lambda: discovery.openapi_paths(resources.kinds())))
+        self.app.router.add_get("/openapi/v3/{path:.+}", self._openapi)
+        self.app.router.add_route("*", "/{root:api|apis}{rest:.*}", self._handle)
+
+    def _plain(self, answer: Callable[[], Any]) -> Callable[[web.Request], Any]:
+        async def handler(request: web.Request) -> web.Response:
+            del request
+            return reply(answer())
+
+        return handler
+
+    async def _healthy(self, request: web.Request) -> web.Response:
+        del request
+        return web.Response(text="ok")
+
+    async def _openapi(self, request: web.Request) -> web.Response:
+        return reply(discovery.openapi_document(request.match_info["path"], self._resources.kinds()))
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
+        try:
+            self._faults.strike(request.method, request.path)
+            return await handler(request)
+        except ApiFailure as failure:
+            answer = reply(failure.body, failure.code)
+            if failure.retry_after is not None:
+                answer.headers["Retry-After"] = str(failure.retry_after)
+            return answer
+        except ConnectionResetError:
+            return web.Response(status=499)
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        parts = [part for part in request.path.split("/") if part]
+        found = self._discover(parts)
+        if found is not None:
+            return reply(found)
+        target = self._target(parts)
+        match request.method:
+            case "GET" if target.name:
+                return self._get(request, target)
+            case "GET" if request.query.get("watch") in ("true", "1"):
+                return await watch_objects(request, self._resources, target.kind, target.namespace, self._now())
+            case "GET":
+                return reply(list_objects(request, self._resources, target.kind, target.namespace, self._now()))
+            case "POST" if not target.name:
+                made = self._resources.create(
+                    target.kind, target.namespace, await _body(request), dry_run="dryRun" in request.query
+                )
+                return self._shown(request, target, made, 201)
+            case "PUT" if target.name:
+                return self._replace(request, target, await _body(request))
+            case "PATCH" if target.name:
+                return await self._patch(request, target)
+            case "DELETE":
+                return self._delete(target, await _body(request, empty=True), request)
+            case _:
+                raise ApiFailure(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+
+    def _discover(self, parts: list[str]) -> Object | None:
+        kinds = self._resources.kinds()
+        match parts:
+            case ["api"]:
+                return {"kind": "APIVersions", "apiVersion": "v1", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+            case ["apis"]:
+                return discovery.group_list(kinds)
+            case ["api", version]:
+                return discovery.resource_list("", version, kinds)
+            case ["apis", name] if any(kind.group == name for kind in kinds):
+                return discovery.group(name, kinds)
+            case ["apis", name, version]:
+                return discovery.resource_list(name, version, kinds)
+            case _:
+                return None
+
+    def _target(self, parts: list[str]) -> Target:
+        group, version, rest = ("", parts[1], parts[2:]) if parts[0] == "api" else (*_two(parts), parts[3:])
+        namespace = ""
+        if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):  # noqa: PLR2004
+            namespace, rest = rest[1], rest[2:]
+        if not rest:
+            raise ApiFailure(404, "NotFound", "the server could not find the requested resource")
+        name, subresource = (rest[1] if len(rest) > 1 else ""), (rest[2] if len(rest) > 2 else "")  # noqa: PLR2004
+        kind = self._resources.kind(group, version, rest[0])
+        allowed = {"": True, "status": kind.status, "scale": kind.scale is not None, "finalize": True}
+        if not allowed.get(subresource, False):
+            raise ApiFailure(404, "NotFound", "the server could not find the requested resource")
+        return Target(kind, namespace, name, subresource)
+
+    def _get(self, request: web.Request, target: Target) -> web.Response:
+        value = self._resources.get(target.kind, target.key)
+        return self._shown(request, target, scale_of(target.kind, value) if target.subresource == "scale" else value)
+
+    def _replace(self, request: web.Request, target: Target, value: Object) -> web.Response:
+        if target.subresource == "scale":
+            value = with_scale(target.kind, self._resources.get(target.kind, target.key), value)
+        stored = self._resources.update(
+            target.kind,
+            target.key,
+            value,
+            subresource="status" if target.subresource == "status" else "",
+            dry_run="dryRun" in request.query,
+        )
+        return self._shown(request, target, stored)
+
+    async def _patch(self, request: web.Request, target: Target) -> web.Response:
+        raw = await request.read()
+        form = request.headers.get("Content-Type", "").split(";")[0]
+        if "apply-patch" in form:
+            return self._apply(request, target, raw)
+        before = self._resources.get(target.kind, target.key)
+        if target.subresource == "scale":
+            after = merge_patch(scale_of(target.kind, before), _decode(raw))
+            return self._replace(request, target, after)
+        patch = _decode(raw)
+        match form:
+            case "application/json-patch+json":
+                after = json_patch(before, patch)
+            case "application/strategic-merge-patch+json" if target.kind.schema is None:
+                after = strategic_patch(before, patch)
+            case "application/merge-patch+json" | "application/strategic-merge-patch+json":
+                after = merge_patch(before, patch)
+            case _:
+                raise ApiFailure(415, "UnsupportedMediaType", f"the body of the request was in an unknown format: {form}")
+        named = patch.get("metadata", {}).get("resourceVersion") if isinstance(patch, dict) else None
+        if named is not None and named != before["metadata"]["resourceVersion"]:
+            raise conflict(target.kind.key, target.name)
+        return self._replace(request, target, after)
+
+    def _apply(self, request: web.Request, target: Target, raw: bytes) -> web.Response:
+        manager = request.query.get("fieldManager", "")
+        if not manager:
+            raise bad_request("fieldManager is required for apply patch")
+        wanted = yaml.safe_load(raw)
+        if not isinstance(wanted, dict):
+            raise bad_request("the body of an apply is one object")
+        wanted.setdefault("metadata", {})["name"] = target.name
+        wanted.setdefault("apiVersion", target.kind.api_version)
+        before = self._resources.store.get(target.kind.key, target.key)
+        after = apply(
+            before,
+            wanted,
+            manager=manager,
+            force=request.query.get("force") == "true",
+            now=self._now(),
+            subresource=target.subresource,
+        )
+        if before is not None:
+            return self._replace(request, target, after)
+        if target.subresource:
+            raise ApiFailure(404, "NotFound", f'{target.kind.key} "{target.name}" not found')
+        made = self._resources.create(target.kind, target.namespace, after, dry_run="dryRun" in request.query)
+        return self._shown(request, target, made, 201)
+
+    def _delete(self, target: Target, options: Object, request: web.Request) -> web.Response:
+        if "propagationPolicy" in request.query:
+            options["propagationPolicy"] = request.query["propagationPolicy"]
+        if "gracePeriodSeconds" in request.query:
+            options["gracePeriodSeconds"] = int(request.query["gracePeriodSeconds"])
+        if target.name:
+            return reply(self._resources.delete(target.kind, target.key, options))
+        found = list_objects(request, self._resources, target.kind, target.namespace, self._now())
+        for value in found.get("items", ()):
+            meta = value["metadata"]
+            self._resources.delete(target.kind, (meta.get("namespace", ""), meta["name"]), options)
+        return reply({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+
+    def _shown(self, request: web.Request, target: Target, value: Object, status: int = 200) -> web.Response:
+        if wants_table(request) and target.subresource != "scale":
+            meta = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
+            return reply(table(target.kind, [value], self._now(), meta), status)
+        return reply(value, status)
+
+
+def reply(value: Any, status: int = 200) -> web.Response:
+    """A JSON answer."""
+    return web.Response(body=msgspec.json.encode(value), status=status, content_type=_JSON)
+
+
+def _two(parts: list[str]) -> tuple[str, str]:
+    if len(parts) < 3:  # noqa: PLR2004 - apis, group, version
+        raise ApiFailure(404, "NotFound", "the server could not find the requested resource")
+    return parts[1], parts[2]
+
+
+async def _body(request: web.Request, *, empty: bool = False) -> Object:
+    raw = await request.read()
+    if not raw and empty:
+        return {}
+    form = request.headers.get("Content-Type", "")
+    if "protobuf" in form:
+        raise ApiFailure(415, "UnsupportedMediaType", "the server takes application/json and application/yaml")
+    value = yaml.safe_load(raw) if "yaml" in form else _decode(raw)
+    if not isinstance(value, dict):
+        raise bad_request("the body of the request is not an object")
+    return value
+
+
+def _decode(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.DecodeError as problem:
+        raise bad_request(f"the body of the request is not JSON: {problem}") from problem

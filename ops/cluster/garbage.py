@@ -1,0 +1,65 @@
+"""Garbage collection: what an owner leaves behind goes too, and so does all that is in a deleted namespace."""
+
+from ops.cluster.controller import Controller
+from ops.cluster.kinds import Kind
+from ops.cluster.store import Change, Name, Object
+
+
+class Garbage(Controller):
+    """Follows deletions down to dependents."""
+
+    def kinds(self) -> tuple[str, ...]:
+        """Every kind there is."""
+        return tuple({kind.key: None for kind in self.resources.kinds()})
+
+    def changed(self, change: Change, name: Name) -> None:
+        """A deletion ends the dependents; a marked object waits for them where it asked to."""
+        if change.type == "DELETED":
+            self._delete_dependents(change.object)
+        else:
+            super().changed(change, name)
+
+    def look(self, key: str, name: Name, value: Object) -> None:
+        """Finish what a deletion began."""
+        meta = value["metadata"]
+        if not meta.get("deletionTimestamp"):
+            return
+        if key == "namespaces":
+            self._empty(name[1])
+        finalizers = list(meta.get("finalizers") or ())
+        if "foregroundDeletion" in finalizers:
+            self._delete_dependents(value)
+            finalizers.remove("foregroundDeletion")
+        elif "orphan" in finalizers:
+            finalizers.remove("orphan")
+        else:
+            return
+        kind = next(one for one in self.resources.kinds() if one.key == key)
+        self.resources.update(kind, name, {**value, "metadata": {**meta, "finalizers": finalizers}})
+
+    def _dependents(self, uid: str) -> list[tuple[Kind, Name]]:
+        found: list[tuple[Kind, Name]] = []
+        seen: set[str] = set()
+        for kind in self.resources.kinds():
+            if kind.key in seen:
+                continue
+            seen.add(kind.key)
+            for name, value in list(self.store.of(kind.key).items()):
+                owners = value["metadata"].get("ownerReferences")
+                if owners and any(one.get("uid") == uid for one in owners):
+                    found.append((kind, name))
+        return found
+
+    def _delete_dependents(self, owner: Object) -> None:
+        for kind, name in self._dependents(owner["metadata"]["uid"]):
+            if self.store.get(kind.key, name) is not None:
+                self.resources.delete(kind, name)
+
+    def _empty(self, namespace: str) -> None:
+        seen: set[str] = set()
+        for kind in self.resources.kinds():
+            if not kind.namespaced or kind.key in seen:
+                continue
+            seen.add(kind.key)
+            for name in [name for name in self.store.of(kind.key) if name[0] == namespace]:
+                self.resources.delete(kind, name, {"gracePeriodSeconds": 0})
