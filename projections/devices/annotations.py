@@ -1,9 +1,11 @@
 """How HAMi writes cards and allocations into annotations (hami-semantics §1, §2)."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from events.card import Card, CardShare
-from projections.devices.requests import NVIDIA
+from projections.devices.vendors import BY_WORD, NVIDIA, VENDORS, serves
 
 REGISTER = "hami.io/node-nvidia-register"
 HANDSHAKE = "hami.io/node-handshake"
@@ -129,3 +131,22 @@ def _share(entry: str) -> CardShare:
         memory=_number(memory, entry, ALLOCATED),
         cores=_number(cores, entry, ALLOCATED),
     )
+
+
+def by_vendor(containers: Sequence[Sequence[CardShare]]) -> dict[str, tuple[tuple[CardShare, ...], ...]]:
+    """The shares under the word of their vendor, for every vendor one slot per container, so that places are kept.
+
+    HAMi pads under the model instead and so loses which container a share is for (hami-semantics §8, 1).
+    """
+    words = sorted({vendor_word(share) for shares in containers for share in shares})
+    return {
+        word: tuple(tuple(share for share in shares if vendor_word(share) == word) for shares in containers)
+        for word in words
+    }
+
+
+def vendor_word(share: CardShare) -> str:
+    """The vendor of a share; some vendors write the model of the card in its stead."""
+    if share.vendor in BY_WORD:
+        return share.vendor
+    return next((vendor.word for vendor in VENDORS if serves(vendor, share.vendor)), share.vendor)

@@ -57,11 +57,9 @@ def refuses_card(state: CardState, terms: Terms) -> str:
     return ""
 
 
-def mode_differs(state: CardState, request: CardRequest, terms: Terms, *, soft_node: bool) -> bool:
-    """Whether pod and node split cards in different ways; a whole card may be had of either (hami-semantics §4.1)."""
-    if terms.soft_split:
-        return not soft_node
-    return soft_node and memory_asked(request, state.card, terms.vendor) < state.card.memory
+def mode_differs(terms: Terms, *, soft_node: bool) -> bool:
+    """Whether the pod wants a split by software where the node has none; one that says nothing follows the node."""
+    return terms.soft_split and not soft_node
 
 
 def refuses_now(state: CardState, terms: Terms) -> str:

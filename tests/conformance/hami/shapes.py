@@ -1,0 +1,258 @@
+"""Turns the recorded shapes of cards, requests and shares into kuelog's values and back."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from events.card import Card, CardRequest, CardShare, MigInstance, MigProfile, Span
+from projections.devices.namespace_quota import Limit
+from projections.devices.use import CardState, CardUse
+from projections.devices.vendors import BY_WORD, Resources, Template, Vendor, ascend
+
+Json = Any
+UNSET_PERCENT = 101
+FAMILIES = {"nvidia": "NVIDIA", "amd": "AMD", "hygon": "DCU", "cambricon": "MLU"}
+
+
+def vendor_of(given: Json) -> Vendor:
+    """The vendor of a case, with the resource names of its configuration."""
+    config = given["config"]
+    if given["vendor"] == "ascend":
+        return _ascend(config)
+    return with_names(BY_WORD[FAMILIES[given["vendor"]]], config["names"], config.get("mem_percentage_name", ""))
+
+
+def _ascend(config: Json) -> Vendor:
+    chip = config["chip"]
+    vendor = ascend(
+        chip["CommonWord"],
+        templates=tuple(
+            Template(name=row["Name"], memory=row["Memory"], cores=row["AICore"]) for row in chip["Templates"] or ()
+        ),
+        allocatable=chip["MemoryAllocatable"],
+        capacity=chip["MemoryCapacity"],
+        resources=Resources(
+            count=chip["ResourceName"],
+            memory=chip["ResourceMemoryName"],
+            cores=chip["ResourceCoreName"],
+            factor=chip["MemoryFactor"] or 1,
+        ),
+        super_pod=chip["SuperPod"],
+    )
+    return replace(vendor, soft_split_everywhere=config["hami_vnpu_core"])
+
+
+def with_names(vendor: Vendor, names: Json, percent: str = "") -> Vendor:
+    """The vendor under the resource names of a configuration."""
+    return replace(
+        vendor,
+        resources=Resources(
+            count=names["count"],
+            memory=names["mem"],
+            percent=percent,
+            cores=names["cores"],
+            factor=names["memory_factor"] or 1,
+        ),
+    )
+
+
+def vendors_in(env: Json) -> dict[str, Vendor]:
+    """The vendors that a scheduler's configuration names, by word."""
+    return {
+        word: with_names(BY_WORD[word], names, _percent_beside(names["mem"]))
+        for word, names in sorted(env["vendors"].items())
+        if word in BY_WORD
+    }
+
+
+def _percent_beside(memory: str) -> str:
+    return f"{memory}-percentage" if memory else ""
+
+
+def resources_in(vendors: Json) -> dict[str, Resources]:
+    """Resource names by vendor word."""
+    return {
+        word: Resources(
+            count=names["count"], memory=names["mem"], cores=names["cores"], factor=names["memory_factor"] or 1
+        )
+        for word, names in sorted(vendors.items())
+    }
+
+
+def profiles_in(rows: Json) -> tuple[MigProfile, ...]:
+    """MIG profiles."""
+    return tuple(
+        MigProfile(
+            name=row["name"],
+            memory=row["memory_mb"],
+            cores=row["core"],
+            slices=row["slice_count"],
+            placements=spans_in(row["placements"]),
+        )
+        for row in rows or ()
+    )
+
+
+def spans_in(rows: Json) -> tuple[Span, ...]:
+    """Stretches of MIG slices."""
+    return tuple(Span(start=row["start"], size=row["size"]) for row in rows or ())
+
+
+def profiles_out(profiles: tuple[MigProfile, ...]) -> Json:
+    """MIG profiles, as recorded."""
+    return [
+        {
+            "name": profile.name,
+            "memory_mb": profile.memory,
+            "core": profile.cores,
+            "slice_count": profile.slices,
+            "placements": [{"start": span.start, "size": span.size} for span in profile.placements],
+        }
+        for profile in profiles
+    ]
+
+
+def state_in(row: Json, *, cordoned: frozenset[str] = frozenset(), custom: Json = None) -> CardState:
+    """A card with its use."""
+    known = row.get("custom") or (custom or {}).get(row["uuid"]) or {}
+    card = Card(
+        uuid=row["uuid"],
+        index=row["index"],
+        slots=row["count"],
+        memory=row["total_mem"],
+        cores=row["total_cores"],
+        model=row["type"],
+        numa=row["numa"],
+        mode=row["mode"],
+        healthy=row["health"],
+        profiles=profiles_in(row.get("mig_profiles")),
+        custom={key: value for key, value in known.items() if isinstance(value, int | str)},
+    )
+    pieces = tuple(
+        MigInstance(profile=piece["profile"], start=piece["start"], size=piece["size"])
+        for piece in row.get("mig_in_use") or ()
+    )
+    return CardState(card, CardUse(row["used"], row["used_mem"], row["used_cores"], pieces), card.uuid in cordoned)
+
+
+def state_out(state: CardState) -> Json:
+    """A card with its use, as recorded."""
+    card, use = state.card, state.use
+    row = {
+        "uuid": card.uuid,
+        "index": card.index,
+        "used": use.slots,
+        "count": card.slots,
+        "used_mem": use.memory,
+        "total_mem": card.memory,
+        "used_cores": use.cores,
+        "total_cores": card.cores,
+        "mode": card.mode,
+        "numa": card.numa,
+        "type": card.model,
+        "health": card.healthy,
+    }
+    if card.profiles:
+        row["mig_profiles"] = profiles_out(card.profiles)
+    if use.instances:
+        row["mig_in_use"] = [
+            {"profile": piece.profile, "start": piece.start, "size": piece.size, "runtime_ready": False}
+            for piece in use.instances
+        ]
+    return row
+
+
+def registered_in(row: Json, vendor: str = "") -> Card:
+    """A registered card."""
+    return Card(
+        uuid=row["uuid"],
+        index=row["index"],
+        slots=row["count"],
+        memory=row["mem"],
+        cores=row["cores"],
+        model=row["type"],
+        numa=row["numa"],
+        mode=row["mode"],
+        healthy=row["health"],
+        vendor=row["vendor"] or vendor,
+        profiles=profiles_in(row.get("mig_profiles")),
+        custom=row.get("custom") or {},
+    )
+
+
+def registered_out(card: Card, vendor: str | None = None) -> Json:
+    """A registered card, as recorded."""
+    row = {
+        "uuid": card.uuid,
+        "index": card.index,
+        "count": card.slots,
+        "mem": card.memory,
+        "cores": card.cores,
+        "type": card.model,
+        "numa": card.numa,
+        "mode": card.mode,
+        "health": card.healthy,
+        "vendor": card.vendor if vendor is None else vendor,
+    }
+    if card.profiles:
+        row["mig_profiles"] = profiles_out(card.profiles)
+    if card.custom:
+        row["custom"] = card.custom
+    return row
+
+
+def request_in(row: Json) -> CardRequest:
+    """A request of one container."""
+    percent = row["mem_percent"]
+    return CardRequest(
+        vendor=row["type"],
+        count=row["count"],
+        memory=row["mem"],
+        percent=None if percent == UNSET_PERCENT else percent,
+        cores=row["cores"],
+    )
+
+
+def share_in(row: Json) -> CardShare:
+    """A share of a card."""
+    return CardShare(
+        uuid=row["uuid"],
+        vendor=row["type"],
+        memory=row["mem"],
+        cores=row["cores"],
+        index=row["idx"],
+        slots=row.get("slots", 1),
+        custom={key: value for key, value in (row.get("custom") or {}).items() if isinstance(value, int | str)},
+    )
+
+
+def share_out(share: CardShare, *, slots: bool = False) -> Json:
+    """A share of a card, as recorded."""
+    row = {
+        "uuid": share.uuid,
+        "type": share.vendor,
+        "mem": share.memory,
+        "cores": share.cores,
+        "idx": share.index,
+    }
+    return {**row, "slots": share.slots} if slots else row
+
+
+def containers_in(rows: Json) -> tuple[tuple[CardShare, ...], ...]:
+    """The shares of each container."""
+    return tuple(tuple(share_in(row) for row in container or ()) for container in rows or ())
+
+
+def limits_in(rows: Json) -> dict[str, Limit]:
+    """The limits of a namespace."""
+    return {
+        name: Limit(used=row["used"], limit=row["limit"] if row["limit_set"] else None) for name, row in rows.items()
+    }
+
+
+def limits_out(limits: dict[str, Limit]) -> Json:
+    """The limits of a namespace, as recorded."""
+    return {
+        name: {"used": row.used, "limit": row.limit or 0, "limit_set": row.limit is not None}
+        for name, row in limits.items()
+    }
