@@ -1,0 +1,262 @@
+"""The objects of kueue.x-k8s.io in version v1beta2 (kueue-apis §2)."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from events.api.meta import ApiCondition, ApiStruct, ObjectMeta, Quantity, Selector
+from events.api.pods import ApiTaint, ApiToleration, PodTemplate
+
+Stop = Literal["None", "Hold", "HoldAndDrain"]
+Search = Literal["MayStopSearch", "TryNextFlavor"]
+AtMost16 = Meta(max_length=16)
+AtMost64 = Meta(min_length=1, max_length=64)
+
+
+class ResourceQuotaSpec(ApiStruct, frozen=True, kw_only=True):
+    """Quota of one resource in one flavor."""
+
+    name: str
+    nominal_quota: Quantity
+    borrowing_limit: Quantity | None = None
+    lending_limit: Quantity | None = None
+
+
+class FlavorQuotasSpec(ApiStruct, frozen=True, kw_only=True):
+    """Quotas of one flavor."""
+
+    name: str
+    resources: Annotated[tuple[ResourceQuotaSpec, ...], AtMost64]
+
+
+class ResourceGroupSpec(ApiStruct, frozen=True, kw_only=True):
+    """Resources that share their flavors."""
+
+    covered_resources: Annotated[tuple[str, ...], AtMost64]
+    flavors: Annotated[tuple[FlavorQuotasSpec, ...], AtMost64]
+
+
+class BorrowWithinCohortSpec(ApiStruct, frozen=True, kw_only=True):
+    """Preemption while borrowing."""
+
+    policy: Literal["Never", "LowerPriority"] = "Never"
+    max_priority_threshold: int | None = None
+
+
+class PreemptionSpec(ApiStruct, frozen=True, kw_only=True):
+    """Whom the queue's workloads may preempt."""
+
+    reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] = "Never"
+    within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "Never"
+    borrow_within_cohort: BorrowWithinCohortSpec | None = None
+
+
+class FungibilitySpec(ApiStruct, frozen=True, kw_only=True):
+    """When the next flavor is tried."""
+
+    when_can_borrow: Search = "MayStopSearch"
+    when_can_preempt: Search = "TryNextFlavor"
+    preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None = None
+
+
+class CheckRuleSpec(ApiStruct, frozen=True, kw_only=True):
+    """A check, and the flavors it is for."""
+
+    name: str
+    on_flavors: tuple[str, ...] | None = None
+
+
+class ChecksStrategySpec(ApiStruct, frozen=True, kw_only=True):
+    """The checks of a queue."""
+
+    admission_checks: tuple[CheckRuleSpec, ...] | None = None
+
+
+class FairSharingSpec(ApiStruct, frozen=True, kw_only=True):
+    """The weight of a queue or cohort."""
+
+    weight: Quantity | None = None
+
+
+class AdmissionScopeSpec(ApiStruct, frozen=True, kw_only=True):
+    """Whether past usage orders local queues."""
+
+    admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"] = "NoAdmissionFairSharing"
+
+
+class ClusterQueueSpec(ApiStruct, frozen=True, kw_only=True):
+    """A ClusterQueue's specification."""
+
+    resource_groups: Annotated[tuple[ResourceGroupSpec, ...], AtMost16] | None = None
+    cohort_name: str = ""
+    queueing_strategy: Literal["StrictFIFO", "BestEffortFIFO"] = "BestEffortFIFO"
+    namespace_selector: Selector | None = None
+    flavor_fungibility: FungibilitySpec | None = None
+    preemption: PreemptionSpec | None = None
+    admission_checks_strategy: ChecksStrategySpec | None = None
+    stop_policy: Stop | None = None
+    fair_sharing: FairSharingSpec | None = None
+    admission_scope: AdmissionScopeSpec | None = None
+
+
+class ApiClusterQueue(ApiStruct, frozen=True, kw_only=True):
+    """A ClusterQueue."""
+
+    metadata: ObjectMeta
+    spec: ClusterQueueSpec = ClusterQueueSpec()
+
+
+class CohortSpec(ApiStruct, frozen=True, kw_only=True):
+    """A Cohort's specification."""
+
+    parent_name: str = ""
+    resource_groups: Annotated[tuple[ResourceGroupSpec, ...], AtMost16] | None = None
+    fair_sharing: FairSharingSpec | None = None
+
+
+class ApiCohort(ApiStruct, frozen=True, kw_only=True):
+    """A Cohort."""
+
+    metadata: ObjectMeta
+    spec: CohortSpec = CohortSpec()
+
+
+class LocalQueueSpec(ApiStruct, frozen=True, kw_only=True):
+    """A LocalQueue's specification."""
+
+    cluster_queue: str = ""
+    stop_policy: Stop | None = None
+    fair_sharing: FairSharingSpec | None = None
+
+
+class ApiLocalQueue(ApiStruct, frozen=True, kw_only=True):
+    """A LocalQueue."""
+
+    metadata: ObjectMeta
+    spec: LocalQueueSpec = LocalQueueSpec()
+
+
+class ResourceFlavorSpec(ApiStruct, frozen=True, kw_only=True):
+    """A ResourceFlavor's specification."""
+
+    node_labels: dict[str, str] | None = None
+    node_taints: Annotated[tuple[ApiTaint, ...], Meta(max_length=8)] | None = None
+    tolerations: Annotated[tuple[ApiToleration, ...], Meta(max_length=8)] | None = None
+    topology_name: str | None = None
+
+
+class ApiResourceFlavor(ApiStruct, frozen=True, kw_only=True):
+    """A ResourceFlavor."""
+
+    metadata: ObjectMeta
+    spec: ResourceFlavorSpec = ResourceFlavorSpec()
+
+
+class AdmissionCheckSpec(ApiStruct, frozen=True, kw_only=True):
+    """An AdmissionCheck's specification."""
+
+    controller_name: str
+
+
+class AdmissionCheckStatus(ApiStruct, frozen=True, kw_only=True):
+    """Whether the check's controller is there."""
+
+    conditions: tuple[ApiCondition, ...] | None = None
+
+
+class ApiAdmissionCheck(ApiStruct, frozen=True, kw_only=True):
+    """An AdmissionCheck."""
+
+    metadata: ObjectMeta
+    spec: AdmissionCheckSpec
+    status: AdmissionCheckStatus = AdmissionCheckStatus()
+
+
+class ApiPodSet(ApiStruct, frozen=True, kw_only=True):
+    """One pod set of a Workload."""
+
+    name: str = "main"
+    count: int = 1
+    min_count: int | None = None
+    template: PodTemplate = PodTemplate()
+    topology_request: dict[str, msgspec.Raw] | None = None
+
+
+class PriorityClassRef(ApiStruct, frozen=True, kw_only=True):
+    """Where a priority comes from."""
+
+    group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class ApiWorkloadSpec(ApiStruct, frozen=True, kw_only=True):
+    """A Workload's specification."""
+
+    active: bool = True
+    maximum_execution_time_seconds: int | None = None
+    pod_sets: tuple[ApiPodSet, ...] = ()
+    priority: int | None = None
+    priority_class_ref: PriorityClassRef | None = None
+    queue_name: str = ""
+
+
+class ApiAssignment(ApiStruct, frozen=True, kw_only=True):
+    """What a pod set was given."""
+
+    name: str = "main"
+    count: int | None = None
+    flavors: dict[str, str] | None = None
+    resource_usage: dict[str, Quantity] | None = None
+
+
+class ApiAdmission(ApiStruct, frozen=True, kw_only=True):
+    """Where a Workload was admitted."""
+
+    cluster_queue: str
+    pod_set_assignments: tuple[ApiAssignment, ...] = ()
+
+
+class ApiCheckState(ApiStruct, frozen=True, kw_only=True):
+    """How a check of a Workload stands."""
+
+    name: str
+    state: Literal["Pending", "Ready", "Retry", "Rejected"] = "Pending"
+    message: str = ""
+    last_transition_time: str | None = None
+    requeue_after_seconds: int | None = None
+    retry_count: int | None = None
+
+
+class ApiReclaimable(ApiStruct, frozen=True, kw_only=True):
+    """Pods that need no room any more."""
+
+    name: str
+    count: int
+
+
+class ApiRequeueState(ApiStruct, frozen=True, kw_only=True):
+    """Back-off."""
+
+    count: int | None = None
+    requeue_at: str | None = None
+
+
+class ApiWorkloadStatus(ApiStruct, frozen=True, kw_only=True):
+    """A Workload's status, as far as it is read back."""
+
+    conditions: tuple[ApiCondition, ...] | None = None
+    admission: ApiAdmission | None = None
+    admission_checks: tuple[ApiCheckState, ...] | None = None
+    reclaimable_pods: tuple[ApiReclaimable, ...] | None = None
+    requeue_state: ApiRequeueState | None = None
+    accumulated_past_execution_time_seconds: int | None = None
+
+
+class ApiWorkload(ApiStruct, frozen=True, kw_only=True):
+    """A Workload."""
+
+    metadata: ObjectMeta
+    spec: ApiWorkloadSpec = ApiWorkloadSpec()
+    status: ApiWorkloadStatus = ApiWorkloadStatus()

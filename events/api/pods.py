@@ -1,0 +1,129 @@
+"""Pods and pod templates, as far as admission reads them."""
+
+from events.api.meta import ApiCondition, ApiStruct, MatchExpression, ObjectMeta, Quantity
+
+
+class ApiResources(ApiStruct, frozen=True, kw_only=True):
+    """What a container asks for."""
+
+    requests: dict[str, Quantity] | None = None
+    limits: dict[str, Quantity] | None = None
+
+
+class SecurityContext(ApiStruct, frozen=True, kw_only=True):
+    """Whether a container runs privileged."""
+
+    privileged: bool | None = None
+
+
+class ApiContainer(ApiStruct, frozen=True, kw_only=True):
+    """One container."""
+
+    name: str = ""
+    image: str = ""
+    resources: ApiResources | None = None
+    restart_policy: str | None = None
+    security_context: SecurityContext | None = None
+
+
+class ApiToleration(ApiStruct, frozen=True, kw_only=True):
+    """A toleration."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class ApiTaint(ApiStruct, frozen=True, kw_only=True):
+    """A taint."""
+
+    key: str
+    value: str = ""
+    effect: str
+
+
+class NodeSelectorTerm(ApiStruct, frozen=True, kw_only=True):
+    """One term of a node selector."""
+
+    match_expressions: tuple[MatchExpression, ...] | None = None
+
+
+class NodeSelector(ApiStruct, frozen=True, kw_only=True):
+    """Terms of which one has to match."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class NodeAffinity(ApiStruct, frozen=True, kw_only=True):
+    """Node affinity; only the required part decides anything."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+
+
+class Affinity(ApiStruct, frozen=True, kw_only=True):
+    """Affinity of a pod."""
+
+    node_affinity: NodeAffinity | None = None
+
+
+class PodSpec(ApiStruct, frozen=True, kw_only=True):
+    """A pod's specification."""
+
+    containers: tuple[ApiContainer, ...] = ()
+    init_containers: tuple[ApiContainer, ...] | None = None
+    resources: ApiResources | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: tuple[ApiToleration, ...] | None = None
+    priority_class_name: str | None = None
+    priority: int | None = None
+    overhead: dict[str, Quantity] | None = None
+    runtime_class_name: str | None = None
+    scheduler_name: str = ""
+    node_name: str = ""
+
+
+class PodTemplate(ApiStruct, frozen=True, kw_only=True):
+    """What pods are made from."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+
+
+class PodStatus(ApiStruct, frozen=True, kw_only=True):
+    """How a pod stands."""
+
+    phase: str = "Pending"
+    conditions: tuple[ApiCondition, ...] | None = None
+
+
+class ApiPod(ApiStruct, frozen=True, kw_only=True):
+    """A pod."""
+
+    metadata: ObjectMeta
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class NodeSpec(ApiStruct, frozen=True, kw_only=True):
+    """A node's specification."""
+
+    taints: tuple[ApiTaint, ...] | None = None
+    unschedulable: bool = False
+
+
+class NodeStatus(ApiStruct, frozen=True, kw_only=True):
+    """How a node stands."""
+
+    allocatable: dict[str, Quantity] | None = None
+    conditions: tuple[ApiCondition, ...] | None = None
+
+
+class ApiNode(ApiStruct, frozen=True, kw_only=True):
+    """A node."""
+
+    metadata: ObjectMeta
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()

@@ -1,0 +1,147 @@
+"""One connection to a Kubernetes API, configured by the official client, spoken to in plain JSON.
+
+The official client reads the kubeconfig or the service account, and brings TLS and authentication. Objects are decoded
+by msgspec: a typed watch event costs the official client some forty times as much (log-engineering §0.8).
+"""
+
+import asyncio
+import random
+from typing import Any
+
+import aiohttp
+import msgspec
+from kubernetes.aio import client as kube
+from kubernetes.aio import config as kube_config
+from kubernetes.aio.config.config_exception import ConfigException
+
+from services.cluster_port import (
+    ClusterUnavailable,
+    ObjectConflict,
+    ObjectInvalid,
+    ObjectMissing,
+    Resource,
+)
+
+_TRIES = 5
+_UNAVAILABLE = frozenset({429, 500, 502, 503, 504})
+_MERGE = "application/merge-patch+json"
+_BAD_REQUEST, _NOT_FOUND, _CONFLICT, _UNPROCESSABLE = 400, 404, 409, 422
+
+
+class KubeClient:
+    """Reads and writes objects of any kind."""
+
+    def __init__(self, configuration: kube.Configuration, *, burst: int = 64) -> None:
+        self.host = configuration.host
+        self._api = kube.ApiClient(configuration)
+        self._configuration = configuration
+        self._room = asyncio.Semaphore(burst)
+
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The HTTP session that the official client has set up, with its TLS and its proxies."""
+        rest: Any = self._api.rest_client
+        session: aiohttp.ClientSession = rest.pool_manager
+        return session
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._api.close()
+
+    async def headers(self) -> dict[str, str]:
+        """The authentication of each request; tokens are renewed by the official client."""
+        settings = self._configuration.auth_settings()
+        found = {one["key"]: one["value"] for one in settings.values() if one["in"] == "header"}
+        return {"Accept": "application/json", **found}
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
+        """One object."""
+        return await self.request("GET", path_of(resource, namespace, name))
+
+    async def create(self, resource: Resource, namespace: str, value: dict[str, Any]) -> dict[str, Any]:
+        """A new object."""
+        return await self.request("POST", path_of(resource, namespace), value)
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
+    ) -> dict[str, Any]:
+        """A merge patch."""
+        return await self.request("PATCH", path_of(resource, namespace, name, subresource), patch, form=_MERGE)
+
+    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
+        """Take an object away."""
+        await self.request("DELETE", path_of(resource, namespace, name), {"propagationPolicy": "Background"})
+
+    async def request(
+        self, method: str, path: str, body: dict[str, Any] | None = None, *, form: str = "application/json"
+    ) -> dict[str, Any]:
+        """One request, tried again while the API server asks for patience."""
+        data = msgspec.json.encode(body) if body is not None else None
+        for attempt in range(1, _TRIES + 1):
+            try:
+                return await self._once(method, path, data, form)
+            except ClusterUnavailable as problem:
+                if attempt == _TRIES:
+                    raise
+                await asyncio.sleep(min(problem.retry_after, 2.0) * attempt * (0.5 + random.random() / 2))
+        raise ClusterUnavailable("no answer")
+
+    async def _once(self, method: str, path: str, data: bytes | None, form: str) -> dict[str, Any]:
+        async with self._room:
+            try:
+                headers = {**(await self.headers()), "Content-Type": form}
+                async with self.session.request(method, self.host + path, data=data, headers=headers) as answer:
+                    raw = await answer.read()
+                    status, retry_after = answer.status, answer.headers.get("Retry-After", "")
+            except (aiohttp.ClientError, TimeoutError, OSError) as problem:
+                raise ClusterUnavailable(str(problem) or type(problem).__name__, 0.2) from problem
+        if status < _BAD_REQUEST:
+            return msgspec.json.decode(raw) if raw else {}
+        raise failure_of(status, raw, retry_after)
+
+
+def failure_of(status: int, raw: bytes, retry_after: str = "") -> Exception:
+    """The named failure of an answer that is not a success."""
+    try:
+        message = str(msgspec.json.decode(raw).get("message", ""))
+    except (msgspec.DecodeError, AttributeError):
+        message = raw[:200].decode(errors="replace")
+    match status:
+        case code if code == _NOT_FOUND:
+            return ObjectMissing(message)
+        case code if code == _CONFLICT:
+            return ObjectConflict(message)
+        case code if code in _UNAVAILABLE:
+            return ClusterUnavailable(message, float(retry_after) if retry_after.isdigit() else 0.2)
+        case _:
+            return ObjectInvalid(message or f"HTTP {status}")
+
+
+def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:
+    """The path of a kind, of one object, or of a part of it."""
+    root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+    space = f"/namespaces/{namespace}" if resource.namespaced and namespace else ""
+    tail = "".join(f"/{part}" for part in (name, subresource) if part)
+    return f"{root}{space}/{resource.plural}{tail}"
+
+
+class KubeConfigMissing(Exception):
+    """No way to the cluster was given or found."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"no Kubernetes cluster: {problem}. Name one with --kubeconfig FILE, or set KUBECONFIG")
+
+
+async def connect(kubeconfig: str = "", context: str = "") -> KubeClient:
+    """A client for a kubeconfig, or for the cluster that this process runs in. Raises `KubeConfigMissing`."""
+    configuration = kube.Configuration()
+    try:
+        if kubeconfig:
+            await kube_config.load_kube_config(
+                config_file=kubeconfig, context=context or None, client_configuration=configuration
+            )
+        else:
+            kube_config.load_incluster_config(client_configuration=configuration)
+    except (ConfigException, OSError) as problem:
+        raise KubeConfigMissing(str(problem)) from problem
+    return KubeClient(configuration)

@@ -1,0 +1,1 @@
+"""Whether an object may be taken as it is, and what to write instead."""

@@ -1,0 +1,87 @@
+"""What services need of Kubernetes: to see a kind of object as it changes, and to write objects."""
+
+from collections.abc import AsyncIterator
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of object by its place on the API."""
+
+    group: str = ""
+    version: str = "v1"
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """Everything there is now: after a start, a break or 410."""
+
+    objects: list[dict[str, Any]]
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """One object was added or modified."""
+
+    object: dict[str, Any]
+
+
+class Vanished(msgspec.Struct, frozen=True):
+    """One object was deleted."""
+
+    object: dict[str, Any]
+
+
+Sight: TypeAlias = Listed | Changed | Vanished
+
+
+class ObjectConflict(Exception):
+    """Somebody else has changed the object: read it again."""
+
+
+class ObjectMissing(Exception):
+    """There is no such object, or no such kind."""
+
+
+class ObjectInvalid(Exception):
+    """The API server refuses the object; its message says why."""
+
+
+class ClusterUnavailable(Exception):
+    """The API server can't be reached or refuses everything; try again after so many seconds."""
+
+    def __init__(self, problem: str, retry_after: float = 1.0) -> None:
+        super().__init__(f"the Kubernetes API can't be reached: {problem}")
+        self.retry_after = retry_after
+
+
+class Reader(Protocol):
+    """Sees objects."""
+
+    def watch(self, resource: Resource) -> AsyncIterator[Sight]:
+        """All objects of a kind, then each change, for ever; everything anew after a gap."""
+        ...
+
+
+class Writer(Protocol):
+    """Writes objects. Every call may raise `ObjectConflict`, `ObjectMissing`, `ObjectInvalid`, `ClusterUnavailable`."""
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
+        """One object."""
+        ...
+
+    async def create(self, resource: Resource, namespace: str, value: dict[str, Any]) -> dict[str, Any]:
+        """A new object; one that is there already is an `ObjectConflict`."""
+        ...
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
+    ) -> dict[str, Any]:
+        """A merge patch; with metadata.resourceVersion it holds only for that version."""
+        ...
+
+    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
+        """Take an object away."""
+        ...

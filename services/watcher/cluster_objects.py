@@ -1,0 +1,289 @@
+"""Queues, cohorts, flavors, classes and namespaces as facts."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from events.amount import UNLIMITED
+from events.api.jobs import ApiLimitRange, ApiNamespace, ApiPriorityClass, ApiRuntimeClass
+from events.api.kueue import (
+    ApiAdmissionCheck,
+    ApiClusterQueue,
+    ApiCohort,
+    ApiLocalQueue,
+    ApiResourceFlavor,
+    FairSharingSpec,
+    PreemptionSpec,
+    ResourceGroupSpec,
+)
+from events.api.meta import ObjectMeta
+from events.catalogue import Fact
+from events.quantity import BadQuantity, parse_quantity
+from events.quota import (
+    AdmissionCheckObserved,
+    AdmissionMode,
+    BorrowWithinCohort,
+    CheckRule,
+    ClusterQueueObserved,
+    CohortObserved,
+    FlavorObserved,
+    FlavorPreference,
+    FlavorQuotas,
+    FlavorSearch,
+    Fungibility,
+    LimitRangeItem,
+    LimitRangeObserved,
+    LocalQueueObserved,
+    NamespaceObserved,
+    PreemptionPolicy,
+    PreemptionRules,
+    PriorityClassObserved,
+    QueueingStrategy,
+    Quota,
+    QuotaCheckStrategy,
+    ResourceGroup,
+    RuntimeClassObserved,
+    StopPolicy,
+    Weight,
+)
+from events.timestamp import parse_timestamp
+from services.watcher.pod_shapes import selector, taints, tolerations
+from services.watcher.problems import Refused, problem
+from services.watcher.quantities import amounts, units
+
+T = TypeVar("T")
+
+MINIMUM_RUNTIME = "kuelog.io/minimum-runtime"
+COOLDOWN = "kuelog.io/preemption-cooldown"
+CLAIMS = "kuelog.io/preemption-claims"
+MAX_CONCURRENT = "kuelog.io/max-concurrent-workloads"
+UNDECLARED = "kuelog.io/quota-check-strategy"
+
+
+def read(value: dict[str, Any], kind: type[T]) -> T:
+    """An object in its typed form. Raises `Refused` naming the field that does not fit."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as bad:
+        message, _, where = str(bad).partition(" - at `")
+        raise Refused([problem(where.rstrip("`").removeprefix("$.") or "the object", message)]) from bad
+
+
+def cluster_queue(value: dict[str, Any]) -> Fact:
+    """A ClusterQueue."""
+    found = read(value, ApiClusterQueue)
+    spec, meta = found.spec, found.metadata
+    fungibility = spec.flavor_fungibility
+    return ClusterQueueObserved(
+        name=meta.name,
+        uid=meta.uid,
+        generation=meta.generation,
+        created_at=created_at(meta),
+        cohort=spec.cohort_name,
+        groups=groups(spec.resource_groups or ()),
+        strategy=QueueingStrategy(spec.queueing_strategy),
+        namespaces=selector(spec.namespace_selector, "spec.namespaceSelector"),
+        fungibility=Fungibility()
+        if fungibility is None
+        else Fungibility(
+            when_can_borrow=FlavorSearch(fungibility.when_can_borrow),
+            when_can_preempt=FlavorSearch(fungibility.when_can_preempt),
+            preference=FlavorPreference(fungibility.preference or FlavorPreference.BORROWING_OVER_PREEMPTION),
+        ),
+        preemption=_preemption(spec.preemption, meta),
+        checks=tuple(
+            CheckRule(name=rule.name, flavors=rule.on_flavors or ())
+            for rule in (
+                spec.admission_checks_strategy.admission_checks or () if spec.admission_checks_strategy else ()
+            )
+        ),
+        stop=StopPolicy(spec.stop_policy or "None"),
+        weight=weight(spec.fair_sharing),
+        admission_mode=AdmissionMode(spec.admission_scope.admission_mode) if spec.admission_scope else AdmissionMode.NONE,
+        undeclared=_annotated(meta, UNDECLARED, QuotaCheckStrategy, QuotaCheckStrategy.BLOCK_UNDECLARED),
+        max_concurrent=_annotated(meta, MAX_CONCURRENT, int, None),
+        terminating=meta.deletion_timestamp is not None,
+    )
+
+
+def cohort(value: dict[str, Any]) -> Fact:
+    """A Cohort."""
+    found = read(value, ApiCohort)
+    return CohortObserved(
+        name=found.metadata.name,
+        uid=found.metadata.uid,
+        parent=found.spec.parent_name,
+        groups=groups(found.spec.resource_groups or ()),
+        weight=weight(found.spec.fair_sharing),
+    )
+
+
+def local_queue(value: dict[str, Any]) -> Fact:
+    """A LocalQueue."""
+    found = read(value, ApiLocalQueue)
+    return LocalQueueObserved(
+        namespace=found.metadata.namespace,
+        name=found.metadata.name,
+        uid=found.metadata.uid,
+        cluster_queue=found.spec.cluster_queue,
+        stop=StopPolicy(found.spec.stop_policy or "None"),
+        weight=weight(found.spec.fair_sharing),
+    )
+
+
+def flavor(value: dict[str, Any]) -> Fact:
+    """A ResourceFlavor."""
+    found = read(value, ApiResourceFlavor)
+    return FlavorObserved(
+        name=found.metadata.name,
+        uid=found.metadata.uid,
+        node_labels=dict(sorted((found.spec.node_labels or {}).items())),
+        node_taints=taints(found.spec.node_taints or (), "spec.nodeTaints"),
+        tolerations=tolerations(found.spec.tolerations or ()),
+        topology=found.spec.topology_name or "",
+    )
+
+
+def priority_class(value: dict[str, Any]) -> Fact:
+    """A PriorityClass, or a WorkloadPriorityClass."""
+    found = read(value, ApiPriorityClass)
+    return PriorityClassObserved(
+        name=found.metadata.name,
+        value=found.value,
+        workload=value.get("kind") == "WorkloadPriorityClass",
+        default=found.global_default,
+    )
+
+
+def namespace(value: dict[str, Any]) -> Fact:
+    """A Namespace."""
+    found = read(value, ApiNamespace)
+    labels = {**(found.metadata.labels or {}), "kubernetes.io/metadata.name": found.metadata.name}
+    return NamespaceObserved(name=found.metadata.name, labels=dict(sorted(labels.items())))
+
+
+def admission_check(value: dict[str, Any]) -> Fact:
+    """An AdmissionCheck."""
+    found = read(value, ApiAdmissionCheck)
+    active = any(one.type == "Active" and one.status == "True" for one in found.status.conditions or ())
+    return AdmissionCheckObserved(name=found.metadata.name, controller=found.spec.controller_name, active=active)
+
+
+def limit_range(value: dict[str, Any]) -> Fact:
+    """A LimitRange."""
+    found = read(value, ApiLimitRange)
+    return LimitRangeObserved(
+        namespace=found.metadata.namespace,
+        name=found.metadata.name,
+        items=tuple(
+            LimitRangeItem(
+                kind=one.type,
+                minimum=amounts(one.min, "spec.limits.min"),
+                maximum=amounts(one.max, "spec.limits.max"),
+                default=amounts(one.default, "spec.limits.default"),
+                default_request=amounts(one.default_request, "spec.limits.defaultRequest"),
+            )
+            for one in found.spec.limits
+        ),
+    )
+
+
+def runtime_class(value: dict[str, Any]) -> Fact:
+    """A RuntimeClass."""
+    found = read(value, ApiRuntimeClass)
+    fixed = found.overhead.pod_fixed if found.overhead else None
+    return RuntimeClassObserved(name=found.metadata.name, overhead=amounts(fixed, "overhead.podFixed"))
+
+
+def groups(found: tuple[ResourceGroupSpec, ...]) -> tuple[ResourceGroup, ...]:
+    """Resource groups. Raises `Refused`."""
+    return tuple(
+        ResourceGroup(
+            resources=group.covered_resources,
+            flavors=tuple(
+                FlavorQuotas(
+                    flavor=one.name,
+                    quotas=tuple(
+                        _quota(quota.name, quota, f"spec.resourceGroups[{i}].flavors[{j}].resources[{k}]")
+                        for k, quota in enumerate(one.resources)
+                    ),
+                )
+                for j, one in enumerate(group.flavors)
+            ),
+        )
+        for i, group in enumerate(found)
+    )
+
+
+def _quota(resource: str, found: Any, field: str) -> Quota:
+    def limit(text: Any, name: str) -> int | None:
+        return None if text is None else units(resource, text, f"{field}.{name}")
+
+    if str(found.nominal_quota) == str(UNLIMITED):
+        return Quota(resource=resource, nominal=UNLIMITED)
+    return Quota(
+        resource=resource,
+        nominal=units(resource, found.nominal_quota, f"{field}.nominalQuota"),
+        borrowing_limit=limit(found.borrowing_limit, "borrowingLimit"),
+        lending_limit=limit(found.lending_limit, "lendingLimit"),
+    )
+
+
+def weight(found: FairSharingSpec | None) -> Weight:
+    """A fair-sharing weight, exactly. Raises `Refused`."""
+    if found is None or found.weight is None:
+        return Weight()
+    try:
+        exact = parse_quantity(found.weight)
+    except BadQuantity as bad:
+        raise Refused([problem("spec.fairSharing.weight", str(bad), "a number of at least 0")]) from bad
+    return Weight(numerator=exact.numerator, denominator=exact.denominator)
+
+
+def created_at(meta: ObjectMeta) -> int:
+    """When the object was created; 0 when it does not say."""
+    return parse_timestamp(meta.creation_timestamp) if meta.creation_timestamp else 0
+
+
+def _preemption(found: PreemptionSpec | None, meta: ObjectMeta) -> PreemptionRules:
+    spec = found or PreemptionSpec()
+    within = spec.borrow_within_cohort
+    return PreemptionRules(
+        within_cluster_queue=PreemptionPolicy(spec.within_cluster_queue),
+        reclaim_within_cohort=PreemptionPolicy(spec.reclaim_within_cohort),
+        borrow_within_cohort=None
+        if within is None
+        else BorrowWithinCohort(
+            policy=PreemptionPolicy(within.policy), max_priority_threshold=within.max_priority_threshold
+        ),
+        minimum_runtime=_annotated(meta, MINIMUM_RUNTIME, duration, 0),
+        cooldown=_annotated(meta, COOLDOWN, duration, 0),
+        claims=_annotated(meta, CLAIMS, "true".__eq__, False),  # noqa: FBT003
+    )
+
+
+def duration(text: str) -> int:
+    """A duration such as 90s, 10m, 2h or 1h30m, in milliseconds. Raises ValueError."""
+    sizes = {"h": 3_600_000, "m": 60_000, "s": 1000}
+    total, number = 0, ""
+    for character in text:
+        if character.isdigit():
+            number += character
+        elif character in sizes and number:
+            total, number = total + int(number) * sizes[character], ""
+        else:
+            raise ValueError(text)
+    if number or not text:
+        raise ValueError(text)
+    return total
+
+
+def _annotated(meta: ObjectMeta, name: str, read_as: Callable[[str], T], default: Any) -> Any:
+    text = (meta.annotations or {}).get(name)
+    if text is None:
+        return default
+    try:
+        return read_as(text)
+    except ValueError as bad:
+        raise Refused([problem(f"metadata.annotations[{name}]", f"{text!r} can't be read", "e.g. 10m or a number")]) from bad

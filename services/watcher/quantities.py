@@ -1,0 +1,45 @@
+"""Quantities of manifests in the units of the log, or the problem that they are."""
+
+from collections.abc import Mapping
+
+from events.amount import Requests
+from events.api.meta import Quantity
+from events.quantity import BadQuantity, to_units
+from services.watcher.problems import Refused, problem
+
+_WHOLE_NUMBERS = ("nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/gpu", "nvidia.com/gpumem-percentage")
+
+
+def units(resource: str, text: Quantity, field: str) -> int:
+    """One quantity. Raises `Refused` with what to write instead."""
+    try:
+        amount = to_units(resource, text)
+    except BadQuantity as bad:
+        raise Refused([problem(field, str(bad), "a number with an optional suffix")]) from bad
+    if amount < 0:
+        raise Refused([problem(field, f"{text} is negative", "a quantity of at least 0")])
+    if resource in _WHOLE_NUMBERS and not str(text).strip().lstrip("+").isdigit() and not str(text).endswith("k"):
+        raise Refused(
+            [problem(field, f"{text} is not a plain number; HAMi reads {resource} in {_unit(resource)}", _instead(resource, text))]
+        )
+    return amount
+
+
+def amounts(requests: Mapping[str, Quantity] | None, field: str) -> Requests:
+    """A map of quantities, in order of names."""
+    return {name: units(name, (requests or {})[name], f"{field}[{name}]") for name in sorted(requests or {})}
+
+
+def _unit(resource: str) -> str:
+    return "MiB" if resource.endswith("gpumem") else "whole numbers"
+
+
+def _instead(resource: str, text: Quantity) -> str:
+    if resource.endswith("gpumem"):
+        try:
+            mib = to_units("memory", text) // (1 << 20)
+        except BadQuantity:
+            return "a number of MiB"
+        if mib:
+            return f'"{mib}" for {text}'
+    return "a plain whole number"

@@ -1,0 +1,275 @@
+"""The watcher's own last view: what it has told already, so that it tells only differences.
+
+A view is rebuilt by folding the facts on the log: a watcher that starts anew, and a second one beside it, tell nothing
+twice (design §3).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from events.catalogue import Fact
+from events.control import ObjectRefused, ObjectRemoved
+from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.pod_set import PodSet
+from events.quota import (
+    AdmissionCheckObserved,
+    ClusterQueueObserved,
+    CohortObserved,
+    FlavorObserved,
+    LimitRangeObserved,
+    LocalQueueObserved,
+    NamespaceObserved,
+    PriorityClassObserved,
+    RuntimeClassObserved,
+)
+from events.workload import (
+    CheckReported,
+    PodsGone,
+    PodsReady,
+    PodsReclaimed,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSpec,
+    WorkloadSubmitted,
+)
+from projections.validation.conversion import to_v1beta2
+from services.watcher import cluster_objects as objects
+from services.watcher.jobs import JobState, job_state, workload_state
+from services.watcher.nodes import node_facts, pod_fact
+from services.watcher.problems import Refused
+
+SIMPLE: dict[str, Callable[[dict[str, Any]], Fact]] = {
+    "ClusterQueue": objects.cluster_queue,
+    "Cohort": objects.cohort,
+    "LocalQueue": objects.local_queue,
+    "ResourceFlavor": objects.flavor,
+    "WorkloadPriorityClass": objects.priority_class,
+    "PriorityClass": objects.priority_class,
+    "Namespace": objects.namespace,
+    "AdmissionCheck": objects.admission_check,
+    "LimitRange": objects.limit_range,
+    "RuntimeClass": objects.runtime_class,
+}
+
+
+class Told(msgspec.Struct):
+    """What was told of one workload."""
+
+    uid: str
+    source: str
+    spec: WorkloadSpec
+    ready: bool | None = None
+    gone: str = ""
+    reclaimed: dict[str, int] = {}
+    finished: bool = False
+    checks: dict[str, CheckReported] = {}
+
+
+class View:
+    """Facts told so far, by object."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, Fact] = {}
+        """By `kind/namespace/name`, with a part behind it where one object gives several facts."""
+        self.workloads: dict[str, Told] = {}
+        self.by_source: dict[str, str] = {}
+        """The workload of each job or Workload object, by `kind/namespace/name`."""
+        self.priority_classes: dict[str, PriorityClassObserved] = {}
+
+    def has_local_queue(self, namespace: str, name: str) -> bool:
+        """Whether there is such a local queue."""
+        return f"LocalQueue/{namespace}/{name}" in self.facts
+
+    def see(self, kind: str, value: dict[str, Any]) -> list[Fact]:
+        """The facts in which an object differs from what was told of it."""
+        meta = value.get("metadata") or {}
+        place = f"{kind}/{meta.get('namespace', '')}/{meta.get('name', '')}"
+        try:
+            found = self._translate(kind, place, to_v1beta2({**value, "kind": kind})[0])
+        except Refused as refused:
+            found = [
+                ObjectRefused(
+                    kind=kind,
+                    namespace=meta.get("namespace", ""),
+                    name=meta.get("name", ""),
+                    uid=meta.get("uid", ""),
+                    problems=refused.problems,
+                )
+            ]
+        fresh = [fact for fact in found if not self._known(fact)]
+        for fact in fresh:
+            self.fold(fact)
+        return fresh
+
+    def lose(self, kind: str, namespace: str, name: str) -> list[Fact]:
+        """The facts that an object is gone."""
+        place = f"{kind}/{namespace}/{name}"
+        fresh: list[Fact] = []
+        workload = self.by_source.get(place)
+        if workload is not None:
+            fresh.append(WorkloadDeleted(workload=workload))
+        elif place in self.facts or f"{place}#refused" in self.facts:
+            fresh.append(ObjectRemoved(kind=kind, namespace=namespace, name=name))
+        for fact in fresh:
+            self.fold(fact)
+        return fresh
+
+    def places(self, kind: str) -> list[str]:
+        """All objects of a kind that something was told of."""
+        prefix = f"{kind}/"
+        found = {place.partition("#")[0] for place in self.facts if place.startswith(prefix)}
+        return sorted(found | {place for place in self.by_source if place.startswith(prefix)})
+
+    def fold(self, fact: Fact) -> None:  # noqa: C901 - one case per fact
+        """Take note of a fact that was told, by this watcher or another."""
+        match fact:
+            case WorkloadSubmitted():
+                source = f"{fact.owner.kind if fact.owner else 'Workload'}/{fact.workload.partition('/')[0]}/" + (
+                    fact.owner.name if fact.owner else fact.workload.partition("/")[2]
+                )
+                self.workloads[fact.workload] = Told(uid=fact.uid, source=source, spec=fact.spec)
+                self.by_source[source] = fact.workload
+                self.facts.pop(f"{source}#refused", None)
+            case WorkloadDeleted():
+                told = self.workloads.pop(fact.workload, None)
+                if told is not None and self.by_source.get(told.source) == fact.workload:
+                    del self.by_source[told.source]
+            case WorkloadChanged() | PodsReady() | PodsGone() | PodsReclaimed() | WorkloadFinished() | CheckReported():
+                told = self.workloads.get(fact.workload)
+                if told is not None:
+                    _note(told, fact)
+            case ObjectRemoved():
+                place = f"{fact.kind}/{fact.namespace}/{fact.name}"
+                for part in ("", "#devices", "#refused"):
+                    self.facts.pop(f"{place}{part}", None)
+                self.priority_classes.pop(f"{fact.kind}/{fact.name}", None)
+            case _:
+                place = place_of(fact)
+                if place:
+                    self.facts[place] = fact
+                    if not isinstance(fact, ObjectRefused):
+                        self.facts.pop(f"{place}#refused", None)
+                if isinstance(fact, PriorityClassObserved):
+                    self.priority_classes[place.replace("//", "/")] = fact
+
+    def _translate(self, kind: str, place: str, value: dict[str, Any]) -> list[Fact]:
+        if kind in SIMPLE:
+            return [SIMPLE[kind](value)]
+        match kind:
+            case "Node":
+                return node_facts(value)
+            case "Pod":
+                found = pod_fact(value)
+                return [] if found is None else [found]
+            case "Job":
+                return self._workload_facts(place, job_state(value, self))
+            case "Workload":
+                return self._workload_facts(place, workload_state(value, self))
+            case _:
+                return []
+
+    def _workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
+        known = self.by_source.get(place)
+        facts: list[Fact] = []
+        if known is not None and (state is None or known != state.workload):
+            facts.append(WorkloadDeleted(workload=known))
+            known = None
+        if state is None:
+            return facts
+        told = self.workloads.get(state.workload) if known is not None else None
+        if told is None:
+            told = Told(uid=state.uid, source=place, spec=state.spec)
+            facts.append(
+                WorkloadSubmitted(
+                    workload=state.workload,
+                    uid=state.uid,
+                    owner=state.owner,
+                    created_at=state.created_at,
+                    spec=state.spec,
+                    adopted=state.adopted,
+                )
+            )
+        spec = state.spec
+        if state.started and state.owner is not None:
+            # The template holds what was injected at the start: what was asked for is what was told before.
+            spec = msgspec.structs.replace(spec, pod_sets=_asked(told))
+        if spec != told.spec:
+            facts.append(WorkloadChanged(workload=state.workload, spec=spec))
+        if state.ready is not None and state.ready != (told.ready or False):
+            facts.append(PodsReady(workload=state.workload, ready=state.ready))
+        if state.gone is not None and state.gone != told.gone:
+            facts.append(PodsGone(workload=state.workload, decision=state.gone))
+        if state.reclaimed and state.reclaimed != told.reclaimed:
+            facts.append(PodsReclaimed(workload=state.workload, counts=state.reclaimed))
+        if state.finished is not None and not told.finished:
+            reason, message = state.finished
+            facts.append(WorkloadFinished(workload=state.workload, reason=reason, message=message))
+        for check in state.checks:
+            report = CheckReported(workload=state.workload, check=check)
+            if state.adopted is not None and told.checks.get(check.name) != report:
+                facts.append(report)
+        return facts
+
+    def _known(self, fact: Fact) -> bool:
+        place = place_of(fact)
+        if isinstance(fact, PodObserved) and place not in self.facts:
+            return not fact.node and not fact.workload
+        return bool(place) and self.facts.get(place) == fact
+
+
+def _asked(told: Told) -> tuple[PodSet, ...]:
+    return told.spec.pod_sets
+
+
+def _note(
+    told: Told, fact: WorkloadChanged | PodsReady | PodsGone | PodsReclaimed | WorkloadFinished | CheckReported
+) -> None:
+    match fact:
+        case WorkloadChanged():
+            told.spec = fact.spec
+        case PodsReady():
+            told.ready = fact.ready
+        case PodsGone():
+            told.gone, told.ready = fact.decision, None
+        case PodsReclaimed():
+            told.reclaimed = fact.counts
+        case WorkloadFinished():
+            told.finished = True
+        case CheckReported():
+            told.checks = {**told.checks, fact.check.name: fact}
+
+
+def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
+    """Under which object a fact is told; empty for facts about workloads."""
+    match fact:
+        case ClusterQueueObserved():
+            return f"ClusterQueue//{fact.name}"
+        case CohortObserved():
+            return f"Cohort//{fact.name}"
+        case LocalQueueObserved():
+            return f"LocalQueue/{fact.namespace}/{fact.name}"
+        case FlavorObserved():
+            return f"ResourceFlavor//{fact.name}"
+        case PriorityClassObserved():
+            return f"{'WorkloadPriorityClass' if fact.workload else 'PriorityClass'}//{fact.name}"
+        case NamespaceObserved():
+            return f"Namespace//{fact.name}"
+        case AdmissionCheckObserved():
+            return f"AdmissionCheck//{fact.name}"
+        case LimitRangeObserved():
+            return f"LimitRange/{fact.namespace}/{fact.name}"
+        case RuntimeClassObserved():
+            return f"RuntimeClass//{fact.name}"
+        case NodeObserved():
+            return f"Node//{fact.name}"
+        case DevicesRegistered():
+            return f"Node//{fact.node}#devices"
+        case PodObserved():
+            return f"Pod/{fact.namespace}/{fact.name}"
+        case ObjectRefused():
+            return f"{fact.kind}/{fact.namespace}/{fact.name}#refused"
+        case _:
+            return ""
