@@ -231,6 +231,7 @@ def _evicted(workload: Workload, reason: str, cause: str, message: str, place: P
         checks=checks,
         evictions=tuple(counts[key] for key in sorted(counts)),
         decided=place.sequence,
+        stopped_by=place.sequence,
         pods_gone="",
     )
 

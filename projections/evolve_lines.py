@@ -26,6 +26,10 @@ def evolve_lines(world: World, event: LineEvent, place: Place) -> None:
         case WorkloadQueued():
             workload = world.workloads.get(event.workload)
             if workload is not None:
+                if not workload.decided:
+                    # The first decision about it: from now on the cluster shows it.
+                    workload = replace(workload, decided=place.sequence)
+                    world.put_workload(workload)
                 _queue(world, workload, event.cluster_queue)
         case WorkloadParked():
             workload = world.workloads.get(event.workload)

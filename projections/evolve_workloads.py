@@ -53,7 +53,9 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:
         case PodsReady():
             world.put_workload(with_condition(workload, _pods_ready(workload, place, ready=event.ready)))
         case PodsGone():
-            world.put_workload(replace(workload, pods_gone=event.decision))
+            # A stop that was seen late says nothing about the attempt that was stopped since.
+            if _sequence(event.decision) >= workload.stopped_by:
+                world.put_workload(replace(workload, pods_gone=event.decision))
         case PodsReclaimed():
             _reclaim(world, workload, event.counts)
         case WorkloadFinished():
@@ -195,3 +197,8 @@ def _forget(world: World, workload: Workload) -> None:
     _unindex(world, workload)
     world.trail.drop(world.workloads, workload.key)
     world.review.pop(workload.key, None)
+
+
+def _sequence(decision: str) -> int:
+    number = decision.rpartition("/")[2]
+    return int(number) if number.isdigit() else 0

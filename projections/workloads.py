@@ -85,6 +85,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Sequence of the last decision about it on its lane: what the applier has to reach."""
     applied: int = 0
     """Sequence of the last decision that the cluster shows."""
+    stopped_by: int = 0
+    """Sequence of the decision that evicted it last."""
     pods_gone: str = ""
     """The decision after which its pods were seen to be gone, as `lane/sequence`."""
 

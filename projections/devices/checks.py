@@ -52,7 +52,7 @@ def refuses_card(state: CardState, terms: Terms) -> str:
         return NOT_HEALTHY
     if terms.vendor.rules.cordon and state.cordoned:
         return CORDONED
-    if not terms.models.allows_model(card.model) or (terms.modes and card.mode not in terms.modes):
+    if not terms.models.allows_model(card.model) or not terms.takes_mode(card.mode):
         return WRONG_MODEL
     return ""
 

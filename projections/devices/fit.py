@@ -164,7 +164,7 @@ def _fit_own(
         return ContainerFit(picked=(), complete=False, refusals={checks.UNKNOWN_VENDOR: 1})
     vendor = terms.vendor
     own = [state for state in states if serves(vendor, state.card.model)]
-    if request.count > len(own) and not any(state.card.mode == MIG_MODE for state in own):
+    if request.count > len(own) and not (terms.takes_mode(MIG_MODE) and any(s.card.mode == MIG_MODE for s in own)):
         return ContainerFit(picked=(), complete=False, refusals={checks.TOO_FEW_ON_NODE: 1})
     fit = pick_cards(
         own,

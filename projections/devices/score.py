@@ -89,11 +89,9 @@ def card_order(policy: str, *, numa_bind: bool = False) -> Callable[[int, int, i
 
 
 def _chain(words: list[str], *, numa_bind: bool) -> Callable[[int, int, int, int], Key]:
-    keys = [word for word in words if word in (BINPACK, SPREAD, NUMA)]
+    keys = [word for word in words if word in (BINPACK, SPREAD, NUMA)] or [SPREAD]
     if numa_bind:
         keys = [NUMA, *(key for key in keys if key != NUMA)]
-    if not any(key in (BINPACK, SPREAD) for key in keys):
-        keys.append(SPREAD)
 
     def key(score: int, used: int, numa: int, index: int) -> Key:
         parts = {BINPACK: score, SPREAD: -score, NUMA: numa}

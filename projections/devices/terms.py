@@ -29,6 +29,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     soft_split: bool = False
     room: QuotaRoom = NO_QUOTA
 
+    def takes_mode(self, mode: str) -> bool:
+        """Whether the pod takes cards that are shared in this mode."""
+        return not self.modes or mode in self.modes
+
 
 def terms_of(
     vendor: Vendor, annotations: Mapping[str, str], *, default_policy: str = "", room: QuotaRoom = NO_QUOTA

@@ -1,0 +1,193 @@
+"""What the cluster should show of a workload: its object, its status, and the job that it starts or stops."""
+
+from typing import Any
+
+from events.quantity import from_units
+from events.timestamp import format_timestamp
+from events.workload import CheckStatus, Condition, PodSetAssignment
+from projections.devices.annotations import USE_UUID
+from projections.workloads import Workload
+from projections.world import World
+
+WORKLOAD = "kueue.x-k8s.io/workload"
+POD_SET = "kueue.x-k8s.io/podset"
+CLUSTER_QUEUE = "kueue.x-k8s.io/cluster-queue-name"
+LOCAL_QUEUE = "kueue.x-k8s.io/local-queue-name"
+JOB_UID = "kueue.x-k8s.io/job-uid"
+DECISION = "kuelog.io/decision"
+
+Plain = dict[str, Any]
+
+
+def workload_object(workload: Workload) -> Plain:
+    """The Workload object of a job, as it is created."""
+    owner = workload.owner
+    meta: Plain = {"name": workload.name, "namespace": workload.namespace}
+    if owner is not None:
+        meta["labels"] = {JOB_UID: owner.uid}
+        meta["ownerReferences"] = [
+            {
+                "apiVersion": "batch/v1",
+                "kind": owner.kind,
+                "name": owner.name,
+                "uid": owner.uid,
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ]
+    spec: Plain = {
+        "queueName": workload.spec.queue,
+        "priority": workload.spec.priority,
+        "active": workload.spec.active,
+        "podSets": [
+            {
+                "name": pod_set.name,
+                "count": pod_set.count,
+                "template": {
+                    "metadata": {},
+                    "spec": {
+                        "containers": [
+                            {
+                                "name": one.name,
+                                "resources": {"requests": _texts(one.requests), "limits": _texts(one.limits)},
+                            }
+                            for one in pod_set.shape.containers
+                        ]
+                    },
+                },
+            }
+            for pod_set in workload.spec.pod_sets
+        ],
+    }
+    if workload.spec.priority_class is not None:
+        found = workload.spec.priority_class
+        group, kind = (
+            ("kueue.x-k8s.io", "WorkloadPriorityClass") if found.workload else ("scheduling.k8s.io", "PriorityClass")
+        )
+        spec["priorityClassRef"] = {"group": group, "kind": kind, "name": found.name}
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": meta, "spec": spec}
+
+
+def workload_status(workload: Workload) -> Plain:
+    """The status of the Workload object."""
+    status: Plain = {
+        "conditions": [_condition(one) for _, one in sorted(workload.conditions.items())],
+        "admission": None,
+        "requeueState": None,
+    }
+    if workload.admission is not None:
+        status["admission"] = {
+            "clusterQueue": workload.admission.cluster_queue,
+            "podSetAssignments": [_assignment(one) for one in workload.admission.assignments],
+        }
+    if workload.checks:
+        status["admissionChecks"] = [_check(one) for _, one in sorted(workload.checks.items())]
+    if workload.requeue.count:
+        status["requeueState"] = {"count": workload.requeue.count}
+        if workload.requeue.at is not None:
+            status["requeueState"]["requeueAt"] = format_timestamp(workload.requeue.at)
+    if workload.reclaimable:
+        status["reclaimablePods"] = [
+            {"name": name, "count": count} for name, count in sorted(workload.reclaimable.items())
+        ]
+    if workload.past_execution:
+        status["accumulatedPastExecutionTimeSeconds"] = workload.past_execution // 1000
+    if workload.evictions:
+        status["schedulingStats"] = {
+            "evictions": [
+                {"reason": one.reason, "underlyingCause": one.cause, "count": one.count} for one in workload.evictions
+            ]
+        }
+    return status
+
+
+def job_should_run(workload: Workload) -> bool:
+    """Whether the job may run as the log has decided it."""
+    return workload.admitted and not workload.evicted and workload.admission is not None
+
+
+def injected(world: World, workload: Workload) -> Plain:
+    """What the job's pod template gets when it starts: node selector, tolerations, labels, card pins."""
+    admission = workload.admission
+    if admission is None:
+        return {}
+    pod_set, assignment = workload.spec.pod_sets[0], admission.assignments[0]
+    selector = dict(pod_set.shape.node_selector)
+    tolerations = [_toleration(one) for one in pod_set.shape.tolerations]
+    for name in sorted(set(assignment.flavors.values())):
+        flavor = world.flavors.get(name)
+        if flavor is not None:
+            selector.update(flavor.node_labels)
+            tolerations.extend(
+                found for one in flavor.tolerations if (found := _toleration(one)) not in tolerations
+            )
+    annotations: Plain = {WORKLOAD: workload.name}
+    cards = cards_of(workload)
+    if cards:
+        annotations[USE_UUID] = ",".join(cards)
+    return {
+        "metadata": {
+            "labels": {
+                POD_SET: pod_set.name,
+                CLUSTER_QUEUE: admission.cluster_queue,
+                LOCAL_QUEUE: workload.spec.queue,
+            },
+            "annotations": annotations,
+        },
+        "spec": {"nodeSelector": selector, "tolerations": tolerations},
+    }
+
+
+def cards_of(workload: Workload) -> list[str]:
+    """The cards that the workload's pods were given, in order."""
+    if workload.devices is None:
+        return []
+    return sorted(
+        {
+            share.uuid
+            for placement in workload.devices.placements
+            for shares in placement.containers
+            for share in shares
+        }
+    )
+
+
+def _texts(requests: dict[str, int]) -> dict[str, str]:
+    return {name: from_units(name, amount) for name, amount in requests.items()}
+
+
+def _condition(one: Condition) -> Plain:
+    return {
+        "type": one.type,
+        "status": str(one.status),
+        "reason": one.reason,
+        "message": one.message,
+        "lastTransitionTime": format_timestamp(one.since),
+        "observedGeneration": one.generation,
+    }
+
+
+def _assignment(one: PodSetAssignment) -> Plain:
+    return {
+        "name": one.name,
+        "count": one.count,
+        "flavors": one.flavors,
+        "resourceUsage": {name: from_units(name, amount) for name, amount in one.usage.items()},
+    }
+
+
+def _check(one: CheckStatus) -> Plain:
+    return {
+        "name": one.name,
+        "state": str(one.state),
+        "message": one.message,
+        "lastTransitionTime": format_timestamp(one.since),
+    }
+
+
+def _toleration(one: Any) -> Plain:
+    found = {"key": one.key, "operator": one.operator, "value": one.value, "effect": one.effect}
+    kept: Plain = {name: value for name, value in found.items() if value}
+    if one.seconds is not None:
+        kept["tolerationSeconds"] = one.seconds
+    return kept

@@ -1,0 +1,65 @@
+"""What the applier has to do: pure, from the folded world. A decision that is applied is planned no more."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from projections.workloads import Workload
+from projections.world import World
+from services.applier.manifests import Plain, injected, job_should_run, workload_object, workload_status
+
+
+class Application(msgspec.Struct, frozen=True, kw_only=True):
+    """One workload to be shown as the log has decided it up to `sequence`."""
+
+    workload: str
+    lane: str
+    sequence: int
+    object: Plain
+    status: Plain
+    job: str = ""
+    """The Job behind it, by name; empty when there is none."""
+    run: bool = False
+    template: Plain = {}
+    stopping: bool = False
+    """It has to stop, and its quota waits for the end of its pods."""
+
+    @property
+    def namespace(self) -> str:
+        """Where the workload and its job are."""
+        return self.workload.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The Workload object's name."""
+        return self.workload.partition("/")[2]
+
+    @property
+    def decision(self) -> str:
+        """The mark that is left on what was written: lane and sequence."""
+        return f"{self.lane}/{self.sequence}"
+
+
+def plan(world: World, lane: str, keys: Iterable[str]) -> list[Application]:
+    """What the cluster does not show yet, of these workloads; admissions before anything else."""
+    found = [
+        _application(world, lane, workload)
+        for key in sorted(set(keys))
+        if (workload := world.workloads.get(key)) is not None and workload.decided > workload.applied
+    ]
+    return sorted(found, key=lambda one: (not one.run, one.workload))
+
+
+def _application(world: World, lane: str, workload: Workload) -> Application:
+    run = job_should_run(workload)
+    return Application(
+        workload=workload.key,
+        lane=lane,
+        sequence=workload.decided,
+        object=workload_object(workload),
+        status=workload_status(workload),
+        job=workload.owner.name if workload.owner is not None and workload.owner.kind == "Job" else "",
+        run=run,
+        template=injected(world, workload) if run else {},
+        stopping=workload.evicted and workload.reserved,
+    )

@@ -1,0 +1,209 @@
+"""The applier's shell: the only one that writes to Kubernetes. Every write may be done twice and changes nothing then.
+
+What it did is reported as a fact. A decision that was made and not applied is found on the log by whoever comes next.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+
+from events.application import DecisionApplied, DecisionRejected
+from events.codec import encode
+from events.commit import Sighting
+from events.subjects import fact_subject
+from projections.world import World
+from services.applier.manifests import DECISION
+from services.applier.plan import Application, plan
+from services.clock_port import Clock
+from services.cluster_port import (
+    ClusterUnavailable,
+    ObjectConflict,
+    ObjectInvalid,
+    ObjectMissing,
+    Resource,
+    Writer,
+)
+from services.log_errors import LogUnavailable
+from services.log_port import Message, Stream
+
+log = structlog.get_logger()
+
+JOBS = Resource(group="batch", plural="jobs", kind="Job")
+WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
+_AT_ONCE = 16
+_RETRY_MS = 500
+_CONFLICTS = 5
+
+
+class Applier:
+    """Applies what a lane's world says, workload by workload, several at once but never one twice at once."""
+
+    def __init__(self, writer: Writer, facts: Stream, clock: Clock, lane: str) -> None:
+        self._writer, self._facts, self._clock, self._lane = writer, facts, clock, lane
+        self._wanted: dict[str, Application] = {}
+        self._busy: set[str] = set()
+        self._done: dict[str, int] = {}
+        self._news = asyncio.Event()
+
+    def observe(self, world: World, touched: Sequence[str]) -> None:
+        """Take note of what is to be applied; told after each turn of the lane."""
+        for application in plan(world, self._lane, touched):
+            if self._done.get(application.workload, 0) < application.sequence:
+                self._wanted[application.workload] = application
+                self._news.set()
+
+    async def run(self) -> None:
+        """Apply until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(_AT_ONCE):
+                tasks.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            application = self._next()
+            if application is None:
+                self._news.clear()
+                await self._news.wait()
+                continue
+            try:
+                await self._apply(application)
+            finally:
+                self._busy.discard(application.workload)
+                self._news.set()
+
+    def _next(self) -> Application | None:
+        for key, application in self._wanted.items():
+            if key not in self._busy:
+                self._busy.add(key)
+                return self._wanted.pop(key) if application else None
+        return None
+
+    async def _apply(self, application: Application) -> None:
+        while True:
+            try:
+                await self._write(application)
+                fact = DecisionApplied(
+                    workload=application.workload, lane=application.lane, sequence=application.sequence
+                )
+                break
+            except (ClusterUnavailable, ObjectConflict) as problem:
+                log.warning("not applied yet", workload=application.workload, problem=str(problem))
+                await self._clock.sleep(_RETRY_MS)
+                if self._wanted.get(application.workload) is not None:
+                    return  # Something newer has been decided meanwhile.
+            except ObjectMissing:
+                fact = DecisionRejected(
+                    workload=application.workload,
+                    lane=application.lane,
+                    sequence=application.sequence,
+                    reason="Missing",
+                    message="the job or the workload is not in the cluster any more",
+                )
+                break
+            except ObjectInvalid as problem:
+                log.error("rejected", workload=application.workload, problem=str(problem))
+                fact = DecisionRejected(
+                    workload=application.workload,
+                    lane=application.lane,
+                    sequence=application.sequence,
+                    reason="Invalid",
+                    message=str(problem),
+                )
+                break
+        self._done[application.workload] = application.sequence
+        await self._report(application, fact)
+
+    async def _report(self, application: Application, fact: DecisionApplied | DecisionRejected) -> None:
+        kind = type(fact).__name__
+        sighting = Sighting(
+            id=f"{application.workload}:{application.decision}:{kind}",
+            at=self._clock.now(),
+            author="applier",
+            cause=application.decision,
+            fact=fact,
+        )
+        message = Message(fact_subject("", kind), encode(sighting), sighting.id)
+        while True:
+            try:
+                await self._facts.publish([message])
+                return
+            except LogUnavailable as problem:
+                log.warning("log unavailable", problem=str(problem))
+                await self._clock.sleep(_RETRY_MS)
+
+    async def _write(self, application: Application) -> None:
+        """Stop the job before its status says so; start it after."""
+        if not application.run:
+            await self._steer_job(application)
+        await self._show(application)
+        if application.run:
+            await self._steer_job(application)
+
+    async def _show(self, application: Application) -> None:
+        patch: dict[str, Any] = {
+            "metadata": {"annotations": {DECISION: application.decision}},
+            "status": application.status,
+        }
+        try:
+            await self._writer.merge(
+                WORKLOADS, application.namespace, application.name, patch, subresource="status"
+            )
+        except ObjectMissing:
+            if not application.job:
+                raise
+            try:
+                await self._writer.create(WORKLOADS, application.namespace, application.object)
+            except ObjectConflict:
+                log.debug("there already", workload=application.workload)
+            await self._writer.merge(
+                WORKLOADS, application.namespace, application.name, patch, subresource="status"
+            )
+
+    async def _steer_job(self, application: Application) -> None:
+        """Bring the job to run or to stop, unless it bears the mark of a later decision."""
+        if not application.job:
+            return
+        for _ in range(_CONFLICTS):
+            job = await self._writer.get(JOBS, application.namespace, application.job)
+            patch = job_patch(job, application)
+            if patch is None:
+                return
+            try:
+                await self._writer.merge(JOBS, application.namespace, application.job, patch)
+            except ObjectConflict:
+                continue
+            else:
+                return
+        raise ObjectConflict(f"job {application.job} keeps changing")
+
+
+def job_patch(job: dict[str, Any], application: Application) -> dict[str, Any] | None:
+    """The merge patch that brings the job where the decision wants it; None when it is there."""
+    meta, spec = job["metadata"], job["spec"]
+    mark = (meta.get("annotations") or {}).get(DECISION, "")
+    suspended = bool(spec.get("suspend"))
+    if _sequence(mark, application.lane) > application.sequence:
+        return None
+    if application.run and not suspended:
+        return None
+    head = {"resourceVersion": meta["resourceVersion"], "annotations": {DECISION: application.decision}}
+    if not application.run and suspended:
+        # A job that is stopped already still has to say by which decision, so that its pods' end can be told.
+        return {"metadata": head} if application.stopping and mark != application.decision else None
+    patch: dict[str, Any] = {"metadata": head, "spec": {"suspend": not application.run}}
+    if application.run:
+        old = ((spec.get("template") or {}).get("spec") or {}).get("nodeSelector") or {}
+        wanted = dict(application.template["spec"])
+        wanted["nodeSelector"] = {
+            **{key: None for key in old if key not in wanted["nodeSelector"]},
+            **wanted["nodeSelector"],
+        }
+        patch["spec"]["template"] = {**application.template, "spec": wanted}
+    return patch
+
+
+def _sequence(mark: str, lane: str) -> int:
+    found, _, number = mark.rpartition("/")
+    return int(number) if found == lane and number.isdigit() else 0

@@ -1,0 +1,205 @@
+"""The watcher's shell: what is seen of each kind becomes facts, and every fact reaches the log."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import structlog
+
+from events.catalogue import Fact
+from events.codec import decode_sighting, encode
+from events.commit import Sighting
+from events.settings import SettingsObserved
+from events.subjects import CLUSTER, fact_subject
+from events.workload import WorkloadSubmitted
+from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
+from services.clock_port import Clock
+from services.log_errors import LogUnavailable
+from services.log_port import Message, Stream
+from services.watcher.view import View
+
+log = structlog.get_logger()
+
+KUEUE = "kueue.x-k8s.io"
+CLUSTER_KINDS = (
+    Resource(plural="namespaces", kind="Namespace", namespaced=False),
+    Resource(group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False),
+    Resource(group=KUEUE, version="v1beta2", plural="workloadpriorityclasses", kind="WorkloadPriorityClass", namespaced=False),
+    Resource(group=KUEUE, version="v1beta2", plural="resourceflavors", kind="ResourceFlavor", namespaced=False),
+    Resource(group=KUEUE, version="v1beta2", plural="cohorts", kind="Cohort", namespaced=False),
+    Resource(group=KUEUE, version="v1beta2", plural="admissionchecks", kind="AdmissionCheck", namespaced=False),
+    Resource(group=KUEUE, version="v1beta2", plural="clusterqueues", kind="ClusterQueue", namespaced=False),
+    Resource(group=KUEUE, version="v1beta2", plural="localqueues", kind="LocalQueue"),
+    Resource(plural="limitranges", kind="LimitRange"),
+    Resource(group="node.k8s.io", plural="runtimeclasses", kind="RuntimeClass", namespaced=False),
+    Resource(plural="nodes", kind="Node", namespaced=False),
+)
+"""Seen before any job is looked at, so that a job finds its queue and its class."""
+JOB_KINDS = (
+    Resource(group="batch", plural="jobs", kind="Job"),
+    Resource(plural="pods", kind="Pod"),
+    Resource(group=KUEUE, version="v1beta2", plural="workloads", kind="Workload"),
+)
+_RETRY_MS = 500
+_DEPENDS_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue"})
+"""Kinds whose change may change what a job means."""
+
+
+class Watcher:
+    """Turns sights into facts on one stream. Several at once tell the same facts under the same ids."""
+
+    def __init__(
+        self, reader: Reader, facts: Stream, clock: Clock, *, settings: SettingsObserved | None = None
+    ) -> None:
+        self.view = View()
+        self.listed = asyncio.Event()
+        """Set when every kind has been listed once and all of it was told."""
+        self._reader, self._facts, self._clock, self._settings = reader, facts, clock, settings
+        self._writing = asyncio.Lock()
+        self._jobs: dict[str, dict[str, Any]] = {}
+        self._waiting = len(CLUSTER_KINDS) + len(JOB_KINDS)
+
+    async def run(self) -> None:
+        """Watch every kind until cancelled."""
+        await self._read_back()
+        if self._settings is not None:
+            await self._tell("settings", [self._settings])
+        async with asyncio.TaskGroup() as tasks:
+            first = [tasks.create_task(self._begin(resource)) for resource in CLUSTER_KINDS]
+            begun = [await task for task in first]
+            for sights, resource in begun:
+                tasks.create_task(self._go_on(resource, sights))
+            for resource in JOB_KINDS:
+                tasks.create_task(self._watch(resource))
+
+    async def _read_back(self) -> None:
+        """Take note of what is on the log already, so that only differences are told."""
+        while True:
+            try:
+                async for batch in self._facts.read():
+                    for entry in batch:
+                        sighting = decode_sighting(entry.data)
+                        if isinstance(sighting.fact, SettingsObserved) and sighting.fact == self._settings:
+                            self._settings = None
+                        self.view.fold(sighting.fact)
+                return
+            except LogUnavailable as problem:
+                log.warning("log unavailable", problem=str(problem))
+                await self._clock.sleep(_RETRY_MS)
+
+    async def _begin(self, resource: Resource) -> tuple[AsyncIterator[Sight], Resource]:
+        """The first list of a kind; a kind that is not installed is not waited for."""
+        sights = self._reader.watch(resource)
+        try:
+            first = await asyncio.wait_for(anext(sights), _FIRST_LIST_S)
+        except TimeoutError:
+            self._one_listed()
+            return self._reader.watch(resource), resource
+        await self._see(resource, first)
+        self._one_listed()
+        return sights, resource
+
+    async def _watch(self, resource: Resource) -> None:
+        sights, _ = await self._begin(resource)
+        await self._go_on(resource, sights)
+
+    async def _go_on(self, resource: Resource, sights: AsyncIterator[Sight]) -> None:
+        async for sight in sights:
+            await self._see(resource, sight)
+
+    def _one_listed(self) -> None:
+        self._waiting -= 1
+        if self._waiting == 0:
+            self.listed.set()
+
+    async def _see(self, resource: Resource, sight: Sight) -> None:
+        """Derive the facts of a sight and store them before anything later is looked at."""
+        async with self._writing:
+            match sight:
+                case Listed():
+                    await self._see_all(resource, sight.objects)
+                case Changed():
+                    await self._see_one(resource, sight.object)
+                case Vanished():
+                    await self._lose(resource, sight.object)
+
+    async def _see_all(self, resource: Resource, objects: Sequence[dict[str, Any]]) -> None:
+        seen = {f"{resource.kind}/{_namespace(one)}/{one['metadata']['name']}" for one in objects}
+        for place in self.view.places(resource.kind):
+            if place not in seen:
+                kind, namespace, name = place.split("/", 2)
+                self._jobs.pop(place, None)
+                await self._tell(f"{place}:absent", self.view.lose(kind, namespace, name))
+        messages: list[Message] = []
+        for one in objects:
+            messages.extend(self._messages(_version(one), self._facts_of(resource, one)))
+        await self._store(messages)
+
+    async def _see_one(self, resource: Resource, value: dict[str, Any]) -> None:
+        facts = self._facts_of(resource, value)
+        await self._store(self._messages(_version(value), facts))
+        if facts and resource.kind in _DEPENDS_ON:
+            for place, job in sorted(self._jobs.items()):
+                again = self.view.see(place.split("/", 1)[0], job)
+                await self._store(self._messages(f"{_version(job)}:{_version(value)}", again))
+
+    async def _lose(self, resource: Resource, value: dict[str, Any]) -> None:
+        meta = value["metadata"]
+        self._jobs.pop(f"{resource.kind}/{_namespace(value)}/{meta['name']}", None)
+        facts = self.view.lose(resource.kind, _namespace(value), meta["name"])
+        await self._store(self._messages(f"{meta.get('uid', '')}:gone", facts))
+
+    def _facts_of(self, resource: Resource, value: dict[str, Any]) -> list[Fact]:
+        if resource.kind == "Job":
+            self._jobs[f"Job/{_namespace(value)}/{value['metadata']['name']}"] = value
+        return self.view.see(resource.kind, value)
+
+    async def _tell(self, version: str, facts: Sequence[Fact]) -> None:
+        await self._store(self._messages(version, facts))
+
+    def _messages(self, version: str, facts: Sequence[Fact]) -> list[Message]:
+        at = self._clock.now()
+        messages: list[Message] = []
+        for fact in facts:
+            kind = type(fact).__name__
+            sighting = Sighting(id=f"{version}:{kind}", at=at, author="watcher", fact=fact)
+            messages.append(Message(fact_subject(self._tree(fact), kind), encode(sighting), sighting.id))
+        return messages
+
+    def _tree(self, fact: Fact) -> str:
+        """The tree a fact belongs to, as far as the watcher can tell: by the queue that its local queue leads to."""
+        key = getattr(fact, "workload", "")
+        if not key:
+            return CLUSTER
+        told = self.view.workloads.get(key)
+        queue = fact.spec.queue if isinstance(fact, WorkloadSubmitted) else told.spec.queue if told else ""
+        door = self.view.facts.get(f"LocalQueue/{key.partition('/')[0]}/{queue}")
+        cluster_queue = getattr(door, "cluster_queue", "")
+        owner = self.view.facts.get(f"ClusterQueue//{cluster_queue}")
+        return getattr(owner, "cohort", "") or cluster_queue or CLUSTER
+
+    async def _store(self, messages: Sequence[Message]) -> None:
+        """Store facts however long it takes: what was seen is not forgotten while the bus is away."""
+        if not messages:
+            return
+        while True:
+            try:
+                await self._facts.publish(messages)
+            except LogUnavailable as problem:
+                log.warning("log unavailable", problem=str(problem), facts=len(messages))
+                await self._clock.sleep(_RETRY_MS)
+            else:
+                log.debug("told", facts=len(messages))
+                return
+
+
+_FIRST_LIST_S = 10.0
+
+
+def _namespace(value: dict[str, Any]) -> str:
+    return str(value["metadata"].get("namespace", ""))
+
+
+def _version(value: dict[str, Any]) -> str:
+    meta = value["metadata"]
+    return f"{meta.get('uid', '')}:{meta.get('resourceVersion', '')}"
