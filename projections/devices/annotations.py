@@ -1,18 +1,22 @@
-"""How HAMi writes cards and allocations into annotations (hami-semantics §1, §2)."""
+"""What stands on pods about their cards: which they got, and on which node (hami-semantics §2)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from events.card import Card, CardShare
+from events.card import Card, CardShare, MigInstance
+from projections.devices.bad_annotation import BadAnnotation, whole_number
+from projections.devices.registration import CORDON, REGISTER, decode_json, decode_legacy
 from projections.devices.vendors import BY_WORD, NVIDIA, VENDORS, serves
 
-REGISTER = "hami.io/node-nvidia-register"
+__all__ = ["CORDON", "REGISTER", "BadAnnotation"]
+
 HANDSHAKE = "hami.io/node-handshake"
-CORDON = "hami.io/device-cordon"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
 TO_ALLOCATE = "hami.io/vgpu-devices-to-allocate"
+MIG_ALLOCATIONS = "hami.io/vgpu-mig-allocations"
 ASSIGNED_NODE = "hami.io/vgpu-node"
+ASSIGNED_TIME = "hami.io/vgpu-time"
 USE_UUID = "nvidia.com/use-gpuuuid"
 NO_USE_UUID = "nvidia.com/nouse-gpuuuid"
 USE_TYPE = "nvidia.com/use-gputype"
@@ -20,117 +24,111 @@ NO_USE_TYPE = "nvidia.com/nouse-gputype"
 CARD_POLICY = "hami.io/gpu-scheduler-policy"
 NODE_POLICY = "hami.io/node-scheduler-policy"
 
-_LEGACY_SHORT, _LEGACY_LONG = 7, 9
 _ENTRY_FIELDS = 4
 
 
-class BadAnnotation(ValueError):
-    """An annotation that is not in HAMi's form."""
+class MigAllocation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The piece of a MIG card that one container got; what the driver calls it is known only once it is made."""
 
-    def __init__(self, *, key: str, part: str, problem: str) -> None:
-        super().__init__(f"annotation {key}: {part!r} {problem}")
-        self.key, self.part, self.problem = key, part, problem
+    container_index: int = 0
+    device_index: int = 0
+    gpu_uuid: str = msgspec.field(default="", name="gpuUUID")
+    profile: str = ""
+    placement: "MigPlacement"
+    mig_uuid: str | None = msgspec.field(default=None, name="migUUID")
+    gpu_instance: int | None = msgspec.field(default=None, name="gpuInstanceID")
+    compute_instance: int | None = msgspec.field(default=None, name="computeInstanceID")
 
-
-class _RegisteredCard(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    index: int = 0
-    count: int = 0
-    devmem: int = 0
-    devcore: int = 0
-    type: str = ""
-    numa: int = 0
-    mode: str = "hami-core"
-    health: bool = False
+    def instance(self) -> MigInstance:
+        """The piece itself."""
+        return MigInstance(profile=self.profile, start=self.placement.start, size=self.placement.size)
 
 
-_register = msgspec.json.Decoder(tuple[_RegisteredCard, ...])
+class MigPlacement(msgspec.Struct, frozen=True, kw_only=True):
+    """The slices that a piece covers."""
+
+    start: int = 0
+    size: int = 0
+
+
+_mig_decoder = msgspec.json.Decoder(tuple[MigAllocation, ...])
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """A comma separated list, trimmed; empty entries left out."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def decode_register(text: str) -> tuple[Card, ...]:
-    """The cards of a node from its register annotation, in JSON or in the legacy text form. Raises `BadAnnotation`."""
-    if text.lstrip().startswith("["):
-        try:
-            found = _register.decode(text)
-        except msgspec.MsgspecError as problem:
-            raise BadAnnotation(key=REGISTER, part=text[:80], problem=f"is not a list of cards: {problem}") from problem
-        return tuple(
-            Card(
-                uuid=card.id,
-                index=card.index,
-                slots=card.count,
-                memory=card.devmem,
-                cores=card.devcore,
-                model=card.type,
-                numa=card.numa,
-                mode=card.mode,
-                healthy=card.health,
-            )
-            for card in found
-        )
-    return _decode_legacy(text)
+    """The cards of a node from its register annotation, in JSON or in the older text form. Raises `BadAnnotation`."""
+    cards = decode_json(text) if text.lstrip().startswith("[") else decode_legacy(text)
+    return tuple(msgspec.structs.replace(card, vendor=card.vendor or NVIDIA) for card in cards)
 
 
-def _decode_legacy(text: str) -> tuple[Card, ...]:
-    if ":" not in text:
-        raise BadAnnotation(key=REGISTER, part=text[:80], problem="has no ':' at the end of a card")
-    return tuple(_legacy_card(segment) for segment in text.split(":") if segment)
+def encode_container(shares: Sequence[CardShare]) -> str:
+    """The shares of one container: each `uuid,type,memory,cores:`."""
+    return "".join(f"{share.uuid},{share.vendor},{share.memory},{share.cores}:" for share in shares)
 
 
-def _legacy_card(segment: str) -> Card:
-    fields = segment.split(",")
-    if len(fields) not in (_LEGACY_SHORT, _LEGACY_LONG):
-        raise BadAnnotation(key=REGISTER, part=segment, problem="must have 7 or 9 fields")
-    uuid, count, memory, cores, model, numa, health = fields[:_LEGACY_SHORT]
-    index, mode = (fields[7], fields[8]) if len(fields) == _LEGACY_LONG else ("0", "hami-core")
-    if health not in ("true", "false"):
-        raise BadAnnotation(key=REGISTER, part=segment, problem="must end its seventh field in true or false")
-    return Card(
-        uuid=uuid,
-        index=_number(index, segment),
-        slots=_number(count, segment),
-        memory=_number(memory, segment),
-        cores=_number(cores, segment),
-        model=model,
-        numa=_number(numa, segment),
-        mode=mode,
-        healthy=health == "true",
-    )
-
-
-def _number(text: str, segment: str, key: str = REGISTER) -> int:
-    if not text.lstrip("-").isdigit():
-        raise BadAnnotation(key=key, part=segment, problem=f"has {text!r} where a number belongs")
-    return int(text)
-
-
-def encode_allocation(containers: tuple[tuple[CardShare, ...], ...]) -> str:
+def encode_allocation(containers: Sequence[Sequence[CardShare]]) -> str:
     """A pod's allocation: one slot per container, init containers first, an empty one just `;`."""
-    return "".join(
-        "".join(f"{share.uuid},{share.vendor},{share.memory},{share.cores}:" for share in shares) + ";"
-        for shares in containers
+    return "".join(encode_container(shares) + ";" for shares in containers)
+
+
+def decode_container(text: str, *, key: str = ALLOCATED) -> tuple[CardShare, ...]:
+    """The shares of one container, as written. Raises `BadAnnotation`."""
+    return tuple(_share(entry, key) for entry in text.split(":") if "," in entry)
+
+
+def decode_slots(text: str, *, key: str = ALLOCATED) -> tuple[tuple[CardShare, ...], ...]:
+    """The shares between the semicolons, as written: what ends in one has an empty slot last. Raises `BadAnnotation`."""
+    return tuple(decode_container(slot, key=key) for slot in text.split(";"))
+
+
+def decode_allocation(text: str, *, vendor: str = NVIDIA, key: str = ALLOCATED) -> tuple[tuple[CardShare, ...], ...]:
+    """The shares per container of a pod; an entry that names no type is of the vendor. Raises `BadAnnotation`."""
+    slots = decode_slots(text, key=key)
+    return tuple(
+        tuple(msgspec.structs.replace(share, vendor=share.vendor or vendor) for share in slot)
+        for slot in (slots if slots[-1] else slots[:-1])
     )
 
 
-def decode_allocation(text: str) -> tuple[tuple[CardShare, ...], ...]:
-    """The shares per container of a pod. Raises `BadAnnotation`."""
-    slots = text.split(";")
-    if slots and not slots[-1]:
-        slots.pop()
-    return tuple(tuple(_share(entry) for entry in slot.split(":") if entry) for slot in slots)
+def decode_pod(annotations: Mapping[str, str], keys: Mapping[str, str]) -> dict[str, tuple[tuple[CardShare, ...], ...]]:
+    """The shares of a pod under each vendor word whose annotation it has. Raises `BadAnnotation`."""
+    return {word: decode_slots(annotations[key], key=key) for word, key in sorted(keys.items()) if key in annotations}
 
 
-def _share(entry: str) -> CardShare:
+def _share(entry: str, key: str) -> CardShare:
     fields = entry.split(",")
     if len(fields) < _ENTRY_FIELDS:
-        raise BadAnnotation(key=ALLOCATED, part=entry, problem="must have 4 fields: uuid, type, memory, cores")
-    uuid, vendor, memory, cores = fields[:_ENTRY_FIELDS]
+        raise BadAnnotation(key=key, part=entry, problem="must have 4 fields: uuid, type, memory, cores")
+    uuid, word, memory, cores = fields[:_ENTRY_FIELDS]
     return CardShare(
         uuid=uuid,
-        vendor=vendor or NVIDIA,
-        memory=_number(memory, entry, ALLOCATED),
-        cores=_number(cores, entry, ALLOCATED),
+        vendor=word,
+        memory=whole_number(memory, key=key, part=entry),
+        cores=whole_number(cores, key=key, part=entry),
     )
+
+
+def decode_mig_allocations(text: str) -> tuple[MigAllocation, ...]:
+    """The pieces of MIG cards that a pod got. Raises `BadAnnotation`."""
+    try:
+        found = _mig_decoder.decode(text)
+    except msgspec.MsgspecError as problem:
+        raise BadAnnotation(
+            key=MIG_ALLOCATIONS, part=text[:80], problem=f"is no list of pieces: {problem}"
+        ) from problem
+    for piece in found:
+        made = (piece.mig_uuid, piece.gpu_instance, piece.compute_instance)
+        if any(each is not None for each in made) and any(each is None for each in made):
+            raise BadAnnotation(
+                key=MIG_ALLOCATIONS,
+                part=piece.gpu_uuid,
+                problem="must name migUUID, gpuInstanceID and computeInstanceID together or not at all",
+            )
+    return found
 
 
 def by_vendor(containers: Sequence[Sequence[CardShare]]) -> dict[str, tuple[tuple[CardShare, ...], ...]]:

@@ -9,12 +9,13 @@ import msgspec
 
 from events.card import CardRequest, CardShare
 from projections.devices import checks
+from projections.devices.annotations import CARD_POLICY
 from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.namespace_quota import Limit, room
 from projections.devices.pick import MIG_MODE, ContainerFit, pick_cards, settled
 from projections.devices.score import asked_of, card_order, fullness
 from projections.devices.steering import EVEN, Weights
-from projections.devices.terms import CARD_POLICY, Terms, terms_of
+from projections.devices.terms import Terms, terms_of
 from projections.devices.use import IDLE, CardState, CardUse, NodeCards, effective_use, states_of, use_of
 from projections.devices.vendors import BY_WORD, Vendor, serves
 
@@ -102,9 +103,7 @@ def sort_cards(
     return sorted(states, key=order)
 
 
-def fit_pod(
-    on: NodeCards, requests: Sequence[CardRequest | None], init: int, annotations: Mapping[str, str]
-) -> PodFit:
+def fit_pod(on: NodeCards, requests: Sequence[CardRequest | None], init: int, annotations: Mapping[str, str]) -> PodFit:
     """Fit all containers of a pod that asks for one kind of card; the first `init` of them are init containers."""
     return fit_asking(on, one_kind(requests), init, asking(annotations, requests))
 
@@ -121,9 +120,7 @@ def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: i
     shares: list[tuple[CardShare, ...]] = []
     for position, asked in enumerate(requests):
         is_init = position < init
-        fit, after = fit_container(
-            start if is_init else app, asked, pod, on=on, before=IDLE if is_init else app_use
-        )
+        fit, after = fit_container(start if is_init else app, asked, pod, on=on, before=IDLE if is_init else app_use)
         if not fit.complete:
             return PodFit(refusals=fit.refusals, cards=fit.cards)
         shares.append(fit.picked)

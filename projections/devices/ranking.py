@@ -15,7 +15,6 @@ from projections.devices.score import node_score
 from projections.devices.steering import SPREAD
 from projections.devices.use import IDLE, CardUse, NodeCards, effective_use, states_of
 
-NODE_POLICY = "hami.io/node-scheduler-policy"
 _FULL_SCORE = 10
 
 
@@ -58,9 +57,7 @@ def rank(nodes: Iterable[NodeCards], requests: Sequence[Sequence[CardRequest]], 
 
 def network_score(containers: Iterable[Iterable[CardShare]]) -> Fraction:
     """How much of the chosen cards lies in one network, out of 10; 0 where cards tell of none."""
-    networks = [
-        share.custom[NETWORK] for container in containers for share in container if NETWORK in share.custom
-    ]
+    networks = [share.custom[NETWORK] for container in containers for share in container if NETWORK in share.custom]
     if not networks:
         return Fraction(0)
     return Fraction(_FULL_SCORE * max(networks.count(network) for network in networks), len(networks))

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from projections.devices.annotations import names_in
+
 BINPACK, SPREAD, NUMA, MUTEX, TOPOLOGY = "binpack", "spread", "numa", "mutex", "topology-aware"
 
 
@@ -45,11 +47,6 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         if self.use and not any(word in words for word in self.use):
             return False
         return not any(word in words for word in self.avoid)
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    """A comma separated list, trimmed; empty entries left out."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def uuid_choice(annotations: Mapping[str, str], use_key: str, avoid_key: str) -> Choice:

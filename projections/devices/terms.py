@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import msgspec
 
+from projections.devices.annotations import CARD_POLICY, names_in
 from projections.devices.namespace_quota import NO_QUOTA, QuotaRoom
-from projections.devices.steering import MUTEX, TOPOLOGY, Choice, is_true, model_choice, names_in, uuid_choice
+from projections.devices.steering import MUTEX, TOPOLOGY, Choice, is_true, model_choice, uuid_choice
 from projections.devices.vendors import Vendor
 
-CARD_POLICY = "hami.io/gpu-scheduler-policy"
 NUMA_BIND = "nvidia.com/numa-bind"
 MODES = "nvidia.com/vgpu-mode"
 SOFT_SPLIT_POD = "huawei.com/vnpu-mode"
@@ -31,7 +31,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
     def takes_mode(self, mode: str) -> bool:
         """Whether the pod takes cards that are shared in this mode."""
-        return not self.modes or mode in self.modes
+        return not self.modes or not mode or mode in self.modes
 
 
 def terms_of(

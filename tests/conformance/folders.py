@@ -22,5 +22,10 @@ def _suites_of(path: Path) -> Iterator[Suite]:
     document = read_json(path)
     if isinstance(document, dict) and "kind" in document and "cases" in document:
         yield hami_suite(path, document)
-    elif isinstance(document, list) and path.stem.startswith("Test") and find_spec(KUEUE_SUITES.rpartition(".")[0]) and find_spec(KUEUE_SUITES):
+    elif (
+        isinstance(document, list)
+        and path.stem.startswith("Test")
+        and find_spec(KUEUE_SUITES.rpartition(".")[0])
+        and find_spec(KUEUE_SUITES)
+    ):
         yield import_module(KUEUE_SUITES).kueue_suite(path, document)

@@ -4,10 +4,10 @@ from fractions import Fraction
 from typing import Any
 
 from events.card import CardRequest, CardShare
-from projections.devices.annotations import by_vendor
+from projections.devices.annotations import NODE_POLICY, by_vendor
 from projections.devices.fit import Asking, asking, fit_container, reason_text
 from projections.devices.namespace_quota import Limit
-from projections.devices.ranking import NODE_POLICY, network_score, rank
+from projections.devices.ranking import network_score, rank
 from projections.devices.score import node_score
 from projections.devices.use import IDLE, NodeCards, use_of
 from tests.conformance.difference import first_difference
@@ -97,9 +97,7 @@ def fit_in_devices(case: Case) -> str | None:
             "ok": fit.complete,
             "reason": "" if fit.complete else reason_text(fit.refusals, fit.cards),
             "allocated": allocated,
-            "devices_after": {
-                state.card.uuid: [state.use.slots, state.use.memory, state.use.cores] for state in after
-            },
+            "devices_after": {state.card.uuid: [state.use.slots, state.use.memory, state.use.cores] for state in after},
         },
     )
 
@@ -116,9 +114,7 @@ def calc_score(case: Case) -> str | None:
     ranking = rank([node_in(row) for row in given["nodes"]], requests, init, pod)
     words = {request.vendor for each in requests for request in each}
     best = ranking.best(policy)
-    fits = {
-        fit.node: {"score": fit.score, "devices": _aligned(slots_out(fit.shares, words))} for fit in ranking.fits
-    }
+    fits = {fit.node: {"score": fit.score, "devices": _aligned(slots_out(fit.shares, words))} for fit in ranking.fits}
     recorded = {
         row["node"]: {"score": row["score"], "devices": _aligned(plain_slots(row["devices"]))}
         for row in expected["fit_nodes"]

@@ -39,7 +39,7 @@ def _ascend(config: Json) -> Vendor:
         ),
         super_pod=chip["SuperPod"],
     )
-    return replace(vendor, soft_split_everywhere=config["hami_vnpu_core"])
+    return replace(vendor, register=config["register_key"], soft_split_everywhere=config["hami_vnpu_core"])
 
 
 def with_names(vendor: Vendor, names: Json, percent: str = "") -> Vendor:

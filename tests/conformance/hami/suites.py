@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.hami import cards, nodes
+from tests.conformance.hami import cards, codecs, nodes
 from tests.conformance.hami.scope import why_not
 from tests.conformance.runner import Suite
 
@@ -18,6 +18,19 @@ CHECKS: dict[str, Callable[[Case], str | None]] = {
     "device_less": cards.device_less,
     "device_score": cards.device_score,
     "device_sort": cards.device_sort,
+    "decode_container_devices": codecs.decode_container_devices,
+    "decode_mig_allocations": codecs.decode_mig_allocations,
+    "decode_node_devices_json": codecs.decode_node_devices_json,
+    "decode_node_devices_legacy": codecs.decode_node_devices_legacy,
+    "decode_pair_scores": codecs.decode_pair_scores,
+    "decode_pod_devices": codecs.decode_pod_devices,
+    "encode_container_devices": codecs.encode_container_devices,
+    "encode_node_devices_json": codecs.encode_node_devices_json,
+    "encode_node_devices_legacy": codecs.encode_node_devices_legacy,
+    "encode_pod_devices": codecs.encode_pod_devices,
+    "encode_pod_single_device": codecs.encode_pod_single_device,
+    "node_devices": codecs.node_devices,
+    "parse_node_lock": codecs.node_lock,
     "calc_score": nodes.calc_score,
     "fit_in_devices": nodes.fit_in_devices,
     "node_default_score": nodes.node_default_score,
