@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from events.device import DevicesRegistered, PodObserved, PodPlacement
-from projections.devices.fit import IDLE, CardUse, NodeCards, effective_use
+from projections.devices.digest import NodeDigest, digest
+from projections.devices.use import IDLE, CardUse, NodeCards, effective_use
 from projections.trail import Trail
 
 TERMINAL = frozenset({"Succeeded", "Failed"})
@@ -30,6 +31,13 @@ class CardHoldings:
     def __init__(self, trail: Trail) -> None:
         self._trail = trail
         self.nodes: dict[str, DevicesRegistered] = {}
+        self._home: dict[str, str] = {}
+        """The node of each card."""
+        self._versions: dict[str, int] = {}
+        """By node, which change was the last; no number is used twice, and an undo brings the old one back."""
+        self._changes = 0
+        self._digests: dict[str, tuple[int, NodeDigest]] = {}
+        """Kept outside the trail: one of another version is made anew when asked for."""
         self.used: dict[str, CardUse] = {}
         """Per card UUID what is taken of it."""
         self.holdings: dict[str, Holding] = {}
@@ -40,10 +48,14 @@ class CardHoldings:
     def register(self, registered: DevicesRegistered) -> None:
         """A node's cards are these."""
         self._trail.put(self.nodes, registered.node, registered)
+        for card in registered.cards:
+            self._trail.put(self._home, card.uuid, registered.node)
+        self._touch(registered.node)
 
     def remove_node(self, node: str) -> None:
         """The node is gone; what its cards held stays on the books until its holders are gone too."""
         self._trail.drop(self.nodes, node)
+        self._touch(node)
 
     def cards_of(self, node: str) -> NodeCards:
         """The cards of one node and what is taken of each."""
@@ -53,7 +65,16 @@ class CardHoldings:
             cards=registered.cards,
             cordoned=frozenset(registered.cordoned),
             used={card.uuid: self.used.get(card.uuid, IDLE) for card in registered.cards},
+            pair_scores=registered.pair_scores,
         )
+
+    def digest(self, node: str) -> NodeDigest:
+        """The cards of one node in short."""
+        version = self._versions[node]
+        known = self._digests.get(node)
+        if known is None or known[0] != version:
+            known = self._digests[node] = (version, digest(self.cards_of(node)))
+        return known[1]
 
     def propose(self, workload: str, reservation: int, placements: tuple[PodPlacement, ...]) -> None:
         """Charge the cards that the admitter found, until the accountant has spoken."""
@@ -126,11 +147,20 @@ class CardHoldings:
 
     def _charge(self, charged: Mapping[str, CardUse]) -> None:
         for uuid, use in charged.items():
-            self._trail.put(self.used, uuid, self.used.get(uuid, IDLE).plus(use))
+            self._change(uuid, self.used.get(uuid, IDLE).plus(use))
 
     def _credit(self, charged: Mapping[str, CardUse]) -> None:
         for uuid, use in charged.items():
-            self._trail.put(self.used, uuid, self.used.get(uuid, IDLE).minus(use))
+            self._change(uuid, self.used.get(uuid, IDLE).minus(use))
+
+    def _change(self, uuid: str, use: CardUse) -> None:
+        self._trail.put(self.used, uuid, use)
+        if uuid in self._home:
+            self._touch(self._home[uuid])
+
+    def _touch(self, node: str) -> None:
+        self._changes += 1
+        self._trail.put(self._versions, node, self._changes)
 
     def all_cards(self) -> Iterable[NodeCards]:
         """Every node's cards, by node name."""

@@ -81,7 +81,7 @@ def decode_container(text: str, *, key: str = ALLOCATED) -> tuple[CardShare, ...
 
 
 def decode_slots(text: str, *, key: str = ALLOCATED) -> tuple[tuple[CardShare, ...], ...]:
-    """The shares between the semicolons, as written: what ends in one has an empty slot last. Raises `BadAnnotation`."""
+    """The shares between the semicolons; after the last is an empty slot. Raises `BadAnnotation`."""
     return tuple(decode_container(slot, key=key) for slot in text.split(";"))
 
 

@@ -16,10 +16,8 @@ from projections.devices.pick import MIG_MODE, ContainerFit, pick_cards, settled
 from projections.devices.score import asked_of, card_order, fullness
 from projections.devices.steering import EVEN, Weights
 from projections.devices.terms import Terms, terms_of
-from projections.devices.use import IDLE, CardState, CardUse, NodeCards, effective_use, states_of, use_of
+from projections.devices.use import IDLE, CardState, CardUse, NodeCards, states_of, use_of
 from projections.devices.vendors import BY_WORD, Vendor, serves
-
-__all__ = ["IDLE", "CardUse", "NodeCards", "effective_use", "fullness"]
 
 Shares = dict[str, tuple[CardShare, ...]]
 """What one container gets, by vendor word."""

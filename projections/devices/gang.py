@@ -1,24 +1,34 @@
-"""Whether all pods of a workload find cards, all or nothing, and where (design §3, device fit)."""
+"""Whether all pods of a workload find cards, all or nothing, and where (design §3, device fit).
 
+Nodes are tried from the best by score; the first that fits is the best that fits. While pods of one shape are placed,
+cards only fill up, so a node that does not fit one of them is not looked at again.
+"""
+
+import heapq
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from events.card import CardRequest
 from events.device import NodeObserved, PodPlacement
 from events.pod_set import PodSet
 from events.quota import FlavorObserved
-from events.selector import Effect
 from projections.card_holdings import CardHoldings
 from projections.devices.annotations import NODE_POLICY
-from projections.devices.fit import NodeCards, fit_pod, fullness
+from projections.devices.digest import may_hold
+from projections.devices.fit import Asking, asking, fit_asking
+from projections.devices.refusal import refusal
 from projections.devices.requests import pod_card_requests
-from projections.flavors.affinity import first_untolerated, satisfies
+from projections.devices.steering import BINPACK, SPREAD
+from projections.devices.suitability import Suitability
 from projections.trail import Trail
 
 EXCEEDS_CARDS = "ExceedsCardCapacity"
 """No card could hold it even if nothing ran."""
 WAITING_FOR_CARDS = "WaitingForDevices"
 """It would fit if others gave cards back."""
+
+Containers = Sequence[Sequence[CardRequest]]
 
 
 class Gang(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,100 +62,63 @@ def place(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequenc
         trail.undo(mark)
 
 
+def suits(node: NodeObserved, gang: Gang) -> bool:
+    """Whether pods of the gang may go to a node: ready, labels of the flavor, selector, affinity, taints."""
+    return Suitability(gang.pod_set.shape, gang.flavor).allows(node)
+
+
 def _place_gang(
     cards: CardHoldings, nodes: Mapping[str, NodeObserved], gang: Gang, placements: list[PodPlacement]
 ) -> Placed | None:
-    requests, init = pod_card_requests(gang.pod_set.shape)
-    if all(request is None for request in requests):
+    shape = gang.pod_set.shape
+    requests, init = pod_card_requests(shape)
+    if not any(requests):
         return None
-    names = [name for name in sorted(cards.nodes) if name in nodes and suits(nodes[name], gang)]
-    annotations = gang.pod_set.shape.device_annotations
-    spread = "spread" in annotations.get(NODE_POLICY, "binpack")
+    suitable = Suitability(shape, gang.flavor)
+    names = [name for name in cards.nodes if name in nodes and suitable.allows(nodes[name])]
+    pod = asking(shape.device_annotations, [request for asked in requests for request in asked])
+    spread = shape.device_annotations.get(NODE_POLICY, BINPACK) == SPREAD
+    line = [
+        (found.fullness if spread else -found.fullness, name)
+        for name in names
+        for found in (cards.digest(name),)
+        if may_hold(found, requests)
+    ]
+    heapq.heapify(line)
     for index in range(gang.count):
-        best: tuple[int, str] | None = None
-        found: PodPlacement | None = None
-        refusals: dict[str, int] = {}
-        for name in names:
-            on = cards.cards_of(name)
-            fit = fit_pod(on, requests, init, annotations)
-            if fit.shares is None:
-                for code, times in fit.refusals.items():
-                    refusals[code] = refusals.get(code, 0) + times
-                continue
-            score = sum(fullness(card, on.used[card.uuid]) for card in on.cards) * (1 if spread else -1)
-            if best is None or (score, name) < best:
-                best = (score, name)
-                found = PodPlacement(
-                    pod_set=gang.pod_set.name, index=index, node=name, containers=fit.shares, init=init
-                )
-        if found is None:
-            return _refusal(cards, nodes, gang, names, index, refusals)
-        placements.append(found)
-        cards.trial((found,))
+        placement = _place_pod(cards, line, gang, index, (requests, init, pod), spread=spread)
+        if placement is None:
+            ever, message = refusal(cards, sorted(names), requests, init, pod)
+            where = f"flavor {gang.flavor.name}" if gang.flavor is not None else "any flavor"
+            return Placed(
+                pod_set=gang.pod_set.name,
+                reason=WAITING_FOR_CARDS if ever else EXCEEDS_CARDS,
+                message=f"pod {index + 1} of {gang.count} of pod set {gang.pod_set.name} finds no cards in {where}: "
+                + message,
+            )
+        placements.append(placement)
     return None
 
 
-def suits(node: NodeObserved, gang: Gang) -> bool:
-    """Whether pods of the gang may go to a node: ready, labels of the flavor, selector, affinity, taints."""
-    if not node.ready or node.unschedulable:
-        return False
-    shape, flavor = gang.pod_set.shape, gang.flavor
-    wanted = {**shape.node_selector, **(flavor.node_labels if flavor is not None else {})}
-    if any(node.labels.get(key) != value for key, value in wanted.items()):
-        return False
-    tolerations = (*shape.tolerations, *(flavor.tolerations if flavor is not None else ()))
-    taints = tuple(taint for taint in node.taints if taint.effect is not Effect.PREFER_NO_SCHEDULE)
-    if first_untolerated(taints, tolerations) is not None:
-        return False
-    return not shape.node_terms or any(
-        all(satisfies(node.labels, requirement) for requirement in term.expressions) for term in shape.node_terms
-    )
-
-
-def _refusal(
+def _place_pod(
     cards: CardHoldings,
-    nodes: Mapping[str, NodeObserved],
+    line: list[tuple[int, str]],
     gang: Gang,
-    names: Sequence[str],
-    placed: int,
-    refusals: Mapping[str, int],
-) -> Placed:
-    requests, init = pod_card_requests(gang.pod_set.shape)
-    ever = any(
-        fit_pod(_emptied(cards.cards_of(name)), requests, init, gang.pod_set.shape.device_annotations).shares
-        is not None
-        for name in names
-    )
-    asked = "; ".join(
-        f"{request.count} card(s) with {f'{request.memory} MiB' if request.memory else f'{request.percent} % of the memory'}"
-        f" and {request.cores} % of the cores each"
-        for request in requests
-        if request is not None
-    )
-    where = f"flavor {gang.flavor.name}" if gang.flavor is not None else "any flavor"
-    codes = ", ".join(f"{times} {code}" for code, times in sorted(refusals.items())) or "no node has cards"
-    message = (
-        f"pod {placed + 1} of {gang.count} of pod set {gang.pod_set.name} finds no cards in {where}: asked {asked}; "
-        f"{_largest(cards, names)}; {len(names)} node(s): {codes}"
-    )
-    return Placed(pod_set=gang.pod_set.name, reason=WAITING_FOR_CARDS if ever else EXCEEDS_CARDS, message=message)
-
-
-def _emptied(on: NodeCards) -> NodeCards:
-    return NodeCards(node=on.node, cards=on.cards, cordoned=frozenset(), used={})
-
-
-def _largest(cards: CardHoldings, names: Sequence[str]) -> str:
-    free = [
-        (card.memory - on.used[card.uuid].memory, card.memory)
-        for name in names
-        for on in (cards.cards_of(name),)
-        for card in on.cards
-        if card.healthy
-    ]
-    if not free:
-        return "no healthy card"
-    return (
-        f"largest free piece {max(piece for piece, _ in free)} MiB on one card of {max(whole for _, whole in free)} MiB, "
-        f"{sum(piece for piece, _ in free)} MiB free in sum"
-    )
+    index: int,
+    asked: tuple[Containers, int, Asking],
+    *,
+    spread: bool,
+) -> PodPlacement | None:
+    """Take the best node that fits; its cards are charged, and it goes back into line with its new score."""
+    requests, init, pod = asked
+    while line:
+        _, name = heapq.heappop(line)
+        fit = fit_asking(cards.digest(name).on, requests, init, pod)
+        if fit.shares is None:
+            continue
+        placement = PodPlacement(pod_set=gang.pod_set.name, index=index, node=name, containers=fit.shares, init=init)
+        cards.trial((placement,))
+        after = cards.digest(name).fullness
+        heapq.heappush(line, (after if spread else -after, name))
+        return placement
+    return None

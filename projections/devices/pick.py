@@ -142,7 +142,7 @@ def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse)
         cores=cores,
         index=card.index,
         instance=instance,
-        custom=card.custom,
+        custom={NETWORK: card.custom[NETWORK]} if NETWORK in card.custom else {},
     )
     return share, ""
 

@@ -1,54 +1,96 @@
 """What a container asks of cards, after what HAMi's webhook will make of it (hami-semantics §3, §4).
 
 All values are per card. A container that asks for cards, but neither for memory nor for cores of them, gets whole
-cards for itself alone.
+cards for itself alone. What HAMi cannot read makes it treat the container as asking for nothing; so does kuelog here,
+and its validation tells the user beforehand.
 """
+
+from collections.abc import Mapping
+from fractions import Fraction
 
 from events.card import CardRequest
 from events.pod_set import ContainerShape, PodShape
+from projections.devices.mutation import CHART, Amount, Asked, Defaults, mutate
+from projections.devices.vendors import BY_WORD, NVIDIA, NVIDIA_FAMILY, VENDORS, Vendor
 
-NVIDIA = "NVIDIA"
-GPU = "nvidia.com/gpu"
-GPU_MEMORY = "nvidia.com/gpumem"
-GPU_PERCENT = "nvidia.com/gpumem-percentage"
-GPU_CORES = "nvidia.com/gpucores"
-
-CARD_RESOURCES = frozenset({GPU, GPU_MEMORY, GPU_PERCENT, GPU_CORES})
+GPU, GPU_MEMORY, GPU_PERCENT, GPU_CORES = BY_WORD[NVIDIA].resources.names()
+CARD_RESOURCES = frozenset(name for vendor in VENDORS for name in vendor.resources.names())
 
 WHOLE = 100
 _INT32 = 2**31 - 1
+_ABSENT = 0
 
 
-def card_request(container: ContainerShape) -> CardRequest | None:
-    """The request of one container; None when it asks for no card."""
-    asked = {**container.requests, **container.limits}
-    memory, percent, cores = asked.get(GPU_MEMORY), asked.get(GPU_PERCENT), asked.get(GPU_CORES)
-    count = asked.get(GPU)
-    if count is None:
-        if memory is None and percent is None and cores is None:
+class _Unreadable(Exception):
+    """An amount that HAMi cannot take: no whole number, negative, or beyond 32 bits."""
+
+
+def read_request(
+    vendor: Vendor, limits: Mapping[str, Amount], requests: Mapping[str, Amount], defaults: Defaults = CHART
+) -> CardRequest | None:
+    """The request of one container for the cards of one vendor, as it stands; None when it asks for none."""
+    names = vendor.resources
+    stated = limits if vendor.limits_only else {**requests, **limits}
+    try:
+        count = _whole(stated, names.count)
+        if not count:
             return None
-        count = 1
-    if count <= 0 or (memory is not None and not 0 <= memory <= _INT32):
+        memory = _whole(stated, names.memory, names.factor) or 0
+        cores = _whole(stated, names.cores)
+    except _Unreadable:
         return None
-    if percent is not None and percent <= 0:
-        percent = None
-    if cores is None:
-        cores = WHOLE if percent == WHOLE or (memory is None and percent is None) else 0
+    percent = _percent(stated.get(names.percent, _ABSENT)) if names.percent else None
+    if vendor.family == NVIDIA_FAMILY and not memory and percent is None:
+        memory = defaults.memory
+    fallback = defaults.cores if vendor.family == NVIDIA_FAMILY else vendor.default_cores
     return CardRequest(
-        vendor=NVIDIA,
+        vendor=vendor.word,
         count=count,
-        memory=memory or 0,
-        percent=None if memory else min(percent if percent is not None else WHOLE, WHOLE),
-        cores=min(cores, WHOLE),
+        memory=memory,
+        percent=percent if percent is not None or memory else vendor.whole_percent,
+        cores=fallback if cores is None else cores,
     )
 
 
-def pod_card_requests(shape: PodShape) -> tuple[tuple[CardRequest | None, ...], int]:
+def _whole(stated: Mapping[str, Amount], name: str, factor: int = 1) -> int | None:
+    if not name or name not in stated:
+        return None
+    value = Fraction(stated[name])
+    if value.denominator != 1 or not 0 <= value * factor <= _INT32:
+        raise _Unreadable
+    return int(value) * factor
+
+
+def _percent(amount: Amount) -> int | None:
+    """A percentage of memory: more than all is all, nothing is no percentage."""
+    value = Fraction(amount)
+    if value.denominator != 1 or value <= 0:
+        return None
+    return min(int(value), WHOLE)
+
+
+def container_requests(container: ContainerShape, annotations: Mapping[str, str]) -> tuple[CardRequest, ...]:
+    """All requests of one container, by vendor word, after the webhook's effects."""
+    found: list[CardRequest] = []
+    for vendor in VENDORS:
+        if not any(name in container.limits or name in container.requests for name in vendor.resources.names()):
+            continue
+        # A request without a limit is not seen by the webhook, but Kubernetes wants both alike for cards.
+        limits: Mapping[str, Amount] = {**container.requests, **container.limits}
+        mutated = mutate(vendor, Asked(limits=limits), annotations)
+        request = None if mutated.refused else read_request(vendor, mutated.asked.limits, {})
+        if request is not None:
+            found.append(request)
+    return tuple(sorted(found, key=lambda request: request.vendor))
+
+
+def pod_card_requests(shape: PodShape) -> tuple[tuple[tuple[CardRequest, ...], ...], int]:
     """The requests of all containers of a pod, init containers first, and how many of them are init containers."""
-    init = tuple(card_request(container) for container in shape.init_containers)
-    return (*init, *(card_request(container) for container in shape.containers)), len(init)
+    annotations = shape.device_annotations
+    init = tuple(container_requests(container, annotations) for container in shape.init_containers)
+    return (*init, *(container_requests(container, annotations) for container in shape.containers)), len(init)
 
 
 def asks_for_cards(shape: PodShape) -> bool:
     """Whether any container of the pod needs a card."""
-    return any(request is not None for request in pod_card_requests(shape)[0])
+    return any(pod_card_requests(shape)[0])

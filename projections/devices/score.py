@@ -64,6 +64,20 @@ def node_score(states: Iterable[CardState]) -> Fraction:
     return 10 * (_part(used_slots, slots) + _part(used_cores, cores) + _part(used_memory, memory))
 
 
+def node_fullness(states: Iterable[CardState]) -> int:
+    """How full a node is, scaled: the same order as its score, without fractions."""
+    slots = cores = memory = used_slots = used_cores = used_memory = 0
+    for state in states:
+        slots, cores, memory = slots + state.card.slots, cores + state.card.cores, memory + state.card.memory
+        used_slots += state.use.slots
+        used_cores += state.use.cores
+        used_memory += state.use.memory
+    parts = [
+        (used, whole) for used, whole in ((used_slots, slots), (used_cores, cores), (used_memory, memory)) if whole
+    ]
+    return sum(used * _SCALE // whole for used, whole in parts)
+
+
 def _part(used: int, whole: int) -> Fraction:
     return Fraction(used, whole) if whole else Fraction(0)
 

@@ -94,6 +94,7 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NVIDIA, AMD, DCU, MLU = "NVIDIA", "AMD", "DCU", "MLU"
+NVIDIA_FAMILY = "nvidia"
 
 
 def _templates(*rows: tuple[str, int, int]) -> tuple[Template, ...]:
@@ -134,7 +135,7 @@ def ascend(
 VENDORS: tuple[Vendor, ...] = (
     Vendor(
         word=NVIDIA,
-        family="nvidia",
+        family=NVIDIA_FAMILY,
         resources=Resources(
             count="nvidia.com/gpu",
             memory="nvidia.com/gpumem",
