@@ -56,7 +56,13 @@ def mutate(vendor: Vendor, asked: Asked, annotations: Mapping[str, str], default
         return _nvidia(vendor, asked, defaults)
     if vendor.allocatable or vendor.templates:
         return _templated(vendor, asked, annotations)
-    return Mutated(asked=asked, found=vendor.resources.count in asked.limits)
+    names = vendor.resources
+    if not vendor.rules.compute_units:
+        return Mutated(asked=asked, found=names.count in asked.limits)
+    cores = asked.limits.get(names.cores)
+    if cores is not None and not 0 < cores <= WHOLE:
+        return Mutated(asked=asked, refused=f"{names.cores} is {cores}; it must lie between 1 and {WHOLE}")
+    return Mutated(asked=asked, found=any(name in asked.limits for name in names.names()))
 
 
 def _nvidia(vendor: Vendor, asked: Asked, defaults: Defaults) -> Mutated:

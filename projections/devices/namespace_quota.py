@@ -3,11 +3,11 @@
 Counting cards is left to Kubernetes; memory is counted in MiB after the vendor's unit, cores in percent.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from events.card import CardShare
+from events.card import CardRequest, CardShare
 from projections.devices.vendors import Resources
 
 _PREFIX = "limits."
@@ -49,6 +49,21 @@ def room(limits: Mapping[str, Limit], resources: Resources) -> QuotaRoom:
 
 def _left(limit: Limit, factor: int) -> int | None:
     return None if limit.limit is None else limit.limit * max(factor, 1) - limit.used
+
+
+def asked_at_once(requests: Iterable[Iterable[CardRequest]], init: int, vendor: str) -> tuple[int, int]:
+    """MiB and cores that a pod asks of one vendor: the larger of its other containers' sum and any init container.
+
+    A request that names only a percentage of memory counts no memory here: which card it will get is not known yet.
+    """
+    totals: list[tuple[int, int]] = []
+    for asked in requests:
+        own = [request for request in asked if request.vendor == vendor]
+        totals.append((sum(r.memory * r.count for r in own), sum(r.cores * r.count for r in own)))
+    apps = totals[init:]
+    memory = max([sum(each[0] for each in apps), *(each[0] for each in totals[:init])])
+    cores = max([sum(each[1] for each in apps), *(each[1] for each in totals[:init])])
+    return memory, cores
 
 
 def managed(vendors: Mapping[str, Resources]) -> frozenset[str]:

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.hami import cards, codecs, nodes
+from tests.conformance.hami import asking, cards, codecs, nodes, pods
 from tests.conformance.hami.scope import why_not
 from tests.conformance.runner import Suite
 
@@ -31,6 +31,18 @@ CHECKS: dict[str, Callable[[Case], str | None]] = {
     "encode_pod_single_device": codecs.encode_pod_single_device,
     "node_devices": codecs.node_devices,
     "parse_node_lock": codecs.node_lock,
+    "container_request": asking.container_request,
+    "mutate_container": asking.mutate_container,
+    "pod_requests": asking.pod_requests,
+    "app_only_usage": pods.app_only_usage,
+    "collapse_init_usage": pods.collapse_init_usage,
+    "filter": pods.filter_pod,
+    "fit_quota": pods.fit_quota,
+    "nodes_usage": pods.nodes_usage,
+    "patch_annotations": pods.patch_annotations,
+    "pod_fit_quota": pods.pod_fit_quota,
+    "quota_op": pods.quota_op,
+    "webhook": pods.webhook,
     "calc_score": nodes.calc_score,
     "fit_in_devices": nodes.fit_in_devices,
     "node_default_score": nodes.node_default_score,

@@ -1,0 +1,99 @@
+"""Checks of cases about what containers and pods ask for, and what the webhook makes of it."""
+
+from typing import Any
+
+from events.quantity import parse_quantity
+from projections.devices.mutation import Asked, Defaults, mutate
+from projections.devices.requests import read_request
+from projections.devices.vendors import NVIDIA, Vendor
+from tests.conformance.difference import first_difference
+from tests.conformance.hami.shapes import UNSET_PERCENT, vendor_of, vendors_in
+
+Case = dict[str, Any]
+NOTHING = {"count": 0, "type": "", "mem": 0, "mem_percent": 0, "cores": 0}
+
+
+def quantities(rows: dict[str, str] | None) -> dict[str, Any]:
+    """Amounts, exactly."""
+    return {name: parse_quantity(text) for name, text in (rows or {}).items()}
+
+
+def asked_in(container: Case) -> Asked:
+    """What a container asks for."""
+    return Asked(
+        limits=quantities(container["limits"]),
+        requests=quantities(container["requests"]),
+        env=tuple((row["name"], row["value"]) for row in container.get("env") or ()),
+    )
+
+
+def defaults_in(config: Case) -> Defaults:
+    """HAMi's configuration for NVIDIA cards."""
+    if "default_gpu_num" not in config:
+        return Defaults()
+    return Defaults(
+        count=config["default_gpu_num"],
+        memory=config["default_mem"],
+        cores=config["default_cores"],
+        core_policy=config["gpu_core_policy"],
+        overwrite_env=config["overwrite_env"],
+        priority=config["priority_name"],
+        runtime_class=config["runtime_class"],
+    )
+
+
+def request_out(vendor: Vendor, asked: Asked, defaults: Defaults) -> Case | None:
+    """The request of a container, as recorded: HAMi tells an absent percentage as 101 for NVIDIA, else as 0."""
+    found = read_request(vendor, asked.limits, asked.requests, defaults)
+    if found is None:
+        return None
+    unset = UNSET_PERCENT if vendor.word == NVIDIA else 0
+    return {
+        "count": found.count,
+        "type": found.vendor,
+        "mem": found.memory,
+        "mem_percent": unset if found.percent is None else found.percent,
+        "cores": found.cores,
+    }
+
+
+def container_request(case: Case) -> str | None:
+    """The request of one container for one vendor."""
+    given = case["in"]
+    found = request_out(vendor_of(given), asked_in(given["container"]), defaults_in(given["config"]))
+    return first_difference(case["out"]["request"], found or NOTHING)
+
+
+def pod_requests(case: Case) -> str | None:
+    """The requests of all containers of a pod."""
+    pod = case["in"]["pod"]
+    vendors = vendors_in(case["in"])
+    found = []
+    for container in [*pod["init_containers"], *pod["containers"]]:
+        asked = asked_in(container)
+        rows = {word: request_out(vendor, asked, Defaults()) for word, vendor in vendors.items()}
+        found.append({word: row for word, row in rows.items() if row})
+    return first_difference(case["out"]["requests"], found)
+
+
+def mutate_container(case: Case) -> str | None:
+    """The webhook's effect on one container."""
+    given, expected = case["in"], case["out"]
+    defaults = defaults_in(given["config"])
+    found = mutate(vendor_of(given), asked_in(given["container"]), given["pod"]["annotations"] or {}, defaults)
+    if found.refused:
+        return first_difference({"error": expected["error"], "found": expected["found"]}, {"error": True, "found": False})
+    runtime = given["pod"].get("runtime_class") or found.asked.runtime_class or None
+    return first_difference(
+        {
+            "error": expected["error"],
+            "found": expected["found"],
+            "container": _container_out(asked_in(expected["container"])),
+            "runtime_class": expected["pod"]["runtime_class"],
+        },
+        {"error": None, "found": found.found, "container": _container_out(found.asked), "runtime_class": runtime},
+    )
+
+
+def _container_out(asked: Asked) -> Case:
+    return {"limits": dict(asked.limits), "requests": dict(asked.requests), "env": [list(each) for each in asked.env]}
