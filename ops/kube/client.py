@@ -36,21 +36,26 @@ class KubeClient:
         self._api = kube.ApiClient(configuration)
         self._configuration = configuration
         self._room = asyncio.Semaphore(burst)
+        self._session: aiohttp.ClientSession | None = None
 
     @property
     def session(self) -> aiohttp.ClientSession:
-        """The HTTP session that the official client has set up, with its TLS and its proxies."""
-        rest: Any = self._api.rest_client
-        session: aiohttp.ClientSession = rest.pool_manager
-        return session
+        """One HTTP session for reads and writes, with the TLS that the official client has set up."""
+        if self._session is None:
+            rest: Any = self._api.rest_client
+            connector = aiohttp.TCPConnector(limit=0, ssl=rest.ssl_context)
+            self._session = aiohttp.ClientSession(connector=connector, trust_env=True)
+        return self._session
 
     async def close(self) -> None:
         """Close the connection."""
+        if self._session is not None:
+            await self._session.close()
         await self._api.close()
 
     async def headers(self) -> dict[str, str]:
         """The authentication of each request; tokens are renewed by the official client."""
-        settings = self._configuration.auth_settings()
+        settings = await self._configuration.auth_settings()
         found = {one["key"]: one["value"] for one in settings.values() if one["in"] == "header"}
         return {"Accept": "application/json", **found}
 

@@ -1,0 +1,41 @@
+"""What is told of a running service: log lines by structlog, spans by OpenTelemetry."""
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import structlog
+from opentelemetry import trace
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+
+class SpanTracer:
+    """A span around each decision and its append; its context travels in the message's headers."""
+
+    def __init__(self) -> None:
+        self._tracer = trace.get_tracer("kuelog")
+        self._propagator = TraceContextTextMapPropagator()
+
+    @contextmanager
+    def turn(self, author: str, lane: str) -> Iterator[Mapping[str, str]]:
+        """Open the span, give the headers that carry it on."""
+        with self._tracer.start_as_current_span(f"{author} decides", attributes={"lane": lane, "author": author}):
+            headers: dict[str, str] = {}
+            self._propagator.inject(headers)
+            yield headers
+
+
+def configure_logging(level: str = "") -> None:
+    """One line per turn, key=value; the level by `KUELOG_LOG`, warnings and worse unless told otherwise."""
+    named = (level or os.environ.get("KUELOG_LOG", "warning")).upper()
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, named, logging.WARNING)),
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"]),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(file=__import__("sys").stderr),
+    )

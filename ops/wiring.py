@@ -1,0 +1,141 @@
+"""Settings to ports to services: the only place where the parts are put together."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from events.settings import SettingsObserved
+from events.subjects import FACTS, decisions_stream, devices_stream
+from ops.telemetry import SpanTracer
+from ops.witness import HeadWitness
+from services.accountant.decide import Accountant
+from services.admitter.decide import Admitter
+from services.applier.shell import Applier
+from services.clock_port import Clock
+from services.cluster_port import Reader, Writer
+from services.lane_host import Decider, LaneHost
+from services.log_errors import LogRegressed, LogUnavailable
+from services.log_port import Bus
+from services.preemptor.decide import Preemptor
+from services.queue_manager.decide import QueueManager
+from services.watcher.shell import Watcher
+
+log = structlog.get_logger()
+
+RULES = "1"
+"""The version of the decision code; a log says under which its decisions were made."""
+PARTITION, POOL = "0", "default"
+LANE, DEVICE_LANE = decisions_stream(PARTITION), devices_stream(POOL)
+SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
+WITNESS_EVERY_MS = 5_000
+
+_DECIDERS: dict[str, Callable[[], Decider]] = {
+    "queue-manager": QueueManager,
+    "admitter": Admitter,
+    "preemptor": Preemptor,
+}
+
+
+class Ports(msgspec.Struct, kw_only=True):
+    """The world outside, as services see it."""
+
+    bus: Bus
+    reader: Reader
+    writer: Writer
+    clock: Clock
+
+
+class Running:
+    """Some services, or all, in this process."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        services: Sequence[str] = SERVICES,
+        *,
+        settings: SettingsObserved | None = None,
+        witness: Path | None = None,
+        replica: str = "",
+    ) -> None:
+        self.ports, self.services = ports, tuple(services)
+        self.watcher: Watcher | None = None
+        self.hosts: dict[str, LaneHost] = {}
+        self.regressed = ""
+        self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
+        self._witness = HeadWitness(witness) if witness is not None else None
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        bus, clock = self.ports.bus, self.ports.clock
+        facts = await bus.stream(FACTS)
+        lane, devices = await bus.stream(LANE), await bus.stream(DEVICE_LANE)
+        await self._check()
+        tracer = SpanTracer()
+        async with asyncio.TaskGroup() as tasks:
+            deciders = [make() for name, make in _DECIDERS.items() if name in self.services]
+            observers: list[Callable[..., None]] = []
+            if "applier" in self.services:
+                applier = Applier(self.ports.writer, facts, clock, LANE)
+                observers.append(applier.observe)
+                tasks.create_task(applier.run())
+            if deciders or observers:
+                self.hosts[LANE] = LaneHost(
+                    own=lane,
+                    inputs=[devices, facts],
+                    deciders=deciders,
+                    clock=clock,
+                    tracer=tracer,
+                    rules=RULES,
+                    replica=self._replica,
+                    observers=observers,
+                )
+            if "accountant" in self.services:
+                self.hosts[DEVICE_LANE] = LaneHost(
+                    own=devices,
+                    inputs=[facts, lane],
+                    deciders=[Accountant()],
+                    clock=clock,
+                    tracer=tracer,
+                    rules=RULES,
+                    replica=self._replica,
+                )
+            for host in self.hosts.values():
+                tasks.create_task(host.run())
+            if "watcher" in self.services:
+                self.watcher = Watcher(self.ports.reader, facts, clock, settings=self._settings)
+                tasks.create_task(self.watcher.run())
+            if self._witness is not None:
+                tasks.create_task(self._keep_witness())
+
+    async def quiet(self) -> None:
+        """Return when everything that was seen so far has been decided."""
+        for host in self.hosts.values():
+            await host.quiet.wait()
+
+    async def _check(self) -> None:
+        if self._witness is None:
+            return
+        for name in (LANE, DEVICE_LANE, FACTS):
+            await self._witness.check(await self.ports.bus.stream(name))
+
+    async def _keep_witness(self) -> None:
+        """Compare and take note, every so often; on a mismatch nothing is decided any more."""
+        while self._witness is not None:
+            try:
+                for name in (LANE, DEVICE_LANE, FACTS):
+                    stream = await self.ports.bus.stream(name)
+                    await self._witness.check(stream)
+                    await self._witness.witness(stream)
+            except LogRegressed as problem:
+                self.regressed = str(problem)
+                log.error("log regressed", problem=self.regressed)
+                for host in self.hosts.values():
+                    host.decides, host.halted = False, self.regressed
+            except LogUnavailable as problem:
+                log.warning("log unavailable", problem=str(problem))
+            await self.ports.clock.sleep(WITNESS_EVERY_MS)
