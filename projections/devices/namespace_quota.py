@@ -104,7 +104,7 @@ def charged(
     *,
     sign: int = 1,
 ) -> Limits:
-    """What a namespace uses after a pod with these shares came (sign 1) or went (sign -1)."""
+    """What a namespace uses after a pod with these shares came (sign 1) or went (sign -1); never below nothing."""
     result = dict(limits)
     for word, containers in shares.items():
         resources = vendors.get(word)
@@ -120,4 +120,4 @@ def _add(limits: Limits, name: str, amount: int) -> None:
     if not name:
         return
     known = limits.get(name, _NOTHING)
-    limits[name] = Limit(used=known.used + amount, limit=known.limit)
+    limits[name] = Limit(used=max(0, known.used + amount), limit=known.limit)

@@ -96,10 +96,7 @@ def effective_shares(
     containers: Sequence[Sequence[CardShare]], init: int, word: str, *, init_done: bool = False
 ) -> tuple[CardShare, ...]:
     """What a pod takes of the cards of one vendor, one share per card, by UUID (§5.5)."""
-    indexes = {share.uuid: share.index for shares in containers for share in shares}
     return tuple(
-        CardShare(
-            uuid=uuid, vendor=word, memory=use.memory, cores=use.cores, index=indexes[uuid], slots=use.slots
-        )
+        CardShare(uuid=uuid, vendor=word, memory=use.memory, cores=use.cores, slots=use.slots)
         for uuid, use in effective_use(containers, init, init_done=init_done).items()
     )

@@ -9,26 +9,32 @@ Json = object
 def first_difference(expected: Json, actual: Json, path: str = "") -> str | None:
     """The first place where they differ, or None; numbers may differ by a thousandth, as scores are 32-bit floats."""
     if isinstance(expected, dict) and isinstance(actual, dict):
-        for key in sorted({*expected, *actual}):
-            if key not in actual:
-                return f"{path}.{key}: expected {expected[key]!r}, is absent"
-            if key not in expected:
-                return f"{path}.{key}: not expected, is {actual[key]!r}"
-            found = first_difference(expected[key], actual[key], f"{path}.{key}")
-            if found:
-                return found
-        return None
+        return _in_objects(expected, actual, path)
     if isinstance(expected, list) and isinstance(actual, list):
-        for index, (left, right) in enumerate(zip(expected, actual, strict=False)):
-            found = first_difference(left, right, f"{path}[{index}]")
-            if found:
-                return found
-        if len(expected) != len(actual):
-            return f"{path}: expected {len(expected)} entries {expected!r}, are {len(actual)} {actual!r}"
-        return None
-    if _same(expected, actual):
-        return None
-    return f"{path}: expected {expected!r}, is {actual!r}"
+        return _in_lists(expected, actual, path)
+    return None if _same(expected, actual) else f"{path}: expected {expected!r}, is {actual!r}"
+
+
+def _in_objects(expected: dict[str, Json], actual: dict[str, Json], path: str) -> str | None:
+    for key in sorted({*expected, *actual}):
+        if key not in actual:
+            return f"{path}.{key}: expected {expected[key]!r}, is absent"
+        if key not in expected:
+            return f"{path}.{key}: not expected, is {actual[key]!r}"
+        found = first_difference(expected[key], actual[key], f"{path}.{key}")
+        if found:
+            return found
+    return None
+
+
+def _in_lists(expected: list[Json], actual: list[Json], path: str) -> str | None:
+    for index, (left, right) in enumerate(zip(expected, actual, strict=False)):
+        found = first_difference(left, right, f"{path}[{index}]")
+        if found:
+            return found
+    if len(expected) != len(actual):
+        return f"{path}: expected {len(expected)} entries {expected!r}, are {len(actual)} {actual!r}"
+    return None
 
 
 def _same(expected: Json, actual: Json) -> bool:

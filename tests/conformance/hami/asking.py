@@ -82,7 +82,9 @@ def mutate_container(case: Case) -> str | None:
     defaults = defaults_in(given["config"])
     found = mutate(vendor_of(given), asked_in(given["container"]), given["pod"]["annotations"] or {}, defaults)
     if found.refused:
-        return first_difference({"error": expected["error"], "found": expected["found"]}, {"error": True, "found": False})
+        return first_difference(
+            {"error": expected["error"], "found": expected["found"]}, {"error": True, "found": False}
+        )
     runtime = given["pod"].get("runtime_class") or found.asked.runtime_class or None
     return first_difference(
         {

@@ -1,10 +1,7 @@
-"""Checks of cases about whole pods: effective use, quota, rebuilding, the filter and the webhook."""
+"""Checks of cases about whole pods: effective use, rebuilding what they hold, and the filter."""
 
 from typing import Any
 
-import msgspec
-
-from projections.devices.admission_rule import Applicant, judge, pod_within_quota
 from projections.devices.annotations import (
     ASSIGNED_NODE,
     ASSIGNED_TIME,
@@ -16,13 +13,7 @@ from projections.devices.annotations import (
 from projections.devices.bad_annotation import BadAnnotation
 from projections.devices.fit import asking
 from projections.devices.namespace_quota import (
-    Limits,
     charged,
-    limited,
-    managed,
-    relimited,
-    room,
-    unlimited,
 )
 from projections.devices.ranking import rank
 from projections.devices.rebuild import PodShares, rebuilt
@@ -31,26 +22,23 @@ from projections.devices.requests import read_request
 from projections.devices.steering import EVEN, is_true
 from projections.devices.terms import CARD_POLICY, NUMA_BIND
 from projections.devices.use import CardState, NodeCards, effective_shares
-from projections.devices.vendors import BY_WORD, Resources
+from projections.devices.vendors import BY_WORD
 from projections.devices.written import written
 from tests.conformance.difference import first_difference
-from tests.conformance.hami.asking import asked_in, quantities
+from tests.conformance.hami.asking import asked_in
 from tests.conformance.hami.cards import CORDON
 from tests.conformance.hami.quantities import whole_quantities
 from tests.conformance.hami.shapes import (
     containers_in,
     limits_in,
-    limits_out,
     registered_in,
-    resources_in,
     share_out,
     state_out,
-    vendor_of,
     vendors_in,
 )
+from tests.conformance.hami.writing import TIME
 
 Case = dict[str, Any]
-TIME = "<time>"
 
 
 def _effective(case: Case, *, init_done: bool) -> str | None:
@@ -82,65 +70,6 @@ def collapse_init_usage(case: Case) -> str | None:
 def app_only_usage(case: Case) -> str | None:
     """What a pod takes once its init containers are done."""
     return _effective(case, init_done=True)
-
-
-def fit_quota(case: Case) -> str | None:
-    """Whether a namespace's quota holds so much."""
-    given = case["in"]
-    names = resources_in(given["vendors"]).get(given["vendor"], Resources(count=""))
-    factor = max(given["memory_factor"], 1)
-    left = room(
-        limits_in(given["quota"].get(given["namespace"], {})), msgspec.structs.replace(names, factor=factor)
-    )
-    return first_difference(case["out"], {"ok": left.holds(given["mem"], given["cores"])})
-
-
-def pod_fit_quota(case: Case) -> str | None:
-    """Whether a namespace's quota holds a pod."""
-    given = case["in"]
-    env, pod = given["env"], given["pod"]
-    limits = limits_in(env["quota"].get(pod["namespace"], {}))
-    every = [asked_in(container) for container in [*pod["init_containers"], *pod["containers"]]]
-    init = len(pod["init_containers"])
-    found = all(pod_within_quota(vendor, every, init, limits) for vendor in vendors_in(env).values())
-    return first_difference(case["out"], {"ok": found})
-
-
-def quota_op(case: Case) -> str | None:
-    """One change of a quota ledger."""
-    given = case["in"]
-    arguments, resources = given["args"], resources_in(given["vendors"])
-    names = managed(resources)
-    before: dict[str, Limits] = {space: limits_in(rows) for space, rows in (given["before"] or {}).items()}
-    quota = arguments.get("quota") or arguments.get("new") or {}
-    space = arguments.get("namespace", quota.get("namespace", ""))
-    limits = before.get(space, {})
-    match given["op"]:
-        case "add_quota":
-            after = limited(limits, whole_quantities(quota["hard"]), names)
-        case "del_quota":
-            after = unlimited(limits, whole_quantities(quota["hard"]), names)
-        case "update_quota":
-            old = whole_quantities(arguments["old"]["hard"])
-            after = relimited(limits, old, whole_quantities(quota["hard"]), names)
-        case "add_usage" | "rm_usage" as operation:
-            shares = {word: containers_in(rows) for word, rows in (arguments["devices"] or {}).items()}
-            after = charged(limits, shares, resources, sign=1 if operation == "add_usage" else -1)
-        case other:
-            return f"unknown operation {other}"
-    spaces = {**before, space: after}
-    return first_difference(
-        _spaces_out({name: limits_in(rows) for name, rows in case["out"]["after"].items()}), _spaces_out(spaces)
-    )
-
-
-def _spaces_out(spaces: dict[str, Limits]) -> Case:
-    """Without what says nothing: no use and no limit."""
-    rows = {
-        space: {name: row for name, row in limits_out(limits).items() if row["used"] or row["limit_set"]}
-        for space, limits in spaces.items()
-    }
-    return {space: found for space, found in rows.items() if found}
 
 
 def _pod_shares(row: Case, own: set[str]) -> PodShares:
@@ -258,7 +187,7 @@ def filter_pod(case: Case) -> str | None:
             annotations_after={**annotations, **patches},
             failed_nodes={},
             effective_devices={
-                word: [[{**share_out(share, slots=True), "idx": 0} for share in effective_shares(containers, init, word)]]
+                word: [[share_out(share, slots=True) for share in effective_shares(containers, init, word)]]
                 for word, containers in slots.items()
             },
         )
@@ -288,61 +217,4 @@ def _node_cards(name: str, annotations: Case, states: list[CardState]) -> NodeCa
         cordoned=frozenset(part.strip() for part in annotations.get(CORDON, "").split(",")),
         used={state.card.uuid: state.use for state in states},
         annotations=annotations,
-    )
-
-
-def patch_annotations(case: Case) -> str | None:
-    """What one vendor writes on a pod; a key that HAMi's test had not registered stands as the empty text."""
-    given = case["in"]
-    vendor = vendor_of(given)
-    containers = (given["devices"] or {}).get(vendor.word)
-    annotations = given["pod"]["annotations"] or {}
-    found = written(vendor, containers_in(containers), annotations, TIME) if containers else {}
-    expected = dict(case["out"]["annotations"])
-    if "" in expected:
-        expected[vendor.to_allocate] = expected[vendor.allocated] = expected.pop("")
-    return first_difference(expected, {**(given["before"] or {}), **found})
-
-
-def webhook(case: Case) -> str | None:
-    """The verdict on a pod and what is changed of it."""
-    given = case["in"]
-    env, pod = given["env"], given["pod"]
-    every = [*pod["init_containers"], *pod["containers"]]
-    verdict = judge(
-        Applicant(
-            init_containers=tuple(asked_in(row) for row in pod["init_containers"]),
-            containers=tuple(asked_in(row) for row in pod["containers"]),
-            privileged=any(row.get("privileged") for row in every),
-            annotations=pod["annotations"] or {},
-            scheduler=pod.get("scheduler_name", ""),
-            node=pod.get("node_name", ""),
-        ),
-        vendors_in(env),
-        limits_in(env["quota"].get(pod["namespace"], {})),
-        scheduler=given["scheduler_name"],
-        force=given["force_overwrite_default_scheduler"],
-    )
-    patches: list[Case] = []
-    for kind, before, after in (
-        ("initContainers", pod["init_containers"], verdict.init_containers),
-        ("containers", pod["containers"], verdict.containers),
-    ):
-        for place, (row, asked) in enumerate(zip(before, after, strict=False)):
-            old = quantities(row["limits"])
-            patches += [
-                {
-                    "op": "replace" if name in old else "add",
-                    "path": f"/spec/{kind}/{place}/resources/limits/{name.replace('~', '~0').replace('/', '~1')}",
-                    "value": str(value),
-                }
-                for name, value in sorted(asked.limits.items())
-                if old.get(name) != value
-            ]
-    if verdict.allowed and verdict.scheduler != pod.get("scheduler_name", ""):
-        operation = "replace" if pod.get("scheduler_name") else "add"
-        patches.append({"op": operation, "path": "/spec/schedulerName", "value": verdict.scheduler})
-    return first_difference(
-        case["out"],
-        {"allowed": verdict.allowed, "code": verdict.code, "patches": patches if verdict.allowed else []},
     )

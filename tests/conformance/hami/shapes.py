@@ -59,9 +59,9 @@ def with_names(vendor: Vendor, names: Json, percent: str = "") -> Vendor:
 def vendors_in(env: Json) -> dict[str, Vendor]:
     """The vendors that a scheduler's configuration names, by word."""
     return {
-        word: with_names(BY_WORD[word], names, _percent_beside(names["mem"]))
+        word: with_names(BY_WORD.get(word) or ascend(word), names, _percent_beside(names["mem"]))
         for word, names in sorted(env["vendors"].items())
-        if word in BY_WORD
+        if word in BY_WORD or word.startswith("Ascend")
     }
 
 

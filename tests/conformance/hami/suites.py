@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.hami import asking, cards, codecs, nodes, pods
+from tests.conformance.hami import asking, cards, codecs, nodes, pods, quotas, writing
 from tests.conformance.hami.scope import why_not
 from tests.conformance.runner import Suite
 
@@ -37,12 +37,12 @@ CHECKS: dict[str, Callable[[Case], str | None]] = {
     "app_only_usage": pods.app_only_usage,
     "collapse_init_usage": pods.collapse_init_usage,
     "filter": pods.filter_pod,
-    "fit_quota": pods.fit_quota,
+    "fit_quota": quotas.fit_quota,
     "nodes_usage": pods.nodes_usage,
-    "patch_annotations": pods.patch_annotations,
-    "pod_fit_quota": pods.pod_fit_quota,
-    "quota_op": pods.quota_op,
-    "webhook": pods.webhook,
+    "patch_annotations": writing.patch_annotations,
+    "pod_fit_quota": quotas.pod_fit_quota,
+    "quota_op": quotas.quota_op,
+    "webhook": writing.webhook,
     "calc_score": nodes.calc_score,
     "fit_in_devices": nodes.fit_in_devices,
     "node_default_score": nodes.node_default_score,
