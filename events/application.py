@@ -9,6 +9,8 @@ class DecisionApplied(Event, frozen=True, kw_only=True, tag="DecisionApplied.v1"
     workload: str
     lane: str
     sequence: int
+    finished: bool = False
+    """The cluster also shows that the workload has finished."""
 
 
 class DecisionRejected(Event, frozen=True, kw_only=True, tag="DecisionRejected.v1"):

@@ -75,8 +75,13 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:
         case CheckReported():
             world.put_workload(replace(workload, checks={**workload.checks, event.check.name: event.check}))
         case DecisionApplied():
-            if event.sequence > workload.applied:
-                world.put_workload(replace(workload, applied=event.sequence))
+            world.put_workload(
+                replace(
+                    workload,
+                    applied=max(workload.applied, event.sequence),
+                    finish_shown=workload.finish_shown or event.finished,
+                )
+            )
         case DecisionRejected():
             world.put_workload(workload)
         case _:

@@ -85,6 +85,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Sequence of the last decision about it on its lane: what the applier has to reach."""
     applied: int = 0
     """Sequence of the last decision that the cluster shows."""
+    finish_shown: bool = False
+    """The cluster shows that it has finished, which no decision says."""
     stopped_by: int = 0
     """Sequence of the decision that evicted it last."""
     pods_gone: str = ""

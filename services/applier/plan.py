@@ -20,6 +20,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     job: str = ""
     """The Job behind it, by name; empty when there is none."""
     run: bool = False
+    finished: bool = False
+    """The job has ended: only the Workload object is still to say so."""
     template: Plain = {}
     stopping: bool = False
     """It has to stop, and its quota waits for the end of its pods."""
@@ -45,21 +47,32 @@ def plan(world: World, lane: str, keys: Iterable[str]) -> list[Application]:
     found = [
         _application(world, lane, workload)
         for key in sorted(set(keys))
-        if (workload := world.workloads.get(key)) is not None and workload.decided > workload.applied
+        if (workload := world.workloads.get(key)) is not None and not _shown(workload)
     ]
     return sorted(found, key=lambda one: (not one.run, one.workload))
 
 
+def _shown(workload: Workload) -> bool:
+    return workload.decided <= workload.applied and (workload.finish_shown or not workload.finished)
+
+
 def _application(world: World, lane: str, workload: Workload) -> Application:
-    run = job_should_run(workload)
+    run = job_should_run(workload) and not workload.finished
     return Application(
         workload=workload.key,
         lane=lane,
         sequence=workload.decided,
         object=workload_object(workload),
         status=workload_status(workload),
-        job=workload.owner.name if workload.owner is not None and workload.owner.kind == "Job" else "",
+        finished=workload.finished,
+        job=_job(workload),
         run=run,
         template=injected(world, workload) if run else {},
         stopping=workload.evicted and workload.reserved,
     )
+
+
+def _job(workload: Workload) -> str:
+    """The Job to be started or stopped; none when it has ended by itself."""
+    owner = workload.owner
+    return owner.name if owner is not None and owner.kind == "Job" and not workload.finished else ""

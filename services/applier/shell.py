@@ -44,13 +44,13 @@ class Applier:
         self._writer, self._facts, self._clock, self._lane = writer, facts, clock, lane
         self._wanted: dict[str, Application] = {}
         self._busy: set[str] = set()
-        self._done: dict[str, int] = {}
+        self._done: dict[str, tuple[int, bool]] = {}
         self._news = asyncio.Event()
 
     def observe(self, world: World, touched: Sequence[str]) -> None:
         """Take note of what is to be applied; told after each turn of the lane."""
         for application in plan(world, self._lane, touched):
-            if self._done.get(application.workload, 0) < application.sequence:
+            if self._done.get(application.workload) != _state(application):
                 self._wanted[application.workload] = application
                 self._news.set()
 
@@ -85,7 +85,10 @@ class Applier:
             try:
                 await self._write(application)
                 fact = DecisionApplied(
-                    workload=application.workload, lane=application.lane, sequence=application.sequence
+                    workload=application.workload,
+                    lane=application.lane,
+                    sequence=application.sequence,
+                    finished=application.finished,
                 )
                 break
             except (ClusterUnavailable, ObjectConflict) as problem:
@@ -112,13 +115,13 @@ class Applier:
                     message=str(problem),
                 )
                 break
-        self._done[application.workload] = application.sequence
+        self._done[application.workload] = _state(application)
         await self._report(application, fact)
 
     async def _report(self, application: Application, fact: DecisionApplied | DecisionRejected) -> None:
         kind = type(fact).__name__
         sighting = Sighting(
-            id=f"{application.workload}:{application.decision}:{kind}",
+            id=f"{application.workload}:{application.decision}:{kind}{':finished' if application.finished else ''}",
             at=self._clock.now(),
             author="applier",
             cause=application.decision,
@@ -151,7 +154,7 @@ class Applier:
                 WORKLOADS, application.namespace, application.name, patch, subresource="status"
             )
         except ObjectMissing:
-            if not application.job:
+            if not application.object["metadata"].get("ownerReferences"):
                 raise
             try:
                 await self._writer.create(WORKLOADS, application.namespace, application.object)
@@ -202,6 +205,10 @@ def job_patch(job: dict[str, Any], application: Application) -> dict[str, Any] |
         }
         patch["spec"]["template"] = {**application.template, "spec": wanted}
     return patch
+
+
+def _state(application: Application) -> tuple[int, bool]:
+    return application.sequence, application.finished
 
 
 def _sequence(mark: str, lane: str) -> int:

@@ -55,7 +55,7 @@ def taints(found: tuple[ApiTaint, ...], field: str) -> tuple[Taint, ...]:
     """Taints in the log's words. Raises `Refused`."""
     result: list[Taint] = []
     for index, one in enumerate(found):
-        if one.effect not in Effect:
+        if one.effect not in tuple(Effect):
             raise Refused([problem(f"{field}[{index}].effect", f"unknown effect {one.effect!r}", ", ".join(Effect))])
         result.append(Taint(key=one.key, value=one.value, effect=Effect(one.effect)))
     return tuple(result)
@@ -73,7 +73,7 @@ def selector(found: Selector | None, field: str) -> LabelSelector | None:
 
 def requirement(found: MatchExpression, field: str) -> Requirement:
     """One comparison. Raises `Refused`."""
-    if found.operator not in Operator:
+    if found.operator not in tuple(Operator):
         raise Refused([problem(f"{field}.operator", f"unknown operator {found.operator!r}", ", ".join(Operator))])
     return Requirement(key=found.key, operator=Operator(found.operator), values=found.values or ())
 

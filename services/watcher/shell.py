@@ -9,6 +9,7 @@ import structlog
 from events.catalogue import Fact
 from events.codec import decode_sighting, encode
 from events.commit import Sighting
+from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import CLUSTER, fact_subject
 from events.workload import WorkloadSubmitted
@@ -168,7 +169,7 @@ class Watcher:
 
     def _tree(self, fact: Fact) -> str:
         """The tree a fact belongs to, as far as the watcher can tell: by the queue that its local queue leads to."""
-        key = getattr(fact, "workload", "")
+        key = "" if isinstance(fact, PriorityClassObserved) else getattr(fact, "workload", "")
         if not key:
             return CLUSTER
         told = self.view.workloads.get(key)
