@@ -28,6 +28,9 @@ EXCEEDS_CARDS = "ExceedsCardCapacity"
 WAITING_FOR_CARDS = "WaitingForDevices"
 """It would fit if others gave cards back."""
 
+_BEYOND = 1 << 20
+"""Makes any percentage of a card count for more than any amount that is named."""
+
 Containers = Sequence[Sequence[CardRequest]]
 
 
@@ -49,7 +52,22 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def place(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequence[Gang], trail: Trail) -> Placed:
-    """Place all pods on a trial ledger, which is as it was afterwards."""
+    """Place all pods on a trial ledger, which is as it was afterwards.
+
+    Pod sets are tried in the workload's order, and if that fails with the largest request first.
+    """
+    placed = _try(cards, nodes, gangs, trail)
+    if placed.placements or len(gangs) == 1:
+        return placed
+    by_size = sorted(gangs, key=_largest_request, reverse=True)
+    again = _try(cards, nodes, by_size, trail)
+    if not again.placements:
+        return placed
+    order = {gang.pod_set.name: place for place, gang in enumerate(gangs)}
+    return Placed(placements=tuple(sorted(again.placements, key=lambda each: (order[each.pod_set], each.index))))
+
+
+def _try(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequence[Gang], trail: Trail) -> Placed:
     mark = trail.mark()
     placements: list[PodPlacement] = []
     try:
@@ -60,6 +78,18 @@ def place(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequenc
         return Placed(placements=tuple(placements))
     finally:
         trail.undo(mark)
+
+
+def _largest_request(gang: Gang) -> tuple[int, int, int]:
+    requests, _ = pod_card_requests(gang.pod_set.shape)
+    return max(
+        (
+            (each.count, each.memory or (each.percent or 0) * _BEYOND, each.cores)
+            for asked in requests
+            for each in asked
+        ),
+        default=(0, 0, 0),
+    )
 
 
 def suits(node: NodeObserved, gang: Gang) -> bool:
