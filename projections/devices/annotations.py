@@ -1,6 +1,7 @@
 """What stands on pods about their cards: which they got, and on which node (hami-semantics §2)."""
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 import msgspec
 
@@ -129,6 +130,28 @@ def decode_mig_allocations(text: str) -> tuple[MigAllocation, ...]:
                 problem="must name migUUID, gpuInstanceID and computeInstanceID together or not at all",
             )
     return found
+
+
+def pod_shares(annotations: Mapping[str, str]) -> tuple[tuple[CardShare, ...], ...]:
+    """What a pod was given, per container, of every vendor and with the pieces of MIG cards. Raises `BadAnnotation`."""
+    found = [
+        decode_allocation(annotations[vendor.allocated], vendor=vendor.word, key=vendor.allocated)
+        for vendor in VENDORS
+        if annotations.get(vendor.allocated)
+    ]
+    text = annotations.get(MIG_ALLOCATIONS, "")
+    pieces = {
+        (piece.container_index, piece.gpu_uuid, piece.device_index): piece.instance()
+        for piece in (decode_mig_allocations(text) if text else ())
+    }
+    return tuple(
+        tuple(
+            msgspec.structs.replace(share, instance=pieces.get((container, share.uuid, device)))
+            for each in slots
+            for device, share in enumerate(each)
+        )
+        for container, slots in enumerate(zip_longest(*found, fillvalue=()))
+    )
 
 
 def by_vendor(containers: Sequence[Sequence[CardShare]]) -> dict[str, tuple[tuple[CardShare, ...], ...]]:

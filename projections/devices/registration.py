@@ -7,7 +7,7 @@ import msgspec
 
 from events.card import Card, MigProfile, Span
 from projections.devices.bad_annotation import BadAnnotation, whole_number
-from projections.devices.vendors import Encoding, Vendor
+from projections.devices.vendors import VENDORS, Encoding, Vendor
 
 REGISTER = "hami.io/node-nvidia-register"
 PAIR_SCORES = "hami.io/node-nvidia-score"
@@ -194,6 +194,16 @@ def node_cards(
     if not cards:
         raise BadAnnotation(key=vendor.register, part=text, problem="tells of no card")
     return tuple(msgspec.structs.replace(card, vendor=vendor.word) for card in cards)
+
+
+def cards_on(node: str, annotations: Mapping[str, str], capacity: Mapping[str, int]) -> tuple[Card, ...]:
+    """All cards of a node, of every vendor that tells of some there. Raises `BadAnnotation` where one cannot be read."""
+    return tuple(
+        card
+        for vendor in VENDORS
+        if annotations.get(vendor.register) or (vendor.encoding is Encoding.CAPACITY and vendor.told_by(capacity))
+        for card in node_cards(vendor, node, annotations, capacity)
+    )
 
 
 def _from_capacity(vendor: Vendor, node: str, capacity: Mapping[str, int]) -> tuple[Card, ...]:

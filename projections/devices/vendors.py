@@ -3,6 +3,7 @@
 Names and defaults are those of HAMi's chart (hami-semantics §1.2, §2, §3, §4.1).
 """
 
+from collections.abc import Mapping
 from enum import Enum
 
 import msgspec
@@ -91,6 +92,10 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     """Every node splits cards by software, whether it says so or not."""
     keeps_model: bool = False
     """Allocations name the model of the card instead of the vendor's word."""
+
+    def told_by(self, capacity: Mapping[str, int]) -> bool:
+        """Whether a node's capacity tells of such cards."""
+        return capacity.get(self.resources.cores or self.resources.count, 0) > 0
 
 
 NVIDIA, AMD, DCU, MLU = "NVIDIA", "AMD", "DCU", "MLU"

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.card import Card, CardShare, MigProfile, Span
-from projections.devices.annotations import by_vendor, decode_allocation, decode_register, encode_allocation
+from events.card import Card, CardShare, MigInstance, MigProfile, Span
+from projections.devices.annotations import by_vendor, decode_allocation, decode_register, encode_allocation, pod_shares
 from projections.devices.bad_annotation import BadAnnotation
 from projections.devices.node_lock import NodeLock, parse_node_lock
-from projections.devices.registration import decode_json, decode_legacy, encode_json, encode_legacy
+from projections.devices.registration import cards_on, decode_json, decode_legacy, encode_json, encode_legacy
 
 words = st.text(st.characters(categories=["L", "N"], include_characters="-. "), min_size=1, max_size=12)
 numbers = st.integers(0, 2**31 - 1)
@@ -93,3 +93,32 @@ def test_a_lock_is_stale_five_minutes_after_it_was_taken() -> None:
     lock = parse_node_lock("1970-01-01T00:00:10Z,team-a,pod-1")
     assert lock == NodeLock(since=10_000, namespace="team-a", name="pod-1")
     assert (lock.stale(310_000), lock.stale(310_001)) == (False, True)
+
+
+def test_a_pod_s_shares_of_all_vendors_and_their_pieces_are_read_together() -> None:
+    found = pod_shares(
+        {
+            "hami.io/vgpu-devices-allocated": ";GPU-a,NVIDIA,5120,14:;",
+            "hami.io/dcu-devices-allocated": "DCU-b,DCU,1000,5:;;",
+            "hami.io/vgpu-mig-allocations": '[{"containerIndex":1,"deviceIndex":0,"gpuUUID":"GPU-a",'
+            '"profile":"1g.5gb","placement":{"start":6,"size":1}}]',
+        }
+    )
+    piece = MigInstance(profile="1g.5gb", start=6, size=1)
+    assert found == (
+        (CardShare(uuid="DCU-b", vendor="DCU", memory=1000, cores=5),),
+        (CardShare(uuid="GPU-a", vendor="NVIDIA", memory=5120, cores=14, instance=piece),),
+    )
+
+
+def test_the_cards_of_all_vendors_on_a_node_are_read_together() -> None:
+    found = cards_on(
+        "n1",
+        {"hami.io/node-nvidia-register": "GPU-a,10,32768,100,NVIDIA-T4,0,true:"},
+        {"cambricon.com/mlu.smlu.vcore": 200, "cambricon.com/mlu.smlu.vmemory": 384},
+    )
+    assert [(card.uuid, card.vendor, card.memory) for card in found] == [
+        ("GPU-a", "NVIDIA", 32768),
+        ("n1-cambricon-mlu-0", "MLU", 49152),
+        ("n1-cambricon-mlu-1", "MLU", 49152),
+    ]
