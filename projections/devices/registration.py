@@ -197,7 +197,7 @@ def node_cards(
 
 
 def cards_on(node: str, annotations: Mapping[str, str], capacity: Mapping[str, int]) -> tuple[Card, ...]:
-    """All cards of a node, of every vendor that tells of some there. Raises `BadAnnotation` where one cannot be read."""
+    """All cards of a node, of every vendor that tells of some there. Raises `BadAnnotation`."""
     return tuple(
         card
         for vendor in VENDORS
