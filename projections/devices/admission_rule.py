@@ -7,7 +7,7 @@ import msgspec
 from projections.devices.mutation import CHART, Asked, Defaults, mutate
 from projections.devices.namespace_quota import Limit, asked_at_once, room
 from projections.devices.requests import read_request
-from projections.devices.vendors import Vendor
+from projections.devices.vendor import Vendor
 
 DEFAULT_SCHEDULER = "default-scheduler"
 NO_CONTAINERS = "no-containers"

@@ -8,7 +8,8 @@ import msgspec
 from events.card import Card, CardShare, MigInstance
 from projections.devices.bad_annotation import BadAnnotation, whole_number
 from projections.devices.registration import CORDON, REGISTER, decode_json, decode_legacy
-from projections.devices.vendors import BY_WORD, NVIDIA, VENDORS, serves
+from projections.devices.vendor import serves
+from projections.devices.vendors import BY_WORD, NVIDIA, VENDORS
 
 __all__ = ["CORDON", "REGISTER", "BadAnnotation"]
 

@@ -3,7 +3,7 @@
 from events.card import Card, CardRequest
 from projections.devices.terms import Terms
 from projections.devices.use import CardState
-from projections.devices.vendors import Vendor
+from projections.devices.vendor import Vendor
 
 WHOLE = 100
 SOFT_SPLIT_NODE = "hami-vnpu-core"
@@ -27,7 +27,9 @@ UNKNOWN_VENDOR = "device-type-not-found"
 
 
 def memory_asked(request: CardRequest, card: Card, vendor: Vendor) -> int:
-    """The MiB that a request takes of this card."""
+    """The MiB that a request takes of this card; none where cards are given whole by their slots."""
+    if vendor.rules.whole:
+        return 0
     if request.memory:
         return request.memory
     if vendor.whole_percent is None:
@@ -76,6 +78,8 @@ def refuses_now(state: CardState, terms: Terms) -> str:
 def lacks(state: CardState, terms: Terms, memory: int, cores: int) -> str:
     """What of memory and cores is missing on the card; empty if nothing is."""
     card, use = state.card, state.use
+    if terms.vendor.rules.whole:
+        return ""
     if card.memory - use.memory < memory:
         return NO_MEMORY
     if card.cores - use.cores < cores:

@@ -17,7 +17,8 @@ from projections.devices.score import asked_of, card_order, fullness
 from projections.devices.steering import EVEN, Weights
 from projections.devices.terms import Terms, terms_of
 from projections.devices.use import IDLE, CardState, CardUse, NodeCards, states_of, use_of
-from projections.devices.vendors import BY_WORD, Vendor, serves
+from projections.devices.vendor import Vendor, serves
+from projections.devices.vendors import BY_WORD
 
 Shares = dict[str, tuple[CardShare, ...]]
 """What one container gets, by vendor word."""

@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from projections.devices.terms import SOFT_SPLIT, SOFT_SPLIT_POD
-from projections.devices.vendors import NVIDIA_FAMILY, Vendor
+from projections.devices.vendor import Vendor
+from projections.devices.vendors import NVIDIA_FAMILY
 
 Amount = int | Fraction
 WHOLE = 100

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from events.card import CardRequest, CardShare
-from projections.devices.vendors import Resources
+from projections.devices.vendor import Resources
 
 _PREFIX = "limits."
 

@@ -15,7 +15,6 @@ from projections.devices.topology import PairScores, best_together
 from projections.devices.use import IDLE, CardState, CardUse, use_of
 
 MIG_MODE = "mig"
-NETWORK = "NetworkID"
 
 
 class ContainerFit(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +105,8 @@ def settled(state: CardState, share: CardShare) -> CardShare:
 def _wants_all(states: Sequence[CardState], terms: Terms) -> bool:
     """Whether all fitting cards are collected before any is chosen."""
     rules = terms.vendor.rules
-    return terms.topology or rules.pairs or (rules.networks and any(NETWORK in state.card.custom for state in states))
+    grouped = bool(rules.groups) and any(rules.groups in state.card.custom for state in states)
+    return terms.topology or rules.pairs or grouped
 
 
 def _never(state: CardState, terms: Terms, walk: _Walk, *, soft_node: bool) -> str:
@@ -142,7 +142,7 @@ def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse)
         cores=cores,
         index=card.index,
         instance=instance,
-        custom={NETWORK: card.custom[NETWORK]} if NETWORK in card.custom else {},
+        custom={name: value for name, value in card.custom.items() if name == vendor.rules.groups},
     )
     return share, ""
 
@@ -159,7 +159,9 @@ def _outcome(walk: _Walk, request: CardRequest, terms: Terms, pair_scores: PairS
         if terms.topology:
             places = best_together([share.uuid for share in picked], request.count, pair_scores)
             return ContainerFit(picked=tuple(picked[place] for place in places), complete=True, cards=cards)
-        return ContainerFit(picked=_in_networks(picked, request.count), complete=True, cards=cards)
+        return ContainerFit(
+            picked=_in_groups(picked, request.count, terms.vendor.rules.groups), complete=True, cards=cards
+        )
     if picked:
         walk.refuse(checks.TOO_FEW, len(picked))
     return ContainerFit(picked=picked, complete=False, refusals=walk.refusals, cards=cards)
@@ -173,10 +175,10 @@ def _in_pairs(shares: Sequence[CardShare]) -> tuple[CardShare, ...]:
     return tuple(share for board in boards.values() if len(board) == len(("left", "right")) for share in board)
 
 
-def _in_networks(shares: Sequence[CardShare], count: int) -> tuple[CardShare, ...]:
-    """Cards from as few networks as possible: the largest group first."""
+def _in_groups(shares: Sequence[CardShare], count: int, group: str) -> tuple[CardShare, ...]:
+    """Cards from as few groups as possible: the largest group first."""
     groups: dict[int | str, list[CardShare]] = {}
     for share in shares:
-        groups.setdefault(share.custom.get(NETWORK, 0), []).append(share)
+        groups.setdefault(share.custom.get(group, 0), []).append(share)
     ordered = sorted(groups.values(), key=len, reverse=True)
-    return tuple([share for group in ordered for share in group][:count])
+    return tuple([share for each in ordered for share in each][:count])

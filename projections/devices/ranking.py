@@ -10,10 +10,10 @@ import msgspec
 
 from events.card import CardRequest, CardShare
 from projections.devices.fit import Asking, PodFit, fit_asking, reason_text
-from projections.devices.pick import NETWORK
 from projections.devices.score import node_score
 from projections.devices.steering import SPREAD
 from projections.devices.use import IDLE, CardUse, NodeCards, effective_use, states_of
+from projections.devices.vendors import NETWORK
 
 _FULL_SCORE = 10
 

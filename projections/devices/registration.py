@@ -7,7 +7,8 @@ import msgspec
 
 from events.card import Card, MigProfile, Span
 from projections.devices.bad_annotation import BadAnnotation, whole_number
-from projections.devices.vendors import VENDORS, Encoding, Vendor
+from projections.devices.vendor import Encoding, Vendor
+from projections.devices.vendors import VENDORS
 
 REGISTER = "hami.io/node-nvidia-register"
 PAIR_SCORES = "hami.io/node-nvidia-score"
@@ -193,7 +194,9 @@ def node_cards(
     cards = decode_legacy(text, key=vendor.register) if legacy else decode_json(text, key=vendor.register)
     if not cards:
         raise BadAnnotation(key=vendor.register, part=text, problem="tells of no card")
-    return tuple(msgspec.structs.replace(card, vendor=vendor.word) for card in cards)
+    return tuple(
+        msgspec.structs.replace(card, vendor=vendor.word, cores=vendor.registered_cores or card.cores) for card in cards
+    )
 
 
 def cards_on(node: str, annotations: Mapping[str, str], capacity: Mapping[str, int]) -> tuple[Card, ...]:

@@ -11,7 +11,8 @@ from fractions import Fraction
 from events.card import CardRequest
 from events.pod_set import ContainerShape, PodShape
 from projections.devices.mutation import CHART, Amount, Asked, Defaults, mutate
-from projections.devices.vendors import BY_WORD, NVIDIA, NVIDIA_FAMILY, VENDORS, Vendor
+from projections.devices.vendor import Vendor
+from projections.devices.vendors import BY_WORD, NVIDIA, NVIDIA_FAMILY, VENDORS
 
 GPU, GPU_MEMORY, GPU_PERCENT, GPU_CORES = BY_WORD[NVIDIA].resources.names()
 CARD_RESOURCES = frozenset(name for vendor in VENDORS for name in vendor.resources.names())

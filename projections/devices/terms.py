@@ -7,7 +7,7 @@ import msgspec
 from projections.devices.annotations import CARD_POLICY, names_in
 from projections.devices.namespace_quota import NO_QUOTA, QuotaRoom
 from projections.devices.steering import MUTEX, TOPOLOGY, Choice, is_true, model_choice, uuid_choice
-from projections.devices.vendors import Vendor
+from projections.devices.vendor import Vendor
 
 NUMA_BIND = "nvidia.com/numa-bind"
 MODES = "nvidia.com/vgpu-mode"

@@ -1,105 +1,13 @@
-"""The vendors as a table: resource names, annotation keys, how nodes register, and which rules hold for their cards.
+"""The vendors that kuelog knows, as a table: resource names, annotation keys, registration and rules.
 
 Names and defaults are those of HAMi's chart (hami-semantics §1.2, §2, §3, §4.1).
 """
 
-from collections.abc import Mapping
-from enum import Enum
-
-import msgspec
-
-
-class Encoding(Enum):
-    """How a node tells its cards."""
-
-    JSON = "json"
-    LEGACY = "legacy"
-    CAPACITY = "capacity"
-
-
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of the checks beyond the common ones hold for the cards of a vendor (hami-semantics §5.2)."""
-
-    cordon: bool = False
-    modes: bool = False
-    """The pod may name the modes of sharing that it takes."""
-    numa: bool = False
-    quota: bool = False
-    """A namespace's quota is looked at card by card, so that percentages count."""
-    exclusive: bool = True
-    """Asking for all cores of a card asks for an idle card."""
-    mig: bool = False
-    topology: bool = False
-    compute_units: bool = False
-    """Cores are percent in the request and compute units on the card."""
-    networks: bool = False
-    """Cards of one request come from one network, as far as that goes."""
-    pairs: bool = False
-    """Cards are given in pairs that share a board."""
-    soft_split: bool = False
-    """The pod may ask for a split by software, where the node has it."""
-
-
-class Template(msgspec.Struct, frozen=True, kw_only=True):
-    """A fixed slice into which a chip can be cut."""
-
-    name: str
-    memory: int
-    cores: int = 0
-
-
-class Resources(msgspec.Struct, frozen=True, kw_only=True):
-    """The names under which a container asks, and the unit of memory in MiB."""
-
-    count: str
-    memory: str = ""
-    percent: str = ""
-    cores: str = ""
-    factor: int = 1
-
-    def names(self) -> tuple[str, ...]:
-        """All names that are in use."""
-        return tuple(name for name in (self.count, self.memory, self.percent, self.cores) if name)
-
-
-class Vendor(msgspec.Struct, frozen=True, kw_only=True):
-    """What kuelog knows of one kind of cards."""
-
-    word: str
-    """The device type key: cards belong to the vendor whose word their model holds."""
-    family: str
-    resources: Resources
-    encoding: Encoding = Encoding.JSON
-    register: str = ""
-    to_allocate: str = ""
-    allocated: str = ""
-    use_uuid: str = ""
-    avoid_uuid: str = ""
-    use_model: str = ""
-    avoid_model: str = ""
-    rules: Rules = Rules()
-    limits_only: bool = False
-    """Requests do not stand in for limits that are missing."""
-    default_cores: int = 0
-    whole_percent: int | None = 100
-    """The percentage of memory that stands for no memory named; None where zero means the whole card."""
-    templates: tuple[Template, ...] = ()
-    allocatable: int = 0
-    """Memory that a whole card of the model gives; 0 where the card itself tells."""
-    capacity: int = 0
-    super_pod: bool = False
-    soft_split_everywhere: bool = False
-    """Every node splits cards by software, whether it says so or not."""
-    keeps_model: bool = False
-    """Allocations name the model of the card instead of the vendor's word."""
-
-    def told_by(self, capacity: Mapping[str, int]) -> bool:
-        """Whether a node's capacity tells of such cards."""
-        return capacity.get(self.resources.cores or self.resources.count, 0) > 0
-
+from projections.devices.vendor import Encoding, Resources, Rules, Template, Vendor
 
 NVIDIA, AMD, DCU, MLU = "NVIDIA", "AMD", "DCU", "MLU"
 NVIDIA_FAMILY = "nvidia"
+NETWORK = "NetworkID"
 
 
 def _templates(*rows: tuple[str, int, int]) -> tuple[Template, ...]:
@@ -129,11 +37,46 @@ def ascend(
         allocated=f"hami.io/{word}-devices-allocated",
         use_uuid=f"hami.io/use-{word}-uuid",
         avoid_uuid=f"hami.io/no-use-{word}-uuid",
-        rules=Rules(networks=word.startswith("Ascend910"), pairs=word == "Ascend910C", soft_split=True),
+        rules=Rules(
+            groups="NetworkID" if word.startswith("Ascend910") else "", pairs=word == "Ascend910C", soft_split=True
+        ),
         templates=templates,
         allocatable=allocatable,
         capacity=capacity,
         super_pod=super_pod,
+    )
+
+
+def iluvatar(word: str, resources: Resources | None = None) -> Vendor:
+    """One chip of Iluvatar; each is a vendor of its own to HAMi."""
+    name = f"iluvatar.ai/{word}"
+    return Vendor(
+        word=word,
+        family="iluvatar",
+        resources=resources
+        or Resources(count=f"{name}-vgpu", memory=f"{name}.vMem", cores=f"{name}.vCore", factor=256),
+        encoding=Encoding.LEGACY,
+        register=f"hami.io/node-{word}-register",
+        to_allocate=f"hami.io/{word}-devices-to-allocate",
+        allocated=f"hami.io/{word}-devices-allocated",
+        use_uuid=f"hami.io/use-{word}-uuid",
+        avoid_uuid=f"hami.io/no-use-{word}-uuid",
+    )
+
+
+def _whole(word: str, family: str, domain: str, count: str, register: str, groups: str = "") -> Vendor:
+    """A vendor whose cards are given whole."""
+    return Vendor(
+        word=word,
+        family=family,
+        resources=Resources(count=f"{domain}/{count}"),
+        register=register,
+        to_allocate=f"hami.io/{word}-devices-to-allocate",
+        allocated=f"hami.io/{word}-devices-allocated",
+        use_uuid=f"{domain}/use-gpuuuid",
+        avoid_uuid=f"{domain}/nouse-gpuuuid",
+        rules=Rules(whole=True, exclusive=False, groups=groups),
+        registered_cores=100,
     )
 
 
@@ -231,11 +174,9 @@ VENDORS: tuple[Vendor, ...] = (
         capacity=24576,
     ),
     ascend("Ascend910C", templates=_HALVES, allocatable=65536, capacity=65536, super_pod=True),
+    *(iluvatar(word) for word in ("MR-V50", "MR-V100", "BI-V100", "BI-V150")),
+    _whole("Vastai", "vastai", "vastaitech.com", "va", "hami.io/node-va-register", groups="AIC"),
+    _whole("Biren", "biren", "birentech.com", "gpu", "hami.io/node-biren-register"),
 )
 
 BY_WORD: dict[str, Vendor] = {vendor.word: vendor for vendor in VENDORS}
-
-
-def serves(vendor: Vendor, model: str) -> bool:
-    """Whether a card of that model is one of the vendor's."""
-    return vendor.word.upper() in model.upper()

@@ -12,7 +12,8 @@ from projections.devices.annotations import (
     encode_allocation,
 )
 from projections.devices.terms import SOFT_SPLIT, SOFT_SPLIT_POD
-from projections.devices.vendors import MLU, NVIDIA, Vendor
+from projections.devices.vendor import Vendor
+from projections.devices.vendors import MLU, NVIDIA
 
 Containers = Sequence[Sequence[CardShare]]
 

@@ -5,7 +5,8 @@ from typing import Any
 from events.quantity import parse_quantity
 from projections.devices.mutation import Asked, Defaults, mutate
 from projections.devices.requests import read_request
-from projections.devices.vendors import NVIDIA, Vendor
+from projections.devices.vendor import Vendor
+from projections.devices.vendors import NVIDIA
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.shapes import UNSET_PERCENT, vendor_of, vendors_in
 

@@ -3,28 +3,22 @@
 from typing import Any
 
 OTHER_VENDORS = {
-    "awsneuron": "AWS Neuron cards are not supported: NVIDIA, Ascend, AMD, Hygon and Cambricon are",
-    "biren": "Biren cards are not supported: NVIDIA, Ascend, AMD, Hygon and Cambricon are",
-    "enflame": "Enflame cards are not supported: NVIDIA, Ascend, AMD, Hygon and Cambricon are",
-    "iluvatar": "Iluvatar cards are not supported: NVIDIA, Ascend, AMD, Hygon and Cambricon are",
-    "kunlun": "Kunlun cards are not supported: NVIDIA, Ascend, AMD, Hygon and Cambricon are",
-    "metax": "Metax cards are not supported: NVIDIA, Ascend, AMD, Hygon and Cambricon are",
-    "mthreads": "Mthreads cards are not supported: NVIDIA, Ascend, AMD, Hygon and Cambricon are",
-    "vastai": "Vastai cards are not supported: NVIDIA, Ascend, AMD, Hygon and Cambricon are",
+    "awsneuron": "AWS Neuron cards are not supported: see projections/devices/vendors.py",
+    "enflame": "Enflame cards are not supported: see projections/devices/vendors.py",
+    "kunlun": "Kunlun cards are not supported: see projections/devices/vendors.py",
+    "metax": "Metax cards are not supported: see projections/devices/vendors.py",
+    "mthreads": "Mthreads cards are not supported: see projections/devices/vendors.py",
 }
 """By the vendor that a case names."""
 
 
 OTHER_WORDS = {
     "awsneuron": "awsneuron",
-    "biren": "biren",
     "enflame": "enflame",
     "gcu": "enflame",
-    "iluvatar": "iluvatar",
     "kunlun": "kunlun",
     "metax": "metax",
     "mthreads": "mthreads",
-    "vastai": "vastai",
     "xpu": "kunlun",
 }
 """The vendor by the beginning of the word that stands in requests and shares."""

@@ -7,11 +7,19 @@ from msgspec.structs import replace
 from events.card import Card, CardRequest, CardShare, MigInstance, MigProfile, Span
 from projections.devices.namespace_quota import Limit
 from projections.devices.use import CardState, CardUse
-from projections.devices.vendors import BY_WORD, Resources, Template, Vendor, ascend
+from projections.devices.vendor import Resources, Template, Vendor
+from projections.devices.vendors import BY_WORD, ascend, iluvatar
 
 Json = Any
 UNSET_PERCENT = 101
-FAMILIES = {"nvidia": "NVIDIA", "amd": "AMD", "hygon": "DCU", "cambricon": "MLU"}
+FAMILIES = {
+    "nvidia": "NVIDIA",
+    "amd": "AMD",
+    "hygon": "DCU",
+    "cambricon": "MLU",
+    "vastai": "Vastai",
+    "biren": "Biren",
+}
 
 
 def vendor_of(given: Json) -> Vendor:
@@ -19,6 +27,8 @@ def vendor_of(given: Json) -> Vendor:
     config = given["config"]
     if given["vendor"] == "ascend":
         return _ascend(config)
+    if given["vendor"] == "iluvatar":
+        return replace(with_names(iluvatar(config["chip"]["CommonWord"]), config["names"]), register="")
     return with_names(BY_WORD[FAMILIES[given["vendor"]]], config["names"], config.get("mem_percentage_name", ""))
 
 

@@ -1,0 +1,71 @@
+"""What is wrong with how a container asks for cards, before HAMi drops the request without a word (hami-semantics §3).
+
+HAMi treats a container whose amounts it cannot read as asking for nothing, so the pod would start without a card.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import msgspec
+
+from projections.devices.mutation import CHART, Amount, Asked, Defaults, mutate
+from projections.devices.vendor import Vendor
+from projections.devices.vendors import VENDORS
+
+_INT32 = 2**31 - 1
+
+
+class RequestProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong: under which resource, and what to do about it."""
+
+    resource: str
+    message: str
+
+
+def request_problems(
+    limits: Mapping[str, Amount],
+    requests: Mapping[str, Amount],
+    annotations: Mapping[str, str],
+    defaults: Defaults = CHART,
+) -> tuple[RequestProblem, ...]:
+    """All that is wrong with what one container asks of cards; empty if HAMi will read it as it is meant."""
+    asked = {**requests, **limits}
+    found: list[RequestProblem] = []
+    for vendor in VENDORS:
+        if not any(name in asked for name in vendor.resources.names()):
+            continue
+        problems = [
+            problem
+            for name in vendor.resources.names()
+            if name in asked
+            for problem in _amount_problems(vendor, name, Fraction(asked[name]))
+        ]
+        mutated = mutate(vendor, Asked(limits=asked), annotations, defaults)
+        if mutated.refused and not problems:
+            problems.append(RequestProblem(resource=vendor.resources.count, message=mutated.refused))
+        elif not mutated.found and not problems:
+            problems.append(
+                RequestProblem(
+                    resource=vendor.resources.count,
+                    message=f"is not set, so no card is asked for; set {vendor.resources.count} to the number of cards",
+                )
+            )
+        found.extend(problems)
+    return tuple(found)
+
+
+def _amount_problems(vendor: Vendor, name: str, amount: Fraction) -> list[RequestProblem]:
+    names = vendor.resources
+    factor = names.factor if name == names.memory else 1
+    if amount.denominator != 1:
+        return [RequestProblem(resource=name, message=f"{float(amount)} is no whole number; cards are counted whole")]
+    if amount < 0:
+        return [RequestProblem(resource=name, message=f"{amount} is negative")]
+    if amount * factor <= _INT32:
+        return []
+    if name != names.memory:
+        return [RequestProblem(resource=name, message=f"{amount} is beyond {_INT32}")]
+    unit = "MiB" if factor == 1 else f"{factor} MiB"
+    mib = amount / (1024 * 1024 * factor)
+    hint = f"; for that many bytes write {int(mib)}" if mib >= 1 else ""
+    return [RequestProblem(resource=name, message=f"{amount} is counted in {unit}, more than any card has{hint}")]

@@ -1,0 +1,104 @@
+"""What kuelog knows of one kind of cards, and which of the rules hold for them."""
+
+from collections.abc import Mapping
+from enum import Enum
+
+import msgspec
+
+
+class Encoding(Enum):
+    """How a node tells its cards."""
+
+    JSON = "json"
+    LEGACY = "legacy"
+    CAPACITY = "capacity"
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """Which of the checks beyond the common ones hold for the cards of a vendor (hami-semantics §5.2)."""
+
+    cordon: bool = False
+    modes: bool = False
+    """The pod may name the modes of sharing that it takes."""
+    numa: bool = False
+    quota: bool = False
+    """A namespace's quota is looked at card by card, so that percentages count."""
+    exclusive: bool = True
+    """Asking for all cores of a card asks for an idle card."""
+    mig: bool = False
+    topology: bool = False
+    compute_units: bool = False
+    """Cores are percent in the request and compute units on the card."""
+    groups: str = ""
+    """What cards tell of the group that they belong to; those of one request come from as few groups as possible."""
+    whole: bool = False
+    """Cards are given whole, by their slots alone."""
+    pairs: bool = False
+    """Cards are given in pairs that share a board."""
+    soft_split: bool = False
+    """The pod may ask for a split by software, where the node has it."""
+
+
+class Template(msgspec.Struct, frozen=True, kw_only=True):
+    """A fixed slice into which a chip can be cut."""
+
+    name: str
+    memory: int
+    cores: int = 0
+
+
+class Resources(msgspec.Struct, frozen=True, kw_only=True):
+    """The names under which a container asks, and the unit of memory in MiB."""
+
+    count: str
+    memory: str = ""
+    percent: str = ""
+    cores: str = ""
+    factor: int = 1
+
+    def names(self) -> tuple[str, ...]:
+        """All names that are in use."""
+        return tuple(name for name in (self.count, self.memory, self.percent, self.cores) if name)
+
+
+class Vendor(msgspec.Struct, frozen=True, kw_only=True):
+    """What kuelog knows of one kind of cards."""
+
+    word: str
+    """The device type key: cards belong to the vendor whose word their model holds."""
+    family: str
+    resources: Resources
+    encoding: Encoding = Encoding.JSON
+    register: str = ""
+    to_allocate: str = ""
+    allocated: str = ""
+    use_uuid: str = ""
+    avoid_uuid: str = ""
+    use_model: str = ""
+    avoid_model: str = ""
+    rules: Rules = Rules()
+    limits_only: bool = False
+    """Requests do not stand in for limits that are missing."""
+    default_cores: int = 0
+    whole_percent: int | None = 100
+    """The percentage of memory that stands for no memory named; None where zero means the whole card."""
+    templates: tuple[Template, ...] = ()
+    allocatable: int = 0
+    """Memory that a whole card of the model gives; 0 where the card itself tells."""
+    capacity: int = 0
+    registered_cores: int = 0
+    """The cores that a card has whatever the node tells; 0 where the node is right."""
+    super_pod: bool = False
+    soft_split_everywhere: bool = False
+    """Every node splits cards by software, whether it says so or not."""
+    keeps_model: bool = False
+    """Allocations name the model of the card instead of the vendor's word."""
+
+    def told_by(self, capacity: Mapping[str, int]) -> bool:
+        """Whether a node's capacity tells of such cards."""
+        return capacity.get(self.resources.cores or self.resources.count, 0) > 0
+
+
+def serves(vendor: Vendor, model: str) -> bool:
+    """Whether a card of that model is one of the vendor's."""
+    return vendor.word.upper() in model.upper()
