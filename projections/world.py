@@ -118,8 +118,9 @@ class World:
 
     def review_all(self) -> None:
         """Have every workload looked at: what a replay does, that has seen no earlier turn."""
-        for key in self.workloads:
-            self.review[key] = None
+        for key, workload in self.workloads.items():
+            if not workload.finished:
+                self.review[key] = None
 
     def reviewed(self) -> None:
         """All deciders have nothing more to say about what was up for review."""

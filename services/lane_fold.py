@@ -74,6 +74,11 @@ class LaneFold:
                 folded = True
         return folded
 
+    def fold_ahead(self, runs: Iterable[InputRun]) -> None:
+        """Fold just these runs of input ahead of the next commit."""
+        for run in runs:
+            self._fold_run(run.stream, run.upto)
+
     def missing_for(self, commit: Commit) -> InputRun | None:
         """The first input run of a commit that has not been handed over yet in full."""
         needed = {run.stream: run for run in commit.inputs}
@@ -88,8 +93,7 @@ class LaneFold:
         if commit.base != self.base or commit.prev_hash != self.prev_hash:
             raise ChainBroken(stream=self.lane, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash)
         self.rewind()
-        for run in commit.inputs:
-            self._fold_run(run.stream, run.upto)
+        self.fold_ahead(commit.inputs)
         self.settle(entry.sequence, entry.data, commit)
 
     def rewind(self) -> None:

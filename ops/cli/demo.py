@@ -1,0 +1,47 @@
+"""`kuelog demo`: a whole platform, a scenario played to its end, and the proof from its log."""
+
+import asyncio
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from ops.cli.failures import known_failures
+from ops.replay import read_all
+from ops.scenario.platform import platform
+from ops.scenario.play import play
+from ops.scenario.report import show
+from ops.scenario.script import load
+from ops.scenario.verdict import Verdict, judge
+
+
+def run_demo(folder: Path, data: Path, *, loose: bool, console: Console) -> int:
+    """Play the scenario of a folder; 0 when everything that it expects was seen to happen."""
+    with known_failures(console) as outcome:
+        verdict = asyncio.run(_run(folder, data, loose=loose, console=console))
+        outcome.code = 0 if verdict.held else 1
+    return outcome.code
+
+
+async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Verdict:
+    script = load(folder)
+    begun = time.monotonic()
+    console.print(f"[bold]{script.title}[/bold]")
+    nodes = sum(pool.count for pool in script.nodes)
+    cards = sum(pool.count * pool.cards for pool in script.nodes)
+    console.print(
+        f"{nodes} nodes with {cards} cards; scenario time runs {script.clock_scale} times as fast as the wall's; "
+        f"everything stays in {data}"
+    )
+    async with platform(data.resolve(), scale=script.clock_scale) as on:
+        await play(script, folder, on, loose=loose, tell=lambda text: console.print(f"  {text}"))
+        played = time.monotonic() - begun
+        entries = await read_all(on.bus)
+    verdict = judge(script, entries)
+    show(verdict, console)
+    facts, commits = len(entries["FACTS"]), sum(len(found) for name, found in entries.items() if name != "FACTS")
+    console.print(
+        f"\n{facts} facts, {commits} commits; played in {played:.1f} s, replayed and checked in "
+        f"{time.monotonic() - begun - played:.1f} s. Look around: kuelog replay --data {data} --verify"
+    )
+    return verdict

@@ -1,0 +1,67 @@
+"""Failures that a person can do something about: one clear message, an exit code, never a traceback."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+
+from ops.kube.client import KubeConfigMissing
+from ops.log.server import NatsMissing
+from ops.manifests import ManifestBroken
+from ops.scenario.play import ManifestRefused
+from ops.scenario.script import ScenarioBroken
+from ops.witness import WitnessKeyMissing
+from services.cluster_port import ClusterUnavailable, ObjectInvalid
+from services.lane_errors import ChainBroken, MessageNotOurs
+from services.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream
+
+KNOWN: tuple[type[Exception], ...] = (
+    ChainBroken,
+    ClusterUnavailable,
+    KubeConfigMissing,
+    LogGap,
+    LogRegressed,
+    LogUnavailable,
+    ManifestBroken,
+    ManifestRefused,
+    MessageNotOurs,
+    NatsMissing,
+    ObjectInvalid,
+    ScenarioBroken,
+    UnsafeStream,
+    WitnessKeyMissing,
+)
+
+
+class Outcome:
+    """The exit code of a command."""
+
+    code = 2
+
+
+@contextmanager
+def known_failures(console: Console) -> Iterator[Outcome]:
+    """Print a known failure as one message with exit code 2; Ctrl-C ends with 130."""
+    outcome = Outcome()
+    try:
+        yield outcome
+    except KNOWN as failure:
+        console.print(f"[red]error:[/red] {failure}", highlight=False)
+    except ExceptionGroup as group:
+        found, rest = group.split(KNOWN)
+        if rest is not None or found is None:
+            raise
+        for failure in _leaves(found):
+            console.print(f"[red]error:[/red] {failure}", highlight=False)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        console.print("stopped")
+        outcome.code = 130
+
+
+def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
+    for one in group.exceptions:
+        if isinstance(one, ExceptionGroup):
+            yield from _leaves(one)
+        else:
+            yield one

@@ -1,0 +1,162 @@
+"""The one door: `kuelog` and its commands."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ops.telemetry import configure_logging
+
+app = typer.Typer(
+    name="kuelog",
+    help="Job admission for Kubernetes whose only truth is an append-only log.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+console = Console()
+
+Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
+EXAMPLES = Path("examples/ai-platform")
+
+
+@app.callback()
+def begin(log_level: Annotated[str, typer.Option("--log", help="debug, info, warning or error; also KUELOG_LOG.")] = "") -> None:
+    """Set up logging for every command."""
+    configure_logging(log_level)
+
+
+@app.command()
+def demo(
+    scenario: Annotated[Path, typer.Argument(help="A folder with manifests, and perhaps a scenario.yaml.")] = EXAMPLES,
+    data: Data = Path(".kuelog/demo"),
+    loose: Annotated[bool, typer.Option(help="Give a sensible meaning to manifests that Kueue refuses.")] = False,
+) -> None:
+    """Start a whole platform, play a scenario to its end, and prove the run from its log.
+
+    Example: kuelog demo examples/ai-platform
+    """
+    from ops.cli.demo import run_demo  # noqa: PLC0415 - a command loads what it needs
+
+    raise typer.Exit(run_demo(scenario, data, loose=loose, console=console))
+
+
+@app.command()
+def replay(
+    data: Data = Path(".kuelog/demo"),
+    nats: Annotated[str, typer.Option(help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.")] = "",
+    verify: Annotated[bool, typer.Option(help="Decide every decision again and compare bytes.")] = False,
+    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
+) -> None:
+    """Fold the log from zero; with --verify decide every decision again.
+
+    Example: kuelog replay --data .kuelog/demo --verify
+    """
+    from ops.cli.replay import run_replay  # noqa: PLC0415
+
+    raise typer.Exit(run_replay(data, nats, verify=verify, output=output, console=console))
+
+
+@app.command()
+def history(
+    job: Annotated[str, typer.Argument(help="namespace/name of a job.")],
+    data: Data = Path(".kuelog/demo"),
+    nats: Annotated[str, typer.Option(help="A running bus instead of a folder.")] = "",
+    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
+) -> None:
+    """The life of a job, moment by moment, each with its place on the log.
+
+    Example: kuelog history ai-research/llm-training-research
+    """
+    from ops.cli.replay import run_history  # noqa: PLC0415
+
+    raise typer.Exit(run_history(job, data, nats, output=output, console=console))
+
+
+@app.command()
+def lint(
+    files: Annotated[list[Path], typer.Argument(help="Manifest files or folders.")],
+    loose: Annotated[bool, typer.Option(help="Only warn about what can be given a sensible meaning.")] = False,
+    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
+) -> None:
+    """Name each mistake in manifests: file, line, what is wrong, what happens because of it, what to write instead.
+
+    Example: kuelog lint examples/ai-platform
+    """
+    from ops.cli.lint import run_lint  # noqa: PLC0415
+
+    raise typer.Exit(run_lint(files, loose=loose, output=output, console=console))
+
+
+@app.command()
+def up(
+    data: Annotated[Path, typer.Option(help="Where the embedded bus and cluster keep their state.")] = Path(".kuelog/up"),
+    kubeconfig: Annotated[str, typer.Option(help="A real cluster instead of the embedded one.")] = "",
+    context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
+    nats: Annotated[str, typer.Option(help="A running bus instead of an embedded one.")] = "",
+    scale: Annotated[float, typer.Option(help="How fast the embedded cluster's time runs.")] = 1.0,
+    port: Annotated[int, typer.Option(help="The port of the embedded Kubernetes API.")] = 0,
+) -> None:
+    """Run everything from this machine: bus, services and, unless one is named, a cluster. Ctrl-C stops all of it.
+
+    Example: kuelog up, then in another shell: kubectl --kubeconfig .kuelog/up/kubeconfig get clusterqueues
+    """
+    from ops.cli.serve import run_up  # noqa: PLC0415
+
+    raise typer.Exit(
+        run_up(data, kubeconfig=kubeconfig, context=context, nats=nats, scale=scale, port=port, console=console)
+    )
+
+
+@app.command()
+def run(
+    service: Annotated[str, typer.Argument(help="watcher, queue-manager, admitter, preemptor, accountant or applier.")],
+    nats: Annotated[str, typer.Option(help="The bus.")] = "nats://127.0.0.1:4222",
+    kubeconfig: Annotated[str, typer.Option(help="The cluster; inside a pod the service account by default.")] = "",
+    context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
+    witness: Annotated[str, typer.Option(help="The folder of the head witness; none when empty.")] = "",
+    scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
+    crash: Annotated[str, typer.Option(hidden=True)] = "",
+) -> None:
+    """Run one service against a common bus and a common cluster. Several replicas of any service are safe.
+
+    Example: kuelog run admitter --nats nats://127.0.0.1:4222
+    """
+    from ops.cli.serve import run_service  # noqa: PLC0415
+
+    raise typer.Exit(
+        run_service(
+            service,
+            nats=nats,
+            kubeconfig=kubeconfig,
+            context=context,
+            witness=witness,
+            scale=scale,
+            crash=crash,
+            console=console,
+        )
+    )
+
+
+@app.command()
+def bench(
+    jobs: Annotated[int, typer.Option(help="How many jobs are submitted.")] = 200,
+    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
+) -> None:
+    """Measure the log, the replay, the decisions and the whole way of a job, in one run.
+
+    Example: kuelog bench --jobs 500 -o json
+    """
+    from ops.cli.bench import run_bench  # noqa: PLC0415
+
+    raise typer.Exit(run_bench(jobs, output=output, console=console))
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

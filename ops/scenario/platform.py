@@ -1,0 +1,92 @@
+"""A whole platform in one process: a real nats-server, the embedded cluster, and all services on top."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from events.settings import SettingsObserved
+from ops.cluster.clock import ScaledClock
+from ops.cluster.embedded import EmbeddedCluster
+from ops.crds.definitions import manifests as crds
+from ops.kube.client import KubeClient
+from ops.kube.client import connect as connect_kube
+from ops.kube.reflector import Reflector
+from ops.log.jetstream import JetStreamBus
+from ops.log.jetstream import connect as connect_bus
+from ops.log.server import NatsServer
+from ops.wiring import SERVICES, Ports, Running
+from services.suspension import suspend_queued
+
+
+class Platform(msgspec.Struct, kw_only=True):
+    """Everything that runs, and where to find it."""
+
+    cluster: EmbeddedCluster
+    server: NatsServer
+    bus: JetStreamBus
+    client: KubeClient
+    clock: ScaledClock
+    running: Running
+    task: asyncio.Task[None]
+
+    def check(self) -> None:
+        """Raise what a service has failed with, if one has."""
+        if self.task.done():
+            self.task.result()
+
+
+def suspend(operation: str, kind: Any, value: dict[str, Any]) -> dict[str, Any]:
+    """The part of the mutating webhook, played by the embedded API itself."""
+    return suspend_queued(operation, kind.kind, value)
+
+
+@asynccontextmanager
+async def platform(
+    data: Path,
+    *,
+    scale: float = 1.0,
+    settings: SettingsObserved | None = None,
+    services: Sequence[str] = SERVICES,
+    fresh: bool = True,
+    port: int = 0,
+) -> AsyncIterator[Platform]:
+    """Start all of it in a folder, and stop all of it at the end."""
+    if fresh and data.exists():
+        shutil.rmtree(data)
+    data.mkdir(parents=True, exist_ok=True)
+    clock = ScaledClock(scale)
+    cluster = EmbeddedCluster(
+        clock=clock,
+        data_dir=data / "cluster",
+        kubeconfig=data / "kubeconfig",
+        mutators=(suspend,),
+        port=port,
+    )
+    for crd in crds():
+        cluster.add(crd)
+    server = NatsServer(data / "nats")
+    await cluster.start()
+    try:
+        await server.start()
+        bus = await connect_bus(server.url)
+        client = await connect_kube(str(data / "kubeconfig"))
+        ports = Ports(bus=bus, reader=Reflector(client), writer=client, clock=clock)
+        running = Running(ports, services, settings=settings or SettingsObserved(), witness=data / "witness")
+        task = asyncio.create_task(running.run())
+        try:
+            yield Platform(
+                cluster=cluster, server=server, bus=bus, client=client, clock=clock, running=running, task=task
+            )
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await client.close()
+            await bus.close()
+    finally:
+        await server.stop()
+        await cluster.stop()

@@ -1,0 +1,58 @@
+"""A digest of the world: the same log gives the same digest, on any machine and under any hash seed."""
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from projections.world import World
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def state_hash(world: World) -> str:
+    """SHA-256 over the tables of the world in a fixed order; indexes that derive from them are left out."""
+    digest = hashlib.sha256()
+    for name, table in tables(world):
+        digest.update(name.encode())
+        digest.update(_encoder.encode({key: table[key] for key in sorted(table)}))
+    return digest.hexdigest()
+
+
+def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
+    """The tables that make up the state."""
+    lines = {
+        name: {
+            "waiting": [list(key) for key in sorted((order, key) for key, order in world.lines.of(name).waiting.items())],
+            "parked": dict(sorted(world.lines.of(name).parked.items())),
+            "held": dict(sorted(world.lines.of(name).held.items())),
+        }
+        for name in world.lines.names()
+    }
+    usage = {
+        name: {f"{flavor}/{resource}": amount for (flavor, resource), amount in sorted(node.usage.items()) if amount}
+        for name, node in sorted(world.quota.queues.items())
+    }
+    cards = {uuid: [use.slots, use.memory, use.cores] for uuid, use in sorted(world.cards.used.items()) if use.slots}
+    return [
+        ("settings", dict(world.sole)),
+        ("cluster_queues", dict(world.cluster_queues)),
+        ("cohorts", dict(world.cohorts)),
+        ("local_queues", dict(world.local_queues)),
+        ("flavors", dict(world.flavors)),
+        ("priority_classes", dict(world.priority_classes)),
+        ("namespaces", dict(world.namespaces)),
+        ("checks", dict(world.checks)),
+        ("nodes", dict(world.nodes)),
+        ("registered", dict(world.registered)),
+        ("pods", dict(world.pods)),
+        ("refused", dict(world.refused)),
+        ("workloads", dict(world.workloads)),
+        ("requests", dict(world.requests)),
+        ("claims", dict(world.claims)),
+        ("wakes", dict(world.wakes)),
+        ("epochs", dict(world.epochs)),
+        ("lines", lines),
+        ("usage", usage),
+        ("cards", cards),
+    ]

@@ -1,0 +1,114 @@
+"""Manifests that Kueue refuses, given the meaning that they most likely have; each change is a warning.
+
+A covered resource that a flavor does not mention is unlimited there; a resource that no group covers is not counted;
+limits without a cohort are dropped; the old queue-name annotation becomes the label; old versions are converted.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from events.amount import UNLIMITED
+from projections.validation.conversion import to_v1beta2
+from projections.validation.problem import Problem, Severity
+
+Plain = dict[str, Any]
+QUEUE = "kueue.x-k8s.io/queue-name"
+UNDECLARED = "kuelog.io/quota-check-strategy"
+
+
+def normalise(values: Sequence[Plain]) -> list[tuple[Plain, list[Problem]]]:
+    """Each object in the form that makes sense, with what was changed."""
+    return [_normalise(value) for value in values]
+
+
+def _normalise(value: Plain) -> tuple[Plain, list[Problem]]:
+    converted, problems = to_v1beta2(value)
+    match converted.get("kind"):
+        case "ClusterQueue":
+            return _cluster_queue(converted, problems), problems
+        case "Job":
+            return _job(converted, problems), problems
+        case _:
+            return converted, problems
+
+
+def _cluster_queue(value: Plain, problems: list[Problem]) -> Plain:
+    spec = dict(value.get("spec") or {})
+    in_cohort = bool(spec.get("cohortName"))
+    groups: list[Plain] = []
+    for i, group in enumerate(spec.get("resourceGroups") or ()):
+        covered = list(group.get("coveredResources") or ())
+        flavors = [
+            _flavor(flavor, covered, f"spec.resourceGroups[{i}].flavors[{j}]", in_cohort, problems)
+            for j, flavor in enumerate(group.get("flavors") or ())
+        ]
+        groups.append({**group, "flavors": flavors})
+    if groups:
+        spec["resourceGroups"] = groups
+    meta = dict(value.get("metadata") or {})
+    annotations = dict(meta.get("annotations") or {})
+    if UNDECLARED not in annotations:
+        annotations[UNDECLARED] = "IgnoreUndeclared"
+        problems.append(
+            _warning(
+                "spec.resourceGroups",
+                "UncoveredIgnored",
+                "resources that no group covers are not counted",
+                "jobs that ask for cpu or memory are admitted all the same",
+                "a resource group that covers them, if they are to be limited",
+            )
+        )
+    return {**value, "metadata": {**meta, "annotations": annotations}, "spec": spec}
+
+
+def _flavor(flavor: Plain, covered: list[str], field: str, in_cohort: bool, problems: list[Problem]) -> Plain:  # noqa: FBT001
+    by_name = {one["name"]: dict(one) for one in flavor.get("resources") or ()}
+    for name in covered:
+        if name not in by_name:
+            by_name[name] = {"name": name, "nominalQuota": str(UNLIMITED)}
+            problems.append(
+                _warning(
+                    f"{field}.resources",
+                    "FlavorOmitsResource",
+                    f"flavor {flavor.get('name')} does not mention {name}",
+                    "it is taken as unlimited there",
+                    f"- name: {name} with the nominalQuota that is meant",
+                )
+            )
+    for name, quota in by_name.items():
+        for limit in ("borrowingLimit", "lendingLimit"):
+            if limit in quota and not in_cohort:
+                problems.append(
+                    _warning(
+                        f"{field}.resources",
+                        "LimitWithoutCohort",
+                        f"{limit} {quota.pop(limit)} of {name} without a cohort",
+                        "it is ignored: there is nobody to borrow from or lend to",
+                        "cohortName, or no limit",
+                    )
+                )
+    return {**flavor, "resources": [by_name[name] for name in covered if name in by_name]}
+
+
+def _job(value: Plain, problems: list[Problem]) -> Plain:
+    meta = dict(value.get("metadata") or {})
+    annotations, labels = meta.get("annotations") or {}, dict(meta.get("labels") or {})
+    if QUEUE in annotations and QUEUE not in labels:
+        labels[QUEUE] = annotations[QUEUE]
+        problems.append(
+            _warning(
+                f"metadata.annotations.{QUEUE}",
+                "QueueNameAnnotation",
+                "the queue is named by an annotation",
+                "Kueue has read only the label since 0.3; it is taken as the label",
+                f"labels: {{{QUEUE}: {annotations[QUEUE]}}}",
+            )
+        )
+        return {**value, "metadata": {**meta, "labels": labels}}
+    return value
+
+
+def _warning(field: str, code: str, what: str, consequence: str, instead: str) -> Problem:
+    return Problem(
+        field=field, code=code, what=what, consequence=consequence, instead=instead, severity=Severity.WARNING
+    )
