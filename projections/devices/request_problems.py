@@ -58,7 +58,7 @@ def _amount_problems(vendor: Vendor, name: str, amount: Fraction) -> list[Reques
     names = vendor.resources
     factor = names.factor if name == names.memory else 1
     if amount.denominator != 1:
-        return [RequestProblem(resource=name, message=f"{float(amount)} is no whole number; cards are counted whole")]
+        return [RequestProblem(resource=name, message=f"{amount} is no whole number; cards are counted whole")]
     if amount < 0:
         return [RequestProblem(resource=name, message=f"{amount} is negative")]
     if amount * factor <= _INT32:
