@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from events.card import CardRequest
+from projections.devices.checks import WHOLE
 from projections.devices.pick import MIG_MODE
 from projections.devices.score import node_fullness
 from projections.devices.use import NodeCards, states_of
@@ -23,7 +24,16 @@ class NodeDigest(msgspec.Struct, frozen=True, kw_only=True):
     usable: int
     """Healthy cards that nobody cordoned and that have a slot left."""
     memory: int
+    """The most MiB that one usable card has left."""
     cores: int
+    healthy: int
+    """Cards that are healthy and not cordoned, full or not."""
+    whole: int
+    """The MiB of the largest of them."""
+    free: int
+    """The MiB that are left on all of them."""
+    open: tuple[tuple[int, int, bool], ...]
+    """Of each usable card the MiB and cores left, and whether it is idle."""
     pieces: bool
     """Whether some card is cut into pieces, so that it may serve one request several times."""
 
@@ -31,30 +41,41 @@ class NodeDigest(msgspec.Struct, frozen=True, kw_only=True):
 def digest(on: NodeCards) -> NodeDigest:
     """The digest of a node."""
     states = states_of(on)
-    open_cards = [
-        state for state in states if state.card.healthy and not state.cordoned and state.use.slots < state.card.slots
-    ]
+    sound = [state for state in states if state.card.healthy and not state.cordoned]
+    open_cards = [state for state in sound if state.use.slots < state.card.slots]
     return NodeDigest(
         on=on,
         fullness=node_fullness(states),
         usable=len(open_cards),
         memory=max((state.card.memory - state.use.memory for state in open_cards), default=0),
         cores=max((state.card.cores - state.use.cores for state in open_cards), default=0),
+        healthy=len(sound),
+        whole=max((state.card.memory for state in sound), default=0),
+        free=sum(max(0, state.card.memory - state.use.memory) for state in sound),
+        open=tuple(
+            (state.card.memory - state.use.memory, state.card.cores - state.use.cores, not state.use.slots)
+            for state in open_cards
+        ),
         pieces=any(state.card.mode == MIG_MODE for state in open_cards),
     )
 
 
 def may_hold(node: NodeDigest, requests: Sequence[Sequence[CardRequest]]) -> bool:
-    """Whether the node is worth a closer look; False only where no container order could make it fit."""
-    return all(
-        (request.count <= node.usable or node.pieces)
-        and request.memory <= node.memory
-        and (request.cores <= node.cores or _counts_units(request))
-        for asked in requests
-        for request in asked
-    )
+    """Whether the node is worth a closer look; False only where no choice of cards could make it fit."""
+    return all(_may_serve(node, request) for asked in requests for request in asked)
 
 
-def _counts_units(request: CardRequest) -> bool:
+def _may_serve(node: NodeDigest, request: CardRequest) -> bool:
+    if node.pieces:
+        return request.memory <= node.memory
     vendor = BY_WORD.get(request.vendor)
-    return vendor is not None and vendor.rules.compute_units
+    percent = 0 if vendor is None or vendor.rules.compute_units else min(request.cores, WHOLE)
+    if request.count > node.usable or request.memory > node.memory or percent > node.cores:
+        return False
+    alone = percent == WHOLE and vendor is not None and vendor.rules.exclusive
+    if request.count == 1 and not alone:
+        return True
+    serving = sum(
+        memory >= request.memory and cores >= percent and (idle or not alone) for memory, cores, idle in node.open
+    )
+    return serving >= request.count

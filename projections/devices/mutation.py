@@ -100,20 +100,20 @@ def _templated(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> 
     soft = annotations.get(SOFT_SPLIT_POD) == SOFT_SPLIT
     if not soft and limits.get(names.cores, 0) > 0:
         return Mutated(asked=asked, refused=f"{names.cores} needs the annotation {SOFT_SPLIT_POD}: {SOFT_SPLIT}")
-    count = limits[names.count]
-    if vendor.super_pod:
-        if count == 1:
-            count = limits[names.count] = requests[names.count] = 2
-        elif count % 2:
-            return Mutated(asked=asked, refused=f"{names.count} is {count}; cards of this model come in pairs")
+    memory = rounded(vendor, limits[names.memory]) if names.memory in limits else vendor.allocatable
+    if vendor.super_pod and (soft or memory == vendor.allocatable):
+        if limits[names.count] == 1:
+            limits[names.count] = requests[names.count] = 2
+        elif limits[names.count] % 2:
+            problem = f"{names.count} is {limits[names.count]}; cards of this model come in pairs"
+            return Mutated(asked=asked, refused=problem)
     if soft:
         return Mutated(asked=replace(asked, limits=limits, requests=requests), found=True)
-    memory = rounded(vendor, limits[names.memory]) if names.memory in limits else vendor.allocatable
     if memory is None:
         problem = f"{names.memory} is {limits[names.memory]}; a card has {vendor.allocatable} MiB"
         return Mutated(asked=asked, refused=problem)
-    if count > 1 and memory != vendor.allocatable:
-        return Mutated(asked=asked, refused=f"{names.count} is {count}; several cards are given whole only")
+    if limits[names.count] > 1 and memory != vendor.allocatable:
+        return Mutated(asked=asked, refused=f"{names.count} is {limits[names.count]}; only whole cards go together")
     limits[names.memory] = requests[names.memory] = memory
     return Mutated(asked=replace(asked, limits=limits, requests=requests), found=True)
 

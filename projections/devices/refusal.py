@@ -1,11 +1,14 @@
 """Why no node takes a pod, in numbers: asked, largest free piece, sum free, and the reasons of the cards."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 from events.card import Card, CardRequest
 from projections.card_holdings import CardHoldings
 from projections.devices.fit import Asking, fit_asking
-from projections.devices.use import IDLE, NodeCards
+from projections.devices.use import NodeCards
+
+REASONS_OF = 100
+"""Nodes over which reasons are counted."""
 
 Containers = Sequence[Sequence[CardRequest]]
 
@@ -13,17 +16,18 @@ Containers = Sequence[Sequence[CardRequest]]
 def refusal(
     cards: CardHoldings, names: Sequence[str], requests: Containers, init: int, pod: Asking
 ) -> tuple[bool, str]:
-    """Whether it would fit if nothing ran there, and the message for a person."""
+    """Whether it would fit if nothing ran there, and the message for a person.
+
+    The reasons are counted over the first nodes by name only, so that a refusal costs little on a large fleet.
+    """
     counted: dict[str, int] = {}
-    for name in names:
+    for name in names[:REASONS_OF]:
         for code, times in fit_asking(cards.digest(name).on, requests, init, pod).refusals.items():
             counted[code] = counted.get(code, 0) + times
     codes = ", ".join(f"{times} {code}" for code, times in sorted(counted.items())) or "no node has cards"
-    ever = any(
-        fit_asking(on, requests, init, pod).shares is not None
-        for on in _distinct(cards.digest(name).on for name in names)
-    )
-    message = f"asked {asked_text(requests)}; {_largest(cards, names)}; {len(names)} node(s): {codes}"
+    looked_at = f", reasons of the first {REASONS_OF}" if len(names) > REASONS_OF else ""
+    ever = any(fit_asking(on, requests, init, pod).shares is not None for on in _emptied(cards, names))
+    message = f"asked {asked_text(requests)}; {_largest(cards, names)}; {len(names)} node(s){looked_at}: {codes}"
     return ever, message
 
 
@@ -42,13 +46,15 @@ def _memory_text(request: CardRequest) -> str:
     return "all memory" if request.percent in (None, 100) else f"{request.percent} % of the memory"
 
 
-def _distinct(nodes: Iterable[NodeCards]) -> list[NodeCards]:
-    """The nodes as they would be empty, one of each kind; alike are those whose cards differ in nothing."""
-    kinds: dict[tuple[Card, ...] | tuple[tuple[object, ...], ...], NodeCards] = {}
-    for on in nodes:
+def _emptied(cards: CardHoldings, names: Sequence[str]) -> Iterator[NodeCards]:
+    """The nodes as they would be if nothing ran there, one of each kind; alike are those whose cards are alike."""
+    seen: set[tuple[tuple[object, ...], ...]] = set()
+    for name in names:
+        on = cards.digest(name).on
         kind = tuple(_kind(card) for card in on.cards)
-        kinds.setdefault(kind, NodeCards(node=on.node, cards=on.cards, annotations=on.annotations))
-    return list(kinds.values())
+        if kind not in seen:
+            seen.add(kind)
+            yield NodeCards(node=on.node, cards=on.cards, annotations=on.annotations)
 
 
 def _kind(card: Card) -> tuple[object, ...]:
@@ -56,15 +62,10 @@ def _kind(card: Card) -> tuple[object, ...]:
 
 
 def _largest(cards: CardHoldings, names: Sequence[str]) -> str:
-    free = [
-        (card.memory - on.used.get(card.uuid, IDLE).memory, card.memory)
-        for on in (cards.digest(name).on for name in names)
-        for card in on.cards
-        if card.healthy and card.uuid not in on.cordoned
-    ]
-    if not free:
+    nodes = [cards.digest(name) for name in names]
+    if not any(node.healthy for node in nodes):
         return "no healthy card"
     return (
-        f"largest free piece {max(piece for piece, _ in free)} MiB on one card of "
-        f"{max(whole for _, whole in free)} MiB, {sum(piece for piece, _ in free)} MiB free in sum"
+        f"largest free piece {max(node.memory for node in nodes)} MiB on one card of "
+        f"{max(node.whole for node in nodes)} MiB, {sum(node.free for node in nodes)} MiB free in sum"
     )

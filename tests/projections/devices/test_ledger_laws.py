@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.card import Card, CardRequest, CardShare
-from projections.devices.digest import digest
+from projections.devices.digest import digest, may_hold
 from projections.devices.fit import fit_pod
 from projections.devices.gang import Gang, place
 from projections.devices.use import IDLE, CardUse, NodeCards, effective_use
@@ -147,3 +147,11 @@ def test_init_containers_count_with_the_larger_of_their_peak_and_the_sum_of_the_
     pod = [share(5000, 10), share(2000, 20), share(2000, 30)]
     assert effective_use(pod, 1) == {"a": CardUse(2, 5000, 50)}
     assert effective_use(pod, 1, init_done=True) == {"a": CardUse(2, 4000, 50)}
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(uses, min_size=1, max_size=4), requests)
+def test_a_node_that_is_passed_over_unseen_would_not_have_fitted(taken: list[CardUse], asked: CardRequest) -> None:
+    cards = [card(f"c{i}", slots=3, memory=20000, healthy=i != 3) for i in range(len(taken))]
+    on = NodeCards(node="n", cards=tuple(cards), used={each.uuid: use for each, use in zip(cards, taken, strict=True)})
+    assert may_hold(digest(on), [(asked,)]) or fit_pod(on, [asked], 0, {}).shares is None
