@@ -5,7 +5,7 @@ import msgspec
 from events.catalogue import AnyEvent
 from events.device import DevicesReleased, DevicesReserved, PodPlacement
 from events.event import Millis
-from projections.devices.fit import effective_use
+from projections.devices.use import effective_use
 from projections.place import Place
 
 

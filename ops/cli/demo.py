@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ops.cli.failures import known_failures
+from ops.lint.check import lint
 from ops.replay import read_all
 from ops.scenario.platform import platform
 from ops.scenario.play import play
@@ -33,6 +34,9 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ve
         f"{nodes} nodes with {cards} cards; scenario time runs {script.clock_scale} times as fast as the wall's; "
         f"everything stays in {data}"
     )
+    if loose:
+        warnings = [one for one in lint([folder], loose=True) if one.severity == "warning"]
+        console.print(f"{len(warnings)} warning(s) about these manifests: kuelog lint {folder}")
     async with platform(data.resolve(), scale=script.clock_scale) as on:
         await play(script, folder, on, loose=loose, tell=lambda text: console.print(f"  {text}"))
         played = time.monotonic() - begun

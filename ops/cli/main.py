@@ -15,7 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-console = Console()
+console = Console(soft_wrap=False)
 
 Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
 EXAMPLES = Path("examples/ai-platform")
@@ -31,7 +31,10 @@ def begin(log_level: Annotated[str, typer.Option("--log", help="debug, info, war
 def demo(
     scenario: Annotated[Path, typer.Argument(help="A folder with manifests, and perhaps a scenario.yaml.")] = EXAMPLES,
     data: Data = Path(".kuelog/demo"),
-    loose: Annotated[bool, typer.Option(help="Give a sensible meaning to manifests that Kueue refuses.")] = False,
+    loose: Annotated[
+        bool | None,
+        typer.Option(help="Give a sensible meaning to manifests that Kueue refuses; so by default without a scenario.yaml."),
+    ] = None,
 ) -> None:
     """Start a whole platform, play a scenario to its end, and prove the run from its log.
 
@@ -39,7 +42,8 @@ def demo(
     """
     from ops.cli.demo import run_demo  # noqa: PLC0415 - a command loads what it needs
 
-    raise typer.Exit(run_demo(scenario, data, loose=loose, console=console))
+    as_meant = not (scenario / "scenario.yaml").exists() if loose is None else loose
+    raise typer.Exit(run_demo(scenario, data, loose=as_meant, console=console))
 
 
 @app.command()

@@ -39,14 +39,16 @@ async def play(script: Script, folder: Path, on: Platform, *, loose: bool, tell:
                     model=pool.model,
                 )
             )
+    names = dict.fromkeys(name for step in script.steps for name in step.apply)
+    documents = read_manifests([folder / name for name in names], loose=loose)
     begin = on.clock.now()
     for step in script.steps:
         await on.clock.sleep(begin + step.at * 1000 - on.clock.now())
         on.check()
         if step.say:
             tell(f"{step.at:>4} s  {step.say}")
-        for name in step.apply:
-            for document in read_manifests([folder / name], loose=loose):
+        for document in documents:
+            if Path(document.file).name in step.apply:
                 await apply(on, document, script.run_seconds)
     end = begin + script.at_most * 1000
     while on.clock.now() < end:

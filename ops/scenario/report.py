@@ -12,6 +12,7 @@ from projections.timeline import Moment
 
 _HOUR: Millis = 3_600_000
 _BUCKETS = 60
+_DETAIL = 76
 _GLYPHS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -26,42 +27,40 @@ def show(verdict: Verdict, console: Console) -> None:
 
 def show_timelines(verdict: Verdict, console: Console, begin: Millis) -> None:
     """The life of each job, a line per moment; the sequence says where on the log it stands."""
-    table = Table(title="Timeline of each job", title_justify="left", expand=False)
-    for name, style in (("job", "bold"), ("at", "cyan"), ("what", ""), ("detail", "dim"), ("log", "dim")):
-        table.add_column(name, style=style, overflow="fold", max_width=58 if name == "detail" else None)
+    console.print("\n[bold]Timeline of each job[/bold]")
     for key in sorted(verdict.timeline.moments, key=lambda k: verdict.timeline.moments[k][0].at):
-        job = verdict.timeline.jobs.get(key, key)
-        for index, moment in enumerate(_brief(verdict.timeline.moments[key])):
-            detail = moment.detail if len(moment.detail) < 160 else moment.detail[:157] + "..."  # noqa: PLR2004
-            table.add_row(
-                job if index == 0 else "",
-                f"{(moment.at - begin) / 1000:.1f} s",
-                moment.what,
-                detail,
-                f"{moment.lane} {moment.sequence}",
-            )
-        table.add_section()
-    console.print(table)
+        console.print(f"[bold]{verdict.timeline.jobs.get(key, key)}[/bold]", highlight=False)
+        for moment in _brief(verdict.timeline.moments[key]):
+            line = f"{(moment.at - begin) / 1000:7.1f} s  {moment.what:<15} {_short(moment.detail):<76} "
+            console.print(f"{line}{moment.lane} {moment.sequence}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _DETAIL else text[: _DETAIL - 3] + "..."
 
 
 def show_cards(verdict: Verdict, console: Console, begin: Millis, end: Millis) -> None:
-    """A row per card that was used, a column per slice of time; the sign names the job that held most of it."""
+    """A row per card that was used (cards with the same story share one), a column per slice of time."""
     intervals = verdict.cards.intervals()
     signs = {
         workload: _GLYPHS[index % len(_GLYPHS)]
         for index, workload in enumerate(dict.fromkeys(one.workload for one in sorted(intervals, key=lambda i: i.since)))
     }
     width = max(end - begin, 1)
-    console.print("\n[bold]Cards over time[/bold] (a column is %.1f s; '+' is a card shared by several jobs)" % (width / _BUCKETS / 1000))
+    column = f"{width / _BUCKETS / 1000:.1f} s"
+    console.print(f"\n[bold]Cards over time[/bold] (a column is {column}; '+' is a card that changes hands or is shared)")
     rows: dict[str, list[Interval]] = {}
     for one in intervals:
         rows.setdefault(one.card, []).append(one)
+    drawn: dict[str, list[str]] = {}
     for card, held in rows.items():
         cells = "".join(
             _cell(held, signs, begin + width * i // _BUCKETS, begin + width * (i + 1) // _BUCKETS)
             for i in range(_BUCKETS)
         )
-        console.print(f"  {card:<22} {cells}", highlight=False, markup=False)
+        drawn.setdefault(cells, []).append(card.removeprefix("GPU-"))
+    for cells, cards in drawn.items():
+        console.print(f"  {cells}  {', '.join(cards)}", highlight=False, markup=False, soft_wrap=True)
     for workload, sign in signs.items():
         console.print(f"  {sign} {verdict.timeline.jobs.get(workload, workload)}", highlight=False, markup=False)
 
@@ -86,7 +85,8 @@ def show_verdict(verdict: Verdict, console: Console) -> None:
     console.print("\n[bold]What was expected[/bold]")
     for finding in verdict.findings:
         mark = "[green]held[/green]  " if finding.held else "[red]failed[/red]"
-        console.print(f"  {mark} {finding.what}" + (f" [dim]({finding.seen})[/dim]" if finding.seen else ""))
+        seen = f" [dim]({finding.seen})[/dim]" if finding.seen else ""
+        console.print(f"  {mark} {finding.what}{seen}", highlight=False, soft_wrap=True)
 
 
 def _brief(moments: list[Moment]) -> list[Moment]:

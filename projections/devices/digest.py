@@ -33,7 +33,7 @@ class NodeDigest(msgspec.Struct, frozen=True, kw_only=True):
     free: int
     """The MiB that are left on all of them."""
     open: tuple[tuple[int, int, bool], ...]
-    """Of each usable card the MiB and cores left, and whether it is idle."""
+    """Of each usable card the MiB and cores left, and whether it may be had alone."""
     pieces: bool
     """Whether some card is cut into pieces, so that it may serve one request several times."""
 
@@ -53,7 +53,11 @@ def digest(on: NodeCards) -> NodeDigest:
         whole=max((state.card.memory for state in sound), default=0),
         free=sum(max(0, state.card.memory - state.use.memory) for state in sound),
         open=tuple(
-            (state.card.memory - state.use.memory, state.card.cores - state.use.cores, not state.use.slots)
+            (
+                state.card.memory - state.use.memory,
+                state.card.cores - state.use.cores,
+                not state.use.slots or state.card.cores != WHOLE,
+            )
             for state in open_cards
         ),
         pieces=any(state.card.mode == MIG_MODE for state in open_cards),
@@ -76,6 +80,6 @@ def _may_serve(node: NodeDigest, request: CardRequest) -> bool:
     if request.count == 1 and not alone:
         return True
     serving = sum(
-        memory >= request.memory and cores >= percent and (idle or not alone) for memory, cores, idle in node.open
+        memory >= request.memory and cores >= percent and (free or not alone) for memory, cores, free in node.open
     )
     return serving >= request.count

@@ -18,7 +18,46 @@ UNDECLARED = "kuelog.io/quota-check-strategy"
 
 def normalise(values: Sequence[Plain]) -> list[tuple[Plain, list[Problem]]]:
     """Each object in the form that makes sense, with what was changed."""
-    return [_normalise(value) for value in values]
+    made = [_normalise(value) for value in values]
+    _widen_selectors(made)
+    return made
+
+
+def _widen_selectors(made: list[tuple[Plain, list[Problem]]]) -> None:
+    """A LocalQueue that somebody made is meant to work: its cluster queue takes in its namespace too."""
+    spaces = {value["metadata"]["name"]: value for value, _ in made if value.get("kind") == "Namespace"}
+    for index, (queue, problems) in enumerate(made):
+        if queue.get("kind") != "ClusterQueue":
+            continue
+        labels = ((queue["spec"].get("namespaceSelector") or {}).get("matchLabels")) or {}
+        doors = [
+            value["metadata"].get("namespace")
+            for value, _ in made
+            if value.get("kind") == "LocalQueue" and (value.get("spec") or {}).get("clusterQueue") == queue["metadata"]["name"]
+        ]
+        widened = {
+            key: sorted({text, *(_label(spaces.get(str(door)), key, text) for door in doors)})
+            for key, text in labels.items()
+        }
+        if all(len(values) == 1 for values in widened.values()):
+            continue
+        selector = {
+            "matchExpressions": [{"key": key, "operator": "In", "values": values} for key, values in widened.items()]
+        }
+        made[index] = ({**queue, "spec": {**queue["spec"], "namespaceSelector": selector}}, problems)
+        problems.append(
+            _warning(
+                "spec.namespaceSelector",
+                "NamespaceExcluded",
+                "the selector excludes the namespace of a LocalQueue that points here",
+                "it is widened to take that namespace in",
+                f"namespaceSelector: {selector}",
+            )
+        )
+
+
+def _label(space: Plain | None, key: str, otherwise: str) -> str:
+    return str((((space or {}).get("metadata") or {}).get("labels") or {}).get(key, otherwise))
 
 
 def _normalise(value: Plain) -> tuple[Plain, list[Problem]]:

@@ -1,0 +1,30 @@
+"""`kuelog lint`: findings for people, or as JSON."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from ops.lint.check import lint
+
+
+def run_lint(files: Sequence[Path], *, loose: bool, output: str, console: Console) -> int:
+    """1 when there is a mistake of severity error, else 0."""
+    findings = lint(files, loose=loose)
+    if output == "json":
+        print(msgspec.json.encode(findings).decode())  # noqa: T201 - bytes for programs, not for people
+    else:
+        for one in findings:
+            colour = "red" if one.severity == "error" else "yellow"
+            console.print(
+                f"[bold]{one.file}:{one.line}[/bold] [{colour}]{one.severity}[/{colour}] {one.object}: {one.what} [dim]({one.code})[/dim]",
+                highlight=False,
+                soft_wrap=True,
+            )
+            for label, text in (("so", one.consequence), ("write", one.instead)):
+                if text:
+                    console.print(f"    {label}: {text}", highlight=False, markup=False, soft_wrap=True)
+        errors = sum(1 for one in findings if one.severity == "error")
+        console.print(f"{errors} error(s), {len(findings) - errors} warning(s)")
+    return 1 if any(one.severity == "error" for one in findings) else 0

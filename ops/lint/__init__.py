@@ -1,0 +1,1 @@
+"""Lint: mistakes in manifests, named with file and line."""

@@ -1,0 +1,241 @@
+"""Objects against each other: queues, flavors, namespaces, classes and jobs that do not fit together.
+
+The rules of GPUs answer what people get wrong most (gpu-features-and-pains, errors in the seed).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from events.quantity import BadQuantity, to_units
+from projections.flavors.affinity import selects
+from projections.validation.gpu_rules import gpu_queue_problems
+from projections.validation.problem import Problem, Severity
+from events.selector import LabelSelector, Operator, Requirement
+
+Plain = dict[str, Any]
+QUEUE = "kueue.x-k8s.io/queue-name"
+PRIORITY = "kueue.x-k8s.io/priority-class"
+
+
+class Objects:
+    """All objects of the files, by kind and name."""
+
+    def __init__(self, values: Sequence[Plain]) -> None:
+        self._by_kind: dict[str, dict[str, Plain]] = {}
+        for value in values:
+            meta = value.get("metadata") or {}
+            name = str(meta.get("name"))
+            key = f"{meta['namespace']}/{name}" if meta.get("namespace") else name
+            self._by_kind.setdefault(str(value.get("kind")), {})[key] = value
+
+    def find(self, kind: str, key: str) -> Plain | None:
+        """One object."""
+        return self._by_kind.get(kind, {}).get(key)
+
+    def all(self, kind: str) -> dict[str, Plain]:
+        """All of a kind."""
+        return self._by_kind.get(kind, {})
+
+
+def crosscheck(value: Plain, objects: Objects) -> list[Problem]:
+    """What is wrong with an object in the company of the others."""
+    rule = _RULES.get(str(value.get("kind")))
+    return rule(value, objects) if rule is not None else []
+
+
+def _cluster_queue(value: Plain, objects: Objects) -> list[Problem]:
+    spec = value.get("spec") or {}
+    found: list[Problem] = []
+    flavors = objects.all("ResourceFlavor")
+    for i, group in enumerate(spec.get("resourceGroups") or ()):
+        for j, flavor in enumerate(group.get("flavors") or ()):
+            field = f"spec.resourceGroups[{i}].flavors[{j}]"
+            if flavors and flavor.get("name") not in flavors:
+                found.append(
+                    Problem(
+                        field=f"{field}.name",
+                        code="FlavorNotFound",
+                        what=f"there is no ResourceFlavor {flavor.get('name')}",
+                        consequence="the queue stays inactive",
+                        instead=f"one of {', '.join(sorted(flavors))}",
+                    )
+                )
+            found.extend(_flavor(flavor, group, field, in_cohort=bool(spec.get("cohortName") or spec.get("cohort"))))
+    preemption = spec.get("preemption") or {}
+    if not (spec.get("cohortName") or spec.get("cohort")) and preemption.get("reclaimWithinCohort", "Never") != "Never":
+        found.append(
+            Problem(
+                field="spec.preemption.reclaimWithinCohort",
+                code="ReclaimWithoutCohort",
+                what="reclaimWithinCohort without a cohort",
+                consequence="there is nobody to reclaim from; it has no effect",
+                instead="cohortName, or no reclaimWithinCohort",
+            )
+        )
+    return [*found, *gpu_queue_problems(spec, objects.all("ResourceFlavor"))]
+
+
+def _flavor(flavor: Plain, group: Plain, field: str, *, in_cohort: bool) -> list[Problem]:
+    found: list[Problem] = []
+    covered = list(group.get("coveredResources") or ())
+    named = [one.get("name") for one in flavor.get("resources") or ()]
+    for name in covered:
+        if name not in named:
+            found.append(
+                Problem(
+                    field=f"{field}.resources",
+                    code="FlavorOmitsResource",
+                    what=f"flavor {flavor.get('name')} does not mention {name}, which the group covers",
+                    consequence="Kueue refuses the ClusterQueue: each flavor lists the same resources in the same order",
+                    instead=f"- name: {name} with its nominalQuota",
+                )
+            )
+    for k, one in enumerate(flavor.get("resources") or ()):
+        for limit in ("borrowingLimit", "lendingLimit"):
+            if limit in one and not in_cohort:
+                found.append(
+                    Problem(
+                        field=f"{field}.resources[{k}].{limit}",
+                        code="LimitWithoutCohort",
+                        what=f"{limit} without a cohort",
+                        consequence="Kueue refuses the ClusterQueue: there is nobody to borrow from or lend to",
+                        instead="cohortName, or no limit",
+                    )
+                )
+    return found
+
+
+def _local_queue(value: Plain, objects: Objects) -> list[Problem]:
+    name, namespace = (value.get("spec") or {}).get("clusterQueue"), (value.get("metadata") or {}).get("namespace")
+    queues = objects.all("ClusterQueue")
+    queue = queues.get(str(name))
+    if queue is None:
+        if not queues:
+            return []
+        return [
+            Problem(
+                field="spec.clusterQueue",
+                code="ClusterQueueNotFound",
+                what=f"there is no ClusterQueue {name}",
+                consequence="its jobs wait for ever",
+                instead=f"one of {', '.join(sorted(queues))}",
+            )
+        ]
+    space = objects.find("Namespace", str(namespace))
+    labels = {**((space or {}).get("metadata") or {}).get("labels", {}), "kubernetes.io/metadata.name": str(namespace)}
+    selector = _selector((queue.get("spec") or {}).get("namespaceSelector"))
+    if space is not None and not selects(selector, labels):
+        return [
+            Problem(
+                field="spec.clusterQueue",
+                code="NamespaceExcluded",
+                what=f"ClusterQueue {name} admits no workloads of namespace {namespace}: its namespaceSelector does not match",
+                consequence="every job sent to this queue stays inadmissible",
+                instead="a namespaceSelector that matches both namespaces, or a ClusterQueue of its own",
+            )
+        ]
+    return []
+
+
+def _job(value: Plain, objects: Objects) -> list[Problem]:
+    meta, spec = value.get("metadata") or {}, value.get("spec") or {}
+    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    found: list[Problem] = []
+    queue = labels.get(QUEUE) or annotations.get(QUEUE)
+    if QUEUE in annotations and QUEUE not in labels:
+        found.append(_annotation(QUEUE, annotations[QUEUE], "the job is not queued by Kueue since 0.3"))
+    if PRIORITY in annotations and PRIORITY not in labels:
+        found.append(_annotation(PRIORITY, annotations[PRIORITY], "the annotation has no effect on the queue"))
+    queues = objects.all("LocalQueue")
+    if queue and queues and f"{meta.get('namespace', 'default')}/{queue}" not in queues:
+        found.append(
+            Problem(
+                field=f"metadata.labels.{QUEUE}",
+                code="LocalQueueNotFound",
+                what=f"there is no LocalQueue {queue} in namespace {meta.get('namespace', 'default')}",
+                consequence="the job waits for ever",
+                instead=f"one of {', '.join(sorted(queues))}",
+            )
+        )
+    parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
+    if isinstance(completions, int) and isinstance(parallelism, int) and parallelism > completions:
+        found.append(
+            Problem(
+                field="spec.parallelism",
+                code="ParallelismAboveCompletions",
+                what=f"parallelism {parallelism} with completions {completions}",
+                consequence=f"only {completions} pod(s) ever run at once, and so many are admitted",
+                instead=f"completions: {parallelism}, if {parallelism} pods are meant to run",
+            )
+        )
+    return [*found, *_containers(spec)]
+
+
+def _containers(spec: Plain) -> list[Problem]:
+    pod = ((spec.get("template") or {}).get("spec")) or {}
+    found: list[Problem] = []
+    for index, one in enumerate(pod.get("containers") or ()):
+        limits = {**((one.get("resources") or {}).get("requests") or {}), **((one.get("resources") or {}).get("limits") or {})}
+        field = f"spec.template.spec.containers[{index}].resources.limits"
+        if "nvidia.com/gpu" in limits and not {"nvidia.com/gpumem", "nvidia.com/gpumem-percentage"} & set(limits):
+            found.append(
+                Problem(
+                    field=field,
+                    code="WholeCardUncharged",
+                    what="nvidia.com/gpu without gpumem",
+                    consequence="HAMi gives whole cards to this container alone, while quota of gpumem and gpucores is charged nothing",
+                    instead="nvidia.com/gpumem and nvidia.com/gpucores as they are needed",
+                    severity=Severity.WARNING,
+                )
+            )
+        memory = limits.get("nvidia.com/gpumem")
+        if memory is not None and re.fullmatch(r"\d+", str(memory)) is None:
+            found.append(
+                Problem(
+                    field=f"{field}.nvidia.com/gpumem",
+                    code="NotMebibytes",
+                    what=f"{memory} is not a plain number",
+                    consequence="HAMi drops the request: the pod is treated as asking for no card at all",
+                    instead=_mebibytes(memory),
+                )
+            )
+    return found
+
+
+def _mebibytes(text: Any) -> str:
+    try:
+        return f'"{to_units("memory", text) >> 20}", in MiB'
+    except BadQuantity:
+        return "a number of MiB"
+
+
+def _annotation(name: str, value: str, consequence: str) -> Problem:
+    return Problem(
+        field=f"metadata.annotations.{name}",
+        code="AnnotationForLabel",
+        what=f"{name} is given as an annotation",
+        consequence=consequence,
+        instead=f"labels: {{{name}: {value}}}"
+        + (", naming a WorkloadPriorityClass" if name == PRIORITY else ""),
+    )
+
+
+def _selector(found: Plain | None) -> LabelSelector | None:
+    if found is None:
+        return None
+    return LabelSelector(
+        labels=found.get("matchLabels") or {},
+        expressions=tuple(
+            Requirement(key=one["key"], operator=Operator(one["operator"]), values=tuple(one.get("values") or ()))
+            for one in found.get("matchExpressions") or ()
+            if one.get("operator") in tuple(Operator)
+        ),
+    )
+
+
+_RULES: dict[str, Callable[[Plain, Objects], list[Problem]]] = {
+    "ClusterQueue": _cluster_queue,
+    "LocalQueue": _local_queue,
+    "Job": _job,
+}
