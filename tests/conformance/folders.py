@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tests.conformance.hami.suites import hami_suite
-from tests.conformance.runner import Suite, read_json
+from tests.conformance.runner import Case, Suite, read_json
 
 KUEUE_SUITES = "tests.conformance.kueue.suites"
 
@@ -22,10 +22,14 @@ def _suites_of(path: Path) -> Iterator[Suite]:
     document = read_json(path)
     if isinstance(document, dict) and "kind" in document and "cases" in document:
         yield hami_suite(path, document)
-    elif (
-        isinstance(document, list)
-        and path.stem.startswith("Test")
-        and find_spec(KUEUE_SUITES.rpartition(".")[0])
-        and find_spec(KUEUE_SUITES)
-    ):
-        yield import_module(KUEUE_SUITES).kueue_suite(path, document)
+    elif isinstance(document, list) and path.stem.startswith("Test"):
+        if find_spec(KUEUE_SUITES.rpartition(".")[0]) and find_spec(KUEUE_SUITES):
+            yield import_module(KUEUE_SUITES).kueue_suite(path, document)
+        else:
+            yield _unchecked(path, document)
+
+
+def _unchecked(path: Path, cases: list[Case]) -> Suite:
+    """Cases that nobody has written a check for yet: they are told, not passed over."""
+    named = [(f"{path.stem}/{case['name']}", case) for case in cases]
+    return Suite(name=path.stem, path=path, cases=named, check=None, why_not=lambda case: None)
