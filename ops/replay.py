@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from events.catalogue import AnyEvent, Decision
-from events.codec import decode_sighting, encode
+from events.codec import decode_commit, decode_sighting, encode
 from events.commit import Commit
-from events.subjects import FACTS
+from events.control import Quarantined
+from events.subjects import CONTROL, FACTS
 from ops.wiring import DEVICE_LANE, LANE
 from projections.place import Place
 from projections.state_hash import state_hash
@@ -46,7 +47,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
 async def read_all(bus: Bus) -> dict[str, list[Entry]]:
     """All streams of the log as they are now."""
     found: dict[str, list[Entry]] = {}
-    for name in (FACTS, LANE, DEVICE_LANE):
+    for name in (CONTROL, FACTS, LANE, DEVICE_LANE):
         stream = await bus.stream(name)
         entries = found.setdefault(name, [])
         async for batch in stream.read():
@@ -59,7 +60,8 @@ def fold_lane(
 ) -> tuple[LaneFold, Replayed]:
     """Fold one lane from zero; with `verify` decide each of its decisions again and compare bytes."""
     fold = LaneFold(lane)
-    inputs = {name: found for name, found in entries.items() if name != lane}
+    fold.quarantined = quarantined(entries.get(CONTROL, ()))
+    inputs = {name: found for name, found in entries.items() if name not in (lane, CONTROL)}
     for name, found in inputs.items():
         fold.offer(name, found)
     deciders: dict[str, Decider] = {
@@ -101,16 +103,29 @@ def fold_lane(
     )
 
 
+def quarantined(control: Sequence[Entry]) -> set[tuple[str, int]]:
+    """The messages that operators had skipped, by stream and sequence."""
+    return {
+        (event.stream, event.sequence)
+        for entry in control
+        for event in decode_commit(entry.data).events
+        if isinstance(event, Quarantined)
+    }
+
+
 def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
     """Tell every event of the log in the order of its time; events of one time in the order of their streams."""
     told: list[tuple[int, str, int, int, AnyEvent]] = []
+    skipped = quarantined(entries.get(CONTROL, ()))
     for name, found in entries.items():
         for entry in found:
+            if (name, entry.sequence) in skipped:
+                continue
             if name == FACTS:
                 sighting = decode_sighting(entry.data)
                 told.append((sighting.at, name, entry.sequence, 0, sighting.fact))
             else:
-                commit = msgspec.json.decode(entry.data, type=Commit)
+                commit = decode_commit(entry.data)
                 told.extend((commit.at, name, entry.sequence, i, event) for i, event in enumerate(commit.events))
     for at, name, sequence, _, event in sorted(told, key=lambda one: one[:4]):
         listener(event, Place(lane=name, sequence=sequence, at=at))

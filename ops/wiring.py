@@ -9,8 +9,10 @@ from pathlib import Path
 import msgspec
 import structlog
 
+from events.codec import decode_commit
+from events.control import Quarantined
 from events.settings import SettingsObserved
-from events.subjects import FACTS, decisions_stream, devices_stream
+from events.subjects import CONTROL, FACTS, decisions_stream, devices_stream
 from ops.telemetry import SpanTracer
 from ops.witness import HeadWitness
 from services.accountant.decide import Accountant
@@ -20,7 +22,7 @@ from services.clock_port import Clock
 from services.cluster_port import Reader, Writer
 from services.lane_host import Decider, LaneHost
 from services.log_errors import LogRegressed, LogUnavailable
-from services.log_port import Bus
+from services.log_port import Bus, Stream
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.watcher.shell import Watcher
@@ -111,6 +113,17 @@ class Running:
                 tasks.create_task(self.watcher.run())
             if self._witness is not None:
                 tasks.create_task(self._keep_witness())
+            tasks.create_task(self._follow_control(await bus.stream(CONTROL)))
+
+    async def _follow_control(self, control: Stream) -> None:
+        """Messages that an operator has quarantined are skipped by every fold."""
+        async for batch in control.follow(0):
+            for entry in batch:
+                for event in decode_commit(entry.data).events:
+                    if isinstance(event, Quarantined):
+                        for host in self.hosts.values():
+                            host.fold.quarantined.add((event.stream, event.sequence))
+                            host.nudge()
 
     async def quiet(self) -> None:
         """Return when everything that was seen so far has been decided."""

@@ -48,6 +48,12 @@ class HeadWitness:
         """What was witnessed of a stream."""
         return self._heads.get(stream)
 
+    def forget(self, stream: str) -> bool:
+        """Accept that a stream is not what it was: it is witnessed anew from now on."""
+        known = self._heads.pop(stream, None)
+        self._write()
+        return known is not None
+
     async def check(self, stream: Stream) -> None:
         """Compare a stream with what was witnessed. Raises `LogRegressed`."""
         head = self._heads.get(stream.name)
@@ -80,6 +86,9 @@ class HeadWitness:
         head = WitnessedHead(sequence=last.sequence, sha256=last.sha256)
         signature = self._key.sign(_signed(stream.name, head)).hex()
         self._heads[stream.name] = WitnessedHead(sequence=head.sequence, sha256=head.sha256, signature=signature)
+        self._write()
+
+    def _write(self) -> None:
         fresh = self._folder / "heads.new"
         fresh.write_bytes(msgspec.json.encode(self._heads, order="deterministic"))
         fresh.replace(self._folder / "heads.json")

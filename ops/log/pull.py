@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -67,7 +68,8 @@ class PullReader:
                 if lost:
                     return
         finally:
-            await subscription.unsubscribe()
+            with suppress(ConnectionClosedError):
+                await subscription.unsubscribe()
 
     async def _gather(self, arrived: asyncio.Queue[Msg], position: int) -> tuple[list[Entry], int, bool]:
         """What has arrived, how many pulls are used up, and whether the session is lost."""

@@ -1,0 +1,46 @@
+# kuelog: `make` or `make help` lists what there is.
+PYTHON ?= python3
+SCENARIO ?= examples/ai-platform
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help install demo test lint bench lock clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(READY) ## make the environment in .venv from the lock file
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kuelog needs Python 3.11 or newer")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.5"
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.5"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $(READY)
+
+demo: $(READY) ## play the AI platform scenario to its end (SCENARIO=dir for another)
+	@$(BIN)/kuelog demo $(SCENARIO) --data .kuelog/demo
+
+test: $(READY) ## run every test, and the checks of style and structure
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports
+	@$(BIN)/pytest
+
+lint: $(READY) ## check style, structure and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports
+	@$(BIN)/basedpyright
+
+bench: $(READY) ## measure the log, the replay, the decisions and the way of a job
+	@$(BIN)/kuelog bench
+
+lock: ## resolve the lock file anew
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group test --group lint --group build pyproject.toml -o requirements.lock
+
+clean: ## remove the environment and everything that runs have left
+	@rm -rf .venv .kuelog

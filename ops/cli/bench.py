@@ -1,0 +1,237 @@
+"""`kuelog bench`: honest figures of this machine, in one run, with its load beside them."""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median, quantiles
+
+import msgspec
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from events.admission import WorkloadAdmitted
+from events.codec import decode_commit, decode_sighting, encode
+from events.commit import Sighting
+from events.subjects import FACTS
+from events.workload import WorkloadQueued, WorkloadSubmitted
+from ops.cli.failures import known_failures
+from ops.cluster.nodes import plain_node
+from ops.log.jetstream import JetStreamBus, connect
+from ops.log.server import NatsServer
+from ops.replay import fold_lane, read_all
+from ops.scenario.platform import Platform, platform
+from ops.wiring import LANE
+from services.cluster_port import Resource
+from services.log_port import Entry, Message
+
+_COMMITS, _PER_COMMIT, _RATE = 1000, 50, 100
+
+
+class Figures(msgspec.Struct, kw_only=True):
+    """What one run measured."""
+
+    commits_per_s: float = 0
+    events_per_s: float = 0
+    append_p50_ms: float = 0
+    append_p99_ms: float = 0
+    read_messages_per_s: float = 0
+    replayed_events: int = 0
+    replayed_events_per_s: float = 0
+    decision_p50_ms: float = 0
+    decision_p99_ms: float = 0
+    jobs: int = 0
+    jobs_per_s: float = 0
+    job_p50_ms: float = 0
+    job_p99_ms: float = 0
+    load_before: float = 0
+    load_after: float = 0
+    peak_memory_mib: float = 0
+
+
+def run_bench(jobs: int, *, output: str, console: Console) -> int:
+    """Measure everything; print it."""
+    with known_failures(console) as outcome:
+        figures = asyncio.run(_measure(jobs, console))
+        if output == "json":
+            print(msgspec.json.encode(figures).decode())  # noqa: T201 - bytes for programs
+        else:
+            _show(figures, console)
+        outcome.code = 0
+    return outcome.code
+
+
+async def _measure(jobs: int, console: Console) -> Figures:
+    figures = Figures(jobs=jobs, load_before=psutil.getloadavg()[0])
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder)
+        server = NatsServer(data / "log")
+        await server.start()
+        try:
+            bus = await connect(server.url)
+            await _measure_log(bus, figures)
+            await bus.close()
+        finally:
+            await server.stop()
+        console.print("log measured, now the whole way of a job", style="dim")
+        async with platform(data / "platform") as on:
+            await _measure_jobs(on, jobs, figures)
+            entries = await read_all(on.bus)
+        _measure_replay(entries, figures)
+        _measure_latency(entries, figures)
+    figures.load_after = psutil.getloadavg()[0]
+    figures.peak_memory_mib = psutil.Process().memory_info().rss / (1 << 20)
+    return figures
+
+
+async def _measure_log(bus: JetStreamBus, figures: Figures) -> None:
+    stream = await bus.stream("LOG_bench")
+    event = encode(WorkloadQueued(workload="team-a/job-some-name-12345", cluster_queue="team-a"))
+    data = b"[" + b",".join([event] * _PER_COMMIT) + b"]"
+    times: list[float] = []
+    begun = time.perf_counter()
+    for base in range(_COMMITS):
+        before = time.perf_counter()
+        await stream.append("kuelog.log.bench.x", data, message_id=f"m{base}", base=base)
+        times.append((time.perf_counter() - before) * 1000)
+    took = time.perf_counter() - begun
+    figures.commits_per_s, figures.events_per_s = _COMMITS / took, _COMMITS * _PER_COMMIT / took
+    figures.append_p50_ms, figures.append_p99_ms = median(times), _p99(times)
+    facts = await bus.stream(FACTS)
+    count = 50_000
+    await facts.publish([Message("kuelog.facts.bench.x", event, f"f{i}") for i in range(count)])
+    begun, read = time.perf_counter(), 0
+    async for batch in facts.read():
+        read += len(batch)
+    figures.read_messages_per_s = read / (time.perf_counter() - begun)
+
+
+async def _measure_jobs(on: Platform, jobs: int, figures: Figures) -> None:
+    on.cluster.add(plain_node("n1", cpu="100000", memory="100000Gi"))
+    node = on.cluster.store.get("nodes", ("", "n1"))
+    if node is not None:
+        allocatable = {"cpu": "100000", "memory": "100000Gi", "pods": "100000"}
+        on.cluster.store.put("nodes", ("", "n1"), {**node, "status": {**node["status"], "allocatable": allocatable}})
+    for value in _QUEUES:
+        on.cluster.add(value)
+    await on.running.quiet()
+    resource = Resource(group="batch", plural="jobs", kind="Job")
+    created: dict[str, float] = {}
+    running: dict[str, float] = {}
+    queue = on.cluster.store.watch()
+    begun = time.perf_counter()
+    submitting = asyncio.create_task(_submit(on, resource, jobs, created))
+    while len(running) < jobs:
+        change = await asyncio.wait_for(queue.get(), 60)
+        if change is None or change.key != "pods":
+            continue
+        if change.object.get("status", {}).get("phase") == "Running":
+            name = change.object["metadata"]["labels"]["job-name"]
+            running.setdefault(name, time.perf_counter())
+    on.cluster.store.unwatch(queue)
+    await submitting
+    waits = [(running[name] - created[name]) * 1000 for name in running]
+    figures.jobs_per_s = jobs / (max(running.values()) - begun)
+    figures.job_p50_ms, figures.job_p99_ms = median(waits), _p99(waits)
+
+
+async def _submit(on: Platform, resource: Resource, jobs: int, created: dict[str, float]) -> None:
+    """Jobs at a steady rate, as people and pipelines send them."""
+    begun = time.perf_counter()
+    for number in range(jobs):
+        await asyncio.sleep(max(begun + number / _RATE - time.perf_counter(), 0))
+        created[f"job-{number}"] = time.perf_counter()
+        await on.client.create(resource, "default", _job(f"job-{number}"))
+
+
+def _measure_replay(entries: dict[str, list[Entry]], figures: Figures) -> None:
+    """Fold what the run has left, over and over into fresh worlds, until enough events have been folded."""
+    begun, events = time.perf_counter(), 0
+    while events < 20_000:  # noqa: PLR2004 - enough for a steady figure
+        _, replayed = fold_lane(LANE, entries)
+        events += replayed.events + replayed.facts
+    took = time.perf_counter() - begun
+    figures.replayed_events, figures.replayed_events_per_s = events, events / took
+
+
+def _measure_latency(entries: dict[str, list[Entry]], figures: Figures) -> None:
+    """From the fact that a workload was submitted to the decision that admits it, by the log's own times."""
+    submitted: dict[str, int] = {}
+    for entry in entries[FACTS]:
+        sighting: Sighting = decode_sighting(entry.data)
+        if isinstance(sighting.fact, WorkloadSubmitted):
+            submitted[sighting.fact.workload] = sighting.at
+    waits: list[float] = []
+    for entry in entries[LANE]:
+        commit = decode_commit(entry.data)
+        waits.extend(
+            commit.at - submitted[event.workload] for event in commit.events if isinstance(event, WorkloadAdmitted)
+        )
+    figures.decision_p50_ms, figures.decision_p99_ms = median(waits), _p99(waits)
+
+
+def _p99(values: Sequence[float]) -> float:
+    return quantiles(values, n=100)[98] if len(values) > 1 else values[0]
+
+
+def _show(figures: Figures, console: Console) -> None:
+    table = Table(title="kuelog bench")
+    table.add_column("measured")
+    table.add_column("figure", justify="right")
+    for name, text in (
+        (f"commits appended ({_PER_COMMIT} events each)", f"{figures.commits_per_s:,.0f} /s"),
+        ("events appended", f"{figures.events_per_s:,.0f} /s"),
+        ("append p50 / p99", f"{figures.append_p50_ms:.2f} / {figures.append_p99_ms:.2f} ms"),
+        ("messages read back", f"{figures.read_messages_per_s:,.0f} /s"),
+        ("events replayed (decoded and folded)", f"{figures.replayed_events_per_s:,.0f} /s"),
+        (f"fact to WorkloadAdmitted at {_RATE} jobs/s, p50 / p99", f"{figures.decision_p50_ms:.0f} / {figures.decision_p99_ms:.0f} ms"),
+        (f"{figures.jobs} jobs, submission to running", f"{figures.jobs_per_s:,.0f} jobs/s"),
+        ("… p50 / p99", f"{figures.job_p50_ms:.0f} / {figures.job_p99_ms:.0f} ms"),
+        ("memory of this process, cluster and services in it", f"{figures.peak_memory_mib:.0f} MiB"),
+        ("load of the machine before / after", f"{figures.load_before:.2f} / {figures.load_after:.2f}"),
+    ):
+        table.add_row(name, text)
+    console.print(table)
+
+
+def _job(name: str) -> dict[str, object]:
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "bench"}},
+        "spec": {
+            "template": {
+                "metadata": {"annotations": {"kuelog.io/run-seconds": "600"}},
+                "spec": {"restartPolicy": "Never", "containers": [container]},
+            }
+        },
+    }
+
+
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+_QUEUES = (
+    {"apiVersion": _KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "default"}, "spec": {}},
+    {
+        "apiVersion": _KUEUE,
+        "kind": "ClusterQueue",
+        "metadata": {"name": "bench"},
+        "spec": {
+            "namespaceSelector": {},
+            "resourceGroups": [
+                {
+                    "coveredResources": ["cpu"],
+                    "flavors": [{"name": "default", "resources": [{"name": "cpu", "nominalQuota": 1_000_000}]}],
+                }
+            ],
+        },
+    },
+    {
+        "apiVersion": _KUEUE,
+        "kind": "LocalQueue",
+        "metadata": {"name": "bench", "namespace": "default"},
+        "spec": {"clusterQueue": "bench"},
+    },
+)

@@ -1,0 +1,117 @@
+"""`kuelog up` and `kuelog run`: services that run until they are told to stop."""
+
+import asyncio
+import signal
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from rich.console import Console
+
+from events.settings import SettingsObserved
+from ops.cli.failures import known_failures
+from ops.cluster.clock import ScaledClock
+from ops.crash import Mortal
+from ops.kube.client import connect as connect_kube
+from ops.kube.reflector import Reflector
+from ops.log.jetstream import connect as connect_bus
+from ops.log.server import NatsServer
+from ops.scenario.platform import platform
+from ops.wiring import SERVICES, Ports, Running
+
+
+def run_service(
+    service: str,
+    *,
+    nats: str,
+    kubeconfig: str,
+    context: str,
+    witness: str,
+    scale: float,
+    crash: str,
+    console: Console,
+) -> int:
+    """One service, until Ctrl-C or SIGTERM."""
+    if service not in SERVICES:
+        console.print(f"[red]error:[/red] there is no service {service}; there are {', '.join(SERVICES)}", highlight=False)
+        return 2
+    with known_failures(console) as outcome:
+        asyncio.run(_serve_one(service, nats, kubeconfig, context, witness, scale, crash))
+        outcome.code = 0
+    return outcome.code
+
+
+def run_up(
+    data: Path, *, kubeconfig: str, context: str, nats: str, scale: float, port: int, console: Console
+) -> int:
+    """Everything, until Ctrl-C or SIGTERM."""
+    with known_failures(console) as outcome:
+        if kubeconfig:
+            asyncio.run(_up_on_cluster(data, kubeconfig, context, nats, console))
+        else:
+            asyncio.run(_up_embedded(data, scale, port, console))
+        outcome.code = 0
+    return outcome.code
+
+
+async def _serve_one(
+    service: str, nats: str, kubeconfig: str, context: str, witness: str, scale: float, crash: str
+) -> None:
+    mortal = Mortal(crash)
+    async with AsyncExitStack() as stack:
+        bus = await connect_bus(nats)
+        stack.push_async_callback(bus.close)
+        client = await connect_kube(kubeconfig, context)
+        stack.push_async_callback(client.close)
+        ports = Ports(
+            bus=mortal.bus(bus), reader=Reflector(client), writer=mortal.writer(client), clock=ScaledClock(scale)
+        )
+        running = Running(ports, (service,), settings=SettingsObserved(), witness=Path(witness) if witness else None)
+        await until_stopped(running)
+
+
+async def _up_embedded(data: Path, scale: float, port: int, console: Console) -> None:
+    async with platform(data.resolve(), scale=scale, fresh=False, port=port) as on:
+        console.print(f"Kubernetes API {on.cluster.url}, bus {on.server.url}; everything stays in {data}")
+        console.print(f"try: kubectl --kubeconfig {data}/kubeconfig get clusterqueues    (Ctrl-C stops)", highlight=False)
+        stop = _stop_signal()
+        done, _ = await asyncio.wait({on.task, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        if on.task in done:
+            on.task.result()
+    console.print("stopped")
+
+
+async def _up_on_cluster(data: Path, kubeconfig: str, context: str, nats: str, console: Console) -> None:
+    async with AsyncExitStack() as stack:
+        if not nats:
+            server = NatsServer(data.resolve() / "nats")
+            await server.start()
+            stack.push_async_callback(server.stop)
+            nats = server.url
+        bus = await connect_bus(nats)
+        stack.push_async_callback(bus.close)
+        client = await connect_kube(kubeconfig, context)
+        stack.push_async_callback(client.close)
+        console.print(f"cluster {client.host}, bus {nats} (Ctrl-C stops)")
+        ports = Ports(bus=bus, reader=Reflector(client), writer=client, clock=ScaledClock())
+        await until_stopped(Running(ports, settings=SettingsObserved(), witness=data.resolve() / "witness"))
+    console.print("stopped")
+
+
+async def until_stopped(running: Running) -> None:
+    """Serve until a signal comes, or a service fails."""
+    task = asyncio.create_task(running.run())
+    stop = asyncio.create_task(_stop_signal().wait())
+    await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+    if task.done():
+        stop.cancel()
+        task.result()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def _stop_signal() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(one, stop.set)
+    return stop
