@@ -12,9 +12,7 @@ from services.cluster_port import Resource, Writer
 from services.log_port import Bus, Entry, Head, Message, Stream
 
 POINTS = tuple(
-    f"{call}:{when}"
-    for call in ("append", "publish", "get", "create", "merge")
-    for when in ("before", "after")
+    f"{call}:{when}" for call in ("append", "publish", "get", "create", "merge") for when in ("before", "after")
 )
 """All await points at which a service touches the log or the cluster."""
 

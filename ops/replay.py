@@ -64,9 +64,7 @@ def fold_lane(
     inputs = {name: found for name, found in entries.items() if name not in (lane, CONTROL)}
     for name, found in inputs.items():
         fold.offer(name, found)
-    deciders: dict[str, Decider] = {
-        one.name: one for one in (QueueManager(), Admitter(), Preemptor(), Accountant())
-    }
+    deciders: dict[str, Decider] = {one.name: one for one in (QueueManager(), Admitter(), Preemptor(), Accountant())}
     differences: list[Difference] = []
     events = 0
     for entry in entries.get(lane, ()):

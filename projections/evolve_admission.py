@@ -50,6 +50,7 @@ AdmissionEvent: TypeAlias = (
     | QuotaReleased
 )
 
+
 def evolve_admission(world: World, event: AdmissionEvent, place: Place) -> None:
     """Fold one decision about quota; a decision about a workload that is gone changes only the open requests."""
     match event:

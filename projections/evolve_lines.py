@@ -20,7 +20,7 @@ from projections.world import World
 LineEvent: TypeAlias = WorkloadQueued | WorkloadParked | WorkloadWoken | WorkloadRequeued
 
 
-def evolve_lines(world: World, event: LineEvent, place: Place) -> None:
+def evolve_lines(world: World, event: LineEvent, place: Place) -> None:  # noqa: C901 - one case after the other
     """Fold one decision of the queue manager about the lines."""
     match event:
         case WorkloadQueued():

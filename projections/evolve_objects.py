@@ -36,7 +36,7 @@ ObjectEvent: TypeAlias = (
 )
 
 
-def evolve_objects(world: World, event: ObjectEvent) -> None:
+def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901 - one case after the other
     """Fold one fact about an object that is not a workload, a node or a pod."""
     put = world.trail.put
     match event:
@@ -140,7 +140,7 @@ def _wake_users_of_flavor(world: World, flavor: str) -> None:
             review_cluster_queue(world, name)
 
 
-def _remove(world: World, event: ObjectRemoved) -> None:
+def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one case after the other
     drop = world.trail.drop
     _accept(world, event.kind, event.namespace, event.name)
     spaced = f"{event.namespace}/{event.name}"

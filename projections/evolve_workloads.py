@@ -39,7 +39,7 @@ WorkloadFact: TypeAlias = (
 )
 
 
-def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:
+def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  # noqa: C901 - one case after the other
     """Fold one fact about a workload; a fact about one that is not known changes nothing."""
     if isinstance(event, WorkloadSubmitted):
         _submit(world, event, place)
@@ -155,10 +155,15 @@ def _pods_ready(workload: Workload, place: Place, *, ready: bool) -> Condition:
     old = workload.condition(PODS_READY)
     was_ready = old is not None and (old.status is ConditionStatus.TRUE or old.reason == "WaitForRecovery")
     if ready:
-        reason, message = ("Recovered" if was_ready else "Started"), "All pods reached readiness and the workload is running"
+        reason, message = (
+            ("Recovered" if was_ready else "Started"),
+            "All pods reached readiness and the workload is running",
+        )
     else:
         reason = "WaitForRecovery" if was_ready else "WaitForStart"
-        message = "At least one pod has failed, waiting for recovery" if was_ready else "Not all pods are ready or succeeded"
+        message = (
+            "At least one pod has failed, waiting for recovery" if was_ready else "Not all pods are ready or succeeded"
+        )
     return Condition(
         type=PODS_READY,
         status=ConditionStatus.TRUE if ready else ConditionStatus.FALSE,

@@ -4,6 +4,8 @@ from events.settings import SettingsObserved
 
 DEFAULTS: dict[str, bool] = {
     "AdmissionGatedBy": True,
+    "ConcurrentAdmission": False,
+    "ElasticJobsViaWorkloadSlices": True,
     "FairSharingPreemptWithinNominal": True,
     "FairSharingPrioritizeNonBorrowing": True,
     "FlavorFungibility": True,
@@ -15,8 +17,12 @@ DEFAULTS: dict[str, bool] = {
     "QuotaCheckStrategy": True,
     "ReclaimablePods": True,
     "RecomputeAssignmentUponPreemptionTargetsOverlap": True,
+    "RejectUpdatesToCQWithInvalidOnFlavors": False,
     "SchedulingEquivalenceHashing": True,
+    "TASValidateWorkloadSliceSize": True,
     "UnadmittedWorkloadsObservability": True,
+    "WorkloadValidateResourcesAreNonNegative": True,
+    "WorkloadValidationForPodSetMetadata": True,
 }
 
 

@@ -16,7 +16,19 @@ FlavorResource = tuple[str, str]
 class Node:
     """A cluster queue or a cohort. `subtree` and `local` are derived from quotas; `usage` is what is charged."""
 
-    __slots__ = ("children", "generation", "height", "is_queue", "local", "name", "parent", "quotas", "subtree", "usage", "weight")
+    __slots__ = (
+        "children",
+        "generation",
+        "height",
+        "is_queue",
+        "local",
+        "name",
+        "parent",
+        "quotas",
+        "subtree",
+        "usage",
+        "weight",
+    )
 
     def __init__(self, name: str, *, is_queue: bool) -> None:
         self.name = name
@@ -268,7 +280,10 @@ def _derive(node: Node) -> None:
 def quotas_of(groups: Iterable[ResourceGroup]) -> dict[FlavorResource, Quota]:
     """The quotas of all groups by flavor and resource."""
     return {
-        (flavor.flavor, quota.resource): quota for group in groups for flavor in group.flavors for quota in flavor.quotas
+        (flavor.flavor, quota.resource): quota
+        for group in groups
+        for flavor in group.flavors
+        for quota in flavor.quotas
     }
 
 

@@ -91,7 +91,9 @@ class LaneFold:
     def fold_commit(self, entry: Entry, commit: Commit) -> None:
         """Fold a commit that was found on the lane: take back what was folded ahead, then follow its order."""
         if commit.base != self.base or commit.prev_hash != self.prev_hash:
-            raise ChainBroken(stream=self.lane, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash)
+            raise ChainBroken(
+                stream=self.lane, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash
+            )
         self.rewind()
         self.fold_ahead(commit.inputs)
         self.settle(entry.sequence, entry.data, commit)

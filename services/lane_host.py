@@ -223,7 +223,9 @@ class LaneHost:
         digest = hashlib.sha256(encode(body))
         # Two replicas may decide the same on the same base: only one of the two may take its append for done.
         digest.update(self._replica.encode())
-        return Commit(**{name: getattr(body, name) for name in body.__struct_fields__ if name != "id"}, id=digest.hexdigest()[:32])
+        return Commit(
+            **{name: getattr(body, name) for name in body.__struct_fields__ if name != "id"}, id=digest.hexdigest()[:32]
+        )
 
     async def _await_commits(self) -> None:
         while not any(entry.sequence > self.fold.base for entry in self._commits):

@@ -49,5 +49,7 @@ class UnsafeStream(Exception):
     """An existing stream is configured so that the log could lose or change what it holds."""
 
     def __init__(self, *, stream: str, field: str, found: str, wanted: str) -> None:
-        super().__init__(f"stream {stream}: {field} is {found}, must be {wanted}; change it before kuelog uses the stream")
+        super().__init__(
+            f"stream {stream}: {field} is {found}, must be {wanted}; change it before kuelog uses the stream"
+        )
         self.stream, self.field, self.found, self.wanted = stream, field, found, wanted

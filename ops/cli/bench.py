@@ -186,7 +186,10 @@ def _show(figures: Figures, console: Console) -> None:
         ("append p50 / p99", f"{figures.append_p50_ms:.2f} / {figures.append_p99_ms:.2f} ms"),
         ("messages read back", f"{figures.read_messages_per_s:,.0f} /s"),
         ("events replayed (decoded and folded)", f"{figures.replayed_events_per_s:,.0f} /s"),
-        (f"fact to WorkloadAdmitted at {_RATE} jobs/s, p50 / p99", f"{figures.decision_p50_ms:.0f} / {figures.decision_p99_ms:.0f} ms"),
+        (
+            f"fact to WorkloadAdmitted at {_RATE} jobs/s, p50 / p99",
+            f"{figures.decision_p50_ms:.0f} / {figures.decision_p99_ms:.0f} ms",
+        ),
         (f"{figures.jobs} jobs, submission to running", f"{figures.jobs_per_s:,.0f} jobs/s"),
         ("… p50 / p99", f"{figures.job_p50_ms:.0f} / {figures.job_p99_ms:.0f} ms"),
         ("memory of this process, cluster and services in it", f"{figures.peak_memory_mib:.0f} MiB"),

@@ -22,7 +22,9 @@ EXAMPLES = Path("examples/ai-platform")
 
 
 @app.callback()
-def begin(log_level: Annotated[str, typer.Option("--log", help="debug, info, warning or error; also KUELOG_LOG.")] = "") -> None:
+def begin(
+    log_level: Annotated[str, typer.Option("--log", help="debug, info, warning or error; also KUELOG_LOG.")] = "",
+) -> None:
     """Set up logging for every command."""
     configure_logging(log_level)
 
@@ -33,7 +35,9 @@ def demo(
     data: Data = Path(".kuelog/demo"),
     loose: Annotated[
         bool | None,
-        typer.Option(help="Give a sensible meaning to manifests that Kueue refuses; so by default without a scenario.yaml."),
+        typer.Option(
+            help="Give a sensible meaning to manifests that Kueue refuses; so by default without a scenario.yaml."
+        ),
     ] = None,
 ) -> None:
     """Start a whole platform, play a scenario to its end, and prove the run from its log.
@@ -95,7 +99,9 @@ def lint(
 
 @app.command()
 def up(
-    data: Annotated[Path, typer.Option(help="Where the embedded bus and cluster keep their state.")] = Path(".kuelog/up"),
+    data: Annotated[Path, typer.Option(help="Where the embedded bus and cluster keep their state.")] = Path(
+        ".kuelog/up"
+    ),
     kubeconfig: Annotated[str, typer.Option(help="A real cluster instead of the embedded one.")] = "",
     context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
     nats: Annotated[str, typer.Option(help="A running bus instead of an embedded one.")] = "",

@@ -41,10 +41,15 @@ def run_history(job: str, data: Path, nats: str, *, output: str, console: Consol
         listen(asyncio.run(_read(data, nats)), timeline.fold)
         moments = timeline.of_job(job)
         if not moments:
-            console.print(f"[red]error:[/red] the log knows no job {job}; it knows {', '.join(sorted(set(timeline.jobs.values()))) or 'none'}")
+            console.print(
+                f"[red]error:[/red] the log knows no job {job}; it knows {', '.join(sorted(set(timeline.jobs.values()))) or 'none'}"
+            )
             outcome.code = 1
         elif output == "json":
-            plain = [{"at": m.at, "lane": m.lane, "sequence": m.sequence, "what": m.what, "detail": m.detail} for m in moments]
+            plain = [
+                {"at": m.at, "lane": m.lane, "sequence": m.sequence, "what": m.what, "detail": m.detail}
+                for m in moments
+            ]
             console.print_json(msgspec.json.encode(plain).decode())
             outcome.code = 0
         else:

@@ -32,7 +32,9 @@ def run_service(
 ) -> int:
     """One service, until Ctrl-C or SIGTERM."""
     if service not in SERVICES:
-        console.print(f"[red]error:[/red] there is no service {service}; there are {', '.join(SERVICES)}", highlight=False)
+        console.print(
+            f"[red]error:[/red] there is no service {service}; there are {', '.join(SERVICES)}", highlight=False
+        )
         return 2
     with known_failures(console) as outcome:
         asyncio.run(_serve_one(service, nats, kubeconfig, context, witness, scale, crash))
@@ -40,9 +42,7 @@ def run_service(
     return outcome.code
 
 
-def run_up(
-    data: Path, *, kubeconfig: str, context: str, nats: str, scale: float, port: int, console: Console
-) -> int:
+def run_up(data: Path, *, kubeconfig: str, context: str, nats: str, scale: float, port: int, console: Console) -> int:
     """Everything, until Ctrl-C or SIGTERM."""
     with known_failures(console) as outcome:
         if kubeconfig:
@@ -72,7 +72,9 @@ async def _serve_one(
 async def _up_embedded(data: Path, scale: float, port: int, console: Console) -> None:
     async with platform(data.resolve(), scale=scale, fresh=False, port=port) as on:
         console.print(f"Kubernetes API {on.cluster.url}, bus {on.server.url}; everything stays in {data}")
-        console.print(f"try: kubectl --kubeconfig {data}/kubeconfig get clusterqueues    (Ctrl-C stops)", highlight=False)
+        console.print(
+            f"try: kubectl --kubeconfig {data}/kubeconfig get clusterqueues    (Ctrl-C stops)", highlight=False
+        )
         stop = _stop_signal()
         done, _ = await asyncio.wait({on.task, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
         if on.task in done:

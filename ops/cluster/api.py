@@ -102,7 +102,9 @@ class Api:
             case "DELETE":
                 return self._delete(target, await _body(request, empty=True), request)
             case _:
-                raise ApiFailure(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+                raise ApiFailure(
+                    405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
+                )
 
     def _discover(self, parts: list[str]) -> Object | None:
         kinds = self._resources.kinds()
@@ -168,7 +170,9 @@ class Api:
             case "application/merge-patch+json" | "application/strategic-merge-patch+json":
                 after = merge_patch(before, patch)
             case _:
-                raise ApiFailure(415, "UnsupportedMediaType", f"the body of the request was in an unknown format: {form}")
+                raise ApiFailure(
+                    415, "UnsupportedMediaType", f"the body of the request was in an unknown format: {form}"
+                )
         named = patch.get("metadata", {}).get("resourceVersion") if isinstance(patch, dict) else None
         if named is not None and named != before["metadata"]["resourceVersion"]:
             raise conflict(target.kind.key, target.name)

@@ -9,7 +9,9 @@ from ops.cluster.patches import MERGE_KEYS, strategic_patch
 from ops.cluster.store import Object
 
 _UNOWNED = frozenset({"apiVersion", "kind"})
-_UNOWNED_META = frozenset({"name", "namespace", "managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"})
+_UNOWNED_META = frozenset(
+    {"name", "namespace", "managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"}
+)
 
 Fields = dict[str, Any]
 

@@ -54,7 +54,7 @@ class Controller(ABC):
             if current is not None:
                 self.look(change.key, name, current)
 
-    def settled(self, idle: bool) -> None:  # noqa: FBT001
+    def settled(self, idle: bool) -> None:  # noqa: B027, FBT001 - most controllers have nothing to do then
         """All changes so far were seen."""
 
     def look_again(self, at: Millis, key: str, name: Name) -> None:

@@ -59,7 +59,9 @@ def openapi_paths(kinds: list[Kind]) -> dict[str, Any]:
 
 def openapi_document(path: str, kinds: list[Kind]) -> dict[str, Any]:
     """/openapi/v3/<group version>: enough for kubectl to know each kind and that the server validates fields."""
-    inside = [kind for kind in kinds if path == (f"api/{kind.version}" if not kind.group else f"apis/{kind.api_version}")]
+    inside = [
+        kind for kind in kinds if path == (f"api/{kind.version}" if not kind.group else f"apis/{kind.api_version}")
+    ]
     schemas: dict[str, Any] = {}
     paths: dict[str, Any] = {}
     for kind in inside:
@@ -67,14 +69,22 @@ def openapi_document(path: str, kinds: list[Kind]) -> dict[str, Any]:
         name = f"kuelog.{kind.group or 'core'}.{kind.version}.{kind.kind}"
         schemas[name] = {**(kind.schema or {"type": "object"}), "x-kubernetes-group-version-kind": gvk}
         base = f"/{path}/namespaces/{{namespace}}/{kind.plural}" if kind.namespaced else f"/{path}/{kind.plural}"
-        query = [{"name": one, "in": "query", "schema": {"type": "string"}} for one in ("dryRun", "fieldManager", "fieldValidation")]
+        query = [
+            {"name": one, "in": "query", "schema": {"type": "string"}}
+            for one in ("dryRun", "fieldManager", "fieldValidation")
+        ]
         one = {"parameters": query, "x-kubernetes-group-version-kind": gvk[0], "responses": {}}
         paths[base] = {"post": {**one, "x-kubernetes-action": "post"}}
         paths[f"{base}/{{name}}"] = {
             "patch": {**one, "x-kubernetes-action": "patch"},
             "put": {**one, "x-kubernetes-action": "put"},
         }
-    return {"openapi": "3.0.0", "info": {"title": "kuelog", "version": "1"}, "paths": paths, "components": {"schemas": schemas}}
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "kuelog", "version": "1"},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
 
 
 def _versions(name: str, kinds: list[Kind]) -> list[str]:

@@ -154,4 +154,4 @@ def _request(container: Object) -> GpuRequest | None:
         return None
     if cores is None:
         cores = _WHOLE if memory is None and percent in (None, _WHOLE) else 0
-    return GpuRequest(count or 1, -1 if not memory else memory, percent or _WHOLE, min(cores, _WHOLE))
+    return GpuRequest(count or 1, memory or -1, percent or _WHOLE, min(cores, _WHOLE))

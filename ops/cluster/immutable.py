@@ -28,7 +28,12 @@ def _job(before: dict[str, Any], after: dict[str, Any]) -> None:
         raise invalid(
             "Job",
             name,
-            [("spec.template", "field is immutable, but for scheduling directives of a suspended job that has not started")],
+            [
+                (
+                    "spec.template",
+                    "field is immutable, but for scheduling directives of a suspended job that has not started",
+                )
+            ],
         )
 
 

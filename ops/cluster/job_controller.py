@@ -58,7 +58,13 @@ class JobController(Controller):
             "ready": ready,
             "succeeded": succeeded,
             "failed": failed,
-            "terminating": len([p for p in self._pods(value) if p["metadata"].get("deletionTimestamp") and look(p, "status.phase") not in _OVER]),
+            "terminating": len(
+                [
+                    p
+                    for p in self._pods(value)
+                    if p["metadata"].get("deletionTimestamp") and look(p, "status.phase") not in _OVER
+                ]
+            ),
             "conditions": conditions,
         }
         if started:
@@ -84,13 +90,21 @@ class JobController(Controller):
         if failed > spec.get("backoffLimit", 6):
             for pod in active:
                 self._delete(pod)
-            self._set(conditions, "Failed", "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+            self._set(
+                conditions, "Failed", "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+            )
             return []
         done = succeeded >= completions if completions is not None else bool(succeeded) and not active
         if done:
             for pod in active:
                 self._delete(pod)
-            self._set(conditions, "SuccessCriteriaMet", "True", "CompletionsReached", "Reached expected number of succeeded pods")
+            self._set(
+                conditions,
+                "SuccessCriteriaMet",
+                "True",
+                "CompletionsReached",
+                "Reached expected number of succeeded pods",
+            )
             self._set(conditions, "Complete", "True", "CompletionsReached", "Reached expected number of succeeded pods")
             return []
         wanted = parallelism if completions is None else min(parallelism, completions - succeeded)

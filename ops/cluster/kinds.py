@@ -73,7 +73,9 @@ def _kind(
 
 
 BUILT_IN: tuple[Kind, ...] = (
-    _kind("", "v1", "Namespace", "namespaces", "ns", namespaced=False, status=True, columns=(("Status", "status.phase"),)),
+    _kind(
+        "", "v1", "Namespace", "namespaces", "ns", namespaced=False, status=True, columns=(("Status", "status.phase"),)
+    ),
     _kind(
         "",
         "v1",

@@ -62,13 +62,12 @@ class Kubelet(Controller):
     def _tell(self, name: Name, value: Object, phase: str, *, ready: bool) -> None:
         now = format_timestamp(self.clock.now())
         truth = "True" if ready else "False"
-        kept = [one for one in look(value, "status.conditions") or () if one["type"] not in ("Ready", "ContainersReady")]
+        kept = [
+            one for one in look(value, "status.conditions") or () if one["type"] not in ("Ready", "ContainersReady")
+        ]
         conditions = [
             *kept,
-            *(
-                {"type": kind, "status": truth, "lastTransitionTime": now}
-                for kind in ("Ready", "ContainersReady")
-            ),
+            *({"type": kind, "status": truth, "lastTransitionTime": now} for kind in ("Ready", "ContainersReady")),
         ]
         status = {**(value.get("status") or {}), "phase": phase, "conditions": conditions}
         if phase == "Running":

@@ -93,9 +93,7 @@ class Resources:
             stored = self._establish(stored)
         return self.shown(kind, stored)
 
-    def update(
-        self, kind: Kind, name: Name, value: Object, *, subresource: str = "", dry_run: bool = False
-    ) -> Object:
+    def update(self, kind: Kind, name: Name, value: Object, *, subresource: str = "", dry_run: bool = False) -> Object:
         """Replace an object, or its status alone; what does not change makes no new version."""
         before = self.store.get(kind.key, name)
         if before is None:
@@ -176,7 +174,9 @@ class Resources:
         if found is None:
             raise not_found("namespaces", namespace)
         if found["metadata"].get("deletionTimestamp"):
-            raise ApiFailure(403, "Forbidden", f"unable to create new content in namespace {namespace}: it is being terminated")
+            raise ApiFailure(
+                403, "Forbidden", f"unable to create new content in namespace {namespace}: it is being terminated"
+            )
 
     def _merged(self, kind: Kind, before: Object, value: Object, meta: Object, subresource: str) -> Object:
         old = before["metadata"]
@@ -255,7 +255,11 @@ def _default_namespace(value: Object) -> Object:
 
 
 def _default_pod(value: Object) -> Object:
-    spec: dict[str, Any] = {"restartPolicy": "Always", "schedulerName": "default-scheduler", **(value.get("spec") or {})}
+    spec: dict[str, Any] = {
+        "restartPolicy": "Always",
+        "schedulerName": "default-scheduler",
+        **(value.get("spec") or {}),
+    }
     return {**value, "spec": spec, "status": {"phase": "Pending", **(value.get("status") or {})}}
 
 

@@ -31,7 +31,11 @@ class Scheduler(Controller):
 
     def changed(self, change: Change, name: Name) -> None:
         """Anything that may have made room stirs those that wait."""
-        if change.key == NODES or change.type == "DELETED" or look(change.object, "status.phase") in ("Succeeded", "Failed"):
+        if (
+            change.key == NODES
+            or change.type == "DELETED"
+            or look(change.object, "status.phase") in ("Succeeded", "Failed")
+        ):
             self._stirred = True
         super().changed(change, name)
 
@@ -58,9 +62,7 @@ class Scheduler(Controller):
         self._stirred = False
         for name in list(self._pending):
             pod = self.store.get(PODS, name)
-            if pod is None:
-                self._pending.pop(name, None)
-            elif self._assign(name, pod):
+            if pod is None or self._assign(name, pod):
                 self._pending.pop(name, None)
 
     def _assign(self, name: Name, pod: Object) -> bool:
@@ -98,7 +100,9 @@ class Scheduler(Controller):
             **(pod.get("status") or {}),
             "conditions": [*conditions, {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}],
         }
-        self.store.put(PODS, name, {**pod, "metadata": meta, "spec": {**pod["spec"], "nodeName": node}, "status": status})
+        self.store.put(
+            PODS, name, {**pod, "metadata": meta, "spec": {**pod["spec"], "nodeName": node}, "status": status}
+        )
 
     def _unschedulable(self, name: Name, pod: Object, refusals: dict[str, int]) -> None:
         total = len(self.store.of(NODES))

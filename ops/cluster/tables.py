@@ -14,7 +14,13 @@ def table(kind: Kind, objects: Sequence[Object], now: Millis, list_meta: Object)
     """A meta.k8s.io/v1 Table of these objects."""
     columns = [{"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}]
     columns += [
-        {"name": column.name, "type": column.type if column.type != "date" else "string", "format": "", "description": "", "priority": 0}
+        {
+            "name": column.name,
+            "type": column.type if column.type != "date" else "string",
+            "format": "",
+            "description": "",
+            "priority": 0,
+        }
         for column in kind.columns
         if column.name != "Age"
     ]

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from events.api.jobs import ApiPriorityClass
 from events.api.kueue import (
     ApiAdmissionCheck,
     ApiClusterQueue,
@@ -12,7 +13,6 @@ from events.api.kueue import (
     ApiResourceFlavor,
     ApiWorkload,
 )
-from events.api.jobs import ApiPriorityClass
 
 GROUP = "kueue.x-k8s.io"
 Plain = dict[str, Any]
@@ -50,7 +50,11 @@ DEFINITIONS = (
         columns=(("ClusterQueue", ".spec.clusterQueue"),),
     ),
     Definition(
-        kind="ResourceFlavor", plural="resourceflavors", struct=ApiResourceFlavor, short=("flavor", "flavors", "rf"), status=False
+        kind="ResourceFlavor",
+        plural="resourceflavors",
+        struct=ApiResourceFlavor,
+        short=("flavor", "flavors", "rf"),
+        status=False,
     ),
     Definition(
         kind="Workload",
@@ -96,7 +100,9 @@ def _manifest(definition: Definition) -> Plain:
     versions = [
         _version(definition, "v1beta2", _schema(definition), storage=True),
         # v1beta1 names some fields otherwise; the watcher reads both, so nothing may be pruned here.
-        _version(definition, "v1beta1", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}, storage=False),
+        _version(
+            definition, "v1beta1", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}, storage=False
+        ),
     ]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -136,7 +142,7 @@ def _schema(definition: Definition) -> Plain:
     return schema
 
 
-def _inlined(schema: Any, components: Plain) -> Any:
+def _inlined(schema: Any, components: Plain) -> Any:  # noqa: C901 - one case after the other
     """References resolved, and JSON Schema's words as OpenAPI v3 has them."""
     if isinstance(schema, list):
         return [_inlined(one, components) for one in schema]
@@ -175,5 +181,7 @@ def _any_of(schema: Plain, components: Plain) -> Plain:
     if kinds <= {"string", "integer", "number"} and len(kinds) > 1:
         found: Plain = {"x-kubernetes-int-or-string": True}
     else:
-        found = _inlined({**{k: v for k, v in schema.items() if k in ("maxItems", "minItems")}, **options[0]}, components)
+        found = _inlined(
+            {**{k: v for k, v in schema.items() if k in ("maxItems", "minItems")}, **options[0]}, components
+        )
     return {**found, "nullable": True} if nullable else found

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import msgspec
 
+from events.api.jobs import ApiJob
 from ops.manifests import Document, ManifestBroken, loosened, read_manifests
 from projections.validation.conversion import to_v1beta2
 from projections.validation.crosscheck import Objects, crosscheck
 from projections.validation.problem import Problem, Severity
 from projections.validation.unknown_fields import unknown_fields
+from services.watcher.cluster_objects import read
+from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused
 from services.watcher.view import SIMPLE
-from services.watcher.pod_shapes import pod_shape
-from services.watcher.cluster_objects import read
-from events.api.jobs import ApiJob
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +94,8 @@ def _problems(document: Document, objects: Objects, *, loose: bool) -> list[Prob
         found.extend(
             Problem(field=one.field, code="Invalid", what=one.message, instead=one.instead)
             for one in refused.problems
-            if one.field.replace("[", ".").replace("]", "") not in {name.replace("[", ".").replace("]", "") for name in known}
+            if one.field.replace("[", ".").replace("]", "")
+            not in {name.replace("[", ".").replace("]", "") for name in known}
         )
     return found
 

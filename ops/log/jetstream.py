@@ -109,9 +109,7 @@ class JetStreamStream:
             entry = await self.get(info.state.last_seq)
         except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, APIError) as problem:
             raise LogUnavailable(stream=self.name, problem=str(problem) or type(problem).__name__) from problem
-        return Head(
-            sequence=entry.sequence, message_id=entry.message_id, sha256=hashlib.sha256(entry.data).hexdigest()
-        )
+        return Head(sequence=entry.sequence, message_id=entry.message_id, sha256=hashlib.sha256(entry.data).hexdigest())
 
     async def get(self, sequence: int) -> Entry:
         """One message, from the leader and never from a stale replica."""
@@ -148,9 +146,7 @@ class JetStreamStream:
         except LogMovedOn as moved:
             if (await self.last()).sequence == base:
                 # Nothing was stored, nor by anyone else: the bus did not take it.
-                raise LogUnavailable(
-                    stream=self.name, problem=str(problem) or type(problem).__name__
-                ) from problem
+                raise LogUnavailable(stream=self.name, problem=str(problem) or type(problem).__name__) from problem
             raise moved from problem
 
     async def _mine_or_moved_on(self, message_id: str, base: int) -> int:

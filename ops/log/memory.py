@@ -62,7 +62,8 @@ class MemoryStream:
         position = after
         while True:
             async with self._grown:
-                await self._grown.wait_for(lambda: len(self.entries) > position)
+                while len(self.entries) <= position:
+                    await self._grown.wait()
                 batch = self.entries[position:]
             position += len(batch)
             yield batch
@@ -80,9 +81,7 @@ class MemoryStream:
         if not self.entries:
             return Head()
         entry = self.entries[-1]
-        return Head(
-            sequence=entry.sequence, message_id=entry.message_id, sha256=hashlib.sha256(entry.data).hexdigest()
-        )
+        return Head(sequence=entry.sequence, message_id=entry.message_id, sha256=hashlib.sha256(entry.data).hexdigest())
 
     async def get(self, sequence: int) -> Entry:
         """One message."""

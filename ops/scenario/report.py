@@ -44,11 +44,15 @@ def show_cards(verdict: Verdict, console: Console, begin: Millis, end: Millis) -
     intervals = verdict.cards.intervals()
     signs = {
         workload: _GLYPHS[index % len(_GLYPHS)]
-        for index, workload in enumerate(dict.fromkeys(one.workload for one in sorted(intervals, key=lambda i: i.since)))
+        for index, workload in enumerate(
+            dict.fromkeys(one.workload for one in sorted(intervals, key=lambda i: i.since))
+        )
     }
     width = max(end - begin, 1)
     column = f"{width / _BUCKETS / 1000:.1f} s"
-    console.print(f"\n[bold]Cards over time[/bold] (a column is {column}; '+' is a card that changes hands or is shared)")
+    console.print(
+        f"\n[bold]Cards over time[/bold] (a column is {column}; '+' is a card that changes hands or is shared)"
+    )
     rows: dict[str, list[Interval]] = {}
     for one in intervals:
         rows.setdefault(one.card, []).append(one)

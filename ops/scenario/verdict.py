@@ -97,7 +97,9 @@ def _judge(expectation: Expectation, timeline: Timeline) -> list[Finding]:
         findings.append(Finding(what=f"{job} waits in the queue and gets in later", held=waited))
     if expectation.flavor:
         held = flavors == {expectation.flavor}
-        findings.append(Finding(what=f"{job} gets flavor {expectation.flavor}", held=held, seen=", ".join(sorted(flavors))))
+        findings.append(
+            Finding(what=f"{job} gets flavor {expectation.flavor}", held=held, seen=", ".join(sorted(flavors)))
+        )
     if expectation.borrows:
         findings.append(Finding(what=f"{job} borrows from the cohort", held=any(e.borrow_level for e in reserved)))
     if expectation.reclaims:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from events.admission import Mode
-from events.quota import Fungibility, FlavorPreference, FlavorSearch, PreemptionPolicy, PreemptionRules
+from events.quota import FlavorPreference, FlavorSearch, Fungibility, PreemptionPolicy, PreemptionRules
 from projections.quota_tree import FlavorResource, Node
 
 RANK: dict[Mode, int] = {mode: rank for rank, mode in enumerate(Mode)}

@@ -11,8 +11,8 @@ from events.quantity import from_units
 from events.quota import ClusterQueueObserved, FlavorObserved, QuotaCheckStrategy, ResourceGroup
 from projections.flavors.affinity import matches_nodes, untolerated
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
+from projections.flavors.holders import borrowers
 from projections.flavors.mode import (
-    RANK,
     Granular,
     Oracle,
     lowest_that_fits,
@@ -65,7 +65,11 @@ def assign(space: FlavorSearchSpace, asked: Sequence[Asked]) -> Assignment:
         done.update(group)
         members = [
             PodSetChoice(
-                name=asked[i].pod_set.name, count=asked[i].count, requests=dict(asked[i].requests), flavors={}, reasons=[]
+                name=asked[i].pod_set.name,
+                count=asked[i].count,
+                requests=dict(asked[i].requests),
+                flavors={},
+                reasons=[],
             )
             for i in group
         ]
@@ -90,11 +94,13 @@ def _group_of(asked: Sequence[Asked], index: int) -> list[int]:
     if not name:
         return [index]
     return [
-        i for i, one in enumerate(asked) if one.pod_set.topology is not None and one.pod_set.topology.pod_set_group == name
+        i
+        for i, one in enumerate(asked)
+        if one.pod_set.topology is not None and one.pod_set.topology.pod_set_group == name
     ]
 
 
-def _assign_group(
+def _assign_group(  # noqa: C901 - one walk, told in its order
     space: FlavorSearchSpace, assignment: Assignment, asked: list[Asked], members: list[PodSetChoice]
 ) -> None:
     total: Requests = {}
@@ -182,10 +188,7 @@ def _find_flavor(  # noqa: C901 - one walk, told in its order
     last = tried if tried < len(group.flavors) - 1 else -1
     if best is None or best_granular.mode is Mode.NO_FIT:
         return None, reasons, least or NO_MATCHING_FLAVOR
-    kept = {
-        resource: msgspec.structs.replace(choice, tried=last)
-        for resource, choice in best.items()
-    }
+    kept = {resource: msgspec.structs.replace(choice, tried=last) for resource, choice in best.items()}
     return kept, [] if best_granular.mode is Mode.FIT else reasons, ""
 
 
@@ -255,7 +258,9 @@ def _fits(space: FlavorSearchSpace, fr: FlavorResource, assumed: int, asked: int
     if value <= available:
         return Granular(Mode.FIT, level), "", ""
     missing = value - available
-    message = f"insufficient unused quota for {resource} in flavor {flavor}, {from_units(resource, missing)} more needed"
+    message = (
+        f"insufficient unused quota for {resource} in flavor {flavor}, {from_units(resource, missing)} more needed"
+    )
     own = node.quotas.get(fr)
     nominal = own.nominal if own is not None else 0
     if nominal >= value or may_reclaim or may_preempt_while_borrowing(space.queue.preemption, fair=space.fair):
@@ -287,18 +292,3 @@ def _attempt(
         borrow_level=granular.borrow,
         holders=() if granular.mode is Mode.FIT else borrowers(space.node, fr),
     )
-
-
-def borrowers(node: Node, fr: FlavorResource) -> tuple[str, ...]:
-    """The other cluster queues of the tree that use more than their own of a flavor and resource, most first."""
-    if node.parent is None:
-        return ()
-    over = [
-        (leaf.usage.get(fr, 0) - leaf.subtree.get(fr, 0), leaf.name)
-        for leaf in node.root.leaves()
-        if leaf is not node and leaf.usage.get(fr, 0) > leaf.subtree.get(fr, 0)
-    ]
-    return tuple(name for _, name in sorted(over, key=lambda pair: (-pair[0], pair[1])))
-
-
-__all__ = ["RANK", "Asked", "FlavorSearchSpace", "assign", "borrowers", "refusal_reason"]

@@ -34,7 +34,11 @@ def protected(candidate: Workload, queue: ClusterQueueObserved | None, at: Milli
     if queue is None:
         return ""
     rules = queue.preemption
-    if rules.minimum_runtime and candidate.admitted_at is not None and at < candidate.admitted_at + rules.minimum_runtime:
+    if (
+        rules.minimum_runtime
+        and candidate.admitted_at is not None
+        and at < candidate.admitted_at + rules.minimum_runtime
+    ):
         return "MinimumRuntime"
     if rules.cooldown and candidate.preempted_at is not None and at < candidate.preempted_at + rules.cooldown:
         return "Cooldown"

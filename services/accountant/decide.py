@@ -26,9 +26,7 @@ class Accountant:
             proof = release_proof(world, world.cards.holdings[key])
             if proof:
                 holding = world.cards.holdings[key]
-                events.append(
-                    DevicesReleased(workload=holding.workload, reservation=holding.reservation, proof=proof)
-                )
+                events.append(DevicesReleased(workload=holding.workload, reservation=holding.reservation, proof=proof))
         for key in sorted(world.review):
             workload = world.workloads.get(key)
             if workload is not None and _waits_for_cards(world, workload) and len(events) < MOST_EVENTS:

@@ -59,9 +59,7 @@ class Entry(msgspec.Struct, kw_only=True):
 
 def nominate(world: World, workload: Workload, queue: ClusterQueueObserved, at: Millis) -> Entry:
     """Try one head against the quota as it stands at the beginning of a cycle."""
-    entry = Entry(
-        workload=workload, queue=queue, victims=[], timestamp=queue_timestamp(workload, world.settings)
-    )
+    entry = Entry(workload=workload, queue=queue, victims=[], timestamp=queue_timestamp(workload, world.settings))
     entry.node = world.quota.node(queue.name)
     namespace = world.namespaces.get(workload.namespace)
     if entry.node is None:
@@ -87,10 +85,13 @@ def consider(world: World, entry: Entry, at: Millis) -> None:
     if _good(entry) or all(pod_set.minimum is None for pod_set in entry.workload.spec.pod_sets):
         return
     full = (entry.assignment, entry.victims, entry.placements, entry.reason, entry.message)
-    low, high = 0, sum(
-        counts[pod_set.name] - max(pod_set.minimum, 0)
-        for pod_set in entry.workload.spec.pod_sets
-        if pod_set.minimum is not None
+    low, high = (
+        0,
+        sum(
+            counts[pod_set.name] - max(pod_set.minimum, 0)
+            for pod_set in entry.workload.spec.pod_sets
+            if pod_set.minimum is not None
+        ),
     )
     best: int | None = None
     while low <= high:

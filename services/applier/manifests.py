@@ -118,9 +118,7 @@ def injected(world: World, workload: Workload) -> Plain:
         flavor = world.flavors.get(name)
         if flavor is not None:
             selector.update(flavor.node_labels)
-            tolerations.extend(
-                found for one in flavor.tolerations if (found := _toleration(one)) not in tolerations
-            )
+            tolerations.extend(found for one in flavor.tolerations if (found := _toleration(one)) not in tolerations)
     annotations: Plain = {WORKLOAD: workload.name}
     cards = cards_of(workload)
     if cards:
@@ -143,12 +141,7 @@ def cards_of(workload: Workload) -> list[str]:
     if workload.devices is None:
         return []
     return sorted(
-        {
-            share.uuid
-            for placement in workload.devices.placements
-            for shares in placement.containers
-            for share in shares
-        }
+        {share.uuid for placement in workload.devices.placements for shares in placement.containers for share in shares}
     )
 
 

@@ -150,9 +150,7 @@ class Applier:
             "status": application.status,
         }
         try:
-            await self._writer.merge(
-                WORKLOADS, application.namespace, application.name, patch, subresource="status"
-            )
+            await self._writer.merge(WORKLOADS, application.namespace, application.name, patch, subresource="status")
         except ObjectMissing:
             if not application.object["metadata"].get("ownerReferences"):
                 raise
@@ -160,9 +158,7 @@ class Applier:
                 await self._writer.create(WORKLOADS, application.namespace, application.object)
             except ObjectConflict:
                 log.debug("there already", workload=application.workload)
-            await self._writer.merge(
-                WORKLOADS, application.namespace, application.name, patch, subresource="status"
-            )
+            await self._writer.merge(WORKLOADS, application.namespace, application.name, patch, subresource="status")
 
     async def _steer_job(self, application: Application) -> None:
         """Bring the job to run or to stop, unless it bears the mark of a later decision."""

@@ -78,7 +78,8 @@ def _claim(request: PreemptionRequested, at: Millis) -> RoomClaimed:
         preemptor=request.workload,
         cluster_queue=request.cluster_queue,
         rooms=tuple(
-            Room(flavor=flavor, resource=resource, amount=amount) for (flavor, resource), amount in sorted(rooms.items())
+            Room(flavor=flavor, resource=resource, amount=amount)
+            for (flavor, resource), amount in sorted(rooms.items())
         ),
         until=at + CLAIM_FOR,
     )

@@ -57,9 +57,7 @@ def _stopped(world: World, workload: Workload, at: Millis) -> list[Decision]:
     ):
         drain = stop is StopPolicy.HOLD_AND_DRAIN or (stop is StopPolicy.HOLD and not workload.admitted)
         if drain:
-            return [
-                EvictionOrdered(workload=workload.key, reason=f"{kind}Stopped", message=f"The {kind} is stopped")
-            ]
+            return [EvictionOrdered(workload=workload.key, reason=f"{kind}Stopped", message=f"The {kind} is stopped")]
     return []
 
 

@@ -81,16 +81,24 @@ def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
         quotas.flavor for group in queue.groups for quotas in group.flavors if quotas.flavor not in world.flavors
     ]
     if missing:
-        found.append(("FlavorNotFound", f"Can't admit new workloads: references missing ResourceFlavor(s): {','.join(missing)}"))
+        found.append(
+            ("FlavorNotFound", f"Can't admit new workloads: references missing ResourceFlavor(s): {','.join(missing)}")
+        )
     absent = [rule.name for rule in queue.checks if rule.name not in world.checks]
     if absent:
         found.append(
-            ("AdmissionCheckNotFound", f"Can't admit new workloads: references missing AdmissionCheck(s): {','.join(absent)}")
+            (
+                "AdmissionCheckNotFound",
+                f"Can't admit new workloads: references missing AdmissionCheck(s): {','.join(absent)}",
+            )
         )
     sleeping = [rule.name for rule in queue.checks if rule.name in world.checks and not world.checks[rule.name].active]
     if sleeping:
         found.append(
-            ("AdmissionCheckInactive", f"Can't admit new workloads: references inactive AdmissionCheck(s): {','.join(sleeping)}")
+            (
+                "AdmissionCheckInactive",
+                f"Can't admit new workloads: references inactive AdmissionCheck(s): {','.join(sleeping)}",
+            )
         )
     return found
 

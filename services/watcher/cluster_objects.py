@@ -100,7 +100,9 @@ def cluster_queue(value: dict[str, Any]) -> Fact:
         ),
         stop=StopPolicy(spec.stop_policy or "None"),
         weight=weight(spec.fair_sharing),
-        admission_mode=AdmissionMode(spec.admission_scope.admission_mode) if spec.admission_scope else AdmissionMode.NONE,
+        admission_mode=AdmissionMode(spec.admission_scope.admission_mode)
+        if spec.admission_scope
+        else AdmissionMode.NONE,
         undeclared=_annotated(meta, UNDECLARED, QuotaCheckStrategy, QuotaCheckStrategy.BLOCK_UNDECLARED),
         max_concurrent=_annotated(meta, MAX_CONCURRENT, int, None),
         terminating=meta.deletion_timestamp is not None,
@@ -286,4 +288,6 @@ def _annotated(meta: ObjectMeta, name: str, read_as: Callable[[str], T], default
     try:
         return read_as(text)
     except ValueError as bad:
-        raise Refused([problem(f"metadata.annotations[{name}]", f"{text!r} can't be read", "e.g. 10m or a number")]) from bad
+        raise Refused(
+            [problem(f"metadata.annotations[{name}]", f"{text!r} can't be read", "e.g. 10m or a number")]
+        ) from bad

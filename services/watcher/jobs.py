@@ -153,7 +153,11 @@ def workload_state(value: dict[str, Any], around: Surroundings) -> JobState | No
         ),
         started=True,
         finished=next(
-            ((one.reason, one.message) for one in found.status.conditions or () if (one.type, one.status) == ("Finished", "True")),
+            (
+                (one.reason, one.message)
+                for one in found.status.conditions or ()
+                if (one.type, one.status) == ("Finished", "True")
+            ),
             None,
         ),
         adopted=_adopted(found),
@@ -184,10 +188,17 @@ def _priority(meta: ObjectMeta, pod_class: str | None, around: Surroundings) -> 
         found = around.priority_classes.get(f"{kind}/{name}")
         if found is None:
             field = f"metadata.labels[{PRIORITY}]" if workload else "spec.template.spec.priorityClassName"
-            raise Refused([problem(field, f"{kind} {name} doesn't exist", f"create it, or name one of {_names(around, kind)}")])
+            raise Refused(
+                [problem(field, f"{kind} {name} doesn't exist", f"create it, or name one of {_names(around, kind)}")]
+            )
         return found.value, PriorityRef(name=name, workload=workload)
     default = next(
-        (one for key, one in sorted(around.priority_classes.items()) if key.startswith("PriorityClass/") and one.default), None
+        (
+            one
+            for key, one in sorted(around.priority_classes.items())
+            if key.startswith("PriorityClass/") and one.default
+        ),
+        None,
     )
     return (0, None) if default is None else (default.value, PriorityRef(name=default.name, workload=False))
 

@@ -2,19 +2,24 @@
 
 from typing import Any
 
-
-from events.api.pods import ApiNode, ApiPod
+from events.api.pods import ApiNode, ApiPod, PodTemplate
 from events.card import Card
 from events.catalogue import Fact
 from events.device import DevicesRegistered, NodeObserved, PodObserved
 from events.quantity import BadQuantity, to_units
-from projections.devices.annotations import ALLOCATED, CORDON, REGISTER, BadAnnotation, decode_allocation, decode_register
+from projections.devices.annotations import (
+    ALLOCATED,
+    CORDON,
+    REGISTER,
+    BadAnnotation,
+    decode_allocation,
+    decode_register,
+)
 from projections.devices.requests import asks_for_cards
 from projections.devices.steering import names_in
 from services.watcher.cluster_objects import read
 from services.watcher.pod_shapes import pod_shape, taints
 from services.watcher.problems import Refused, problem
-from events.api.pods import PodTemplate
 
 WORKLOAD = "kueue.x-k8s.io/workload"
 POD_SET = "kueue.x-k8s.io/podset"
@@ -79,7 +84,9 @@ def _cards(text: str) -> tuple[Card, ...]:
     try:
         return decode_register(text)
     except BadAnnotation as bad:
-        raise Refused([problem(f"metadata.annotations[{REGISTER}]", str(bad), "what HAMi's device plugin writes")]) from bad
+        raise Refused(
+            [problem(f"metadata.annotations[{REGISTER}]", str(bad), "what HAMi's device plugin writes")]
+        ) from bad
 
 
 def _allocatable(found: ApiNode) -> dict[str, int]:
@@ -90,6 +97,3 @@ def _allocatable(found: ApiNode) -> dict[str, int]:
         except BadQuantity:
             continue  # A resource of a plugin that writes nonsense decides nothing here.
     return result
-
-
-

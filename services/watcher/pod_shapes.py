@@ -4,10 +4,10 @@ import hashlib
 
 import msgspec
 
+from events.api.meta import MatchExpression, Selector
 from events.api.pods import ApiContainer, ApiTaint, ApiToleration, PodSpec, PodTemplate
 from events.pod_set import ContainerShape, PodShape
 from events.selector import Effect, LabelSelector, NodeTerm, Operator, Requirement, Taint, Toleration
-from events.api.meta import MatchExpression, Selector
 from services.watcher.problems import Refused, problem
 from services.watcher.quantities import amounts
 
@@ -30,9 +30,7 @@ def pod_shape(template: PodTemplate, field: str) -> PodShape:
         node_terms=_node_terms(spec),
         tolerations=tolerations(spec.tolerations or ()),
         scheduler_name=spec.scheduler_name,
-        device_annotations={
-            name: annotations[name] for name in sorted(annotations) if name.startswith(_STEERING)
-        },
+        device_annotations={name: annotations[name] for name in sorted(annotations) if name.startswith(_STEERING)},
         raw_shape=hashlib.sha256(msgspec.json.encode(spec, order="deterministic")).hexdigest()[:16],
     )
 

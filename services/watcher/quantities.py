@@ -20,7 +20,13 @@ def units(resource: str, text: Quantity, field: str) -> int:
         raise Refused([problem(field, f"{text} is negative", "a quantity of at least 0")])
     if resource in _WHOLE_NUMBERS and not str(text).strip().lstrip("+").isdigit() and not str(text).endswith("k"):
         raise Refused(
-            [problem(field, f"{text} is not a plain number; HAMi reads {resource} in {_unit(resource)}", _instead(resource, text))]
+            [
+                problem(
+                    field,
+                    f"{text} is not a plain number; HAMi reads {resource} in {_unit(resource)}",
+                    _instead(resource, text),
+                )
+            ]
         )
     return amount
 

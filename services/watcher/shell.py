@@ -13,8 +13,8 @@ from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import CLUSTER, fact_subject
 from events.workload import WorkloadSubmitted
-from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
 from services.clock_port import Clock
+from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
 from services.log_errors import LogUnavailable
 from services.log_port import Message, Stream
 from services.watcher.view import View
@@ -25,7 +25,9 @@ KUEUE = "kueue.x-k8s.io"
 CLUSTER_KINDS = (
     Resource(plural="namespaces", kind="Namespace", namespaced=False),
     Resource(group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False),
-    Resource(group=KUEUE, version="v1beta2", plural="workloadpriorityclasses", kind="WorkloadPriorityClass", namespaced=False),
+    Resource(
+        group=KUEUE, version="v1beta2", plural="workloadpriorityclasses", kind="WorkloadPriorityClass", namespaced=False
+    ),
     Resource(group=KUEUE, version="v1beta2", plural="resourceflavors", kind="ResourceFlavor", namespaced=False),
     Resource(group=KUEUE, version="v1beta2", plural="cohorts", kind="Cohort", namespaced=False),
     Resource(group=KUEUE, version="v1beta2", plural="admissionchecks", kind="AdmissionCheck", namespaced=False),

@@ -12,7 +12,6 @@ import msgspec
 from events.catalogue import Fact
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import DevicesRegistered, NodeObserved, PodObserved
-from events.pod_set import PodSet
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -192,26 +191,7 @@ class View:
                     adopted=state.adopted,
                 )
             )
-        spec = state.spec
-        if state.started and state.owner is not None:
-            # The template holds what was injected at the start: what was asked for is what was told before.
-            spec = msgspec.structs.replace(spec, pod_sets=_asked(told))
-        if spec != told.spec:
-            facts.append(WorkloadChanged(workload=state.workload, spec=spec))
-        if state.ready is not None and state.ready != (told.ready or False):
-            facts.append(PodsReady(workload=state.workload, ready=state.ready))
-        if state.gone is not None and state.gone != told.gone:
-            facts.append(PodsGone(workload=state.workload, decision=state.gone))
-        if state.reclaimed and state.reclaimed != told.reclaimed:
-            facts.append(PodsReclaimed(workload=state.workload, counts=state.reclaimed))
-        if state.finished is not None and not told.finished:
-            reason, message = state.finished
-            facts.append(WorkloadFinished(workload=state.workload, reason=reason, message=message))
-        for check in state.checks:
-            report = CheckReported(workload=state.workload, check=check)
-            if state.adopted is not None and told.checks.get(check.name) != report:
-                facts.append(report)
-        return facts
+        return [*facts, *_changes(told, state)]
 
     def _known(self, fact: Fact) -> bool:
         place = place_of(fact)
@@ -220,8 +200,29 @@ class View:
         return bool(place) and self.facts.get(place) == fact
 
 
-def _asked(told: Told) -> tuple[PodSet, ...]:
-    return told.spec.pod_sets
+def _changes(told: Told, state: JobState) -> list[Fact]:
+    """In what a job differs from what was told of it."""
+    facts: list[Fact] = []
+    spec = state.spec
+    if state.started and state.owner is not None:
+        # The template holds what was injected at the start: what was asked for is what was told before.
+        spec = msgspec.structs.replace(spec, pod_sets=told.spec.pod_sets)
+    if spec != told.spec:
+        facts.append(WorkloadChanged(workload=state.workload, spec=spec))
+    if state.ready is not None and state.ready != (told.ready or False):
+        facts.append(PodsReady(workload=state.workload, ready=state.ready))
+    if state.gone is not None and state.gone != told.gone:
+        facts.append(PodsGone(workload=state.workload, decision=state.gone))
+    if state.reclaimed and state.reclaimed != told.reclaimed:
+        facts.append(PodsReclaimed(workload=state.workload, counts=state.reclaimed))
+    if state.finished is not None and not told.finished:
+        reason, message = state.finished
+        facts.append(WorkloadFinished(workload=state.workload, reason=reason, message=message))
+    for check in state.checks:
+        report = CheckReported(workload=state.workload, check=check)
+        if state.adopted is not None and told.checks.get(check.name) != report:
+            facts.append(report)
+    return facts
 
 
 def _note(

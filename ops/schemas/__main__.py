@@ -1,0 +1,6 @@
+"""`python -m ops.schemas` writes docs/schema anew."""
+
+from ops.schemas.describe import FOLDER, documents
+
+for name, text in documents().items():
+    (FOLDER / name).write_bytes(text)

@@ -1,0 +1,56 @@
+"""JSON Schema 2020-12 of all events and messages, and an AsyncAPI 3 description of the streams that carry them."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from events.catalogue import all_events
+from events.commit import Commit, Sighting
+
+Plain = dict[str, Any]
+FOLDER = Path(__file__).parent.parent.parent / "docs" / "schema"
+
+
+def json_schema() -> Plain:
+    """Every event and both kinds of message."""
+    _, components = msgspec.json.schema_components((*all_events(), Sighting, Commit), ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "kuelog events",
+        "$defs": dict(sorted(components.items())),
+    }
+
+
+def async_api() -> Plain:
+    """The streams, their subjects and what they carry."""
+    channels = {
+        "FACTS": ("kuelog.facts.{tree}.{kind}", "Sighting", "what the watcher observes and the applier reports"),
+        "LOG_p": ("kuelog.log.{partition}.{author}", "Commit", "decisions of a partition of trees"),
+        "DEVICES_pool": ("kuelog.devices.{pool}.{author}", "Commit", "the accountant's decisions for a pool of nodes"),
+        "CONTROL": ("kuelog.control.{author}", "Commit", "takeovers and messages that are skipped on record"),
+    }
+    return {
+        "asyncapi": "3.0.0",
+        "info": {"title": "kuelog log", "version": "1.0.0"},
+        "channels": {
+            name: {
+                "address": address,
+                "description": told,
+                "messages": {message: {"payload": {"$ref": f"events.json#/$defs/{message}"}}},
+            }
+            for name, (address, message, told) in channels.items()
+        },
+    }
+
+
+def documents() -> dict[str, bytes]:
+    """The files as they should stand in docs/schema."""
+    return {
+        "events.json": _pretty(json_schema()),
+        "asyncapi.json": _pretty(async_api()),
+    }
+
+
+def _pretty(value: Plain) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=2) + b"\n"

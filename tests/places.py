@@ -1,0 +1,8 @@
+"""Where tests find recorded cases and scenarios that are not part of the project."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SHARED = ROOT.parent / "shared"
+SCENARIOS = Path(os.environ.get("KUELOG_SCENARIOS", SHARED / "scenarios"))

@@ -1,0 +1,164 @@
+"""A small platform without bus or cluster: facts are folded, deciders take turns, until nobody has anything to say."""
+
+import hashlib
+
+from events.card import Card
+from events.catalogue import AnyEvent, Decision
+from events.codec import encode
+from events.device import DevicesRegistered, NodeObserved
+from events.pod_set import ContainerShape, PodSet, PodShape
+from events.quota import (
+    ClusterQueueObserved,
+    FlavorObserved,
+    FlavorQuotas,
+    LocalQueueObserved,
+    NamespaceObserved,
+    PreemptionPolicy,
+    PreemptionRules,
+    Quota,
+    ResourceGroup,
+)
+from events.selector import LabelSelector
+from events.workload import Owner, PodsGone, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
+from projections.evolve import evolve
+from projections.place import Place
+from projections.state_hash import state_hash
+from projections.world import World
+from services.accountant.decide import Accountant
+from services.admitter.decide import Admitter
+from services.lane_host import Decider
+from services.preemptor.decide import Preemptor
+from services.queue_manager.decide import QueueManager
+
+GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
+
+
+class Story:
+    """A world, what was told and what was decided."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.decisions: list[Decision] = []
+        self.facts = self.commits = 0
+        self.at = 1000
+        self.deciders: list[Decider] = [QueueManager(), Admitter(), Preemptor(), Accountant()]
+
+    def told(self, *facts: AnyEvent) -> "Story":
+        for fact in facts:
+            self.facts += 1
+            self.at += 10
+            evolve(self.world, fact, Place(lane="FACTS", sequence=self.facts, at=self.at))
+        return self
+
+    def decided(self) -> list[Decision]:
+        """Let all deciders speak until they are quiet; what they said."""
+        said: list[Decision] = []
+        for _ in range(200):
+            spoke = False
+            for decider in self.deciders:
+                before = state_hash(self.world)
+                events = decider.decide(self.world, self.at)
+                assert state_hash(self.world) == before, "a decision leaves the world as it was"
+                if events:
+                    spoke = True
+                    self.commits += 1
+                    for event in events:
+                        evolve(self.world, event, Place(lane="LOG_0", sequence=self.commits, at=self.at))
+                    said.extend(events)
+            if not spoke:
+                self.world.reviewed()
+                self.decisions.extend(said)
+                return said
+        raise AssertionError("the deciders never come to rest")
+
+
+def platform(
+    *, nominal: int = 8, cards: int = 4, within: PreemptionPolicy = PreemptionPolicy.LOWER_PRIORITY, cohort: str = ""
+) -> list[AnyEvent]:
+    return [
+        NamespaceObserved(name="team"),
+        FlavorObserved(name="v100", node_labels={"card": "v100"}),
+        queue("cq", nominal=nominal, within=within, cohort=cohort),
+        LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq"),
+        NodeObserved(name="n1", labels={"card": "v100"}),
+        DevicesRegistered(
+            node="n1",
+            cards=tuple(
+                Card(uuid=f"GPU-{i}", index=i, slots=10, memory=32768, model="NVIDIA-V100") for i in range(cards)
+            ),
+        ),
+    ]
+
+
+def queue(
+    name: str,
+    *,
+    nominal: int,
+    within: PreemptionPolicy = PreemptionPolicy.NEVER,
+    reclaim: PreemptionPolicy = PreemptionPolicy.NEVER,
+    cohort: str = "",
+) -> ClusterQueueObserved:
+    return ClusterQueueObserved(
+        name=name,
+        cohort=cohort,
+        namespaces=LabelSelector(),
+        preemption=PreemptionRules(within_cluster_queue=within, reclaim_within_cohort=reclaim),
+        groups=(
+            ResourceGroup(
+                resources=(GPU, MEMORY, CORES),
+                flavors=(
+                    FlavorQuotas(
+                        flavor="v100",
+                        quotas=(
+                            Quota(resource=GPU, nominal=nominal),
+                            Quota(resource=MEMORY, nominal=nominal * 16384),
+                            Quota(resource=CORES, nominal=nominal * 50),
+                        ),
+                    ),
+                ),
+            ),
+        ),
+    )
+
+
+def job(
+    name: str,
+    *,
+    memory: int = 16000,
+    cores: int = 50,
+    count: int = 1,
+    priority: int = 0,
+    queue: str = "lq",
+    at: int = 0,
+) -> WorkloadSubmitted:
+    shape = PodShape(containers=(ContainerShape(name="main", limits={GPU: 1, MEMORY: memory, CORES: cores}),))
+    return WorkloadSubmitted(
+        workload=f"team/{name}",
+        uid=f"uid-{name}",
+        owner=Owner(kind="Job", name=name, uid=f"uid-{name}"),
+        created_at=at,
+        spec=WorkloadSpec(queue=queue, priority=priority, pod_sets=(PodSet(name="main", count=count, shape=shape),)),
+    )
+
+
+def story() -> Story:
+    """Queueing, refusal, preemption, release and return, all in one."""
+    told = Story().told(*platform(nominal=4, cards=2))
+    told.told(job("a"), job("b", count=2), job("c"), job("giant", memory=60000)).decided()
+    told.told(job("urgent", priority=100)).decided()
+    for key, workload in sorted(told.world.workloads.items()):
+        if workload.evicted and workload.reserved:
+            told.told(PodsGone(workload=key, decision=f"LOG_0/{workload.stopped_by}"))
+    told.decided()
+    for key in ("team/a", "team/b", "team/urgent"):
+        if told.world.workloads[key].admitted and not told.world.workloads[key].evicted:
+            told.told(WorkloadFinished(workload=key, reason="Succeeded"))
+            told.decided()
+    return told
+
+
+def decided_bytes() -> str:
+    """All decisions of the story and the state at its end, as text."""
+    told = story()
+    text = b"\n".join(encode(event) for event in told.decisions)
+    return f"{text.decode()}\n{hashlib.sha256(text).hexdigest()}\n{state_hash(told.world)}"
