@@ -1,5 +1,6 @@
 """What is wrong with a field of an object: the same words for lint, the watcher and the API."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -21,9 +22,65 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     consequence: str = ""
     instead: str = ""
     severity: Severity = Severity.ERROR
+    origin: str = ""
+    """The rule of Kubernetes that was broken, by its own name, e.g. `format=k8s-label-key`."""
+    value: str = ""
+    """The value as it was found."""
 
     @property
     def message(self) -> str:
         """All of it in one sentence or two."""
         told = self.what if not self.consequence else f"{self.what}: {self.consequence}"
         return f"{told}. Instead: {self.instead}" if self.instead else told
+
+
+def invalid(field: str, value: object, what: str, instead: str = "", *, origin: str = "") -> Problem:
+    """A value that breaks a rule."""
+    return Problem(field=field, code="Invalid", what=what, instead=instead, origin=origin, value=str(value))
+
+
+def required(field: str, what: str, instead: str = "") -> Problem:
+    """A value that is missing."""
+    return Problem(field=field, code="Required", what=what, instead=instead)
+
+
+def forbidden(field: str, what: str, instead: str = "") -> Problem:
+    """A field that may not be set here."""
+    return Problem(field=field, code="Forbidden", what=what, instead=instead)
+
+
+def duplicate(field: str, value: object, instead: str = "") -> Problem:
+    """A value that may stand only once."""
+    return Problem(field=field, code="Duplicate", what=f"{value} is given twice", instead=instead, value=str(value))
+
+
+def not_supported(field: str, value: object, known: Sequence[str]) -> Problem:
+    """A value outside of a closed list."""
+    return Problem(
+        field=field,
+        code="NotSupported",
+        what=f"{value!r} is not known here",
+        instead=f"one of {', '.join(known)}" if known else "nothing: there is no value that would do",
+        value=str(value),
+    )
+
+
+def not_found(field: str, value: object, instead: str = "") -> Problem:
+    """A reference to something that is not there."""
+    return Problem(field=field, code="NotFound", what=f"there is no {value}", instead=instead, value=str(value))
+
+
+def too_long(field: str, value: str, most: int) -> Problem:
+    """A text that is too long."""
+    return Problem(
+        field=field,
+        code="TooLong",
+        what=f"{len(value)} characters",
+        instead=f"at most {most} characters",
+        value=value,
+    )
+
+
+def immutable(field: str, value: object) -> Problem:
+    """A field that may not change any more."""
+    return invalid(field, value, "field is immutable", "the value that it had")

@@ -1,0 +1,85 @@
+"""Whether a pod set of a Workload may stand as it is: requests, labels of its template, topology."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from events.quantity import BadQuantity, parse_quantity
+from events.settings import SettingsObserved
+from projections.gates import enabled
+from projections.validation.names import annotations_problems, labels_problems
+from projections.validation.problem import Problem, forbidden, invalid, required
+
+Plain = Mapping[str, Any]
+
+PODS = "pods"
+"""The resource that counts pods; it is counted, never asked for (kueue-semantics §1)."""
+
+
+def pod_set_problems(pod_set: Plain, field: str, settings: SettingsObserved) -> list[Problem]:
+    """One pod set."""
+    template: Plain = pod_set.get("template") or {}
+    spec: Plain = template.get("spec") or {}
+    not_negative = enabled(settings, "WorkloadValidateResourcesAreNonNegative")
+    found: list[Problem] = []
+    for part in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(part) or ()):
+            at = f"{field}.template.spec.{part}[{index}].resources"
+            resources: Plain = container.get("resources") or {}
+            if PODS in (resources.get("requests") or {}):
+                found.append(
+                    invalid(f"{at}.requests[{PODS}]", PODS, "pods are counted, not asked for", f"no request of {PODS}")
+                )
+            if not_negative:
+                found.extend(_negatives(resources, at))
+    if not_negative:
+        found.extend(_negatives(spec.get("resources") or {}, f"{field}.template.spec.resources"))
+        found.extend(_negative_amounts(spec.get("overhead") or {}, f"{field}.template.spec.overhead"))
+    if enabled(settings, "WorkloadValidationForPodSetMetadata"):
+        meta: Plain = template.get("metadata") or {}
+        found.extend(labels_problems(meta.get("labels"), f"{field}.template.metadata.labels"))
+        found.extend(annotations_problems(meta.get("annotations"), f"{field}.template.metadata.annotations"))
+    if enabled(settings, "TASValidateWorkloadSliceSize"):
+        found.extend(_slices(pod_set.get("topologyRequest") or {}, f"{field}.topologyRequest"))
+    return found
+
+
+def _negatives(resources: Plain, field: str) -> list[Problem]:
+    return [
+        problem
+        for part in ("requests", "limits")
+        for problem in _negative_amounts(resources.get(part) or {}, f"{field}.{part}")
+    ]
+
+
+def _negative_amounts(amounts: Plain, field: str) -> list[Problem]:
+    found: list[Problem] = []
+    for name in sorted(amounts):
+        try:
+            if parse_quantity(amounts[name]) < 0:
+                found.append(invalid(f"{field}[{name}]", amounts[name], f"{amounts[name]} is negative", "at least 0"))
+        except BadQuantity as bad:
+            found.append(invalid(f"{field}[{name}]", amounts[name], str(bad)))
+    return found
+
+
+def _slices(topology: Plain, field: str) -> list[Problem]:
+    level, size = topology.get("podSetSliceRequiredTopology"), topology.get("podSetSliceSize")
+    found: list[Problem] = []
+    if size is not None and not level:
+        found.append(
+            forbidden(
+                f"{field}.podSetSliceSize",
+                "a size of slices without the level that they stay together on",
+                "podSetSliceRequiredTopology beside it",
+            )
+        )
+    elif level and size is None:
+        found.append(required(f"{field}.podSetSliceSize", "slices need a size", "how many pods stay together"))
+    elif size is not None and size <= 0:
+        found.append(invalid(f"{field}.podSetSliceSize", size, f"a slice of {size} pods", "at least 1"))
+    for index, one in enumerate(topology.get("podsetSliceRequiredTopologyConstraints") or ()):
+        size = one.get("size", 0)
+        if size <= 0:
+            at = f"{field}.podsetSliceRequiredTopologyConstraints[{index}].size"
+            found.append(invalid(at, size, f"a slice of {size} pods", "at least 1"))
+    return found

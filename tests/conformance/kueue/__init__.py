@@ -1,0 +1,1 @@
+"""Recorded cases of Kueue."""

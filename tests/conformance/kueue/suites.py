@@ -1,0 +1,28 @@
+"""Which function checks which recorded suite of Kueue."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.kueue.validation import VALIDATION_SUITES
+from tests.conformance.runner import Suite
+
+Case = dict[str, Any]
+
+CHECKS: dict[str, Callable[[Case], str | None]] = {**VALIDATION_SUITES}
+
+
+def kueue_suite(path: Path, document: list[Case]) -> Suite:
+    """The suite in one file."""
+    return Suite(
+        name=path.stem,
+        path=path,
+        cases=[(str(case.get("id") or case["name"]), case) for case in document],
+        check=CHECKS.get(path.stem),
+        why_not=why_not,
+    )
+
+
+def why_not(case: Case) -> str | None:
+    """Why a case is out of scope, or None."""
+    return "it needs set-up that was not recorded" if (case.get("inputs") or {}).get("has_before_reconcile") else None
