@@ -25,6 +25,11 @@ class Line:
         """`preemptor`: the workload of this queue that waits for its victims, and whether it is sticky."""
         self._heap: list[tuple[OrderKey, str]] = []
 
+    @property
+    def empty(self) -> bool:
+        """Nobody waits here, is parked here, or is remembered."""
+        return not (self.waiting or self.parked or self.held)
+
     def push(self, trail: Trail, key: str, order: OrderKey) -> None:
         """Put a workload in line, or move it; it is parked no longer."""
         trail.drop(self.parked, key)

@@ -6,7 +6,7 @@ what a node keeps for itself bubbles up to its parent. All changes go through th
 
 from collections.abc import Iterable, Mapping
 
-from events.amount import UNLIMITED, add, subtract
+from events.amount import add, subtract
 from events.quota import ClusterQueueObserved, CohortObserved, Quota, ResourceGroup, Weight
 from projections.trail import Trail
 
@@ -297,6 +297,3 @@ def _in_cycle(name: str, cohorts: Mapping[str, CohortObserved]) -> bool:
         observed = cohorts.get(name)
         name = observed.parent if observed is not None else ""
     return False
-
-
-__all__ = ["UNLIMITED", "FlavorResource", "Node", "QuotaTree", "quotas_of"]

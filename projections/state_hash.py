@@ -30,6 +30,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
             "held": dict(sorted(world.lines.of(name).held.items())),
         }
         for name in world.lines.names()
+        if not world.lines.of(name).empty
     }
     usage = {
         name: {f"{flavor}/{resource}": amount for (flavor, resource), amount in sorted(node.usage.items()) if amount}

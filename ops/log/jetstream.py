@@ -177,7 +177,7 @@ class JetStreamBus:
                 await js.add_stream(self._config(name))
             else:
                 _check_safe(name, info.config)
-        except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError) as problem:
+        except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, APIError) as problem:
             raise LogUnavailable(stream=name, problem=str(problem) or type(problem).__name__) from problem
         return JetStreamStream(self.client, name)
 
@@ -231,7 +231,7 @@ async def connect(
     try:
         client = await asyncio.wait_for(
             nats.connect(
-                url,
+                url.split(","),
                 name=name,
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=0.2,

@@ -1,0 +1,239 @@
+"""One contract for the log, held by the twin, by one server, and by three servers clustered on loopback."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from ops.log.jetstream import JetStreamBus, connect
+from ops.log.memory import Fault, MemoryBus
+from ops.log.server import NatsCluster, NatsServer
+from services.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable, UnsafeStream
+from services.log_port import Bus, Entry, Message, Stream
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+BACKENDS = ["twin", "one server", "three servers"]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=BACKENDS)
+async def bus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bus]:
+    store: Path = tmp_path_factory.mktemp("nats")
+    if request.param == "twin":
+        yield MemoryBus()
+        return
+    three = request.param == "three servers"
+    servers = NatsCluster(store) if three else NatsServer(store)
+    await servers.start()
+    found = await connect(servers.url, replicas=3 if three else 1, max_bytes=64 << 20)
+    if three:
+        await _quorum(found)
+    try:
+        yield found
+    finally:
+        await found.close()
+        await servers.stop()
+
+
+async def _quorum(bus: JetStreamBus) -> None:
+    """A cluster that has just started takes a moment to agree on a leader."""
+    for _ in range(100):
+        try:
+            await bus.stream("LOG_quorum")
+        except LogUnavailable:
+            await asyncio.sleep(0.1)
+        else:
+            return
+    raise AssertionError("three servers never agreed on a leader")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def lane(bus: Bus, request: pytest.FixtureRequest) -> Stream:
+    name = "".join(c if c.isalnum() else "_" for c in request.node.name)[-60:]
+    return await bus.stream(f"LOG_{name}")
+
+
+def subject(lane: Stream) -> str:
+    return f"kuelog.log.{lane.name.removeprefix('LOG_')}.test"
+
+
+async def put(lane: Stream, base: int, name: str) -> int:
+    return await lane.append(subject(lane), name.encode(), message_id=f"{lane.name}-{name}", base=base)
+
+
+async def everything(lane: Stream, after: int = 0) -> list[Entry]:
+    return [entry async for batch in lane.read(after) for entry in batch]
+
+
+async def test_what_is_appended_is_read_back_in_order_from_any_sequence(lane: Stream) -> None:
+    for base in range(5):
+        assert await put(lane, base, f"m{base}") == base + 1
+    assert [entry.data for entry in await everything(lane)] == [b"m0", b"m1", b"m2", b"m3", b"m4"]
+    assert [entry.sequence for entry in await everything(lane, 3)] == [4, 5]
+    head = await lane.last()
+    assert (head.sequence, head.message_id) == (5, f"{lane.name}-m4")
+    assert (await lane.get(2)).data == b"m1"
+
+
+async def test_an_append_on_an_old_base_is_refused_and_stores_nothing(lane: Stream) -> None:
+    await put(lane, 0, "first")
+    with pytest.raises(LogMovedOn):
+        await put(lane, 0, "late")
+    assert [entry.data for entry in await everything(lane)] == [b"first"]
+
+
+async def test_the_same_message_again_is_the_same_message(lane: Stream) -> None:
+    assert await put(lane, 0, "once") == 1
+    assert await put(lane, 0, "once") == 1
+    assert len(await everything(lane)) == 1
+
+
+async def test_of_two_writers_that_race_each_sequence_has_one_author_and_nothing_is_lost(lane: Stream) -> None:
+    async def writer(name: str) -> list[int]:
+        won: list[int] = []
+        while len(won) < 15:
+            base = (await lane.last()).sequence
+            try:
+                won.append(await put(lane, base, f"{name}{base}"))
+            except LogMovedOn:
+                continue
+        return won
+
+    left, right = await asyncio.gather(writer("a"), writer("b"))
+    assert sorted(left + right) == list(range(1, 31))
+    stored = await everything(lane)
+    assert [entry.sequence for entry in stored if entry.data.startswith(b"a")] == left
+
+
+async def test_a_deposed_writer_that_wakes_up_with_a_chain_of_guesses_lands_nothing(lane: Stream) -> None:
+    await put(lane, 0, "old")
+    await put(lane, 1, "takeover")
+    for guess in (1, 2 + 1, 2 + 2):
+        with pytest.raises(LogMovedOn):
+            await put(lane, guess, f"guess{guess}")
+    assert [entry.data for entry in await everything(lane)] == [b"old", b"takeover"]
+
+
+async def test_a_follower_sees_what_was_there_and_then_what_comes(lane: Stream) -> None:
+    await put(lane, 0, "before")
+    seen: list[bytes] = []
+    complete = asyncio.Event()
+
+    async def follow() -> None:
+        async for batch in lane.follow(0):
+            seen.extend(entry.data for entry in batch)
+            if len(seen) == 3:
+                complete.set()
+
+    task = asyncio.create_task(follow())
+    await put(lane, 1, "while")
+    await put(lane, 2, "after")
+    await asyncio.wait_for(complete.wait(), 20)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert seen == [b"before", b"while", b"after"]
+
+
+async def test_published_facts_keep_their_order_and_repetitions_are_dropped(bus: Bus) -> None:
+    facts = await bus.stream("FACTS")
+    begin = (await facts.last()).sequence
+    messages = [Message("kuelog.facts.t.k", str(i).encode(), f"fact-{i}") for i in range(1000)]
+    await facts.publish(messages)
+    await facts.publish(messages[:10])
+    stored = await everything(facts, begin)
+    assert [entry.data for entry in stored] == [message.data for message in messages]
+
+
+async def test_a_message_that_is_not_there_is_a_gap(lane: Stream) -> None:
+    await put(lane, 0, "only")
+    with pytest.raises(LogGap):
+        await lane.get(7)
+
+
+async def test_the_twin_resolves_a_lost_acknowledgement_and_says_when_it_is_full_or_away() -> None:
+    twin = MemoryBus().memory("LOG_twin")
+    twin.faults.append(Fault.ACK_LOST)
+    assert await twin.append("s", b"x", message_id="x", base=0) == 1
+    twin.faults.extend([Fault.FULL, Fault.UNAVAILABLE])
+    with pytest.raises(LogFull):
+        await twin.append("s", b"y", message_id="y", base=1)
+    with pytest.raises(LogUnavailable):
+        await twin.append("s", b"y", message_id="y", base=1)
+    assert (await twin.last()).sequence == 1
+
+
+async def test_a_lost_acknowledgement_of_a_real_server_is_resolved_by_reading(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    await server.start()
+    bus = await connect(server.url)
+    lane = await bus.stream("LOG_lost")
+    server.pause()
+    waiting = asyncio.create_task(put(lane, 0, "kept"))
+    await asyncio.sleep(0)
+    server.resume()
+    assert await waiting == 1
+    assert await put(lane, 0, "kept") == 1, "asked again, it is found to be stored already"
+    await bus.close()
+    await server.stop()
+
+
+async def test_a_follower_outlives_a_killed_server_and_misses_nothing(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    await server.start()
+    bus = await connect(server.url)
+    lane = await bus.stream("LOG_restart")
+    seen: list[bytes] = []
+    news = asyncio.Event()
+
+    async def follow() -> None:
+        async for batch in lane.follow(0):
+            seen.extend(entry.data for entry in batch)
+            news.set()
+
+    task = asyncio.create_task(follow())
+    await put(lane, 0, "before")
+    await asyncio.wait_for(news.wait(), 20)
+    news.clear()
+    await server.kill()
+    with pytest.raises(LogUnavailable):
+        await put(lane, 1, "nobody hears")
+    await server.start()
+    for _ in range(50):
+        try:
+            await put(lane, (await lane.last()).sequence, "after")
+            break
+        except LogUnavailable:
+            await asyncio.sleep(0.1)
+    await asyncio.wait_for(news.wait(), 20)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert seen[0] == b"before" and seen[-1] == b"after"
+    await bus.close()
+    await server.stop()
+
+
+async def test_a_full_stream_refuses_and_loses_nothing(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    await server.start()
+    bus = await connect(server.url, max_bytes=4096)
+    lane = await bus.stream("LOG_full")
+    base = 0
+    with pytest.raises(LogFull):
+        while True:
+            base = await lane.append(subject(lane), b"x" * 500, message_id=f"m{base}", base=base)
+    assert (await lane.last()).sequence == base
+    await bus.close()
+    await server.stop()
+
+
+async def test_a_stream_that_could_forget_is_not_used(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    await server.start()
+    bus = await connect(server.url)
+    await bus.client.jetstream().add_stream(name="LOG_unsafe", subjects=["kuelog.log.unsafe.>"])
+    with pytest.raises(UnsafeStream, match="discard"):
+        await bus.stream("LOG_unsafe")
+    await bus.close()
+    await server.stop()
