@@ -1,5 +1,6 @@
 """Manifests from files: YAML or JSON, several documents each, with the line of every field."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,10 @@ import yaml
 
 from projections.validation.loose import normalise
 from projections.validation.problem import Problem
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+_SAID = ", ".join(_SUFFIXES)
+_FIELDS_AT_MOST = 200_000
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +34,10 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     def label(self) -> str:
         """Kind, namespace and name."""
         meta = self.value.get("metadata") or {}
-        name = "/".join(part for part in (meta.get("namespace"), meta.get("name")) if part)
+        if not isinstance(meta, dict):
+            meta = {}
+        own = meta.get("name") or (f"{meta['generateName']}*" if meta.get("generateName") else None)
+        name = "/".join(str(part) for part in (meta.get("namespace"), own) if part)
         return f"{self.value.get('kind', '?')} {name or '?'}"
 
     def line_of(self, field: str) -> int:
@@ -72,29 +80,73 @@ def loosened(documents: Sequence[Document]) -> list[tuple[Document, list[Problem
     ]
 
 
+def manifest_files(files: Sequence[Path]) -> list[Path]:
+    """Files, and the manifests of folders and their subfolders (but not the scenario that plays them)."""
+    found: list[Path] = []
+    for file in files:
+        if file.is_dir():
+            inside = [one for suffix in _SUFFIXES for one in file.rglob(f"*{suffix}") if one.name != "scenario.yaml"]
+            if not inside:
+                raise ManifestBroken(file=str(file), line=1, problem=f"there is no manifest in this folder ({_SAID})")
+            found.extend(sorted(inside))
+        else:
+            found.append(file)
+    return found
+
+
 def _read(file: Path) -> list[Document]:
     name = str(file)
     try:
         text = file.read_text()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ManifestBroken(file=name, line=1, problem=str(problem)) from problem
+    except OSError as problem:
+        raise ManifestBroken(file=name, line=1, problem=str(problem.strerror or problem)) from problem
+    except UnicodeDecodeError as problem:
+        raise ManifestBroken(file=name, line=1, problem="this is not text in UTF-8") from problem
+    # JSON may be indented with tabs, which YAML does not take.
+    text = re.sub(r"^\t+", lambda tabs: " " * len(tabs.group()), text, flags=re.MULTILINE) if _is_json(text) else text
     documents: list[Document] = []
     try:
         for node in yaml.compose_all(text, Loader=yaml.SafeLoader):
-            value = _construct(node)
-            if value is None:
-                continue
-            if not isinstance(value, dict) or "kind" not in value:
-                raise ManifestBroken(
-                    file=name, line=node.start_mark.line + 1, problem="this is not a Kubernetes object: it has no kind"
-                )
-            lines: dict[str, int] = {}
-            _note_lines(node, "", lines)
-            documents.append(Document(file=name, line=node.start_mark.line + 1, value=value, lines=lines))
+            documents.extend(_documents(name, node))
     except yaml.MarkedYAMLError as problem:
-        line = problem.problem_mark.line + 1 if problem.problem_mark is not None else 1
+        mark = problem.problem_mark or problem.context_mark
+        line = mark.line + 1 if mark is not None else 1
         raise ManifestBroken(file=name, line=line, problem=f"broken YAML: {problem.problem}") from problem
+    except yaml.reader.ReaderError as problem:
+        line = text.count("\n", 0, problem.position) + 1
+        raise ManifestBroken(file=name, line=line, problem=f"broken YAML: {problem.reason}") from problem
+    except RecursionError as problem:
+        raise ManifestBroken(file=name, line=1, problem="broken YAML: nested too deeply") from problem
     return documents
+
+
+def _is_json(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[")
+
+
+def _documents(file: str, node: yaml.Node) -> list[Document]:
+    """The object of a document, or the objects of a List."""
+    lines: dict[str, int] = {}
+    _note_lines(file, node, "", lines, ())
+    value = _construct(node)
+    if value is None:
+        return []
+    line = node.start_mark.line + 1
+    if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
+        raise ManifestBroken(file=file, line=line, problem="this is not a Kubernetes object: it has no kind")
+    items = value.get("items")
+    if value["kind"] != "List" or not isinstance(items, list):
+        return [Document(file=file, line=line, value=value, lines=lines)]
+    found: list[Document] = []
+    for index, item in enumerate(items):
+        prefix = f"items[{index}]"
+        if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
+            raise ManifestBroken(
+                file=file, line=lines[prefix], problem="this is not a Kubernetes object: it has no kind"
+            )
+        own = {name.removeprefix(f"{prefix}."): at for name, at in lines.items() if name.startswith(f"{prefix}.")}
+        found.append(Document(file=file, line=lines[prefix], value=item, lines=own))
+    return found
 
 
 def _construct(node: yaml.Node) -> Any:
@@ -114,14 +166,24 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def _note_lines(node: yaml.Node, path: str, lines: dict[str, int]) -> None:
+def _note_lines(file: str, node: yaml.Node, path: str, lines: dict[str, int], above: tuple[yaml.Node, ...]) -> None:
+    """The line of each field. Raises `ManifestBroken` for anchors that hold themselves or multiply without end."""
+    line = node.start_mark.line + 1
+    if any(one is node for one in above):
+        raise ManifestBroken(file=file, line=line, problem="broken YAML: an anchor that holds itself")
+    if len(lines) > _FIELDS_AT_MOST:
+        raise ManifestBroken(file=file, line=line, problem=f"more than {_FIELDS_AT_MOST} fields in one document")
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            field = f"{path}.{key.value}" if path else str(key.value)
+            name = str(key.value)
+            field = f"{path}.{name}" if path else name
+            if field in lines and name != "<<":
+                problem = f"field {name} is given twice, on line {lines[field]} and here"
+                raise ManifestBroken(file=file, line=key.start_mark.line + 1, problem=problem)
             lines[field] = key.start_mark.line + 1
-            _note_lines(value, field, lines)
+            _note_lines(file, value, field, lines, (*above, node))
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             field = f"{path}[{index}]"
             lines[field] = value.start_mark.line + 1
-            _note_lines(value, field, lines)
+            _note_lines(file, value, field, lines, (*above, node))

@@ -3,15 +3,14 @@
 The rules of GPUs answer what people get wrong most (gpu-features-and-pains, errors in the seed).
 """
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from events.quantity import BadQuantity, to_units
+from events.selector import LabelSelector, Operator, Requirement
 from projections.flavors.affinity import selects
+from projections.validation.gpu_jobs import card_sizes, gpu_container_problems
 from projections.validation.gpu_rules import gpu_queue_problems
 from projections.validation.problem import Problem, Severity
-from events.selector import LabelSelector, Operator, Requirement
 
 Plain = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -61,7 +60,18 @@ def _cluster_queue(value: Plain, objects: Objects) -> list[Problem]:
                         instead=f"one of {', '.join(sorted(flavors))}",
                     )
                 )
-            found.extend(_flavor(flavor, group, field, in_cohort=bool(spec.get("cohortName") or spec.get("cohort"))))
+            found.extend(_flavor(flavor, field, in_cohort=bool(spec.get("cohortName") or spec.get("cohort"))))
+    if spec.get("namespaceSelector") is None:
+        found.append(
+            Problem(
+                field="spec.namespaceSelector",
+                code="AdmitsNobody",
+                what="no namespaceSelector is given",
+                consequence="the queue admits workloads of no namespace at all",
+                instead="namespaceSelector: {} to admit all namespaces",
+                severity=Severity.WARNING,
+            )
+        )
     preemption = spec.get("preemption") or {}
     if not (spec.get("cohortName") or spec.get("cohort")) and preemption.get("reclaimWithinCohort", "Never") != "Never":
         found.append(
@@ -76,21 +86,8 @@ def _cluster_queue(value: Plain, objects: Objects) -> list[Problem]:
     return [*found, *gpu_queue_problems(spec, objects.all("ResourceFlavor"))]
 
 
-def _flavor(flavor: Plain, group: Plain, field: str, *, in_cohort: bool) -> list[Problem]:
+def _flavor(flavor: Plain, field: str, *, in_cohort: bool) -> list[Problem]:
     found: list[Problem] = []
-    covered = list(group.get("coveredResources") or ())
-    named = [one.get("name") for one in flavor.get("resources") or ()]
-    for name in covered:
-        if name not in named:
-            found.append(
-                Problem(
-                    field=f"{field}.resources",
-                    code="FlavorOmitsResource",
-                    what=f"flavor {flavor.get('name')} does not mention {name}, which the group covers",
-                    consequence="Kueue refuses the ClusterQueue: each flavor lists the same resources in the same order",
-                    instead=f"- name: {name} with its nominalQuota",
-                )
-            )
     for k, one in enumerate(flavor.get("resources") or ()):
         for limit in ("borrowingLimit", "lendingLimit"):
             if limit in one and not in_cohort:
@@ -147,17 +144,7 @@ def _job(value: Plain, objects: Objects) -> list[Problem]:
         found.append(_annotation(QUEUE, annotations[QUEUE], "the job is not queued by Kueue since 0.3"))
     if PRIORITY in annotations and PRIORITY not in labels:
         found.append(_annotation(PRIORITY, annotations[PRIORITY], "the annotation has no effect on the queue"))
-    queues = objects.all("LocalQueue")
-    if queue and queues and f"{meta.get('namespace', 'default')}/{queue}" not in queues:
-        found.append(
-            Problem(
-                field=f"metadata.labels.{QUEUE}",
-                code="LocalQueueNotFound",
-                what=f"there is no LocalQueue {queue} in namespace {meta.get('namespace', 'default')}",
-                consequence="the job waits for ever",
-                instead=f"one of {', '.join(sorted(queues))}",
-            )
-        )
+    found.extend(_queue_of_job(queue, meta.get("namespace"), objects))
     parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
     if isinstance(completions, int) and isinstance(parallelism, int) and parallelism > completions:
         found.append(
@@ -169,45 +156,67 @@ def _job(value: Plain, objects: Objects) -> list[Problem]:
                 instead=f"completions: {parallelism}, if {parallelism} pods are meant to run",
             )
         )
-    return [*found, *_containers(spec)]
+    sizes = card_sizes(objects.all("ResourceFlavor"), objects.all("Node"))
+    pod = (spec.get("template") or {}).get("spec") or {}
+    return [*found, *_classes(labels, pod, objects), *gpu_container_problems(pod, "spec.template.spec", sizes)]
 
 
-def _containers(spec: Plain) -> list[Problem]:
-    pod = ((spec.get("template") or {}).get("spec")) or {}
+def _queue_of_job(queue: str | None, namespace: str | None, objects: Objects) -> list[Problem]:
+    queues = objects.all("LocalQueue")
+    if not queue or not queues or f"{namespace or 'default'}/{queue}" in queues:
+        return []
+    elsewhere = [key for key in sorted(queues) if key.endswith(f"/{queue}")]
+    if namespace is None and elsewhere:
+        home = elsewhere[0].partition("/")[0]
+        return [
+            Problem(
+                field="metadata",
+                code="NamespaceLeftOut",
+                what=f"no namespace is given, and LocalQueue {queue} is in {home}",
+                consequence="applied without -n, the job waits for ever in namespace default",
+                instead=f"metadata.namespace: {home}",
+                severity=Severity.WARNING,
+            )
+        ]
+    return [
+        Problem(
+            field=f"metadata.labels.{QUEUE}",
+            code="LocalQueueNotFound",
+            what=f"there is no LocalQueue {queue} in namespace {namespace or 'default'}",
+            consequence="the job waits for ever",
+            instead=f"one of {', '.join(sorted(queues))}",
+        )
+    ]
+
+
+def _classes(labels: Plain, pod: Plain, objects: Objects) -> list[Problem]:
     found: list[Problem] = []
-    for index, one in enumerate(pod.get("containers") or ()):
-        limits = {**((one.get("resources") or {}).get("requests") or {}), **((one.get("resources") or {}).get("limits") or {})}
-        field = f"spec.template.spec.containers[{index}].resources.limits"
-        if "nvidia.com/gpu" in limits and not {"nvidia.com/gpumem", "nvidia.com/gpumem-percentage"} & set(limits):
+    for kind, name, field, consequence in (
+        (
+            "WorkloadPriorityClass",
+            labels.get(PRIORITY),
+            f"metadata.labels.{PRIORITY}",
+            "the job is not queued until the class is there",
+        ),
+        (
+            "PriorityClass",
+            pod.get("priorityClassName"),
+            "spec.template.spec.priorityClassName",
+            "the cluster refuses its pods",
+        ),
+    ):
+        known = objects.all(kind)
+        if name and known and name not in known:
             found.append(
                 Problem(
                     field=field,
-                    code="WholeCardUncharged",
-                    what="nvidia.com/gpu without gpumem",
-                    consequence="HAMi gives whole cards to this container alone, while quota of gpumem and gpucores is charged nothing",
-                    instead="nvidia.com/gpumem and nvidia.com/gpucores as they are needed",
-                    severity=Severity.WARNING,
-                )
-            )
-        memory = limits.get("nvidia.com/gpumem")
-        if memory is not None and re.fullmatch(r"\d+", str(memory)) is None:
-            found.append(
-                Problem(
-                    field=f"{field}.nvidia.com/gpumem",
-                    code="NotMebibytes",
-                    what=f"{memory} is not a plain number",
-                    consequence="HAMi drops the request: the pod is treated as asking for no card at all",
-                    instead=_mebibytes(memory),
+                    code=f"{kind}NotFound",
+                    what=f"there is no {kind} {name}",
+                    consequence=consequence,
+                    instead=f"one of {', '.join(sorted(known))}",
                 )
             )
     return found
-
-
-def _mebibytes(text: Any) -> str:
-    try:
-        return f'"{to_units("memory", text) >> 20}", in MiB'
-    except BadQuantity:
-        return "a number of MiB"
 
 
 def _annotation(name: str, value: str, consequence: str) -> Problem:
@@ -216,8 +225,7 @@ def _annotation(name: str, value: str, consequence: str) -> Problem:
         code="AnnotationForLabel",
         what=f"{name} is given as an annotation",
         consequence=consequence,
-        instead=f"labels: {{{name}: {value}}}"
-        + (", naming a WorkloadPriorityClass" if name == PRIORITY else ""),
+        instead=f"labels: {{{name}: {value}}}" + (", naming a WorkloadPriorityClass" if name == PRIORITY else ""),
     )
 
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from events.amount import UNLIMITED
+from projections.validation.gpu_jobs import not_mebibytes
 from projections.validation.problem import Problem, Severity
 
 Plain = dict[str, Any]
@@ -39,8 +41,16 @@ def gpu_queue_problems(spec: Plain, flavors: Mapping[str, Plain]) -> list[Proble
 
 
 def _flavor(flavor: Plain, observed: Plain | None, field: str) -> list[Problem]:
-    quotas = {one.get("name"): (k, _number(one.get("nominalQuota"))) for k, one in enumerate(flavor.get("resources") or ())}
+    quotas = {
+        str(one.get("name")): (k, _number(one.get("nominalQuota")))
+        for k, one in enumerate(flavor.get("resources") or ())
+    }
     found: list[Problem] = []
+    for k, one in enumerate(flavor.get("resources") or ()):
+        text = str(one.get("nominalQuota"))
+        if one.get("name") == MEMORY and text != str(UNLIMITED) and not text.endswith("k"):
+            counted = "it is counted as so many MiB, which is not what is meant"
+            found.extend(not_mebibytes(one.get("nominalQuota"), f"{field}[{k}].nominalQuota", consequence=counted))
     k, cards = quotas.get(GPU, (0, None))
     if cards is None:
         return found

@@ -1,7 +1,8 @@
 """Manifests that Kueue refuses, given the meaning that they most likely have; each change is a warning.
 
 A covered resource that a flavor does not mention is unlimited there; a resource that no group covers is not counted;
-limits without a cohort are dropped; the old queue-name annotation becomes the label; old versions are converted.
+limits without a cohort are dropped; a queue without a selector is open to all; the old queue-name annotation becomes
+the label; old versions are converted.
 """
 
 from collections.abc import Sequence
@@ -10,30 +11,40 @@ from typing import Any
 from events.amount import UNLIMITED
 from projections.validation.conversion import to_v1beta2
 from projections.validation.problem import Problem, Severity
+from projections.validation.shape import shape_problems
 
 Plain = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"
+PRIORITY = "kueue.x-k8s.io/priority-class"
 UNDECLARED = "kuelog.io/quota-check-strategy"
 
 
 def normalise(values: Sequence[Plain]) -> list[tuple[Plain, list[Problem]]]:
     """Each object in the form that makes sense, with what was changed."""
-    made = [_normalise(value) for value in values]
-    _widen_selectors(made)
-    return made
+    classes = {
+        str(value["metadata"]["name"])
+        for value in values
+        if value.get("kind") == "WorkloadPriorityClass" and not shape_problems(value)
+    }
+    sound = [not shape_problems(to_v1beta2(value)[0]) for value in values]
+    made = [_normalise(value, classes) if fine else (value, []) for value, fine in zip(values, sound, strict=True)]
+    widened = iter(_widened([one for one, fine in zip(made, sound, strict=True) if fine]))
+    return [next(widened) if fine else one for one, fine in zip(made, sound, strict=True)]
 
 
-def _widen_selectors(made: list[tuple[Plain, list[Problem]]]) -> None:
+def _widened(found: list[tuple[Plain, list[Problem]]]) -> list[tuple[Plain, list[Problem]]]:
     """A LocalQueue that somebody made is meant to work: its cluster queue takes in its namespace too."""
-    spaces = {value["metadata"]["name"]: value for value, _ in made if value.get("kind") == "Namespace"}
+    made = list(found)
+    spaces = {str(value["metadata"].get("name")): value for value, _ in made if value.get("kind") == "Namespace"}
     for index, (queue, problems) in enumerate(made):
         if queue.get("kind") != "ClusterQueue":
             continue
-        labels = ((queue["spec"].get("namespaceSelector") or {}).get("matchLabels")) or {}
+        labels = (((queue.get("spec") or {}).get("namespaceSelector") or {}).get("matchLabels")) or {}
         doors = [
             value["metadata"].get("namespace")
             for value, _ in made
-            if value.get("kind") == "LocalQueue" and (value.get("spec") or {}).get("clusterQueue") == queue["metadata"]["name"]
+            if value.get("kind") == "LocalQueue"
+            and (value.get("spec") or {}).get("clusterQueue") == queue["metadata"].get("name")
         ]
         widened = {
             key: sorted({text, *(_label(spaces.get(str(door)), key, text) for door in doors)})
@@ -54,19 +65,20 @@ def _widen_selectors(made: list[tuple[Plain, list[Problem]]]) -> None:
                 f"namespaceSelector: {selector}",
             )
         )
+    return made
 
 
 def _label(space: Plain | None, key: str, otherwise: str) -> str:
     return str((((space or {}).get("metadata") or {}).get("labels") or {}).get(key, otherwise))
 
 
-def _normalise(value: Plain) -> tuple[Plain, list[Problem]]:
+def _normalise(value: Plain, classes: set[str]) -> tuple[Plain, list[Problem]]:
     converted, problems = to_v1beta2(value)
     match converted.get("kind"):
         case "ClusterQueue":
             return _cluster_queue(converted, problems), problems
         case "Job":
-            return _job(converted, problems), problems
+            return _job(converted, classes, problems), problems
         case _:
             return converted, problems
 
@@ -84,6 +96,17 @@ def _cluster_queue(value: Plain, problems: list[Problem]) -> Plain:
         groups.append({**group, "flavors": flavors})
     if groups:
         spec["resourceGroups"] = groups
+    if spec.get("namespaceSelector") is None:
+        spec["namespaceSelector"] = {}
+        problems.append(
+            _warning(
+                "spec.namespaceSelector",
+                "AdmitsNobody",
+                "no namespaceSelector is given",
+                "Kueue would admit nobody; it is taken as all namespaces",
+                "namespaceSelector: {}",
+            )
+        )
     meta = dict(value.get("metadata") or {})
     annotations = dict(meta.get("annotations") or {})
     if UNDECLARED not in annotations:
@@ -114,12 +137,12 @@ def _flavor(flavor: Plain, covered: list[str], field: str, in_cohort: bool, prob
                     f"- name: {name} with the nominalQuota that is meant",
                 )
             )
-    for name, quota in by_name.items():
+    for k, (name, quota) in enumerate(by_name.items()):
         for limit in ("borrowingLimit", "lendingLimit"):
             if limit in quota and not in_cohort:
                 problems.append(
                     _warning(
-                        f"{field}.resources",
+                        f"{field}.resources[{k}].{limit}",
                         "LimitWithoutCohort",
                         f"{limit} {quota.pop(limit)} of {name} without a cohort",
                         "it is ignored: there is nobody to borrow from or lend to",
@@ -129,7 +152,7 @@ def _flavor(flavor: Plain, covered: list[str], field: str, in_cohort: bool, prob
     return {**flavor, "resources": [by_name[name] for name in covered if name in by_name]}
 
 
-def _job(value: Plain, problems: list[Problem]) -> Plain:
+def _job(value: Plain, classes: set[str], problems: list[Problem]) -> Plain:
     meta = dict(value.get("metadata") or {})
     annotations, labels = meta.get("annotations") or {}, dict(meta.get("labels") or {})
     if QUEUE in annotations and QUEUE not in labels:
@@ -143,8 +166,18 @@ def _job(value: Plain, problems: list[Problem]) -> Plain:
                 f"labels: {{{QUEUE}: {annotations[QUEUE]}}}",
             )
         )
-        return {**value, "metadata": {**meta, "labels": labels}}
-    return value
+    if PRIORITY not in labels and annotations.get(PRIORITY) in classes:
+        labels[PRIORITY] = annotations[PRIORITY]
+        problems.append(
+            _warning(
+                f"metadata.annotations.{PRIORITY}",
+                "AnnotationForLabel",
+                f"{PRIORITY} is given as an annotation",
+                "it names a WorkloadPriorityClass, so it is taken as the label",
+                f"labels: {{{PRIORITY}: {annotations[PRIORITY]}}}",
+            )
+        )
+    return {**value, "metadata": {**meta, "labels": labels}} if labels else value
 
 
 def _warning(field: str, code: str, what: str, consequence: str, instead: str) -> Problem:

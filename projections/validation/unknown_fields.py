@@ -3,7 +3,6 @@
 from difflib import get_close_matches
 from typing import Any
 
-
 from msgspec import inspect
 
 from events.api.jobs import ApiPriorityClass
@@ -65,5 +64,3 @@ def _problem(field: str, name: str, known: list[str]) -> Problem:
         consequence="the API server drops it, and nothing it says takes effect",
         instead=near[0] if near else f"one of {', '.join(known)}",
     )
-
-

@@ -1,0 +1,52 @@
+"""What lint says: one mistake, where it stands, and all that a person needs to mend it."""
+
+import msgspec
+
+from ops.manifests import Document, ManifestBroken
+from projections.validation.conversion import written_field
+from projections.validation.problem import Problem, Severity
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One mistake."""
+
+    file: str
+    line: int
+    object: str
+    field: str
+    severity: str
+    code: str
+    what: str
+    consequence: str
+    instead: str
+
+
+def finding(document: Document, problem: Problem, severity: Severity) -> Finding:
+    """A problem, at its place in a file."""
+    field = written_field(document.value, problem.field)
+    return Finding(
+        file=document.file,
+        line=document.line_of(field),
+        object=document.label,
+        field=field,
+        severity=str(severity),
+        code=problem.code,
+        what=problem.what,
+        consequence=problem.consequence,
+        instead=problem.instead,
+    )
+
+
+def broken_file(broken: ManifestBroken) -> Finding:
+    """A file that can't be read."""
+    return Finding(
+        file=broken.file,
+        line=broken.line,
+        object="",
+        field="",
+        severity=str(Severity.ERROR),
+        code="Broken",
+        what=broken.problem,
+        consequence="nothing of this file can be read from here on",
+        instead="YAML or JSON with one Kubernetes object per document",
+    )

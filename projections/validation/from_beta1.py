@@ -1,0 +1,125 @@
+"""Objects of v1beta1 with the fields of v1beta2, spec and status (kueue-apis §3)."""
+
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any
+
+Plain = dict[str, Any]
+Change = Callable[[Plain], None]
+
+_SEARCH = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
+_CLASSES = {"workloadpriorityclass": "WorkloadPriorityClass", "priorityclass": "PriorityClass"}
+
+
+def from_beta1(value: Plain) -> Plain:
+    """The object with its fields renamed, moved and dropped as v1beta2 has them."""
+    spec_change, status_change = _CHANGES.get(str(value.get("kind")), (None, None))
+    found = value
+    for part, change in (("spec", spec_change), ("status", status_change)):
+        if change is not None and isinstance(value.get(part), dict):
+            changed = dict(value[part])
+            change(changed)
+            found = {**found, part: changed}
+    return found
+
+
+def _cluster_queue(spec: Plain) -> None:
+    _rename(spec, "cohort", "cohortName")
+    names = spec.pop("admissionChecks", None)
+    if isinstance(names, list) and names:
+        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in names]}
+    fungibility = spec.get("flavorFungibility")
+    if isinstance(fungibility, dict):
+        spec["flavorFungibility"] = {
+            name: _SEARCH.get(value, value) if isinstance(value, str) else value for name, value in fungibility.items()
+        }
+
+
+def _cluster_queue_status(status: Plain) -> None:
+    status.pop("pendingWorkloadsStatus", None)
+    fair = status.get("fairSharing")
+    if isinstance(fair, dict):
+        status["fairSharing"] = {name: value for name, value in fair.items() if name != "admissionFairSharingStatus"}
+
+
+def _cohort(spec: Plain) -> None:
+    _rename(spec, "parent", "parentName")
+
+
+def _local_queue_status(status: Plain) -> None:
+    _rename(status, "flavorUsage", "flavorsUsage")
+    status.pop("flavors", None)
+
+
+def _workload(spec: Plain) -> None:
+    name, source = spec.pop("priorityClassName", ""), str(spec.pop("priorityClassSource", "") or "")
+    if name and "priorityClassRef" not in spec:
+        group, _, kind = source.partition("/")
+        spec["priorityClassRef"] = {"group": group, "kind": _CLASSES.get(kind, kind), "name": name}
+
+
+def _workload_status(status: Plain) -> None:
+    # The misspelling is v1beta1's own.
+    _rename(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds")
+    admission = status.get("admission")
+    if isinstance(admission, dict) and isinstance(admission.get("podSetAssignments"), list):
+        status["admission"] = {
+            **admission,
+            "podSetAssignments": [_assignment(one) for one in admission["podSetAssignments"]],
+        }
+
+
+def _assignment(value: Any) -> Any:
+    topology = value.get("topologyAssignment") if isinstance(value, dict) else None
+    if not isinstance(topology, dict) or not isinstance(topology.get("domains"), list):
+        return value
+    kept = {name: field for name, field in topology.items() if name != "domains"}
+    return {**value, "topologyAssignment": {**kept, "slices": topology_slices(topology["domains"])}}
+
+
+def topology_slices(domains: list[Plain]) -> list[Plain]:
+    """Domains in the encoding of v1beta2: neighbours with equal counts share a slice, values by level."""
+    slices: list[Plain] = []
+    for count, run in groupby(domains, key=lambda one: one.get("count")):
+        members = list(run)
+        slices.append(
+            {
+                "domainCount": len(members),
+                "podCounts": {"universal": count},
+                "valuesPerLevel": [
+                    _level(list(values)) for values in zip(*(one["values"] for one in members), strict=False)
+                ],
+            }
+        )
+    return slices
+
+
+def _level(values: list[str]) -> Plain:
+    if len(set(values)) == 1:
+        return {"universal": values[0]}
+    return {"individual": {"roots": values}}
+
+
+def _check(spec: Plain) -> None:
+    spec.pop("retryDelayMinutes", None)
+
+
+def _cluster(spec: Plain) -> None:
+    source = {name: spec.pop(name) for name in ("kubeConfig", "clusterProfileRef") if name in spec}
+    if source:
+        spec.setdefault("clusterSource", source)
+
+
+def _rename(part: Plain, old: str, new: str) -> None:
+    if old in part:
+        part.setdefault(new, part.pop(old))
+
+
+_CHANGES: dict[str, tuple[Change | None, Change | None]] = {
+    "ClusterQueue": (_cluster_queue, _cluster_queue_status),
+    "Cohort": (_cohort, None),
+    "LocalQueue": (None, _local_queue_status),
+    "Workload": (_workload, _workload_status),
+    "AdmissionCheck": (_check, None),
+    "MultiKueueCluster": (_cluster, None),
+}

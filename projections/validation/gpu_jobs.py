@@ -1,0 +1,165 @@
+"""What containers ask of cards: whole cards unawares, units that HAMi does not read, more than a card has, poor fits."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from events.quantity import BadQuantity, to_units
+from projections.validation.problem import Problem, Severity
+
+Plain = Mapping[str, Any]
+GPU, MEMORY, CORES, PERCENT = (
+    "nvidia.com/gpu",
+    "nvidia.com/gpumem",
+    "nvidia.com/gpucores",
+    "nvidia.com/gpumem-percentage",
+)
+SPLIT, WHOLE_CARD = 10, 100
+"""HAMi's default of how many containers share a card (deviceSplitCount), and a card's cores in percent."""
+WASTED = 4
+"""A fit is poor when more than one part in so many of a card's memory stays unused."""
+
+
+def gpu_container_problems(pod: Plain, field: str, card_sizes: Sequence[int]) -> list[Problem]:
+    """All containers of a pod; `card_sizes` are the MiB of the cards that the files tell of."""
+    found: list[Problem] = []
+    for part in ("initContainers", "containers"):
+        for index, one in enumerate(pod.get(part) or ()):
+            resources: Plain = one.get("resources") or {}
+            section = "limits" if resources.get("limits") else "requests"
+            asked = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+            found.extend(_container(asked, f"{field}.{part}[{index}].resources.{section}", card_sizes))
+    return found
+
+
+def card_sizes(flavors: Mapping[str, Plain], nodes: Mapping[str, Plain]) -> list[int]:
+    """The MiB of a card by each flavor and node whose labels tell them, smallest first."""
+    labels = [(one.get("spec") or {}).get("nodeLabels") or {} for one in flavors.values()]
+    labels.extend((one.get("metadata") or {}).get("labels") or {} for one in nodes.values())
+    return sorted({size for one in labels if (size := card_size(one)) is not None})
+
+
+def card_size(labels: Plain) -> int | None:
+    """The MiB of a card by the labels of its node: the discovery's own label, or the product's name."""
+    stated = str(labels.get("nvidia.com/gpu.memory", ""))
+    if stated.isdigit():
+        return int(stated)
+    sizes = [int(found.group(1)) * 1024 for text in labels.values() if (found := re.search(r"(\d+)\s*GB", str(text)))]
+    return sizes[0] if sizes else None
+
+
+def plain_number(value: Any) -> int | None:
+    """A whole number without a suffix, as HAMi reads its resources."""
+    text = str(value)
+    return int(text) if text.isdigit() else None
+
+
+def not_mebibytes(value: Any, field: str, *, consequence: str) -> list[Problem]:
+    """Card memory that is written with a suffix, or not as a number at all."""
+    if plain_number(value) is not None:
+        return []
+    return [
+        Problem(
+            field=field,
+            code="NotMebibytes",
+            what=f"{value} is not a plain number; {MEMORY} is counted in MiB",
+            consequence=consequence,
+            instead=_mebibytes(value),
+        )
+    ]
+
+
+def _mebibytes(text: Any) -> str:
+    try:
+        mebibytes = to_units("memory", text) >> 20
+    except BadQuantity:
+        mebibytes = 0
+    return f'"{mebibytes}"' if mebibytes > 0 else "a number of MiB"
+
+
+def _container(asked: Plain, field: str, sizes: Sequence[int]) -> list[Problem]:
+    found: list[Problem] = []
+    if MEMORY in asked:
+        dropped = "HAMi drops the request: the pod is treated as asking for no card at all"
+        found.extend(not_mebibytes(asked[MEMORY], f"{field}.{MEMORY}", consequence=dropped))
+    cores = plain_number(asked.get(CORES, 0))
+    if cores is None or cores > WHOLE_CARD:
+        found.append(
+            Problem(
+                field=f"{field}.{CORES}",
+                code="NotPercentOfCard",
+                what=f"{asked[CORES]} of {CORES}, which is a percentage of one card",
+                consequence="no card has more than 100 %: the pod is never placed",
+                instead="0 to 100, for each card that is asked for",
+            )
+        )
+    memory = plain_number(asked.get(MEMORY, 0)) or 0
+    if GPU not in asked:
+        return [*found, *_without_card(asked, field)]
+    if not {MEMORY, PERCENT} & set(asked):
+        found.append(_whole_card(field))
+    elif sizes and memory > sizes[-1]:
+        found.append(
+            Problem(
+                field=f"{field}.{MEMORY}",
+                code="ExceedsCardCapacity",
+                what=f"{memory} MiB on one card, and the largest card here has {sizes[-1]} MiB",
+                consequence="no card can ever hold it, whatever the quota",
+                instead=f"at most {sizes[-1]} for each card; {GPU} asks for several cards",
+            )
+        )
+    elif memory:
+        found.extend(_poor_fit(memory, cores or 0, field, sizes))
+    return found
+
+
+def _without_card(asked: Plain, field: str) -> list[Problem]:
+    named = [name for name in (MEMORY, CORES, PERCENT) if name in asked]
+    if not named:
+        return []
+    return [
+        _warning(
+            f"{field}.{named[0]}",
+            "CardCountLeftOut",
+            f"{', '.join(named)} without {GPU}",
+            "HAMi takes it as one card; quota charges no card for it",
+            f'{GPU}: "1" beside it',
+        )
+    ]
+
+
+def _whole_card(field: str) -> Problem:
+    return _warning(
+        field,
+        "WholeCardUncharged",
+        f"{GPU} without gpumem",
+        "HAMi gives whole cards to this container alone, while quota of gpumem and gpucores is charged nothing",
+        f"{MEMORY} and {CORES} as they are needed",
+    )
+
+
+def _poor_fit(memory: int, cores: int, field: str, sizes: Sequence[int]) -> list[Problem]:
+    """Only told when no card here takes such shares well."""
+    left = [(size - (fit := _fitting(size, memory, cores)) * memory, fit, size) for size in sizes if size >= memory]
+    if not left or any(unused * WASTED <= size for unused, _, size in left):
+        return []
+    unused, fit, size = min(left)
+    return [
+        _warning(
+            f"{field}.{MEMORY}",
+            "PoorFit",
+            f"{fit} such container(s) fit on a card of {size} MiB",
+            f"{unused} MiB and {WHOLE_CARD - fit * cores} % of each card stay unused, though the quota counts them as free",
+            "shares of memory and cores that run out together",
+        )
+    ]
+
+
+def _fitting(size: int, memory: int, cores: int) -> int:
+    return min(size // memory, WHOLE_CARD // cores if cores else SPLIT, SPLIT)
+
+
+def _warning(field: str, code: str, what: str, consequence: str, instead: str) -> Problem:
+    return Problem(
+        field=field, code=code, what=what, consequence=consequence, instead=instead, severity=Severity.WARNING
+    )
