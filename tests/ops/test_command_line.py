@@ -1,0 +1,173 @@
+"""The command line as a person meets it: real processes, real files, one clear message for each mistake."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.places import ROOT, SCENARIOS
+
+
+def kuelog(*words: str, timeout: int = 120) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ops.cli.main", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        env={"PATH": "/usr/bin:/bin", "COLUMNS": "200", "HOME": str(ROOT)},
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    data = tmp_path_factory.mktemp("demo") / "run"
+    done = kuelog("demo", "examples/ai-platform", "--data", str(data))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "failed" not in done.stdout
+    assert "giant-model is refused with ExceedsCardCapacity" in done.stdout
+    return data
+
+
+def test_the_platform_scenario_plays_to_its_end_and_every_expectation_holds(demo: Path) -> None:
+    assert (demo / "nats").is_dir()
+    assert (demo / "kubeconfig").exists()
+
+
+def test_what_the_demo_has_left_replays_byte_for_byte(demo: Path) -> None:
+    done = kuelog("replay", "--data", str(demo), "--verify", "-o", "json")
+    assert done.returncode == 0, done.stdout
+    lanes = json.loads(done.stdout)
+    assert [lane["differences"] for lane in lanes] == [[], []]
+    assert all(lane["commits"] > 0 for lane in lanes)
+
+
+def test_the_history_of_a_job_is_told_moment_by_moment(demo: Path) -> None:
+    done = kuelog("history", "ai-research/sweep-b", "--data", str(demo), "-o", "json")
+    assert done.returncode == 0
+    told = [moment["what"] for moment in json.loads(done.stdout)]
+    assert told.index("preempted") < told.index("pods gone") < told.index("quota released")
+    assert told.count("admitted") == 2
+
+
+def test_a_job_that_the_log_does_not_know_is_answered_with_those_it_knows(demo: Path) -> None:
+    done = kuelog("history", "ai-research/nobody", "--data", str(demo))
+    assert done.returncode == 1
+    assert "the log knows no job ai-research/nobody" in done.stdout
+
+
+def test_a_folder_without_a_log_is_one_clear_message(tmp_path: Path) -> None:
+    done = kuelog("replay", "--data", str(tmp_path))
+    assert done.returncode == 2
+    assert "holds no log" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_scenario_that_is_not_there_is_one_clear_message(tmp_path: Path) -> None:
+    done = kuelog("demo", str(tmp_path / "nowhere"), "--data", str(tmp_path / "data"))
+    assert done.returncode == 2
+    assert "there is no such folder" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_service_that_does_not_exist_is_answered_with_those_that_do() -> None:
+    done = kuelog("run", "scheduler")
+    assert done.returncode == 2
+    assert "there is no service scheduler" in done.stdout and "queue-manager" in done.stdout
+
+
+def test_a_bus_that_is_not_there_is_one_clear_message() -> None:
+    done = kuelog("run", "admitter", "--nats", "nats://127.0.0.1:9")
+    assert done.returncode == 2
+    assert "can't be reached" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_our_own_manifests_are_without_a_mistake() -> None:
+    done = kuelog("lint", "examples/ai-platform", "-o", "json")
+    assert (done.returncode, json.loads(done.stdout)) == (0, [])
+
+
+needs_scenarios = pytest.mark.skipif(
+    not SCENARIOS.is_dir(), reason=f"the seed's manifests are not at {SCENARIOS}: set KUELOG_SCENARIOS"
+)
+
+
+@needs_scenarios
+def test_the_mistakes_of_the_seed_are_named_with_file_and_line() -> None:
+    done = kuelog("lint", str(SCENARIOS / "ai-platform"), "-o", "json")
+    assert done.returncode == 1
+    findings = json.loads(done.stdout)
+    found = {(Path(one["file"]).name, one["line"], one["code"]) for one in findings}
+    assert found >= {
+        ("03-queues.yaml", 42, "PerCardValues"),
+        ("03-queues.yaml", 48, "GpuCountsShares"),
+        ("03-queues.yaml", 49, "LimitWithoutCohort"),
+        ("03-queues.yaml", 51, "MegabytesForMebibytes"),
+        ("03-queues.yaml", 53, "CoresBelowCards"),
+        ("03-queues.yaml", 56, "FlavorOmitsResource"),
+        ("03-queues.yaml", 67, "ReclaimWithoutCohort"),
+        ("03-queues.yaml", 87, "NamespaceExcluded"),
+        ("04-jobs.yaml", 10, "ParallelismAboveCompletions"),
+        ("04-jobs.yaml", 55, "AnnotationForLabel"),
+    }
+    assert all(one["what"] and one["consequence"] and one["instead"] for one in findings)
+
+
+@needs_scenarios
+def test_loosely_taken_the_seed_has_only_warnings_and_its_scenario_runs(tmp_path: Path) -> None:
+    done = kuelog("lint", "--loose", str(SCENARIOS / "ai-platform"))
+    assert done.returncode == 0, done.stdout
+    done = kuelog("demo", str(SCENARIOS / "ai-platform"), "--data", str(tmp_path / "seed"))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    assert "every job has finished" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        ("kind: ClusterQueue\n  bad", "Broken", "broken YAML"),
+        ("just: text", "Broken", "it has no kind"),
+        (
+            "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: q}\nspec: {resourceGroup: []}\n",
+            "UnknownField",
+            "resourceGroups",
+        ),
+        (
+            "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: q, namespace: a}\n"
+            "spec: {clusterQueue: nowhere}\n---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: here}\n",
+            "ClusterQueueNotFound",
+            "here",
+        ),
+        (
+            "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: a}\nspec: {template: {spec: {containers: "
+            '[{name: c, resources: {limits: {nvidia.com/gpu: 1, nvidia.com/gpumem: "16Gi"}}}]}}}\n',
+            "NotMebibytes",
+            "16384",
+        ),
+        (
+            "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: a}\nspec: {template: {spec: {containers: "
+            '[{name: c, resources: {limits: {cpu: "-1"}}}]}}}\n',
+            "Invalid",
+            "at least 0",
+        ),
+    ],
+)
+def test_bad_input_is_named_with_what_to_write_instead(text: str, code: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    done = kuelog("lint", str(path), "-o", "json")
+    assert done.returncode == 1
+    found = [one for one in json.loads(done.stdout) if one["code"] == code]
+    assert found and told in found[0]["what"] + found[0]["instead"]
+    assert "Traceback" not in done.stderr
+
+
+def test_every_command_explains_itself_with_an_example() -> None:
+    for command in ("demo", "replay", "history", "lint", "up", "run", "bench"):
+        done = kuelog(command, "--help")
+        assert done.returncode == 0
+        assert "Example: kuelog" in done.stdout
