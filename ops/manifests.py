@@ -42,12 +42,18 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     def line_of(self, field: str) -> int:
         """The line of a field, or of the nearest part of its path that is there."""
+        field = plain_path(field)
         while field:
             if field in self.lines:
                 return self.lines[field]
             cut = max(field.rfind("."), field.rfind("["))
             field = field[:cut] if cut > 0 else ""
         return self.line
+
+
+def plain_path(field: str) -> str:
+    """A path with the keys of maps written as fields: `limits[cpu]` as `limits.cpu`; indexes stay."""
+    return re.sub(r"\[(?!\d+\])([^\]]*)\]", r".\1", field)
 
 
 class ManifestBroken(Exception):

@@ -72,6 +72,8 @@ class LaneHost:
         self.fold = fold or LaneFold(own.name)
         self.halted = ""
         """Why nothing is decided at the moment; empty when all is well."""
+        self.stuck = asyncio.Event()
+        """Set while `halted` says why."""
         self.quiet = asyncio.Event()
         """Set while every decider has nothing to say about all that has arrived."""
         self.decides = True
@@ -130,6 +132,7 @@ class LaneHost:
                 await self._halt(problem)
             else:
                 self.halted = ""
+                self.stuck.clear()
                 return
 
     async def _fold_commits(self) -> bool:
@@ -155,6 +158,7 @@ class LaneHost:
         if self.halted != str(problem):
             self.halted = str(problem)
             log.error("lane halted", lane=self.own.name, problem=self.halted)
+            self.stuck.set()
         await self._news.wait()
         self._news.clear()
 

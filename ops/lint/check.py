@@ -5,9 +5,10 @@ from pathlib import Path
 
 import msgspec
 
+from events.api.jobs import ApiJob
 from events.settings import SettingsObserved
 from ops.lint.finding import Finding, broken_file, finding
-from ops.manifests import Document, ManifestBroken, manifest_files, read_manifests
+from ops.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
 from projections.validation.conversion import STORED, to_v1beta2
 from projections.validation.crosscheck import Objects, crosscheck
 from projections.validation.every_kind import validate
@@ -15,6 +16,8 @@ from projections.validation.loose import normalise
 from projections.validation.problem import Problem, Severity
 from projections.validation.shape import shape_problems
 from projections.validation.unknown_fields import unknown_fields
+from services.watcher.cluster_objects import read
+from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused
 from services.watcher.view import SIMPLE
 
@@ -89,23 +92,29 @@ def _alone(document: Document) -> Checked:
 
 def _rules(value: dict[str, object], objects: Objects) -> list[Problem]:
     found = [*crosscheck(value, objects), *validate(value, _SETTINGS)]
-    translate = SIMPLE.get(str(value.get("kind")))
-    if translate is not None:
-        try:
-            translate(value)
-        except Refused as refused:
-            found.extend(
-                Problem(field=one.field, code="Invalid", what=one.message, instead=one.instead)
-                for one in refused.problems
-            )
+    try:
+        _translate(value)
+    except Refused as refused:
+        found.extend(
+            Problem(field=one.field, code="Invalid", what=one.message, instead=one.instead) for one in refused.problems
+        )
     return found
+
+
+def _translate(value: dict[str, object]) -> None:
+    """What the watcher does with it. Raises `Refused`."""
+    kind = str(value.get("kind"))
+    if kind in SIMPLE:
+        SIMPLE[kind](value)
+    elif kind == "Job":
+        pod_shape(read(value, ApiJob).spec.template, "spec.template")
 
 
 def _once(problems: Sequence[Problem]) -> list[Problem]:
     """Of several rules that speak of the same field, the first; what names an omission may stand beside another."""
     found: list[Problem] = []
     for one in problems:
-        told = [other for other in found if other.field == one.field]
+        told = [other for other in found if plain_path(other.field) == plain_path(one.field)]
         if not told or (one.code not in ("Invalid", "Required") and one.code not in [other.code for other in told]):
             found.append(one)
     return found

@@ -128,10 +128,7 @@ async def test_two_admitters_under_load_decide_nothing_twice(bus: Bus) -> None:
     assert sorted(found) == sorted(f"team/j{number}" for number in range(jobs))
     entries = await read_all(bus)
     reserved = [
-        e.workload
-        for entry in entries[LANE]
-        for e in decode_commit(entry.data).events
-        if isinstance(e, QuotaReserved)
+        e.workload for entry in entries[LANE] for e in decode_commit(entry.data).events if isinstance(e, QuotaReserved)
     ]
     assert len(reserved) == len(set(reserved)) == jobs
     _, replayed = fold_lane(LANE, entries, verify=True)
@@ -176,8 +173,7 @@ async def test_a_message_that_is_not_ours_halts_the_lane_until_it_is_quarantined
     await tell(bus, [job("a")], begin=900)
     lane = await host(bus, QueueManager(), Admitter(), Preemptor())
     task = asyncio.create_task(lane.run())
-    while not lane.halted:
-        await asyncio.sleep(0)
+    await asyncio.wait_for(lane.stuck.wait(), 30)
     assert f"FACTS sequence {stray}" in lane.halted and "quarantine" in lane.halted
     assert (await (await bus.stream(LANE)).last()).sequence == 0, "nothing was decided on it"
     lane.fold.quarantined.add((FACTS, stray))
