@@ -13,7 +13,7 @@ from projections.validation.conversion import STORED, to_v1beta2
 from projections.validation.crosscheck import Objects, crosscheck
 from projections.validation.every_kind import validate
 from projections.validation.loose import normalise
-from projections.validation.problem import Problem, Severity
+from projections.validation.problem import Problem, Severity, required
 from projections.validation.shape import shape_problems
 from projections.validation.unknown_fields import unknown_fields
 from services.watcher.cluster_objects import read
@@ -86,8 +86,16 @@ def _alone(document: Document) -> Checked:
     misshapen = shape_problems(value)
     # A field of an older version is unknown in an object that says it is of the newest.
     shown = document.value if document.value.get("apiVersion") == STORED else value
-    found = [*problems, *unknown_fields(shown), *misshapen]
+    found = [*problems, *unknown_fields(shown), *misshapen, *_nameless_version(value)]
     return Checked(document=document, value=value, problems=found, sound=not misshapen)
+
+
+def _nameless_version(value: dict[str, object]) -> list[Problem]:
+    if value.get("apiVersion"):
+        return []
+    return [
+        required("apiVersion", "no apiVersion is given: the object is of no kind that a cluster knows", "e.g. batch/v1")
+    ]
 
 
 def _rules(value: dict[str, object], objects: Objects) -> list[Problem]:

@@ -6,6 +6,7 @@ from typing import Any
 from events.settings import SettingsObserved
 from projections.validation import cluster_queue, cohort, flavor, workload, workload_update
 from projections.validation.flavor import topology_update_problems
+from projections.validation.pod_sets import container_problems, pod_set_problems
 from projections.validation.problem import Problem, immutable
 from projections.validation.schema_rules import schema_rule_problems
 from projections.validation.shape import shape_problems
@@ -29,6 +30,10 @@ def validate(value: dict[str, Any], settings: SettingsObserved) -> list[Problem]
             found.extend(flavor.validate(value))
         case "Workload":
             found.extend(workload.validate(value, settings))
+        case "Job":
+            found.extend(pod_set_problems(value.get("spec") or {}, "spec", settings))
+        case "Pod":
+            found.extend(container_problems(value.get("spec") or {}, "spec"))
         case _:
             pass
     return found

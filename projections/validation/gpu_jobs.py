@@ -16,7 +16,7 @@ GPU, MEMORY, CORES, PERCENT = (
 )
 SPLIT, WHOLE_CARD = 10, 100
 """HAMi's default of how many containers share a card (deviceSplitCount), and a card's cores in percent."""
-WASTED = 4
+WASTED = 3
 """A fit is poor when more than one part in so many of a card's memory stays unused."""
 
 

@@ -19,21 +19,10 @@ def pod_set_problems(pod_set: Plain, field: str, settings: SettingsObserved) -> 
     """One pod set."""
     template: Plain = pod_set.get("template") or {}
     spec: Plain = template.get("spec") or {}
-    not_negative = enabled(settings, "WorkloadValidateResourcesAreNonNegative")
-    found: list[Problem] = []
-    for part in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(part) or ()):
-            at = f"{field}.template.spec.{part}[{index}].resources"
-            resources: Plain = container.get("resources") or {}
-            if PODS in (resources.get("requests") or {}):
-                found.append(
-                    invalid(f"{at}.requests[{PODS}]", PODS, "pods are counted, not asked for", f"no request of {PODS}")
-                )
-            if not_negative:
-                found.extend(_negatives(resources, at))
-    if not_negative:
-        found.extend(_negatives(spec.get("resources") or {}, f"{field}.template.spec.resources"))
-        found.extend(_negative_amounts(spec.get("overhead") or {}, f"{field}.template.spec.overhead"))
+    at = f"{field}.template.spec"
+    found = _asked_pods(spec, at)
+    if enabled(settings, "WorkloadValidateResourcesAreNonNegative"):
+        found.extend(container_problems(spec, at))
     if enabled(settings, "WorkloadValidationForPodSetMetadata"):
         meta: Plain = template.get("metadata") or {}
         found.extend(labels_problems(meta.get("labels"), f"{field}.template.metadata.labels"))
@@ -41,6 +30,30 @@ def pod_set_problems(pod_set: Plain, field: str, settings: SettingsObserved) -> 
     if enabled(settings, "TASValidateWorkloadSliceSize"):
         found.extend(_slices(pod_set.get("topologyRequest") or {}, f"{field}.topologyRequest"))
     return found
+
+
+def container_problems(spec: Plain, field: str) -> list[Problem]:
+    """What the containers of a pod ask for, and the pod itself: quantities, and none below zero."""
+    found: list[Problem] = []
+    for part in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(part) or ()):
+            found.extend(_negatives(container.get("resources") or {}, f"{field}.{part}[{index}].resources"))
+    found.extend(_negatives(spec.get("resources") or {}, f"{field}.resources"))
+    return [*found, *_negative_amounts(spec.get("overhead") or {}, f"{field}.overhead")]
+
+
+def _asked_pods(spec: Plain, field: str) -> list[Problem]:
+    return [
+        invalid(
+            f"{field}.{part}[{index}].resources.requests[{PODS}]",
+            PODS,
+            "pods are counted, not asked for",
+            f"no request of {PODS}",
+        )
+        for part in ("initContainers", "containers")
+        for index, container in enumerate(spec.get(part) or ())
+        if PODS in ((container.get("resources") or {}).get("requests") or {})
+    ]
 
 
 def _negatives(resources: Plain, field: str) -> list[Problem]:

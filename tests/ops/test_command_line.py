@@ -86,9 +86,10 @@ def test_a_bus_that_is_not_there_is_one_clear_message() -> None:
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_our_own_manifests_are_without_a_mistake() -> None:
+def test_our_own_manifests_have_no_mistake_but_the_job_that_is_meant_to_be_too_large_for_any_card() -> None:
     done = kuelog("lint", "examples/ai-platform", "-o", "json")
-    assert (done.returncode, json.loads(done.stdout)) == (0, [])
+    found = [(one["object"], one["code"]) for one in json.loads(done.stdout)]
+    assert (done.returncode, found) == (1, [("Job ai-research/giant-model", "ExceedsCardCapacity")])
 
 
 needs_scenarios = pytest.mark.skipif(
@@ -129,7 +130,7 @@ def test_loosely_taken_the_seed_has_only_warnings_and_its_scenario_runs(tmp_path
 @pytest.mark.parametrize(
     ("text", "code", "told"),
     [
-        ("kind: ClusterQueue\n  bad", "Broken", "broken YAML"),
+        ("kind: ClusterQueue\n  bad: x", "Broken", "broken YAML"),
         ("just: text", "Broken", "it has no kind"),
         (
             "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: q}\nspec: {resourceGroup: []}\n",
