@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 import structlog
@@ -18,7 +18,7 @@ class SpanTracer:
         self._propagator = TraceContextTextMapPropagator()
 
     @contextmanager
-    def turn(self, author: str, lane: str) -> Iterator[Mapping[str, str]]:
+    def turn(self, author: str, lane: str) -> Generator[Mapping[str, str], None, None]:
         """Open the span, give the headers that carry it on."""
         with self._tracer.start_as_current_span(f"{author} decides", attributes={"lane": lane, "author": author}):
             headers: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """Failures that a person can do something about: one clear message, an exit code, never a traceback."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -41,7 +41,7 @@ class Outcome:
 
 
 @contextmanager
-def known_failures(console: Console) -> Iterator[Outcome]:
+def known_failures(console: Console) -> Generator[Outcome, None, None]:
     """Print a known failure as one message with exit code 2; Ctrl-C ends with 130."""
     outcome = Outcome()
     try:

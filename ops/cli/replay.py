@@ -1,7 +1,7 @@
 """`kuelog replay` and `kuelog history`: what the log says, folded from zero."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def run_history(job: str, data: Path, nats: str, *, output: str, console: Consol
 
 
 @asynccontextmanager
-async def bus_of(data: Path, nats: str) -> AsyncIterator[Bus]:
+async def bus_of(data: Path, nats: str) -> AsyncGenerator[Bus, None]:
     """A running bus, or the one that a folder holds, started for as long as it is read."""
     if nats:
         bus = await connect(nats)

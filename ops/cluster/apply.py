@@ -24,12 +24,12 @@ def apply(
     if before is None:
         entries = [_entry(manager, wanted["apiVersion"], fields, now, subresource)]
         return {**wanted, "metadata": {**wanted["metadata"], "managedFields": entries}}
-    entries = list(before["metadata"].get("managedFields") or ())
+    entries: list[Object] = list(before["metadata"].get("managedFields") or [])
     _refuse_conflicts(before, wanted, entries, fields, manager, force=force)
     mine = next((one for one in entries if one["manager"] == manager and one["operation"] == "Apply"), None)
     result = before
     if mine is not None:
-        others = [one["fieldsV1"] for one in entries if one is not mine]
+        others: list[Fields] = [one["fieldsV1"] for one in entries if one is not mine]
         result = _without(before, mine["fieldsV1"], fields, others)
     result = strategic_patch(result, _owned(wanted))
     kept = [_minus(one, fields) if force and one is not mine else one for one in entries if one is not mine]

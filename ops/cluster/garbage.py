@@ -26,7 +26,7 @@ class Garbage(Controller):
             return
         if key == "namespaces":
             self._empty(name[1])
-        finalizers = list(meta.get("finalizers") or ())
+        finalizers: list[str] = list(meta.get("finalizers") or [])
         if "foregroundDeletion" in finalizers:
             self._delete_dependents(value)
             finalizers.remove("foregroundDeletion")

@@ -40,7 +40,7 @@ class JobController(Controller):
         succeeded = sum(1 for pod in pods if look(pod, "status.phase") == "Succeeded")
         failed = sum(1 for pod in pods if look(pod, "status.phase") == "Failed")
         completions = spec.get("completions")
-        conditions = list(look(value, "status.conditions") or ())
+        conditions: list[Object] = list(look(value, "status.conditions") or [])
         started = look(value, "status.startTime")
         if spec.get("suspend"):
             for pod in active:

@@ -2,7 +2,9 @@
 
 from events.event import Millis
 from events.timestamp import format_timestamp
+from ops.cluster.clock import ScaledClock
 from ops.cluster.controller import Controller
+from ops.cluster.resources import Resources
 from ops.cluster.selection import look
 from ops.cluster.store import Name, Object
 
@@ -16,7 +18,7 @@ _JOB_POD_RUNS_S = 10.0
 class Kubelet(Controller):
     """Runs the pods of all nodes, in name only."""
 
-    def __init__(self, resources, clock) -> None:  # noqa: ANN001
+    def __init__(self, resources: Resources, clock: ScaledClock) -> None:
         super().__init__(resources, clock)
         self._started: dict[str, Millis] = {}
         self._deleted: dict[str, Millis] = {}

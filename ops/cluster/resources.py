@@ -133,7 +133,7 @@ class Resources:
             meta["resourceVersion"],
         ):
             raise conflict(kind.key, name[1])
-        finalizers = list(meta.get("finalizers") or ())
+        finalizers: list[str] = list(meta.get("finalizers") or [])
         if options.get("propagationPolicy") == "Foreground" and "foregroundDeletion" not in finalizers:
             finalizers.append("foregroundDeletion")
         if options.get("propagationPolicy") == "Orphan" and "orphan" not in finalizers:

@@ -7,8 +7,10 @@ from typing import Any
 
 from events.quantity import BadQuantity, to_units
 from events.timestamp import format_timestamp
+from ops.cluster.clock import ScaledClock
 from ops.cluster.controller import Controller
 from ops.cluster.hami import HamiNodes, gpu_requests
+from ops.cluster.resources import Resources
 from ops.cluster.selection import look
 from ops.cluster.store import Change, Name, Object
 
@@ -19,7 +21,7 @@ _EXTENDED_BY_HAMI = ("nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores
 class Scheduler(Controller):
     """Assigns pending pods to nodes, oldest first."""
 
-    def __init__(self, resources, clock) -> None:  # noqa: ANN001
+    def __init__(self, resources: Resources, clock: ScaledClock) -> None:
         super().__init__(resources, clock)
         self._pending: dict[Name, None] = {}
         self._hami = HamiNodes(resources.store)

@@ -55,7 +55,7 @@ class KubeClient:
 
     async def headers(self) -> dict[str, str]:
         """The authentication of each request; tokens are renewed by the official client."""
-        settings = await self._configuration.auth_settings()
+        settings: Any = await self._configuration.auth_settings()
         found = {one["key"]: one["value"] for one in settings.values() if one["in"] == "header"}
         return {"Accept": "application/json", **found}
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ async def platform(
     services: Sequence[str] = SERVICES,
     fresh: bool = True,
     port: int = 0,
-) -> AsyncIterator[Platform]:
+) -> AsyncGenerator[Platform, None]:
     """Start all of it in a folder, and stop all of it at the end."""
     if fresh and data.exists():
         shutil.rmtree(data)

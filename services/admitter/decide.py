@@ -1,6 +1,6 @@
 """What the admitter decides: cycles over all trees until nothing more fits, and admission when everything is ready."""
 
-from events.admission import WorkloadAdmitted
+from events.admission import QuotaReserved, WorkloadAdmitted
 from events.catalogue import Decision
 from events.event import Millis
 from projections.devices.requests import asks_for_cards
@@ -31,7 +31,7 @@ class Admitter:
                     break
                 events.extend(found)
                 _try(world, found, at)
-                admitted = _admit_ready(world, [event.workload for event in found if hasattr(event, "workload")])
+                admitted = _admit_ready(world, [event.workload for event in found if isinstance(event, QuotaReserved)])
                 events.extend(admitted)
                 _try(world, admitted, at)
         world.undo(mark)

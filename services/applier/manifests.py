@@ -83,9 +83,10 @@ def workload_status(workload: Workload) -> Plain:
     if workload.checks:
         status["admissionChecks"] = [_check(one) for _, one in sorted(workload.checks.items())]
     if workload.requeue.count:
-        status["requeueState"] = {"count": workload.requeue.count}
+        waiting: Plain = {"count": workload.requeue.count}
         if workload.requeue.at is not None:
-            status["requeueState"]["requeueAt"] = format_timestamp(workload.requeue.at)
+            waiting["requeueAt"] = format_timestamp(workload.requeue.at)
+        status["requeueState"] = waiting
     if workload.reclaimable:
         status["reclaimablePods"] = [
             {"name": name, "count": count} for name, count in sorted(workload.reclaimable.items())

@@ -41,7 +41,10 @@ _NAME_LIMIT = 63
 class Surroundings(Protocol):
     """What a job's meaning depends on besides itself."""
 
-    priority_classes: Mapping[str, PriorityClassObserved]
+    @property
+    def priority_classes(self) -> Mapping[str, PriorityClassObserved]:
+        """The classes of both kinds, by `kind/name`."""
+        ...
 
     def has_local_queue(self, namespace: str, name: str) -> bool:
         """Whether there is such a local queue."""
