@@ -28,6 +28,7 @@ test: $(READY) ## run every test, and the checks of style and structure
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
+	@$(BIN)/basedpyright
 	@$(BIN)/pytest
 
 lint: $(READY) ## check style, structure and types

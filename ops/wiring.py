@@ -13,6 +13,7 @@ from events.codec import decode_commit
 from events.control import Quarantined
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS, decisions_stream, devices_stream
+from ops.log.snapshots import Snapshots
 from ops.telemetry import SpanTracer
 from ops.witness import HeadWitness
 from services.accountant.decide import Accountant
@@ -20,6 +21,7 @@ from services.admitter.decide import Admitter
 from services.applier.shell import Applier
 from services.clock_port import Clock
 from services.cluster_port import Reader, Writer
+from services.lane_fold import LaneFold
 from services.lane_host import Decider, LaneHost
 from services.log_errors import LogRegressed, LogUnavailable
 from services.log_port import Bus, Stream
@@ -70,6 +72,7 @@ class Running:
         self.regressed = ""
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
         self._witness = HeadWitness(witness) if witness is not None else None
+        self._snapshots = Snapshots(witness / "snapshots", RULES) if witness is not None else None
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -85,6 +88,7 @@ class Running:
                 applier = Applier(self.ports.writer, facts, clock, LANE)
                 observers.append(applier.observe)
                 tasks.create_task(applier.run())
+            keepers = [self._snapshots.settled] if self._snapshots is not None else []
             if deciders or observers:
                 self.hosts[LANE] = LaneHost(
                     own=lane,
@@ -95,6 +99,8 @@ class Running:
                     rules=RULES,
                     replica=self._replica,
                     observers=observers,
+                    fold=await self._begin(lane),
+                    keepers=keepers,
                 )
             if "accountant" in self.services:
                 self.hosts[DEVICE_LANE] = LaneHost(
@@ -105,6 +111,8 @@ class Running:
                     tracer=tracer,
                     rules=RULES,
                     replica=self._replica,
+                    fold=await self._begin(devices),
+                    keepers=keepers,
                 )
             for host in self.hosts.values():
                 tasks.create_task(host.run())
@@ -129,6 +137,10 @@ class Running:
         """Return when everything that was seen so far has been decided."""
         for host in self.hosts.values():
             await host.quiet.wait()
+
+    async def _begin(self, stream: Stream) -> LaneFold:
+        """Where a lane's fold begins: at a good snapshot, or at zero."""
+        return LaneFold(stream.name) if self._snapshots is None else await self._snapshots.load(stream)
 
     async def _check(self) -> None:
         if self._witness is None:

@@ -48,6 +48,9 @@ class Tracer(Protocol):
         ...
 
 
+Keeper = Callable[[LaneFold], None]
+"""Told of each commit that was folded, while nothing is folded ahead of it."""
+
 Observer = Callable[[World, Sequence[str]], None]
 """Told after each turn which workloads something happened to."""
 
@@ -67,6 +70,7 @@ class LaneHost:
         replica: str,
         observers: Sequence[Observer] = (),
         fold: LaneFold | None = None,
+        keepers: Sequence[Keeper] = (),
     ) -> None:
         self.own, self.inputs, self.deciders = own, tuple(inputs), tuple(deciders)
         self.fold = fold or LaneFold(own.name)
@@ -79,7 +83,7 @@ class LaneHost:
         self.decides = True
         """Whether this replica's deciders speak, or only follow so as to take over."""
         self._clock, self._tracer, self._rules, self._replica = clock, tracer, rules, replica
-        self._observers = tuple(observers)
+        self._observers, self._keepers = tuple(observers), tuple(keepers)
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
 
@@ -150,6 +154,7 @@ class LaneHost:
                     await self._news.wait()
                     self._news.clear()
                 self.fold.fold_commit(entry, commit)
+                self._keep()
             self._commits.pop(0)
             folded = True
         return folded
@@ -208,8 +213,13 @@ class LaneHost:
             await self._await_commits()
             return False
         self.fold.settle(sequence, data, commit)
+        self._keep()
         log.info("decided", author=author, lane=self.own.name, sequence=sequence, events=len(events))
         return True
+
+    def _keep(self) -> None:
+        for keeper in self._keepers:
+            keeper(self.fold)
 
     def _make(self, author: str, events: list[Decision], at: Millis) -> Commit:
         body = Commit(

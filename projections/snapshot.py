@@ -1,0 +1,164 @@
+"""A world at one moment, as a value that can be stored: a shortcut past the fold, never a truth of its own.
+
+Only what cannot be derived is kept; indexes and usage are laid anew. The state hash says whether the world that comes out
+is the one that went in.
+"""
+
+import msgspec
+
+from events.admission import PreemptionRequested
+from events.control import ObjectRefused
+from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.event import Millis
+from events.preemption import RoomClaimed
+from events.quota import (
+    AdmissionCheckObserved,
+    ClusterQueueObserved,
+    CohortObserved,
+    FlavorObserved,
+    LimitRangeObserved,
+    LocalQueueObserved,
+    NamespaceObserved,
+    PriorityClassObserved,
+    RuntimeClassObserved,
+)
+from events.settings import SettingsObserved
+from projections.card_holdings import Holding
+from projections.holding import usage_of
+from projections.state_hash import state_hash
+from projections.workloads import Workload
+from projections.world import World
+
+
+class LineSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """Who waits in one line, and who is parked beside it."""
+
+    waiting: dict[str, tuple[int | str, ...]]
+    parked: dict[str, str]
+    held: dict[str, str]
+
+
+class Tables(msgspec.Struct, frozen=True, kw_only=True):
+    """What cannot be derived."""
+
+    sole: dict[str, SettingsObserved]
+    cluster_queues: dict[str, ClusterQueueObserved]
+    cohorts: dict[str, CohortObserved]
+    local_queues: dict[str, LocalQueueObserved]
+    flavors: dict[str, FlavorObserved]
+    priority_classes: dict[str, PriorityClassObserved]
+    namespaces: dict[str, NamespaceObserved]
+    checks: dict[str, AdmissionCheckObserved]
+    limit_ranges: dict[str, LimitRangeObserved]
+    runtime_classes: dict[str, RuntimeClassObserved]
+    nodes: dict[str, NodeObserved]
+    registered: dict[str, DevicesRegistered]
+    pods: dict[str, PodObserved]
+    refused: dict[str, ObjectRefused]
+    workloads: dict[str, Workload]
+    requests: dict[str, PreemptionRequested]
+    claims: dict[str, RoomClaimed]
+    wakes: dict[str, str]
+    epochs: dict[str, int]
+    lines: dict[str, LineSnapshot]
+    holding: dict[str, tuple[str, ...]]
+    holdings: dict[str, Holding]
+    charged_pods: tuple[str, ...]
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A world, where on its lane it stands, and under which rules it was folded."""
+
+    lane: str
+    base: int
+    prev_hash: str
+    at: Millis
+    settled: dict[str, int]
+    rules: str
+    state_hash: str
+    tables: Tables
+
+
+_PLAIN = (
+    "sole",
+    "cohorts",
+    "local_queues",
+    "flavors",
+    "priority_classes",
+    "namespaces",
+    "checks",
+    "limit_ranges",
+    "runtime_classes",
+    "nodes",
+    "registered",
+    "pods",
+    "refused",
+    "requests",
+    "claims",
+    "wakes",
+    "epochs",
+)
+
+
+def tables_of(world: World) -> Tables:
+    """The tables of a world. Nothing may be folded ahead of its last commit."""
+    lines = {
+        name: LineSnapshot(
+            waiting=dict(world.lines.of(name).waiting),
+            parked=dict(world.lines.of(name).parked),
+            held=dict(world.lines.of(name).held),
+        )
+        for name in world.lines.names()
+        if not world.lines.of(name).empty
+    }
+    return Tables(
+        **{name: dict(getattr(world, name)) for name in _PLAIN},
+        cluster_queues=dict(world.cluster_queues),
+        workloads=dict(world.workloads),
+        lines=lines,
+        holding={name: tuple(keys) for name, keys in world.holding.items() if keys},
+        holdings=dict(world.cards.holdings),
+        charged_pods=tuple(world.cards.pods),
+    )
+
+
+def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
+    """The world that these tables were taken from."""
+    world = World()
+    for name in _PLAIN:
+        getattr(world, name).update(getattr(tables, name))
+    for cohort in tables.cohorts.values():
+        world.quota.set_cohort(cohort)
+    for name, queue in tables.cluster_queues.items():
+        world.cluster_queues[name] = queue
+        world.quota.set_cluster_queue(queue)
+    for registered in tables.registered.values():
+        world.cards.register(registered)
+    for workload in tables.workloads.values():
+        world.put_workload(workload)
+        world.by_local_queue.setdefault(workload.local_queue, {})[workload.key] = None
+    for name, keys in tables.holding.items():
+        world.holding[name] = dict.fromkeys(keys)
+        for key in keys:
+            world.quota.add_usage(name, usage_of(world.workloads[key]))
+    for one in tables.holdings.values():
+        if one.confirmed:
+            world.cards.confirm(one.workload, one.reservation, one.placements)
+        else:
+            world.cards.propose(one.workload, one.reservation, one.placements)
+    for key in tables.charged_pods:
+        world.cards.observe_pod(world.pods[key], covered=False)
+    for name, line in tables.lines.items():
+        for key, order in line.waiting.items():
+            world.lines.of(name).push(world.trail, key, order)
+        for key, reason in line.parked.items():
+            world.lines.of(name).park(world.trail, key, reason)
+        world.lines.of(name).held.update(line.held)
+    world.settle()
+    return world
+
+
+def restored(snapshot: Snapshot) -> World | None:
+    """The world of a snapshot; None when what comes out is not what went in."""
+    world = world_of(snapshot.tables)
+    return world if state_hash(world) == snapshot.state_hash else None
