@@ -1,0 +1,159 @@
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from ops.lint.check import lint
+from tests.places import SCENARIOS
+
+QUEUE = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: q}
+spec:
+  namespaceSelector: {}
+"""
+
+
+def codes(tmp_path: Path, text: str, *, loose: bool = False) -> list[tuple[str, str, str]]:
+    path = tmp_path / "it.yaml"
+    path.write_text(dedent(text))
+    return [(one.severity, one.code, one.field) for one in lint([path], loose=loose)]
+
+
+def job(limits: str, meta: str = "name: j, namespace: a") -> str:
+    return (
+        f"apiVersion: batch/v1\nkind: Job\nmetadata: {{{meta}}}\n"
+        f"spec: {{template: {{spec: {{containers: [{{name: c, resources: {{limits: {{{limits}}}}}}}]}}}}}}\n"
+    )
+
+
+LIMITS = "spec.template.spec.containers[0].resources.limits"
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ("nvidia.com/gpu: 1", [("warning", "WholeCardUncharged", LIMITS)]),
+        ("nvidia.com/gpu: 1, nvidia.com/gpumem: 16Gi", [("error", "NotMebibytes", f"{LIMITS}.nvidia.com/gpumem")]),
+        ("nvidia.com/gpumem: 16000", [("warning", "CardCountLeftOut", f"{LIMITS}.nvidia.com/gpumem")]),
+        (
+            "nvidia.com/gpu: 1, nvidia.com/gpumem: 16000, nvidia.com/gpucores: 150",
+            [("error", "NotPercentOfCard", f"{LIMITS}.nvidia.com/gpucores")],
+        ),
+        ("nvidia.com/gpu: 1, nvidia.com/gpumem: 16000, nvidia.com/gpucores: 50", []),
+    ],
+)
+def test_what_a_container_asks_of_cards_is_checked(
+    limits: str, expected: list[tuple[str, str, str]], tmp_path: Path
+) -> None:
+    assert codes(tmp_path, job(limits)) == expected
+
+
+def test_what_no_single_card_can_hold_is_told_from_the_nodes_at_hand(tmp_path: Path) -> None:
+    node = 'apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: {nvidia.com/gpu.memory: "16384"}}\n---\n'
+    found = codes(tmp_path, node + job("nvidia.com/gpu: 4, nvidia.com/gpumem: 20000"))
+    assert found == [("error", "ExceedsCardCapacity", f"{LIMITS}.nvidia.com/gpumem")]
+
+
+def test_a_share_that_leaves_much_of_every_card_unused_is_told(tmp_path: Path) -> None:
+    node = 'apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: {nvidia.com/gpu.memory: "32768"}}\n---\n'
+    found = codes(tmp_path, node + job("nvidia.com/gpu: 1, nvidia.com/gpumem: 4000, nvidia.com/gpucores: 60"))
+    assert found == [("warning", "PoorFit", f"{LIMITS}.nvidia.com/gpumem")]
+
+
+def test_a_field_of_an_older_version_is_unknown_in_the_newest(tmp_path: Path) -> None:
+    assert codes(tmp_path, QUEUE + "  cohort: all\n") == [("error", "UnknownField", "spec.cohort")]
+    assert codes(tmp_path, QUEUE.replace("v1beta2", "v1beta1") + "  cohort: all\n") == []
+
+
+def test_a_class_that_is_not_among_the_others_is_named(tmp_path: Path) -> None:
+    text = (
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: WorkloadPriorityClass\nmetadata: {name: high}\nvalue: 1\n---\n"
+        + job("cpu: 1", "name: j, namespace: a, labels: {kueue.x-k8s.io/priority-class: hgih}")
+    )
+    assert codes(tmp_path, text) == [
+        ("error", "WorkloadPriorityClassNotFound", "metadata.labels.kueue.x-k8s.io/priority-class")
+    ]
+
+
+def test_loosely_an_annotation_that_names_a_class_of_workloads_takes_effect(tmp_path: Path) -> None:
+    text = (
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: WorkloadPriorityClass\nmetadata: {name: high}\nvalue: 1\n---\n"
+        + job("cpu: 1", "name: j, namespace: a, annotations: {kueue.x-k8s.io/priority-class: high}")
+    )
+    assert [one[:2] for one in codes(tmp_path, text)] == [("error", "AnnotationForLabel")]
+    assert [one[:2] for one in codes(tmp_path, text, loose=True)] == [("warning", "AnnotationForLabel")]
+
+
+def test_a_job_that_leaves_its_namespace_to_the_command_line_is_warned(tmp_path: Path) -> None:
+    text = (
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: l, namespace: a}\nspec: {clusterQueue: q}\n---\n"
+        + job("cpu: 1", "name: j, labels: {kueue.x-k8s.io/queue-name: l}")
+    )
+    assert codes(tmp_path, text) == [("warning", "NamespaceLeftOut", "metadata")]
+
+
+def test_what_can_be_given_no_meaning_stays_an_error_loosely_too(tmp_path: Path) -> None:
+    text = QUEUE + (
+        "  resourceGroups:\n  - coveredResources: [cpu]\n    flavors:\n"
+        "    - {name: a, resources: [{name: cpu, nominalQuota: -1}]}\n"
+    )
+    field = "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota"
+    assert ("error", "Invalid", field) in codes(tmp_path, text, loose=True)
+
+
+def test_one_broken_file_does_not_hide_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a: [")
+    (tmp_path / "b.yaml").write_text("kind: Namespace\n")
+    assert [(Path(one.file).name, one.code) for one in lint([tmp_path])] == [
+        ("a.yaml", "Broken"),
+        ("b.yaml", "Required"),
+        ("b.yaml", "Required"),
+    ]
+
+
+needs_scenarios = pytest.mark.skipif(
+    not SCENARIOS.is_dir(), reason=f"the seed's manifests are not at {SCENARIOS}: set KUELOG_SCENARIOS"
+)
+
+
+@needs_scenarios
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        ("quick-start", []),
+        (
+            "use-cases",
+            [
+                ("conservative-quota.yaml", 6, "warning", "AdmitsNobody"),
+                ("hami-quota.yaml", 6, "warning", "AdmitsNobody"),
+                ("ml-training.yaml", 5, "warning", "AdmitsNobody"),
+                ("multi-tenant.yaml", 16, "error", "FlavorOmitsResource"),
+                ("multi-tenant.yaml", 19, "error", "LimitWithoutCohort"),
+                ("production-queue.yaml", 5, "warning", "AdmitsNobody"),
+                ("two-phase-checks.yaml", 5, "warning", "AdmitsNobody"),
+            ],
+        ),
+        (
+            "gpu-research",
+            [
+                ("cluster-queue.yaml", 1, "warning", "OldVersion"),
+                ("cluster-queue.yaml", 5, "warning", "AdmitsNobody"),
+                ("cluster-queue.yaml", 9, "error", "FlavorNotFound"),
+                ("cluster-queue.yaml", 12, "error", "FlavorNotFound"),
+                ("cluster-queue.yaml", 14, "warning", "LimitWithoutCohort"),
+                ("flavor.yaml", 1, "warning", "OldVersion"),
+                ("job.yaml", 3, "warning", "NamespaceLeftOut"),
+                ("job.yaml", 6, "error", "AnnotationForLabel"),
+                ("job.yaml", 17, "warning", "WholeCardUncharged"),
+                ("local-queue.yaml", 1, "warning", "OldVersion"),
+            ],
+        ),
+    ],
+)
+def test_the_small_scenarios_of_the_seed_are_told_line_by_line(
+    folder: str, expected: list[tuple[str, int, str, str]]
+) -> None:
+    found = lint([SCENARIOS / folder])
+    assert [(Path(one.file).name, one.line, one.severity, one.code) for one in found] == expected
