@@ -28,7 +28,11 @@ from tests.places import ROOT
 SCALE = 20
 LANES = ("queue-manager", "admitter", "preemptor", "accountant")
 POINTS = [
-    *((service, f"append:{when}:{2 if service != 'preemptor' else 1}") for service in LANES for when in ("before", "after")),
+    *(
+        (service, f"append:{when}:{2 if service != 'preemptor' else 1}")
+        for service in LANES
+        for when in ("before", "after")
+    ),
     *(("watcher", f"publish:{when}:{number}") for when in ("before", "after") for number in (2, 12)),
     *(("applier", f"{call}:{when}:2") for call in ("get", "merge", "publish") for when in ("before", "after")),
     *(("applier", f"create:{when}:1") for when in ("before", "after")),
@@ -108,9 +112,7 @@ class Stage:
         await self.server.start()
         self.bus = await connect_bus(self.server.url)
         self.client = await connect_kube(str(self.kubeconfig))
-        self.cluster.add(
-            gpu_node("n1", product="V100", zone="a", cards=1, memory_mib=32768, model="NVIDIA-V100")
-        )
+        self.cluster.add(gpu_node("n1", product="V100", zone="a", cards=1, memory_mib=32768, model="NVIDIA-V100"))
         path = self.kubeconfig.with_name("queues.yaml")
         path.write_text(QUEUES)
         for document in read_manifests([path]):
