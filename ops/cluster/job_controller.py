@@ -4,7 +4,9 @@ import hashlib
 from typing import Any
 
 from events.timestamp import format_timestamp
+from ops.cluster.clock import ScaledClock
 from ops.cluster.controller import Controller
+from ops.cluster.resources import Resources
 from ops.cluster.selection import look
 from ops.cluster.store import Change, Name, Object
 
@@ -15,6 +17,11 @@ _OVER = ("Succeeded", "Failed")
 class JobController(Controller):
     """Keeps as many pods as a job's parallelism and what is left of its completions ask for."""
 
+    def __init__(self, resources: Resources, clock: ScaledClock) -> None:
+        super().__init__(resources, clock)
+        self._owned: dict[str, dict[Name, None]] = {}
+        """The pods that each job was ever seen to own, by the job's UID."""
+
     def kinds(self) -> tuple[str, ...]:
         """Jobs, and the pods that they own."""
         return (JOBS, PODS)
@@ -23,6 +30,8 @@ class JobController(Controller):
         """A pod's change is its job's business."""
         if change.key == PODS:
             owner = _owner(change.object)
+            if owner is not None:
+                self._own(owner["uid"], name, gone=change.type == "DELETED")
             job = self.store.get(JOBS, (name[0], owner["name"])) if owner is not None else None
             if job is not None and owner is not None and job["metadata"]["uid"] == owner["uid"]:
                 self.look(JOBS, (name[0], owner["name"]), job)
@@ -31,6 +40,8 @@ class JobController(Controller):
 
     def look(self, key: str, name: Name, value: Object) -> None:
         """Create or delete pods, then tell the status."""
+        if key == PODS and (owner := _owner(value)) is not None:
+            self._own(owner["uid"], name, gone=False)
         if key != JOBS or value["metadata"].get("deletionTimestamp") or _ended(value):
             return
         spec = value["spec"]
@@ -122,12 +133,15 @@ class JobController(Controller):
         return [*active[:wanted], *made]
 
     def _pods(self, job: Object) -> list[Object]:
-        uid, namespace = job["metadata"]["uid"], job["metadata"]["namespace"]
-        return [
-            pod
-            for (space, _), pod in self.store.of(PODS).items()
-            if space == namespace and (owner := _owner(pod)) is not None and owner["uid"] == uid
-        ]
+        names = self._owned.get(job["metadata"]["uid"], {})
+        return [pod for name in names if (pod := self.store.get(PODS, name)) is not None]
+
+    def _own(self, uid: str, name: Name, *, gone: bool) -> None:
+        owned = self._owned.setdefault(uid, {})
+        if gone:
+            owned.pop(name, None)
+        else:
+            owned[name] = None
 
     def _create(self, job: Object, number: int, used: set[Any]) -> Object:
         meta, template = job["metadata"], job["spec"]["template"]
@@ -154,7 +168,9 @@ class JobController(Controller):
             },
             "spec": template.get("spec") or {},
         }
-        return self.resources.create(self.resources.kind("", "v1", "pods"), meta["namespace"], pod)
+        made = self.resources.create(self.resources.kind("", "v1", "pods"), meta["namespace"], pod)
+        self._own(meta["uid"], (meta["namespace"], made["metadata"]["name"]), gone=False)
+        return made
 
     def _delete(self, pod: Object) -> None:
         meta = pod["metadata"]

@@ -26,6 +26,8 @@ class Scheduler(Controller):
         self._pending: dict[Name, None] = {}
         self._hami = HamiNodes(resources.store)
         self._stirred = True
+        self._left: dict[str, dict[str, int]] = {}
+        """What is left of each node's resources, reckoned once a round."""
 
     def kinds(self) -> tuple[str, ...]:
         """Pods and nodes."""
@@ -62,6 +64,7 @@ class Scheduler(Controller):
         if not (idle and self._stirred):
             return
         self._stirred = False
+        self._left = {}
         for name in list(self._pending):
             pod = self.store.get(PODS, name)
             if pod is None or self._assign(name, pod):
@@ -93,6 +96,10 @@ class Scheduler(Controller):
         return True
 
     def _bind(self, name: Name, pod: Object, node: str, annotations: dict[str, str]) -> None:
+        left = self._left.get(node, {})
+        for resource, amount in {**_requests(pod), "pods": 1}.items():
+            if resource in left:
+                left[resource] -= amount
         meta = dict(pod["metadata"])
         if annotations:
             meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
@@ -150,15 +157,19 @@ class Scheduler(Controller):
         return ""
 
     def _free(self, node: Object) -> dict[str, int]:
+        node_name = node["metadata"]["name"]
+        if node_name in self._left:
+            return self._left[node_name]
         free = {name: to_units(name, text) for name, text in (look(node, "status.allocatable") or {}).items()}
         for pod in self.store.of(PODS).values():
-            if look(pod, "spec.nodeName") != node["metadata"]["name"]:
+            if look(pod, "spec.nodeName") != node_name:
                 continue
             if look(pod, "status.phase") in ("Succeeded", "Failed"):
                 continue
             for resource, amount in {**_requests(pod), "pods": 1}.items():
                 if resource in free:
                     free[resource] -= amount
+        self._left[node_name] = free
         return free
 
 
