@@ -85,6 +85,25 @@ class AdmissionScopeSpec(ApiStruct, frozen=True, kw_only=True):
     admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"] = "NoAdmissionFairSharing"
 
 
+class LastFlavorSpec(ApiStruct, frozen=True, kw_only=True):
+    """How far down the flavors a workload may run while it waits for a better one."""
+
+    last_acceptable_flavor_name: str | None = None
+
+
+class MigrationSpec(ApiStruct, frozen=True, kw_only=True):
+    """Whether a workload moves when a better flavor has room."""
+
+    mode: Literal["", "TryPreferredFlavors", "RetainFirstAdmission"] = ""
+    constraints: LastFlavorSpec | None = None
+
+
+class ConcurrentAdmissionSpec(ApiStruct, frozen=True, kw_only=True):
+    """Admission to several flavors at once; read and checked, not acted on."""
+
+    migration: MigrationSpec | None = None
+
+
 class ClusterQueueSpec(ApiStruct, frozen=True, kw_only=True):
     """A ClusterQueue's specification."""
 
@@ -98,6 +117,7 @@ class ClusterQueueSpec(ApiStruct, frozen=True, kw_only=True):
     stop_policy: Stop | None = None
     fair_sharing: FairSharingSpec | None = None
     admission_scope: AdmissionScopeSpec | None = None
+    concurrent_admission_policy: ConcurrentAdmissionSpec | None = None
 
 
 class ApiClusterQueue(ApiStruct, frozen=True, kw_only=True):
@@ -153,10 +173,19 @@ class ApiResourceFlavor(ApiStruct, frozen=True, kw_only=True):
     spec: ResourceFlavorSpec = ResourceFlavorSpec()
 
 
+class CheckParameters(ApiStruct, frozen=True, kw_only=True):
+    """The object that tells a check's controller more."""
+
+    api_group: str
+    kind: str
+    name: str
+
+
 class AdmissionCheckSpec(ApiStruct, frozen=True, kw_only=True):
     """An AdmissionCheck's specification."""
 
     controller_name: str
+    parameters: CheckParameters | None = None
 
 
 class AdmissionCheckStatus(ApiStruct, frozen=True, kw_only=True):
@@ -183,6 +212,12 @@ class ApiPodSet(ApiStruct, frozen=True, kw_only=True):
     topology_request: dict[str, msgspec.Raw] | None = None
 
 
+class PreemptionGate(ApiStruct, frozen=True, kw_only=True):
+    """Something that has to open before the workload may preempt."""
+
+    name: str
+
+
 class PriorityClassRef(ApiStruct, frozen=True, kw_only=True):
     """Where a priority comes from."""
 
@@ -199,6 +234,7 @@ class ApiWorkloadSpec(ApiStruct, frozen=True, kw_only=True):
     pod_sets: tuple[ApiPodSet, ...] = ()
     priority: int | None = None
     priority_class_ref: PriorityClassRef | None = None
+    preemption_gates: Annotated[tuple[PreemptionGate, ...], Meta(max_length=8)] | None = None
     queue_name: str = ""
 
 

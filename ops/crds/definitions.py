@@ -13,9 +13,16 @@ from events.api.kueue import (
     ApiResourceFlavor,
     ApiWorkload,
 )
+from events.api.multikueue import ApiMultiKueueCluster, ApiMultiKueueConfig
+from events.api.provisioning import ApiProvisioningRequestConfig
+from events.api.topology import ApiTopology
+from ops.crds.open_api import OPEN, open_api
+from ops.crds.rules import with_rules
 
 GROUP = "kueue.x-k8s.io"
 Plain = dict[str, Any]
+Column = tuple[str, str] | tuple[str, str, str]
+"""Name, path, and the type where it is not a text."""
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,9 +34,12 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     namespaced: bool = False
     short: tuple[str, ...] = ()
     status: bool = True
-    columns: tuple[tuple[str, str], ...] = ()
+    columns: tuple[Column, ...] = ()
+    selectable: tuple[str, ...] = ()
     flat: bool = False
     """Its fields stand beside metadata, not below spec."""
+    renamed: bool = False
+    """v1beta1 has other field names: nothing of the specification is dropped, since no webhook converts it."""
 
 
 DEFINITIONS = (
@@ -38,16 +48,26 @@ DEFINITIONS = (
         plural="clusterqueues",
         struct=ApiClusterQueue,
         short=("cq",),
-        columns=(("Cohort", ".spec.cohortName"), ("Strategy", ".spec.queueingStrategy")),
+        columns=(
+            ("Cohort", ".spec.cohortName"),
+            ("Strategy", ".spec.queueingStrategy"),
+            ("Pending Workloads", ".status.pendingWorkloads", "integer"),
+            ("Admitted Workloads", ".status.admittedWorkloads", "integer"),
+        ),
+        renamed=True,
     ),
-    Definition(kind="Cohort", plural="cohorts", struct=ApiCohort, short=("co",)),
+    Definition(kind="Cohort", plural="cohorts", struct=ApiCohort, short=("co",), renamed=True),
     Definition(
         kind="LocalQueue",
         plural="localqueues",
         struct=ApiLocalQueue,
         namespaced=True,
         short=("queue", "queues", "lq"),
-        columns=(("ClusterQueue", ".spec.clusterQueue"),),
+        columns=(
+            ("ClusterQueue", ".spec.clusterQueue"),
+            ("Pending Workloads", ".status.pendingWorkloads", "integer"),
+            ("Admitted Workloads", ".status.admittedWorkloads", "integer"),
+        ),
     ),
     Definition(
         kind="ResourceFlavor",
@@ -68,6 +88,8 @@ DEFINITIONS = (
             ("Admitted", '.status.conditions[?(@.type=="Admitted")].status'),
             ("Finished", '.status.conditions[?(@.type=="Finished")].status'),
         ),
+        selectable=(".status.admission.clusterQueue",),
+        renamed=True,
     ),
     Definition(
         kind="WorkloadPriorityClass",
@@ -75,10 +97,35 @@ DEFINITIONS = (
         struct=ApiPriorityClass,
         short=("wpc",),
         status=False,
-        columns=(("Value", ".value"),),
+        columns=(("Value", ".value", "integer"),),
         flat=True,
     ),
-    Definition(kind="AdmissionCheck", plural="admissionchecks", struct=ApiAdmissionCheck, short=("ac",)),
+    Definition(
+        kind="AdmissionCheck",
+        plural="admissionchecks",
+        struct=ApiAdmissionCheck,
+        short=("ac",),
+        columns=(("Controller", ".spec.controllerName"),),
+    ),
+    Definition(kind="Topology", plural="topologies", struct=ApiTopology, short=("topo",), status=False),
+    Definition(
+        kind="ProvisioningRequestConfig",
+        plural="provisioningrequestconfigs",
+        struct=ApiProvisioningRequestConfig,
+        short=("prc",),
+        status=False,
+    ),
+    Definition(
+        kind="MultiKueueCluster",
+        plural="multikueueclusters",
+        struct=ApiMultiKueueCluster,
+        short=("mkc",),
+        columns=(("Connected", '.status.conditions[?(@.type=="Active")].status'),),
+        renamed=True,
+    ),
+    Definition(
+        kind="MultiKueueConfig", plural="multikueueconfigs", struct=ApiMultiKueueConfig, short=("mkconf",), status=False
+    ),
 )
 
 
@@ -100,9 +147,7 @@ def _manifest(definition: Definition) -> Plain:
     versions = [
         _version(definition, "v1beta2", _schema(definition), storage=True),
         # v1beta1 names some fields otherwise; the watcher reads both, so nothing may be pruned here.
-        _version(
-            definition, "v1beta1", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}, storage=False
-        ),
+        _version(definition, "v1beta1", dict(OPEN), storage=False),
     ]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -121,67 +166,41 @@ def _version(definition: Definition, name: str, schema: Plain, *, storage: bool)
     version: Plain = {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema}}
     if definition.status:
         version["subresources"] = {"status": {}}
-    if definition.columns:
-        version["additionalPrinterColumns"] = [
-            {"name": column, "type": "string", "jsonPath": path} for column, path in definition.columns
-        ]
+    columns = [(*column, "string")[:3] for column in definition.columns]
+    version["additionalPrinterColumns"] = [
+        {"name": column, "type": kind, "jsonPath": path}
+        for column, path, kind in [*columns, ("Age", ".metadata.creationTimestamp", "date")]
+    ]
+    if definition.selectable and storage:
+        version["selectableFields"] = [{"jsonPath": path} for path in definition.selectable]
     return version
 
 
 def _schema(definition: Definition) -> Plain:
-    components: Plain
-    _, components = msgspec.json.schema_components([definition.struct])
-    whole = _inlined(components[definition.struct.__name__], components)
-    properties = whole["properties"]
-    kept = {name: value for name, value in properties.items() if name != "metadata"}
-    if "status" in kept or definition.status:
-        kept["status"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    schema: Plain = {"type": "object", "properties": {"metadata": {"type": "object"}, **kept}}
-    if definition.flat:
-        schema["required"] = ["value"]
+    whole = open_api(definition.struct)
+    kept = {name: value for name, value in whole["properties"].items() if name not in ("metadata", "status")}
+    required = [name for name in whole.get("required", ()) if name in kept]
+    if "spec" in kept:
+        kept["spec"] = with_rules(definition.kind, kept["spec"], open_ended=definition.renamed)
+    if definition.status:
+        kept["status"] = _status(definition)
+    schema: Plain = {
+        "type": "object",
+        "description": whole.get("description", definition.kind),
+        "properties": {"metadata": {"type": "object"}, **kept},
+    }
+    if required:
+        schema["required"] = required
     return schema
 
 
-def _inlined(schema: Any, components: Plain) -> Any:  # noqa: C901 - one case after the other
-    """References resolved, and JSON Schema's words as OpenAPI v3 has them."""
-    if isinstance(schema, list):
-        return [_inlined(one, components) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        if name in ("PodTemplate", "ObjectMeta"):
-            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        return _inlined(components[name], components)
-    if "anyOf" in schema:
-        return _any_of(schema, components)
-    found = {name: value for name, value in schema.items() if name not in ("title", "default", "description")}
-    if not found:
-        return {"x-kubernetes-preserve-unknown-fields": True}
-    if "properties" in found:
-        found["properties"] = {name: _inlined(value, components) for name, value in schema["properties"].items()}
-        default = {
-            name: value["default"]
-            for name, value in schema["properties"].items()
-            if isinstance(value, dict) and isinstance(value.get("default"), str | bool | int) and value["default"] != ""
-        }
-        for name, value in default.items():
-            found["properties"][name]["default"] = value
-    if isinstance(found.get("additionalProperties"), dict):
-        found["additionalProperties"] = _inlined(found["additionalProperties"], components)
-    if "items" in found:
-        found["items"] = _inlined(found["items"], components)
-    return found
-
-
-def _any_of(schema: Plain, components: Plain) -> Plain:
-    options = [one for one in schema["anyOf"] if one.get("type") != "null"]
-    nullable = len(options) < len(schema["anyOf"])
-    kinds = {one.get("type") for one in options}
-    if kinds <= {"string", "integer", "number"} and len(kinds) > 1:
-        found: Plain = {"x-kubernetes-int-or-string": True}
-    else:
-        found = _inlined(
-            {**{k: v for k, v in schema.items() if k in ("maxItems", "minItems")}, **options[0]}, components
-        )
-    return {**found, "nullable": True} if nullable else found
+def _status(definition: Definition) -> Plain:
+    """Kept as it comes; selectable fields have to be named."""
+    status = dict(OPEN)
+    for path in definition.selectable:
+        *parts, last = path.removeprefix(".status.").split(".")
+        inner: Plain = {last: {"type": "string"}}
+        for part in reversed(parts):
+            inner = {part: {**OPEN, "properties": inner}}
+        status["properties"] = inner
+    return status

@@ -16,7 +16,10 @@ from events.api.kueue import (
     ApiWorkload,
 )
 from events.api.meta import ApiStruct, ObjectMeta
+from events.api.multikueue import ApiMultiKueueCluster, ApiMultiKueueConfig
 from events.api.pods import ApiNode, ApiPod
+from events.api.provisioning import ApiProvisioningRequestConfig
+from events.api.topology import ApiTopology
 from projections.validation.problem import Problem
 
 STRUCTS: dict[str, type[ApiStruct]] = {
@@ -26,12 +29,16 @@ STRUCTS: dict[str, type[ApiStruct]] = {
     "Job": ApiJob,
     "LimitRange": ApiLimitRange,
     "LocalQueue": ApiLocalQueue,
+    "MultiKueueCluster": ApiMultiKueueCluster,
+    "MultiKueueConfig": ApiMultiKueueConfig,
     "Namespace": ApiNamespace,
     "Node": ApiNode,
     "Pod": ApiPod,
     "PriorityClass": ApiPriorityClass,
+    "ProvisioningRequestConfig": ApiProvisioningRequestConfig,
     "ResourceFlavor": ApiResourceFlavor,
     "RuntimeClass": ApiRuntimeClass,
+    "Topology": ApiTopology,
     "Workload": ApiWorkload,
     "WorkloadPriorityClass": ApiPriorityClass,
 }

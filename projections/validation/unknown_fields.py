@@ -7,6 +7,9 @@ from msgspec import inspect
 
 from events.api.jobs import ApiPriorityClass
 from events.api.kueue import ApiAdmissionCheck, ApiClusterQueue, ApiCohort, ApiLocalQueue, ApiResourceFlavor
+from events.api.multikueue import ApiMultiKueueCluster, ApiMultiKueueConfig
+from events.api.provisioning import ApiProvisioningRequestConfig
+from events.api.topology import ApiTopology
 from projections.validation.problem import Problem
 
 CLOSED: dict[str, type] = {
@@ -16,6 +19,10 @@ CLOSED: dict[str, type] = {
     "ResourceFlavor": ApiResourceFlavor,
     "WorkloadPriorityClass": ApiPriorityClass,
     "AdmissionCheck": ApiAdmissionCheck,
+    "Topology": ApiTopology,
+    "ProvisioningRequestConfig": ApiProvisioningRequestConfig,
+    "MultiKueueCluster": ApiMultiKueueCluster,
+    "MultiKueueConfig": ApiMultiKueueConfig,
 }
 """Kinds whose every field is known here."""
 _ALWAYS = frozenset({"apiVersion", "kind", "metadata", "status"})

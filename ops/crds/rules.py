@@ -1,0 +1,52 @@
+"""What a definition demands beyond types: rules in CEL, old values, and fields of older versions that may not be lost."""
+
+from typing import Any
+
+Plain = dict[str, Any]
+
+_FIXED = {
+    "AdmissionCheck": ("controllerName",),
+    "LocalQueue": ("clusterQueue",),
+}
+"""Fields that never change."""
+_PREEMPTION = {
+    "rule": "!(self.reclaimWithinCohort == 'Never' && has(self.borrowWithinCohort)"
+    " && self.borrowWithinCohort.policy != 'Never')",
+    "message": "borrowWithinCohort needs a reclaimWithinCohort other than Never",
+}
+_PREFERENCE = {
+    "rule": "!has(self.preference) || (self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor')",
+    "message": "a preference needs whenCanBorrow and whenCanPreempt: TryNextFlavor",
+}
+_OLD_VALUES = {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}
+"""v1beta1's words, which may stand in a stored object: without a converting webhook nothing rewrites them."""
+
+
+def with_rules(kind: str, spec: Plain, *, open_ended: bool) -> Plain:
+    """The schema of a specification with the rules of its kind."""
+    found = {**spec, "properties": dict(spec["properties"])}
+    if open_ended:
+        found["x-kubernetes-preserve-unknown-fields"] = True
+    for name in _FIXED.get(kind, ()):
+        field = found["properties"][name]
+        found["properties"][name] = {**field, "x-kubernetes-validations": [_unchanged(name)]}
+    if kind == "ClusterQueue":
+        _cluster_queue(found["properties"])
+    return found
+
+
+def _unchanged(name: str) -> Plain:
+    return {"rule": "self == oldSelf", "message": f"{name} can't be changed"}
+
+
+def _cluster_queue(properties: Plain) -> None:
+    properties["preemption"] = {**properties["preemption"], "x-kubernetes-validations": [_PREEMPTION]}
+    fungibility = properties["flavorFungibility"]
+    fields = dict(fungibility["properties"])
+    for name, word in _OLD_VALUES.items():
+        fields[name] = {**fields[name], "enum": sorted([*fields[name]["enum"], word])}
+    properties["flavorFungibility"] = {
+        **fungibility,
+        "properties": fields,
+        "x-kubernetes-validations": [_PREFERENCE],
+    }
