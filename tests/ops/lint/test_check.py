@@ -1,7 +1,11 @@
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import dedent
 
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ops.lint.check import lint
 from tests.places import SCENARIOS
@@ -157,3 +161,42 @@ def test_the_small_scenarios_of_the_seed_are_told_line_by_line(
 ) -> None:
     found = lint([SCENARIOS / folder])
     assert [(Path(one.file).name, one.line, one.severity, one.code) for one in found] == expected
+
+
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["x", "16Gi", "cpu", "a", "Never"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                ["name", "namespace", "spec", "labels", "annotations", "resourceGroups", "flavors", "resources"]
+                + [
+                    "coveredResources",
+                    "template",
+                    "containers",
+                    "limits",
+                    "podSets",
+                    "namespaceSelector",
+                    "matchLabels",
+                ]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=15,
+)
+KINDS = ["ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "Workload", "Job", "Namespace", "Node", "Topology"]
+VERSIONS = ["kueue.x-k8s.io/v1alpha2", "kueue.x-k8s.io/v1beta1", "kueue.x-k8s.io/v1beta2", "v1"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(VERSIONS), junk, junk), max_size=4), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_no_manifest_however_malformed_trips_the_lint(
+    objects: list[tuple[str, str, object, object]], loose: bool
+) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "it.yaml"
+        values = [{"kind": k, "apiVersion": v, "metadata": meta, "spec": spec} for k, v, meta, spec in objects]
+        path.write_text(yaml.safe_dump_all(values))
+        assert all(one.line > 0 and one.what for one in lint([path], loose=loose))
