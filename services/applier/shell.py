@@ -12,10 +12,12 @@ import structlog
 from events.application import DecisionApplied, DecisionRejected
 from events.codec import encode
 from events.commit import Sighting
+from events.control import ObjectRefused
 from events.subjects import fact_subject
 from projections.world import World
 from services.applier.manifests import DECISION
 from services.applier.plan import Application, plan
+from services.applier.refusal_events import refusal_event
 from services.clock_port import Clock
 from services.cluster_port import (
     ClusterUnavailable,
@@ -30,6 +32,7 @@ from services.log_port import Message, Stream
 
 log = structlog.get_logger()
 
+EVENTS = Resource(plural="events", kind="Event")
 JOBS = Resource(group="batch", plural="jobs", kind="Job")
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
 _AT_ONCE = 16
@@ -45,6 +48,8 @@ class Applier:
         self._wanted: dict[str, Application] = {}
         self._busy: set[str] = set()
         self._done: dict[str, tuple[int, bool]] = {}
+        self._refused: dict[str, ObjectRefused] = {}
+        self._told: dict[str, ObjectRefused] = {}
         self._news = asyncio.Event()
 
     def observe(self, world: World, touched: Sequence[str]) -> None:
@@ -53,6 +58,10 @@ class Applier:
             if self._done.get(application.workload) != _state(application):
                 self._wanted[application.workload] = application
                 self._news.set()
+        for place, refused in world.refused.items():
+            if self._told.get(place) != refused:
+                self._told[place] = self._refused[place] = refused
+                self._news.set()
 
     async def run(self) -> None:
         """Apply until cancelled."""
@@ -60,8 +69,21 @@ class Applier:
             for _ in range(_AT_ONCE):
                 tasks.create_task(self._work())
 
+    async def _tell_refusals(self) -> None:
+        """An Event on every object that could not be understood; one that is there already was told before."""
+        while self._refused:
+            _, refused = self._refused.popitem()
+            event = refusal_event(refused, self._clock.now())
+            try:
+                await self._writer.create(EVENTS, event["metadata"]["namespace"], event)
+            except ObjectConflict:
+                log.debug("told already", object=refused.name)
+            except (ClusterUnavailable, ObjectInvalid, ObjectMissing) as problem:
+                log.warning("refusal not told", object=refused.name, problem=str(problem))
+
     async def _work(self) -> None:
         while True:
+            await self._tell_refusals()
             application = self._next()
             if application is None:
                 self._news.clear()
