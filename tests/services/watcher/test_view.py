@@ -1,0 +1,139 @@
+"""The watcher tells only differences, and says what it can't understand."""
+
+from typing import Any
+
+from events.control import ObjectRefused, ObjectRemoved
+from events.quota import ClusterQueueObserved, PriorityClassObserved
+from events.workload import (
+    PodsGone,
+    PodsReady,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSubmitted,
+)
+from services.watcher.jobs import workload_name
+from services.watcher.view import View
+
+QUEUE = {
+    "metadata": {"name": "q", "uid": "u"},
+    "spec": {
+        "cohort": "pool",
+        "resourceGroups": [
+            {
+                "coveredResources": ["cpu"],
+                "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": "1500m", "lendingLimit": 1}]}],
+            }
+        ],
+    },
+    "apiVersion": "kueue.x-k8s.io/v1beta1",
+}
+
+
+def job(**changes: Any) -> dict[str, Any]:
+    meta = {
+        "name": "j",
+        "namespace": "team",
+        "uid": "u-1",
+        "labels": {"kueue.x-k8s.io/queue-name": "lq"},
+        "annotations": changes.get("annotations", {}),
+    }
+    container = {"name": "c", "resources": {"limits": changes.get("limits", {"cpu": "2"})}}
+    spec = {
+        "parallelism": 2,
+        "completions": 2,
+        "suspend": changes.get("suspend", True),
+        "template": {"spec": {"containers": [container], **changes.get("pod", {})}},
+    }
+    return {"metadata": meta, "spec": spec, "status": changes.get("status", {})}
+
+
+KEY = f"team/{workload_name('Job', 'batch', 'j', 'u-1')}"
+
+
+def test_an_object_is_told_once_in_exact_units_whatever_its_version() -> None:
+    view = View()
+    (told,) = view.see("ClusterQueue", QUEUE)
+    assert isinstance(told, ClusterQueueObserved)
+    assert (told.cohort, told.groups[0].flavors[0].quotas[0].nominal) == ("pool", 1500)
+    assert view.see("ClusterQueue", QUEUE) == []
+
+
+def test_a_watcher_that_starts_anew_and_reads_the_log_back_tells_nothing() -> None:
+    view = View()
+    facts = [*view.see("ClusterQueue", QUEUE), *view.see("Job", job())]
+    again = View()
+    for fact in facts:
+        again.fold(fact)
+    assert again.see("ClusterQueue", QUEUE) == []
+    assert again.see("Job", job()) == []
+
+
+def test_what_is_gone_is_told_as_gone_once() -> None:
+    view = View()
+    view.see("ClusterQueue", QUEUE)
+    view.see("Job", job())
+    assert view.lose("ClusterQueue", "", "q") == [ObjectRemoved(kind="ClusterQueue", name="q")]
+    assert view.lose("Job", "team", "j") == [WorkloadDeleted(workload=KEY)]
+    assert view.lose("Job", "team", "j") == []
+
+
+def test_a_job_is_told_through_its_life() -> None:
+    view = View()
+    (submitted,) = view.see("Job", job())
+    assert isinstance(submitted, WorkloadSubmitted) and submitted.spec.pod_sets[0].count == 2
+    ours = {"kuelog.io/decision": "LOG_0/4"}
+    injected = {"nodeSelector": {"zone": "a"}}
+    assert view.see("Job", job(suspend=False, annotations=ours, pod=injected)) == []
+    running = job(suspend=False, annotations=ours, pod=injected, status={"active": 2, "ready": 2})
+    assert view.see("Job", running) == [PodsReady(workload=KEY, ready=True)]
+    suspended = [{"type": "Suspended", "status": "True"}]
+    stopped = {"kuelog.io/decision": "LOG_0/9"}
+    stopping = job(annotations=stopped, pod=injected, status={"active": 1, "conditions": suspended})
+    assert view.see("Job", stopping) == [], "a pod is still there"
+    gone = job(annotations=stopped, pod=injected, status={"conditions": suspended})
+    assert view.see("Job", gone) == [PodsGone(workload=KEY, decision="LOG_0/9")]
+    done = [{"type": "Complete", "status": "True", "message": "well"}]
+    ended = job(suspend=False, annotations=ours, status={"succeeded": 2, "conditions": done})
+    assert WorkloadFinished(workload=KEY, reason="Succeeded", message="well") in view.see("Job", ended)
+
+
+def test_a_suspended_job_without_our_mark_has_no_pods_that_could_be_gone() -> None:
+    view = View()
+    view.see("Job", job())
+    assert view.see("Job", job(status={"conditions": [{"type": "Suspended", "status": "True"}]})) == []
+
+
+def test_a_class_that_comes_later_gives_the_job_its_priority() -> None:
+    view = View()
+    named = job()
+    named["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "high"
+    (refused,) = view.see("Job", named)
+    assert isinstance(refused, ObjectRefused)
+    assert "WorkloadPriorityClass high doesn't exist" in refused.problems[0].message
+    view.fold(PriorityClassObserved(name="high", value=7, workload=True))
+    (submitted,) = view.see("Job", named)
+    assert isinstance(submitted, WorkloadSubmitted) and submitted.spec.priority == 7
+    view.fold(PriorityClassObserved(name="high", value=9, workload=True))
+    (changed,) = view.see("Job", named)
+    assert isinstance(changed, WorkloadChanged) and changed.spec.priority == 9
+
+
+def test_what_cannot_be_understood_names_the_field_and_what_to_write() -> None:
+    (refused,) = View().see("Job", job(limits={"nvidia.com/gpu": 1, "nvidia.com/gpumem": "16Gi"}))
+    assert isinstance(refused, ObjectRefused)
+    assert "nvidia.com/gpumem" in refused.problems[0].field
+    assert '"16384"' in refused.problems[0].instead
+    (refused,) = View().see("Job", job(limits={"cpu": "-1"}))
+    assert isinstance(refused, ObjectRefused) and "negative" in refused.problems[0].message
+    node = {"metadata": {"name": "n", "annotations": {"hami.io/node-nvidia-register": "nonsense"}}}
+    (refused,) = View().see("Node", node)
+    assert isinstance(refused, ObjectRefused) and "node-nvidia-register" in refused.problems[0].field
+
+
+def test_an_object_that_is_mended_is_refused_no_longer() -> None:
+    view = View()
+    view.see("Job", job(limits={"cpu": "-1"}))
+    assert view.see("Job", job(limits={"cpu": "-1"})) == [], "the same refusal is told once"
+    (submitted,) = view.see("Job", job())
+    assert isinstance(submitted, WorkloadSubmitted)
