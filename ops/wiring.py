@@ -160,7 +160,7 @@ class Running:
                 self.regressed = str(problem)
                 log.error("log regressed", problem=self.regressed)
                 for host in self.hosts.values():
-                    host.decides, host.halted = False, self.regressed
+                    host.stop_deciding(self.regressed)
             except LogUnavailable as problem:
                 log.warning("log unavailable", problem=str(problem))
             await self.ports.clock.sleep(WITNESS_EVERY_MS)

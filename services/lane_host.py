@@ -99,6 +99,11 @@ class LaneHost:
                 if not await self._turn():
                     await self._wait()
 
+    def stop_deciding(self, why: str) -> None:
+        """Only follow from now on."""
+        self.decides, self.halted = False, why
+        self.stuck.set()
+
     def nudge(self) -> None:
         """Have the host look again, for instance after a quarantine or a takeover."""
         self._news.set()
@@ -135,8 +140,9 @@ class LaneHost:
             except MessageNotOurs as problem:
                 await self._halt(problem)
             else:
-                self.halted = ""
-                self.stuck.clear()
+                if self.decides:
+                    self.halted = ""
+                    self.stuck.clear()
                 return
 
     async def _fold_commits(self) -> bool:

@@ -19,7 +19,7 @@ from ops.log.jetstream import connect
 from ops.log.memory import Fault, MemoryBus
 from ops.log.server import NatsServer
 from ops.replay import fold_lane, read_all
-from ops.wiring import DEVICE_LANE, LANE
+from ops.wiring import DEVICE_LANE, LANE, Ports, Running
 from ops.witness import HeadWitness, WitnessKeyMissing
 from projections.state_hash import state_hash
 from services.accountant.decide import Accountant
@@ -37,6 +37,13 @@ class NoTracer:
     def turn(self, author: str, lane: str) -> Iterator[Mapping[str, str]]:
         del author, lane
         yield {}
+
+
+class NoCluster:
+    """The services under test here never look at the cluster."""
+
+    def __getattr__(self, name: str) -> object:
+        raise AssertionError(f"{name} of the cluster was asked for")
 
 
 @pytest_asyncio.fixture(params=["twin", "real server"])
@@ -230,3 +237,44 @@ async def test_replaying_twice_gives_the_same_state(bus: Bus) -> None:
     entries = await read_all(bus)
     left, right = fold_lane(LANE, entries)[0], fold_lane(LANE, entries)[0]
     assert state_hash(left.world) == state_hash(right.world)
+
+
+async def test_services_that_start_on_a_log_without_its_tail_decide_nothing_and_say_why(tmp_path: Path) -> None:
+    bus = MemoryBus()
+    await tell(bus, [*without_cards(8), job("a")])
+    lane = await host(bus, QueueManager(), Admitter(), Preemptor())
+    task = asyncio.create_task(lane.run())
+    await asyncio.wait_for(admitted(bus, 1), 30)
+    await stop(task)
+    await HeadWitness(tmp_path).witness(bus.memory(LANE))
+    bus.memory(LANE).truncate(1)
+    await tell(bus, [job("b")], begin=700)
+    ports = Ports(bus=bus, reader=NoCluster(), writer=NoCluster(), clock=ScaledClock())
+    services = Running(ports, ("queue-manager", "admitter", "preemptor"), witness=tmp_path)
+    with pytest.raises(LogRegressed, match="Nothing is admitted"):
+        await asyncio.wait_for(services.run(), 30)
+    assert (await bus.memory(LANE).last()).sequence == 1
+
+
+async def test_a_tail_that_is_lost_while_services_run_stops_them_from_deciding(tmp_path: Path) -> None:
+    bus = MemoryBus()
+    await tell(bus, [*without_cards(8), job("a")])
+    ports = Ports(bus=bus, reader=NoCluster(), writer=NoCluster(), clock=ScaledClock(1000))
+    services = Running(ports, ("queue-manager", "admitter", "preemptor"), witness=tmp_path)
+    task = asyncio.create_task(services.run())
+    await asyncio.wait_for(admitted(bus, 1), 30)
+    while not await fully_witnessed(bus, tmp_path):  # noqa: ASYNC110 - the witness is a file, nothing tells of it
+        await asyncio.sleep(0.01)
+    bus.memory(LANE).truncate(1)
+    await asyncio.wait_for(services.hosts[LANE].stuck.wait(), 30)
+    assert "has lost its tail" in services.hosts[LANE].halted
+    await tell(bus, [job("b")], begin=700)
+    assert not services.hosts[LANE].decides
+    await stop(task)
+    assert (await bus.memory(LANE).last()).sequence == 1
+
+
+async def fully_witnessed(bus: MemoryBus, folder: Path) -> bool:
+    """Whether the witness, as it stands on disk, knows the end of the lane."""
+    seen = HeadWitness(folder).seen(LANE)
+    return seen is not None and seen.sequence == (await bus.memory(LANE).last()).sequence
