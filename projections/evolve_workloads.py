@@ -16,9 +16,11 @@ from events.workload import (
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadSpec,
     WorkloadSubmitted,
 )
 from projections.evolve_objects import wake_tree
+from projections.gates import enabled
 from projections.holding import give_back, hold, usage_of
 from projections.line_order import order_in_line
 from projections.place import Place
@@ -97,7 +99,7 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
         owner=event.owner,
         created_at=event.created_at,
         generation=event.generation,
-        spec=event.spec,
+        spec=_asked(world, event.spec),
     )
     if event.adopted is not None:
         workload = _adopt(workload, event.adopted, place)
@@ -106,6 +108,13 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
     _index(world, workload)
     if workload.admission is not None and not workload.finished:
         hold(world, workload)
+
+
+def _asked(world: World, spec: WorkloadSpec) -> WorkloadSpec:
+    """What is asked for, without a priority boost where the gate is off (kueue-semantics §3.2)."""
+    if spec.priority_boost and not enabled(world.settings, "PriorityBoost"):
+        return replace(spec, priority_boost=0)
+    return spec
 
 
 def _adopt(workload: Workload, status: AdoptedStatus, place: Place) -> Workload:
@@ -136,7 +145,7 @@ def _change(world: World, workload: Workload, event: WorkloadChanged) -> None:
     moved = workload.spec.queue != event.spec.queue
     if moved:
         _unindex(world, workload)
-    changed = replace(workload, spec=event.spec, generation=event.generation)
+    changed = replace(workload, spec=_asked(world, event.spec), generation=event.generation)
     world.put_workload(changed)
     if moved:
         _index(world, changed)

@@ -18,6 +18,7 @@ from projections.flavors.affinity import selects
 from projections.flavors.assignment import Assignment
 from projections.flavors.mode import Granular
 from projections.flavors.search import WAITING_FOR_QUOTA, Asked, FlavorSearchSpace, assign, refusal_reason
+from projections.gates import enabled
 from projections.line_order import queue_timestamp
 from projections.preemption.candidates import Ask, Candidate, Variant
 from projections.preemption.classic import fits_now
@@ -82,6 +83,8 @@ def consider(world: World, entry: Entry, at: Millis) -> None:
     """Find flavors, cards and victims for an entry, with fewer pods if it may run with fewer."""
     counts = _counts(entry.workload)
     _consider_counts(world, entry, counts, at)
+    if not enabled(world.settings, "PartialAdmission"):
+        return
     if _good(entry) or all(pod_set.minimum is None for pod_set in entry.workload.spec.pod_sets):
         return
     full = (entry.assignment, entry.victims, entry.placements, entry.reason, entry.message)

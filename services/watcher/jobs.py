@@ -33,6 +33,8 @@ PRIORITY = "kueue.x-k8s.io/priority-class"
 MAX_EXEC = "kueue.x-k8s.io/max-exec-time-seconds"
 MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 GATED_BY = "kueue.x-k8s.io/admission-gated-by"
+PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
+JOB_UID = "kueue.x-k8s.io/job-uid"
 NEVER_PREEMPT = "kuelog.io/never-preempt"
 DECISION = "kuelog.io/decision"
 _NAME_LIMIT = 63
@@ -122,17 +124,21 @@ def job_state(value: dict[str, Any], around: Surroundings) -> JobState | None:
     )
 
 
-def workload_state(value: dict[str, Any], around: Surroundings) -> JobState | None:
-    """A Workload object that no job stands behind; None for one that belongs to a job. Raises `Refused`."""
+def belongs_to_job(value: dict[str, Any]) -> bool:
+    """Whether a job stands behind a Workload object: then the job is what is watched."""
+    meta = value.get("metadata") or {}
+    return bool(meta.get("ownerReferences")) or JOB_UID in (meta.get("labels") or {})
+
+
+def workload_state(value: dict[str, Any]) -> JobState:
+    """A Workload object and how it stands. Raises `Refused`."""
     found = read(value, ApiWorkload)
     meta, spec = found.metadata, found.spec
-    if meta.owner_references or "kueue.x-k8s.io/job-uid" in (meta.labels or {}):
-        return None
     reference = spec.priority_class_ref
     return JobState(
         workload=f"{meta.namespace}/{meta.name}",
         uid=meta.uid,
-        owner=None,
+        owner=_owner(meta),
         created_at=created_at(meta),
         spec=WorkloadSpec(
             queue=spec.queue_name,
@@ -150,6 +156,7 @@ def workload_state(value: dict[str, Any], around: Surroundings) -> JobState | No
             if reference is None
             else PriorityRef(name=reference.name, workload=reference.kind == "WorkloadPriorityClass"),
             active=spec.active,
+            priority_boost=_boost(meta),
             max_execution=None
             if spec.maximum_execution_time_seconds is None
             else spec.maximum_execution_time_seconds * 1000,
@@ -166,6 +173,20 @@ def workload_state(value: dict[str, Any], around: Surroundings) -> JobState | No
         adopted=_adopted(found),
         checks=_checks(found),
     )
+
+
+def _boost(meta: ObjectMeta) -> int:
+    text = (meta.annotations or {}).get(PRIORITY_BOOST, "0")
+    try:
+        return int(text)
+    except ValueError as bad:
+        field = f"metadata.annotations[{PRIORITY_BOOST}]"
+        raise Refused([problem(field, f"{text!r} is not a whole number", "e.g. -10 or 150")]) from bad
+
+
+def _owner(meta: ObjectMeta) -> Owner | None:
+    uid = (meta.labels or {}).get(JOB_UID, "")
+    return Owner(kind="Job", name=meta.name, uid=uid) if uid else None
 
 
 def queue_name(meta: ObjectMeta, around: Surroundings) -> str:

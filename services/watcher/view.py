@@ -36,7 +36,7 @@ from events.workload import (
 )
 from projections.validation.conversion import to_v1beta2
 from services.watcher import cluster_objects as objects
-from services.watcher.jobs import JobState, job_state, workload_state
+from services.watcher.jobs import JobState, belongs_to_job, job_state, workload_state
 from services.watcher.nodes import node_facts, pod_fact
 from services.watcher.problems import Refused
 
@@ -166,7 +166,7 @@ class View:
             case "Job":
                 return self._workload_facts(place, job_state(value, self))
             case "Workload":
-                return self._workload_facts(place, workload_state(value, self))
+                return self._workload_facts(place, None if belongs_to_job(value) else workload_state(value))
             case _:
                 return []
 

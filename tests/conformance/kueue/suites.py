@@ -4,12 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.kueue.scheduling import SCHEDULING_SUITES
 from tests.conformance.kueue.validation import VALIDATION_SUITES
 from tests.conformance.runner import Suite
 
 Case = dict[str, Any]
 
-CHECKS: dict[str, Callable[[Case], str | None]] = {**VALIDATION_SUITES}
+CHECKS: dict[str, Callable[[Case], str | None]] = {**SCHEDULING_SUITES, **VALIDATION_SUITES}
 
 
 def kueue_suite(path: Path, document: list[Case]) -> Suite:
@@ -25,4 +26,6 @@ def kueue_suite(path: Path, document: list[Case]) -> Suite:
 
 def why_not(case: Case) -> str | None:
     """Why a case is out of scope, or None."""
+    if (case.get("inputs") or {}).get("admission_error"):
+        return "a decision stands once it is on the log; a write that fails is tried again by the applier"
     return "it needs set-up that was not recorded" if (case.get("inputs") or {}).get("has_before_reconcile") else None
