@@ -164,3 +164,15 @@ class Running:
             except LogUnavailable as problem:
                 log.warning("log unavailable", problem=str(problem))
             await self.ports.clock.sleep(WITNESS_EVERY_MS)
+
+
+async def stopped(task: "asyncio.Task[None]") -> None:
+    """Cancel the services and wait for their end, but not for ever.
+
+    Before Python 3.12 a client's `wait_for` can swallow a cancellation; the event loop's own end then gets it out.
+    """
+    task.cancel()
+    await asyncio.wait({task}, timeout=_PATIENCE_S)
+
+
+_PATIENCE_S = 5.0

@@ -125,7 +125,8 @@ async def _measure_jobs(on: Platform, jobs: int, figures: Figures) -> None:
     begun = time.perf_counter()
     submitting = asyncio.create_task(_submit(on, resource, jobs, created))
     while len(running) < jobs:
-        change = await asyncio.wait_for(queue.get(), 60)
+        async with asyncio.timeout(60):
+            change = await queue.get()
         if change is None or change.key != "pods":
             continue
         if change.object.get("status", {}).get("phase") == "Running":

@@ -16,7 +16,7 @@ from ops.kube.reflector import Reflector
 from ops.log.jetstream import connect as connect_bus
 from ops.log.server import NatsServer
 from ops.scenario.platform import platform
-from ops.wiring import SERVICES, Ports, Running
+from ops.wiring import SERVICES, Ports, Running, stopped
 
 
 def run_service(
@@ -107,8 +107,7 @@ async def until_stopped(running: Running) -> None:
     if task.done():
         stop.cancel()
         task.result()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    await stopped(task)
 
 
 def _stop_signal() -> asyncio.Event:

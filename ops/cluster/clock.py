@@ -29,6 +29,8 @@ class ScaledClock:
             return
         left = max(until - self.now(), 0) / 1000 / self.scale
         try:
-            await asyncio.wait_for(event.wait(), left)
+            # Not wait_for: before Python 3.12 it can swallow the cancellation that stops a service.
+            async with asyncio.timeout(left):
+                await event.wait()
         except TimeoutError:
             return

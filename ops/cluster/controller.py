@@ -66,6 +66,7 @@ class Controller(ABC):
             return await queue.get()
         left = max(self._due[0][0] - self.clock.now(), 0) / 1000 / self.clock.scale
         try:
-            return await asyncio.wait_for(queue.get(), left)
+            async with asyncio.timeout(left):
+                return await queue.get()
         except TimeoutError:
             return None

@@ -99,7 +99,8 @@ async def _stream(
         if left <= 0:
             return
         try:
-            change = await asyncio.wait_for(queue.get(), min(left, _BOOKMARK_EVERY_S))
+            async with asyncio.timeout(min(left, _BOOKMARK_EVERY_S)):
+                change = await queue.get()
         except TimeoutError:
             if bookmarks:
                 await response.write(_bookmark(kind, resources.store.version))

@@ -229,17 +229,15 @@ async def connect(
         del problem
 
     try:
-        client = await asyncio.wait_for(
-            nats.connect(
+        async with asyncio.timeout(patience):
+            client = await nats.connect(
                 url.split(","),
                 name=name,
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=0.2,
                 error_cb=ignore,
                 allow_reconnect=True,
-            ),
-            patience,
-        )
+            )
     except (TimeoutError, OSError, Error) as problem:
         raise LogUnavailable(stream=url, problem=str(problem) or "no answer") from problem
     return JetStreamBus(client, replicas=replicas, max_bytes=max_bytes)

@@ -76,7 +76,9 @@ class PullReader:
         batch: list[Entry] = []
         used = 0
         try:
-            message = await asyncio.wait_for(arrived.get(), _EXPIRES_S * 2.5)
+            # Not wait_for: before Python 3.12 it can swallow the cancellation that ends this reader.
+            async with asyncio.timeout(_EXPIRES_S * 2.5):
+                message = await arrived.get()
         except TimeoutError:
             return batch, 0, True
         while True:

@@ -19,7 +19,7 @@ from ops.kube.reflector import Reflector
 from ops.log.jetstream import JetStreamBus
 from ops.log.jetstream import connect as connect_bus
 from ops.log.server import NatsServer
-from ops.wiring import SERVICES, Ports, Running
+from ops.wiring import SERVICES, Ports, Running, stopped
 from services.suspension import suspend_queued
 
 
@@ -83,8 +83,7 @@ async def platform(
                 cluster=cluster, server=server, bus=bus, client=client, clock=clock, running=running, task=task
             )
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await stopped(task)
             await client.close()
             await bus.close()
     finally:

@@ -98,7 +98,10 @@ def _running(job: dict[str, Any], seconds: int) -> dict[str, Any]:
 
 async def _settled(on: Platform) -> bool:
     """Whether every job has ended, or is refused for good, and every card is given back."""
-    await on.running.quiet()
+    quiet = asyncio.create_task(on.running.quiet())
+    await asyncio.wait({quiet, on.task}, return_when=asyncio.FIRST_COMPLETED)
+    quiet.cancel()
+    on.check()
     for host in on.running.hosts.values():
         world = host.fold.world
         jobs = len(on.cluster.store.of("jobs.batch"))

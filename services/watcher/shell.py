@@ -94,7 +94,8 @@ class Watcher:
         """The first list of a kind; a kind that is not installed is not waited for."""
         sights = self._reader.watch(resource)
         try:
-            first = await asyncio.wait_for(anext(sights), _FIRST_LIST_S)
+            async with asyncio.timeout(_FIRST_LIST_S):
+                first = await anext(sights)
         except TimeoutError:
             self._one_listed()
             return self._reader.watch(resource), resource
