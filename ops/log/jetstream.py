@@ -19,6 +19,7 @@ from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 from nats.js.errors import APIError, NotFoundError
 
+from ops.log.cancellable import cancellable
 from ops.log.pull import PullReader
 from services.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable, UnsafeStream
 from services.log_port import Entry, Head, Message, Stream
@@ -56,7 +57,7 @@ class JetStreamStream:
         """Store on the condition that the stream ends at `base`; a lost acknowledgement is resolved by reading."""
         sent = {**(headers or {}), "Nats-Msg-Id": message_id, "Nats-Expected-Last-Sequence": str(base)}
         try:
-            reply = await self._client.request(subject, data, timeout=_DEADLINE_S, headers=sent)
+            reply = await cancellable(self._client.request(subject, data, timeout=_DEADLINE_S, headers=sent))
             ack = _ack.decode(reply.data)
         except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, Error) as problem:
             return await self._resolve(message_id, base, problem)
@@ -103,7 +104,7 @@ class JetStreamStream:
     async def last(self) -> Head:
         """The end of the stream, asked of its leader."""
         try:
-            info = await self._js.stream_info(self.name)
+            info = await cancellable(self._js.stream_info(self.name))
             if info.state.last_seq == 0:
                 return Head()
             entry = await self.get(info.state.last_seq)
@@ -114,7 +115,7 @@ class JetStreamStream:
     async def get(self, sequence: int) -> Entry:
         """One message, from the leader and never from a stale replica."""
         try:
-            raw = await self._js.get_msg(self.name, seq=sequence)
+            raw = await cancellable(self._js.get_msg(self.name, seq=sequence))
         except NotFoundError as problem:
             raise LogGap(stream=self.name, expected=sequence, found=0) from problem
         headers = raw.headers or {}
@@ -128,8 +129,10 @@ class JetStreamStream:
 
     async def _publish(self, message: Message) -> None:
         try:
-            reply = await self._client.request(
-                message.subject, message.data, timeout=_DEADLINE_S, headers={"Nats-Msg-Id": message.message_id}
+            reply = await cancellable(
+                self._client.request(
+                    message.subject, message.data, timeout=_DEADLINE_S, headers={"Nats-Msg-Id": message.message_id}
+                )
             )
         except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, Error) as problem:
             raise LogUnavailable(stream=self.name, problem=str(problem) or type(problem).__name__) from problem
@@ -172,9 +175,9 @@ class JetStreamBus:
         js = self.client.jetstream()
         try:
             try:
-                info = await js.stream_info(name)
+                info = await cancellable(js.stream_info(name))
             except NotFoundError:
-                await js.add_stream(self._config(name))
+                await cancellable(js.add_stream(self._config(name)))
             else:
                 _check_safe(name, info.config)
         except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, APIError) as problem:

@@ -11,6 +11,7 @@ from nats.aio.msg import Msg
 from nats.errors import ConnectionClosedError, Error, NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 
+from ops.log.cancellable import cancellable
 from services.log_port import Entry
 
 _BATCH = 1000
@@ -129,8 +130,10 @@ class PullReader:
                 "num_replicas": 1,
             },
         }
-        reply = await self._client.request(
-            f"$JS.API.CONSUMER.CREATE.{self._stream}", msgspec.json.encode(config), timeout=_EXPIRES_S
+        reply = await cancellable(
+            self._client.request(
+                f"$JS.API.CONSUMER.CREATE.{self._stream}", msgspec.json.encode(config), timeout=_EXPIRES_S
+            )
         )
         created = msgspec.json.decode(reply.data, type=_Created)
         if created.error is not None:
