@@ -162,6 +162,12 @@ class CardHoldings:
         self._changes += 1
         self._trail.put(self._versions, node, self._changes)
 
+    def stir_all(self) -> None:
+        """Have every card looked at."""
+
+    def calm(self) -> None:
+        """Every card that was stirred has been looked at."""
+
     def all_cards(self) -> Iterable[NodeCards]:
         """Every node's cards, by node name."""
         return (self.cards_of(node) for node in sorted(self.nodes))

@@ -2,6 +2,9 @@
 
 The world is mutable inside, behind its trail: `mark` and `undo` take back whatever was folded or tried since. Nothing
 outside `projections` changes it except through `projections.evolve.evolve`.
+
+Beside the state there are hints, which only say where looking may be worth while: `review`, `quota.touched` and
+`examined`. A decision never depends on them: what they leave out would have had nothing to say.
 """
 
 import heapq
@@ -26,6 +29,8 @@ from events.settings import SettingsObserved
 from projections.card_holdings import CardHoldings
 from projections.deadlines import next_deadline
 from projections.lines import Lines
+from projections.memory import Memory
+from projections.quota_holders import QuotaHolders
 from projections.quota_tree import QuotaTree
 from projections.trail import Trail
 from projections.workloads import Workload
@@ -55,17 +60,20 @@ class World:
         """Open requests for room, by preemptor."""
         self.claims: dict[str, RoomClaimed] = {}
         """Room kept for a preemptor while its victims leave."""
-        self.wakes: dict[str, str] = {}
-        """Cluster queues whose parked workloads something may have helped, and what."""
         self.epochs: dict[str, int] = {}
         self.lines = Lines()
         self.quota = QuotaTree(self.trail)
         self.cards = CardHoldings(self.trail)
+        self.doors: dict[str, dict[str, None]] = {}
+        """Keys of the local queues that lead to each cluster queue."""
         self.by_local_queue: dict[str, dict[str, None]] = {}
-        self.holding: dict[str, dict[str, None]] = {}
-        """Workloads that hold quota, by cluster queue, in the order in which they got it."""
+        self.holding: dict[str, QuotaHolders] = {}
+        """Workloads that hold quota, by cluster queue."""
         self.review: dict[str, None] = {}
         """Workloads that something happened to since all deciders last had nothing to say."""
+        self.examined: dict[tuple[str, str], int] = {}
+        """By cluster queue and class of refused workloads: the stamp at which the class was found not to fit again."""
+        self.memory = Memory()
         self._deadlines: list[tuple[Millis, str]] = []
 
     @property
@@ -80,6 +88,19 @@ class World:
     def undo(self, mark: int) -> None:
         """Take back everything since `mark`."""
         self.trail.undo(mark)
+
+    def take_back(self, mark: int) -> None:
+        """Undo what was thought to stand, and with it every hint that was taken from it."""
+        self.trail.undo(mark)
+        self.examined.clear()
+
+    def stamp(self, cluster_queue: str) -> int:
+        """A number that grows whenever something may let in what was refused in this queue (kueue-semantics §3.8)."""
+        return self.quota.released(cluster_queue) + self.lines.of(cluster_queue).news[0]
+
+    def holders(self, cluster_queue: str) -> QuotaHolders:
+        """The workloads that hold quota of a cluster queue."""
+        return self.holding.get(cluster_queue, NOBODY)
 
     def settle(self) -> None:
         """What has been folded so far is canonical: it will not be taken back."""
@@ -98,6 +119,10 @@ class World:
         """Set the workload's record and have it looked at again."""
         self.trail.put(self.workloads, workload.key, workload)
         self.review[workload.key] = None
+        if workload.admission is not None:
+            holders = self.holding.get(workload.admission.cluster_queue)
+            if holders is not None and workload.key in holders:
+                holders.place(self.trail, workload)
         due = next_deadline(workload, self.settings)
         if due is not None:
             heapq.heappush(self._deadlines, (due, workload.key))
@@ -105,7 +130,13 @@ class World:
     def advance(self, at: Millis) -> None:
         """Bring workloads whose time has come up for review."""
         while self._deadlines and self._deadlines[0][0] <= at:
-            self.review[heapq.heappop(self._deadlines)[1]] = None
+            key = heapq.heappop(self._deadlines)[1]
+            if key:
+                self.review[key] = None
+
+    def look_again(self, due: Millis) -> None:
+        """Have all deciders take a turn then: something about cards falls due."""
+        heapq.heappush(self._deadlines, (due, ""))
 
     def next_deadline(self) -> Millis | None:
         """When the next workload has to be looked at, though nothing happened."""
@@ -117,14 +148,20 @@ class World:
             self.put_workload(self.workloads[key])
 
     def review_all(self) -> None:
-        """Have every workload looked at: what a replay does, that has seen no earlier turn."""
+        """Have everything looked at: what a replay does, that has seen no earlier turn."""
+        self.examined.clear()
+        self.quota.touch_all()
         for key, workload in self.workloads.items():
             if not workload.finished:
                 self.review[key] = None
+        self.cards.stir_all()
 
     def reviewed(self) -> None:
         """All deciders have nothing more to say about what was up for review."""
         self.review.clear()
+        self.cards.calm()
+        self.quota.quiet()
 
 
 DEFAULT_SETTINGS = SettingsObserved()
+NOBODY = QuotaHolders()
