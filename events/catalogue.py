@@ -7,12 +7,17 @@ from events.application import DecisionApplied, DecisionRejected
 from events.control import EpochStarted, ObjectRefused, ObjectRemoved, Quarantined
 from events.device import (
     AllocationStale,
+    CapacityCovered,
+    CapacityShort,
+    CardReturned,
     DevicesRefused,
     DevicesRegistered,
     DevicesReleased,
     DevicesReserved,
     DriftDetected,
+    DriftResolved,
     NodeObserved,
+    PluginLost,
     PodObserved,
 )
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
@@ -43,7 +48,6 @@ from events.workload import (
     WorkloadQueued,
     WorkloadRequeued,
     WorkloadSubmitted,
-    WorkloadWoken,
 )
 
 Fact: TypeAlias = (
@@ -78,7 +82,6 @@ Fact: TypeAlias = (
 AdmissionDecision: TypeAlias = (
     WorkloadQueued
     | WorkloadParked
-    | WorkloadWoken
     | WorkloadRequeued
     | EvictionOrdered
     | WorkloadDeactivated
@@ -94,7 +97,18 @@ AdmissionDecision: TypeAlias = (
 )
 """What queue manager, admitter and preemptor decide, on the lane of a partition of trees."""
 
-DeviceDecision: TypeAlias = DevicesReserved | DevicesRefused | DevicesReleased | DriftDetected | AllocationStale
+DeviceDecision: TypeAlias = (
+    DevicesReserved
+    | DevicesRefused
+    | DevicesReleased
+    | CardReturned
+    | PluginLost
+    | DriftDetected
+    | DriftResolved
+    | AllocationStale
+    | CapacityShort
+    | CapacityCovered
+)
 """What the accountant decides, on the lane of a pool of nodes."""
 
 ControlEvent: TypeAlias = EpochStarted | Quarantined

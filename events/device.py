@@ -1,5 +1,7 @@
 """Cards: what nodes and pods show of them, and what the accountant decides about them."""
 
+from enum import StrEnum
+
 from events.card import Card, CardShare
 from events.event import Event, Millis, Value
 from events.selector import Taint
@@ -24,6 +26,10 @@ class DevicesRegistered(Event, frozen=True, kw_only=True, tag="DevicesRegistered
     cards: tuple[Card, ...]
     cordoned: tuple[str, ...] = ()
     pair_scores: dict[str, dict[str, int]] = {}
+    silent: tuple[str, ...] = ()
+    """Vendors whose plugin leaves HAMi's handshake unanswered while the node offers none of their cards."""
+    soft_split: bool = False
+    """Whether the node splits Ascend cards by software."""
 
 
 class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
@@ -43,6 +49,12 @@ class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
     """How many of the containers are init containers."""
     init_done: bool = False
     terminating: bool = False
+    gone_by: Millis = 0
+    """When a terminating pod is to be gone at the latest, its grace period included."""
+    assigned: str = ""
+    """The node whose cards HAMi has given to the pod, while it is not bound."""
+    bind_failed: bool = False
+    """HAMi could not bind the pod, and its annotations still hold the cards."""
 
 
 class PodPlacement(Value, frozen=True, kw_only=True):
@@ -82,12 +94,63 @@ class DevicesReleased(Event, frozen=True, kw_only=True, tag="DevicesReleased.v1"
     proof: str
 
 
+class CardReturned(Event, frozen=True, kw_only=True, tag="CardReturned.v1"):
+    """A card that was unhealthy has been healthy for long enough: new pods may have it again."""
+
+    node: str
+    card: str
+    healthy_since: Millis
+
+
+class PluginLost(Event, frozen=True, kw_only=True, tag="PluginLost.v1"):
+    """A vendor's plugin has been silent for too long: new pods get none of its cards until it speaks again."""
+
+    node: str
+    vendor: str
+    since: Millis
+
+
+class DriftKind(StrEnum):
+    """In what the log, HAMi's annotations and the pods that exist may disagree about a card."""
+
+    UNMANAGED = "Unmanaged"
+    """A pod that no queue manages holds it."""
+    UNRESERVED = "Unreserved"
+    """Pods of a workload hold more of it than the log has reserved for them."""
+    OVERFULL = "Overfull"
+    """More is taken of it than it has."""
+    UNHEALTHY = "Unhealthy"
+    """It is out of service while somebody holds it."""
+    UNREGISTERED = "Unregistered"
+    """Somebody holds it, and no node registers it."""
+    NODE_LOST = "NodeLost"
+    """Somebody holds it, and its node is gone or not ready."""
+    UNWRITTEN = "Unwritten"
+    """A pod that asks for cards runs, and HAMi has not written which it got."""
+    VACANT = "Vacant"
+    """The log has it reserved, and no pod holds it although others of the workload run."""
+    STALE = "Stale"
+    """HAMi's annotations hold it for a pod that should be gone."""
+
+
 class DriftDetected(Event, frozen=True, kw_only=True, tag="DriftDetected.v1"):
     """The log and the cluster disagree about a card."""
 
     node: str
     card: str
     message: str
+    kind: DriftKind | None = None
+    holder: str = ""
+    """The workload, or `pod:namespace/name` for a pod that no queue manages; empty where it is about all of them."""
+
+
+class DriftResolved(Event, frozen=True, kw_only=True, tag="DriftResolved.v1"):
+    """The log and the cluster agree again about what a `DriftDetected` of this kind, card and holder told."""
+
+    node: str
+    card: str
+    kind: DriftKind
+    holder: str = ""
 
 
 class AllocationStale(Event, frozen=True, kw_only=True, tag="AllocationStale.v1"):
@@ -97,3 +160,23 @@ class AllocationStale(Event, frozen=True, kw_only=True, tag="AllocationStale.v1"
     pod: str
     cards: tuple[str, ...]
     since: Millis
+    message: str = ""
+
+
+class CapacityShort(Event, frozen=True, kw_only=True, tag="CapacityShort.v1"):
+    """The cards of a flavor offer less of a resource than the quotas promise, in the units of the quota."""
+
+    flavor: str
+    resource: str
+    nominal: int
+    offered: int
+    message: str
+
+
+class CapacityCovered(Event, frozen=True, kw_only=True, tag="CapacityCovered.v1"):
+    """The cards of a flavor offer again all of a resource that the quotas promise."""
+
+    flavor: str
+    resource: str
+    nominal: int
+    offered: int

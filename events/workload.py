@@ -190,20 +190,12 @@ class WorkloadQueued(Event, frozen=True, kw_only=True, tag="WorkloadQueued.v1"):
 
 
 class WorkloadParked(Event, frozen=True, kw_only=True, tag="WorkloadParked.v1"):
-    """The workload can't be tried now, for this reason, and waits beside the line until something wakes it."""
+    """The workload can't be tried now, for this reason, and waits beside the line until that ends."""
 
     workload: str
     cluster_queue: str = ""
     reason: str
     message: str = ""
-
-
-class WorkloadWoken(Event, frozen=True, kw_only=True, tag="WorkloadWoken.v1"):
-    """Something happened that may help these parked workloads: they are back in line."""
-
-    cluster_queue: str
-    workloads: tuple[str, ...]
-    cause: str
 
 
 class WorkloadRequeued(Event, frozen=True, kw_only=True, tag="WorkloadRequeued.v1"):

@@ -139,7 +139,7 @@ def _decide_again(fold: LaneFold, commit: Commit, decider: Decider) -> list[Deci
     fold.fold_ahead(commit.inputs)
     fold.world.review_all()
     fold.world.advance(commit.at)
-    again = decider.decide(fold.world, commit.at)
+    again = decider.decide(fold.world, Place(lane=fold.lane, sequence=commit.base + 1, at=commit.at))
     fold.rewind()
     return again
 

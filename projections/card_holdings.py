@@ -1,19 +1,26 @@
-"""Who holds what of which card: reserved by the log, or taken by pods that no reservation covers.
+"""Who holds what of which card: what the log has reserved, and what pods hold by HAMi's annotations.
 
 A holding is keyed by workload and attempt. The admitter proposes one with the quota; the accountant confirms or drops
-it. Pods of a workload that has a holding are covered by it; all others are charged as they stand.
+it. Each card keeps a stake per owner, a workload or a pod that belongs to none: what is reserved for it and what its
+pods hold. The larger of both is charged, so that the books are right in whatever order facts and decisions come.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from events.card import Card
 from events.device import DevicesRegistered, PodObserved, PodPlacement
+from events.event import Millis
+from projections.card_care import CardCare
+from projections.card_stakes import POD, PodHold, Stake, exceeds
+from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.digest import NodeDigest, digest
 from projections.devices.use import IDLE, CardUse, NodeCards, effective_use
 from projections.trail import Trail
 
 TERMINAL = frozenset({"Succeeded", "Failed"})
+_SOFT_SPLIT = {SOFT_SPLIT_NODE: "true"}
 
 
 class Holding(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,14 +32,18 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True):
     confirmed: bool
 
 
+_NOTHING = Stake()
+
+
 class CardHoldings:
     """The ledger of cards. All changes go through the trail."""
 
     def __init__(self, trail: Trail) -> None:
         self._trail = trail
+        self.care = CardCare(trail)
         self.nodes: dict[str, DevicesRegistered] = {}
-        self._home: dict[str, str] = {}
-        """The node of each card."""
+        self.homes: dict[str, tuple[str, ...]] = {}
+        """The node that registers each card; several only where one tells of a card that is not its own."""
         self._versions: dict[str, int] = {}
         """By node, which change was the last; no number is used twice, and an undo brings the old one back."""
         self._changes = 0
@@ -40,32 +51,50 @@ class CardHoldings:
         """Kept outside the trail: one of another version is made anew when asked for."""
         self.used: dict[str, CardUse] = {}
         """Per card UUID what is taken of it."""
+        self.stakes: dict[str, dict[str, Stake]] = {}
+        """Per card UUID and owner."""
         self.holdings: dict[str, Holding] = {}
         """By `workload@reservation`."""
-        self.pods: dict[str, dict[str, CardUse]] = {}
-        """What is charged for pods that no holding covers, by pod."""
+        self._attempts: dict[str, dict[str, None]] = {}
+        """The keys of each workload's holdings."""
+        self.pods: dict[str, PodHold] = {}
+        """Living pods on nodes."""
+        self.living: dict[str, dict[str, None]] = {}
+        """Living pods by owner."""
+        self.stirred: dict[str, None] = {}
+        """Cards that something happened to since they were last looked at; a hint, kept outside the trail."""
 
     def register(self, registered: DevicesRegistered) -> None:
         """A node's cards are these."""
+        self._leave_home(registered.node)
         self._trail.put(self.nodes, registered.node, registered)
         for card in registered.cards:
-            self._trail.put(self._home, card.uuid, registered.node)
-        self._touch(registered.node)
+            homes = tuple(sorted({*self.homes.get(card.uuid, ()), registered.node}))
+            self._trail.put(self.homes, card.uuid, homes)
+        self.touch(registered.node)
+        self.stir_node(registered.node)
 
     def remove_node(self, node: str) -> None:
         """The node is gone; what its cards held stays on the books until its holders are gone too."""
+        self._leave_home(node)
         self._trail.drop(self.nodes, node)
-        self._touch(node)
+        self.touch(node)
 
     def cards_of(self, node: str) -> NodeCards:
-        """The cards of one node and what is taken of each."""
+        """The cards of one node and what is taken of each; those out of service count as unhealthy."""
         registered = self.nodes[node]
+        cards = registered.cards
+        if self.care.health or self.care.lost:
+            cards = tuple(
+                card if not card.healthy or self.care.in_service(node, card) else _unhealthy(card) for card in cards
+            )
         return NodeCards(
             node=node,
-            cards=registered.cards,
+            cards=cards,
             cordoned=frozenset(registered.cordoned),
-            used={card.uuid: self.used.get(card.uuid, IDLE) for card in registered.cards},
+            used={card.uuid: self.used.get(card.uuid, IDLE) for card in cards},
             pair_scores=registered.pair_scores,
+            annotations=_SOFT_SPLIT if registered.soft_split else {},
         )
 
     def digest(self, node: str) -> NodeDigest:
@@ -96,81 +125,153 @@ class CardHoldings:
         """The cards of an attempt are free again."""
         self._drop(holding_key(workload, reservation))
 
-    def covers(self, workload: str) -> bool:
-        """Whether any attempt of the workload holds cards, confirmed."""
-        return any(holding.workload == workload and holding.confirmed for holding in self.holdings.values())
+    def vacate(self, workload: str) -> None:
+        """Take away all that a workload and its pods have, for the time of a trial; the caller undoes it."""
+        for key in list(self._attempts.get(workload, ())):
+            self._drop(key)
+        for key in list(self.living.get(workload, ())):
+            self.remove_pod(key)
 
-    def observe_pod(self, pod: PodObserved, *, covered: bool) -> None:
-        """Charge a pod for the cards that HAMi gave it, unless a holding covers it or it is over."""
-        key = f"{pod.namespace}/{pod.name}"
-        self.remove_pod(key)
-        if covered or not pod.node or pod.phase in TERMINAL:
+    def observe_pod(self, pod: PodObserved, at: Millis = 0) -> None:
+        """Take note of what a pod holds by HAMi's annotations; one that is over holds nothing."""
+        key, node = f"{pod.namespace}/{pod.name}", pod.node or pod.assigned
+        self._let_go(key)
+        if not node or pod.phase in TERMINAL:
+            self.care.pod_gone(key)
             return
-        charged = effective_use(pod.shares, pod.init, init_done=pod.init_done)
-        if charged:
-            self._trail.put(self.pods, key, charged)
-            self._charge(charged)
+        use = effective_use(pod.shares, pod.init, init_done=pod.init_done)
+        if use or pod.workload:
+            hold = PodHold(owner=pod.workload or POD + key, node=node, use=use)
+            self._trail.put(self.pods, key, hold)
+            self._trail.put(self.living.setdefault(hold.owner, {}), key, None)
+            for uuid, amount in use.items():
+                stake = self._stake(uuid, hold.owner)
+                self._set(uuid, hold.owner, Stake(stake.reserved, stake.held.plus(amount)))
+        self.care.pod_seen(key, pod, at)
 
     def remove_pod(self, key: str) -> None:
         """The pod is gone, and holds nothing any more."""
-        charged = self.pods.get(key)
-        if charged is not None:
-            self._trail.drop(self.pods, key)
-            self._credit(charged)
+        self._let_go(key)
+        self.care.pod_gone(key)
+
+    def attempts_of(self, workload: str) -> list[Holding]:
+        """The holdings of a workload, by attempt."""
+        return [self.holdings[key] for key in sorted(self._attempts.get(workload, ()))]
 
     def trial(self, placements: Sequence[PodPlacement]) -> None:
         """Charge placements for the time of a trial; the caller undoes it by the trail."""
         for placement in placements:
-            self._charge(effective_use(placement.containers, placement.init))
+            for uuid, use in effective_use(placement.containers, placement.init).items():
+                self._change(uuid, self.used.get(uuid, IDLE).plus(use))
 
     def overfull(self, nodes: Iterable[str]) -> bool:
         """Whether any card of these nodes holds more than it has."""
         return any(
-            use.memory > card.memory or use.cores > card.cores or use.slots > card.slots
-            for on in (self.cards_of(node) for node in nodes)
+            exceeds(use, card.memory, card.cores, card.slots)
+            for on in (self.cards_of(node) for node in nodes if node in self.nodes)
             for card in on.cards
             for use in (on.used[card.uuid],)
         )
 
+    def all_cards(self) -> Iterable[NodeCards]:
+        """Every node's cards, by node name."""
+        return (self.cards_of(node) for node in sorted(self.nodes))
+
+    def touch(self, node: str) -> None:
+        """Something about a node's cards has changed."""
+        self._changes += 1
+        self._trail.put(self._versions, node, self._changes)
+
+    def change_service(self, node: str) -> None:
+        """Cards of a node have come into service or gone out of it."""
+        if node in self.nodes:
+            self.touch(node)
+            self.stir_node(node)
+
+    def stir_node(self, node: str) -> None:
+        """Have all cards of a node looked at."""
+        if node in self.nodes:
+            self.stirred.update(dict.fromkeys(card.uuid for card in self.nodes[node].cards))
+
+    def stir_all(self) -> None:
+        """Have every card looked at: what a replay does, that has seen no earlier turn."""
+        self.stirred.update(dict.fromkeys((*self.homes, *self.stakes, *self.care.told)))
+
+    def calm(self) -> None:
+        """Every card that was stirred has been looked at."""
+        self.stirred.clear()
+
+    def _leave_home(self, node: str) -> None:
+        self.stir_node(node)
+        for card in self.nodes[node].cards if node in self.nodes else ():
+            left = tuple(home for home in self.homes.get(card.uuid, ()) if home != node)
+            if left:
+                self._trail.put(self.homes, card.uuid, left)
+            else:
+                self._trail.drop(self.homes, card.uuid)
+
     def _hold(self, holding: Holding) -> None:
-        self._trail.put(self.holdings, holding_key(holding.workload, holding.reservation), holding)
-        for placement in holding.placements:
-            self._charge(effective_use(placement.containers, placement.init))
+        key = holding_key(holding.workload, holding.reservation)
+        self._trail.put(self.holdings, key, holding)
+        self._trail.put(self._attempts.setdefault(holding.workload, {}), key, None)
+        for uuid, use in _all_of(holding.placements).items():
+            stake = self._stake(uuid, holding.workload)
+            self._set(uuid, holding.workload, Stake(stake.reserved.plus(use), stake.held))
 
     def _drop(self, key: str) -> None:
         holding = self.holdings.get(key)
         if holding is None:
             return
         self._trail.drop(self.holdings, key)
-        for placement in holding.placements:
-            self._credit(effective_use(placement.containers, placement.init))
+        self._trail.drop(self._attempts[holding.workload], key)
+        for uuid, use in _all_of(holding.placements).items():
+            stake = self._stake(uuid, holding.workload)
+            self._set(uuid, holding.workload, Stake(stake.reserved.minus(use), stake.held))
 
-    def _charge(self, charged: Mapping[str, CardUse]) -> None:
-        for uuid, use in charged.items():
-            self._change(uuid, self.used.get(uuid, IDLE).plus(use))
+    def _let_go(self, key: str) -> None:
+        hold = self.pods.get(key)
+        if hold is None:
+            return
+        self._trail.drop(self.pods, key)
+        self._trail.drop(self.living[hold.owner], key)
+        for uuid, use in hold.use.items():
+            stake = self._stake(uuid, hold.owner)
+            self._set(uuid, hold.owner, Stake(stake.reserved, stake.held.minus(use)))
 
-    def _credit(self, charged: Mapping[str, CardUse]) -> None:
-        for uuid, use in charged.items():
-            self._change(uuid, self.used.get(uuid, IDLE).minus(use))
+    def _stake(self, uuid: str, owner: str) -> Stake:
+        return self.stakes.get(uuid, {}).get(owner, _NOTHING)
+
+    def _set(self, uuid: str, owner: str, stake: Stake) -> None:
+        row = self.stakes.get(uuid)
+        if row is None:
+            row = {}
+            self._trail.put(self.stakes, uuid, row)
+        before = row.get(owner, _NOTHING).charged()
+        if stake == _NOTHING:
+            self._trail.drop(row, owner)
+        else:
+            self._trail.put(row, owner, stake)
+        after = stake.charged()
+        self.stirred[uuid] = None
+        if before != after:
+            self._change(uuid, self.used.get(uuid, IDLE).minus(before).plus(after))
 
     def _change(self, uuid: str, use: CardUse) -> None:
         self._trail.put(self.used, uuid, use)
-        if uuid in self._home:
-            self._touch(self._home[uuid])
+        for node in self.homes.get(uuid, ()):
+            self.touch(node)
 
-    def _touch(self, node: str) -> None:
-        self._changes += 1
-        self._trail.put(self._versions, node, self._changes)
 
-    def stir_all(self) -> None:
-        """Have every card looked at."""
+def _all_of(placements: Sequence[PodPlacement]) -> Mapping[str, CardUse]:
+    total: dict[str, CardUse] = {}
+    for placement in placements:
+        for uuid, use in effective_use(placement.containers, placement.init).items():
+            total[uuid] = total.get(uuid, IDLE).plus(use)
+    return total
 
-    def calm(self) -> None:
-        """Every card that was stirred has been looked at."""
 
-    def all_cards(self) -> Iterable[NodeCards]:
-        """Every node's cards, by node name."""
-        return (self.cards_of(node) for node in sorted(self.nodes))
+def _unhealthy(card: Card) -> Card:
+    return msgspec.structs.replace(card, healthy=False)
 
 
 def holding_key(workload: str, reservation: int) -> str:

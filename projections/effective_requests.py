@@ -7,22 +7,24 @@ from events.amount import Requests, add, add_requests, multiply, scale_requests
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quantity import ceil_fraction, parse_quantity
 from events.settings import SettingsObserved, Transformation, TransformationStrategy
+from projections.devices.vendors import VENDORS
 
 PODS = "pods"
 
-CARD_COUNT = "nvidia.com/gpu"
-PER_CARD = ("nvidia.com/gpumem", "nvidia.com/gpucores")
-"""Resources whose values HAMi means per card: a container asks for as much on each of its cards."""
+PER_CARD = {
+    vendor.resources.count: tuple(name for name in (vendor.resources.memory, vendor.resources.cores) if name)
+    for vendor in VENDORS
+}
+"""By the resource that counts cards: those whose values HAMi means per card, so that a container asks for as much on each."""
 
 
 def container_requests(container: ContainerShape, *, device_totals: bool) -> Requests:
     """What one container asks for: limits stand in for requests that are missing."""
     requests = {**container.limits, **container.requests}
-    cards = requests.get(CARD_COUNT, 0)
-    if device_totals and cards > 1:
-        for resource in PER_CARD:
-            if resource in requests:
-                requests[resource] = multiply(requests[resource], cards)
+    for count in [name for name in requests if name in PER_CARD] if device_totals else ():
+        for resource in PER_CARD[count]:
+            if resource in requests and requests[count] > 1:
+                requests[resource] = multiply(requests[resource], requests[count])
     return requests
 
 

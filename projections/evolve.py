@@ -8,12 +8,17 @@ from events.catalogue import AnyEvent
 from events.control import EpochStarted, ObjectRefused, ObjectRemoved, Quarantined
 from events.device import (
     AllocationStale,
+    CapacityCovered,
+    CapacityShort,
+    CardReturned,
     DevicesRefused,
     DevicesRegistered,
     DevicesReleased,
     DevicesReserved,
     DriftDetected,
+    DriftResolved,
     NodeObserved,
+    PluginLost,
     PodObserved,
 )
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
@@ -44,7 +49,6 @@ from events.workload import (
     WorkloadQueued,
     WorkloadRequeued,
     WorkloadSubmitted,
-    WorkloadWoken,
 )
 from projections.evolve_admission import evolve_admission
 from projections.evolve_devices import evolve_devices
@@ -86,7 +90,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:
             | DecisionRejected()
         ):
             evolve_workloads(world, event, place)
-        case WorkloadQueued() | WorkloadParked() | WorkloadWoken() | WorkloadRequeued():
+        case WorkloadQueued() | WorkloadParked() | WorkloadRequeued():
             evolve_lines(world, event, place)
         case (
             QuotaReserved()
@@ -109,8 +113,13 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:
             | DevicesReserved()
             | DevicesRefused()
             | DevicesReleased()
+            | CardReturned()
+            | PluginLost()
             | DriftDetected()
+            | DriftResolved()
             | AllocationStale()
+            | CapacityShort()
+            | CapacityCovered()
         ):
             evolve_devices(world, event, place)
         case EpochStarted():

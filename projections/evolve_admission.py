@@ -17,11 +17,10 @@ from events.workload import (
     QuotaReleased,
     WorkloadDeactivated,
 )
-from projections.evolve_objects import wake_tree
 from projections.holding import give_back, hold
 from projections.line_order import order_in_line
+from projections.lining import place_refused
 from projections.place import Place
-from projections.requeue_rule import stays_in_line
 from projections.workloads import (
     ADMITTED,
     DEACTIVATION_TARGET,
@@ -181,11 +180,7 @@ def _refuse(world: World, workload: Workload, event: AdmissionRefused, place: Pl
     )
     world.put_workload(workload)
     world.trail.drop(world.requests, workload.key)
-    line = world.lines.of(event.cluster_queue)
-    if stays_in_line(world.cluster_queues.get(event.cluster_queue), event.requeue, event.progress):
-        line.push(world.trail, workload.key, order_in_line(world, workload))
-    else:
-        line.park(world.trail, workload.key, event.reason)
+    place_refused(world, workload, event)
 
 
 def _request(world: World, workload: Workload, event: PreemptionRequested, place: Place) -> None:
@@ -207,8 +202,9 @@ def _request(world: World, workload: Workload, event: PreemptionRequested, place
         former = line.held.get("sticky")
         world.trail.put(line.held, "sticky", workload.key)
         if former is not None and former != workload.key and former in line.waiting:
-            line.push(world.trail, former, order_in_line(world, world.workloads[former]))
-    line.push(world.trail, workload.key, order_in_line(world, workload))
+            behind = world.workloads[former]
+            line.push(world.trail, former, order_in_line(world, behind), kind=behind.equivalence)
+    line.push(world.trail, workload.key, order_in_line(world, workload), kind=workload.equivalence)
 
 
 def _evicted(workload: Workload, reason: str, cause: str, message: str, place: Place) -> Workload:
@@ -240,7 +236,6 @@ def _evicted(workload: Workload, reason: str, cause: str, message: str, place: P
 def _release(world: World, workload: Workload, event: QuotaReleased, place: Place) -> None:
     give_back(world, workload)
     if workload.admission is not None:
-        wake_tree(world, workload.admission.cluster_queue, "QuotaReleased")
         world.cards.withdraw(workload.key, workload.admission.reservation)
     ran = 0
     admitted = workload.condition(ADMITTED)

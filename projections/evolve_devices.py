@@ -6,46 +6,55 @@ from msgspec.structs import replace
 
 from events.device import (
     AllocationStale,
+    CapacityCovered,
+    CapacityShort,
+    CardReturned,
     DevicesRefused,
     DevicesRegistered,
     DevicesReleased,
     DevicesReserved,
     DriftDetected,
+    DriftResolved,
     NodeObserved,
+    PluginLost,
     PodObserved,
 )
-from projections.evolve_objects import wake
+from projections.card_care import Suspect, Told
+from projections.evolve_objects import stir_all
 from projections.place import Place
 from projections.workloads import Devices
 from projections.world import World
 
+CareEvent: TypeAlias = (
+    CardReturned | PluginLost | DriftDetected | DriftResolved | AllocationStale | CapacityShort | CapacityCovered
+)
 DeviceEvent: TypeAlias = (
-    NodeObserved
-    | DevicesRegistered
-    | PodObserved
-    | DevicesReserved
-    | DevicesRefused
-    | DevicesReleased
-    | DriftDetected
-    | AllocationStale
+    NodeObserved | DevicesRegistered | PodObserved | DevicesReserved | DevicesRefused | DevicesReleased | CareEvent
 )
 
 
 def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
     """Fold one event about nodes, pods or cards."""
-    del place
+    put, drop, care = world.trail.put, world.trail.drop, world.cards.care
     match event:
         case NodeObserved():
-            world.trail.put(world.nodes, event.name, event)
-            wake_all(world, "NodeChanged")
+            put(world.nodes, event.name, event)
+            world.cards.stir_node(event.name)
+            care.node_seen(event.name)
+            stir_all(world)
         case DevicesRegistered():
-            world.trail.put(world.registered, event.node, event)
+            put(world.registered, event.node, event)
+            drop(world.refused, f"Node//{event.node}")
+            care.register(event, place.at)
             world.cards.register(event)
-            wake_all(world, "DevicesRegistered")
+            _look_again(world)
+            stir_all(world)
         case PodObserved():
-            key = f"{event.namespace}/{event.name}"
-            world.trail.put(world.pods, key, event)
-            world.cards.observe_pod(event, covered=bool(event.workload) and world.cards.covers(event.workload))
+            put(world.pods, f"{event.namespace}/{event.name}", event)
+            drop(world.refused, f"Pod/{event.namespace}/{event.name}")
+            world.cards.observe_pod(event, place.at)
+            if event.terminating or event.bind_failed:
+                _look_again(world)
             if event.workload in world.workloads:
                 world.review[event.workload] = None
         case DevicesReserved():
@@ -57,17 +66,39 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
             _answer(world, event.workload, refused)
         case DevicesReleased():
             world.cards.release(event.workload, event.reservation)
-            wake_all(world, "DevicesReleased")
-        case DriftDetected() | AllocationStale():
-            pass  # Told to people; the ledger already charges what is really there.
+            stir_all(world)
+        case _:
+            _evolve_care(world, event)
+
+
+def _evolve_care(world: World, event: CareEvent) -> None:
+    care = world.cards.care
+    match event:
+        case CardReturned():
+            care.card_returned(event.card)
+            world.cards.change_service(event.node)
+            stir_all(world)
+        case PluginLost():
+            care.plugin_lost(event.node, event.vendor, event.since)
+            world.cards.change_service(event.node)
+        case DriftDetected():
+            if event.kind is not None:
+                care.tell(event.card, Told(kind=event.kind, holder=event.holder, node=event.node))
+        case DriftResolved():
+            care.resolve(event.card, event.kind, event.holder)
+        case AllocationStale():
+            world.trail.put(care.stale, event.pod, Suspect(node=event.node, since=event.since, why=event.message))
+        case CapacityShort():
+            world.trail.put(care.short, f"{event.flavor}/{event.resource}", (event.nominal, event.offered))
+        case CapacityCovered():
+            world.trail.drop(care.short, f"{event.flavor}/{event.resource}")
         case _:
             assert_never(event)
 
 
-def wake_all(world: World, cause: str) -> None:
-    """Ask for all parked workloads to be tried again: cards serve every tree."""
-    for name in world.lines.names():
-        wake(world, name, cause)
+def _look_again(world: World) -> None:
+    for due in world.cards.care.dues():
+        world.look_again(due)
 
 
 def _answer(world: World, key: str, devices: Devices) -> None:

@@ -10,14 +10,13 @@ from events.workload import (
     WorkloadParked,
     WorkloadQueued,
     WorkloadRequeued,
-    WorkloadWoken,
 )
-from projections.line_order import order_in_line
+from projections.lining import line_up
 from projections.place import Place
 from projections.workloads import QUOTA_RESERVED, REQUEUED, Workload, with_condition
 from projections.world import World
 
-LineEvent: TypeAlias = WorkloadQueued | WorkloadParked | WorkloadWoken | WorkloadRequeued
+LineEvent: TypeAlias = WorkloadQueued | WorkloadParked | WorkloadRequeued
 
 
 def evolve_lines(world: World, event: LineEvent, place: Place) -> None:  # noqa: C901 - one case after the other
@@ -35,12 +34,6 @@ def evolve_lines(world: World, event: LineEvent, place: Place) -> None:  # noqa:
             workload = world.workloads.get(event.workload)
             if workload is not None:
                 _park(world, workload, event, place)
-        case WorkloadWoken():
-            world.trail.drop(world.wakes, event.cluster_queue)
-            for key in event.workloads:
-                workload = world.workloads.get(key)
-                if workload is not None:
-                    _queue(world, workload, event.cluster_queue)
         case WorkloadRequeued():
             workload = world.workloads.get(event.workload)
             if workload is not None:
@@ -55,7 +48,7 @@ def _queue(world: World, workload: Workload, cluster_queue: str) -> None:
     if workload.line != cluster_queue:
         workload = replace(workload, line=cluster_queue)
         world.put_workload(workload)
-    world.lines.of(cluster_queue).push(world.trail, workload.key, order_in_line(world, workload))
+    line_up(world, workload)
 
 
 def _park(world: World, workload: Workload, event: WorkloadParked, place: Place) -> None:

@@ -1,6 +1,6 @@
 """Folding what the cluster's own objects say: queues, cohorts, flavors, classes, namespaces, settings.
 
-A change that may let a parked workload in asks for its queue, or its whole tree, to be woken (kueue-semantics §3.8).
+A change that may let a refused workload in stirs its queue; a change of quota does so by itself (kueue-semantics §3.8).
 """
 
 from typing import TypeAlias, assert_never
@@ -44,43 +44,44 @@ def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901 - on
             put(world.cluster_queues, event.name, event)
             _accept(world, "ClusterQueue", "", event.name)
             world.quota.set_cluster_queue(event)
-            wake_tree(world, event.name, "ClusterQueueUpdated")
+            stir(world, event.name)
             review_cluster_queue(world, event.name)
         case CohortObserved():
             put(world.cohorts, event.name, event)
             _accept(world, "Cohort", "", event.name)
             world.quota.set_cohort(event)
-            wake_cohort(world, event.name, "CohortUpdated")
         case LocalQueueObserved():
             key = f"{event.namespace}/{event.name}"
+            _unhang(world, key)
             put(world.local_queues, key, event)
+            put(world.doors.setdefault(event.cluster_queue, {}), key, None)
             _accept(world, "LocalQueue", event.namespace, event.name)
             review_local_queue(world, key)
         case FlavorObserved():
             put(world.flavors, event.name, event)
             _accept(world, "ResourceFlavor", "", event.name)
-            _wake_users_of_flavor(world, event.name)
+            _stir_users_of_flavor(world, event.name)
         case PriorityClassObserved():
             put(world.priority_classes, _class_key(workload=event.workload, name=event.name), event)
         case NamespaceObserved():
             put(world.namespaces, event.name, event)
-            for name in sorted(world.cluster_queues):
-                wake(world, name, "NamespaceUpdated")
+            stir_all(world)
         case AdmissionCheckObserved():
             put(world.checks, event.name, event)
             for name, queue in sorted(world.cluster_queues.items()):
                 if any(rule.name == event.name for rule in queue.checks):
-                    wake(world, name, "AdmissionCheckUpdated")
+                    stir(world, name)
                     review_cluster_queue(world, name)
         case LimitRangeObserved():
             put(world.limit_ranges, f"{event.namespace}/{event.name}", event)
-            for name in sorted(world.cluster_queues):
-                wake(world, name, "LimitRangeUpdated")
+            stir_all(world)
         case RuntimeClassObserved():
             put(world.runtime_classes, event.name, event)
         case SettingsObserved():
             put(world.sole, "settings", event)
             world.settings_changed()
+            _forget_plans(world)
+            stir_all(world)
         case ObjectRefused():
             put(world.refused, f"{event.kind}/{event.namespace}/{event.name}", event)
         case ObjectRemoved():
@@ -89,25 +90,16 @@ def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901 - on
             assert_never(event)
 
 
-def wake(world: World, cluster_queue: str, cause: str) -> None:
-    """Ask for the parked workloads of one queue to be tried again."""
-    if cluster_queue not in world.wakes and world.lines.of(cluster_queue).parked:
-        world.trail.put(world.wakes, cluster_queue, cause)
+def stir(world: World, cluster_queue: str) -> None:
+    """Let what was refused in one queue be tried again."""
+    world.lines.of(cluster_queue).stir(world.trail)
+    world.quota.touch(cluster_queue)
 
 
-def wake_tree(world: World, cluster_queue: str, cause: str) -> None:
-    """Ask for the parked workloads of all queues of the tree to be tried again: they share its quota."""
-    for member in world.quota.members(world.quota.root_of(cluster_queue)):
-        wake(world, member, cause)
-
-
-def wake_cohort(world: World, cohort: str, cause: str) -> None:
-    """Ask for the parked workloads of every queue in the cohort's tree to be tried again."""
-    for tree in world.quota.trees():
-        members = world.quota.members(tree)
-        if tree == cohort or cohort in world.quota.cohorts_of(tree):
-            for member in members:
-                wake(world, member, cause)
+def stir_all(world: World) -> None:
+    """Let everything that was refused be tried again."""
+    for name in sorted(world.cluster_queues):
+        stir(world, name)
 
 
 def review_local_queue(world: World, key: str) -> None:
@@ -118,9 +110,8 @@ def review_local_queue(world: World, key: str) -> None:
 
 def review_cluster_queue(world: World, name: str) -> None:
     """Have all workloads whose local queue leads to this cluster queue looked at."""
-    for key, door in sorted(world.local_queues.items()):
-        if door.cluster_queue == name:
-            review_local_queue(world, key)
+    for key in world.doors.get(name, ()):
+        review_local_queue(world, key)
     for workload in world.holding.get(name, ()):
         world.review[workload] = None
 
@@ -133,10 +124,22 @@ def _class_key(*, workload: bool, name: str) -> str:
     return f"{'WorkloadPriorityClass' if workload else 'PriorityClass'}/{name}"
 
 
-def _wake_users_of_flavor(world: World, flavor: str) -> None:
+def _unhang(world: World, local_queue: str) -> None:
+    old = world.local_queues.get(local_queue)
+    if old is not None:
+        world.trail.drop(world.doors.get(old.cluster_queue, {}), local_queue)
+
+
+def _forget_plans(world: World) -> None:
+    world.memory.clear()
+    world.trail.note(world.memory.clear)
+
+
+def _stir_users_of_flavor(world: World, flavor: str) -> None:
+    _forget_plans(world)
     for name, queue in sorted(world.cluster_queues.items()):
         if any(quotas.flavor == flavor for group in queue.groups for quotas in group.flavors):
-            wake(world, name, "FlavorUpdated")
+            stir(world, name)
             review_cluster_queue(world, name)
 
 
@@ -147,18 +150,17 @@ def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one cas
     match event.kind:
         case "ClusterQueue":
             review_cluster_queue(world, event.name)
-            wake_tree(world, event.name, "ClusterQueueRemoved")
             drop(world.cluster_queues, event.name)
             world.quota.remove_cluster_queue(event.name)
         case "Cohort":
-            wake_cohort(world, event.name, "CohortRemoved")
             drop(world.cohorts, event.name)
             world.quota.remove_cohort(event.name)
         case "LocalQueue":
+            _unhang(world, spaced)
             drop(world.local_queues, spaced)
             review_local_queue(world, spaced)
         case "ResourceFlavor":
-            _wake_users_of_flavor(world, event.name)
+            _stir_users_of_flavor(world, event.name)
             drop(world.flavors, event.name)
         case "WorkloadPriorityClass" | "PriorityClass":
             drop(world.priority_classes, f"{event.kind}/{event.name}")

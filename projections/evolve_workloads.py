@@ -19,9 +19,9 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
-from projections.evolve_objects import wake_tree
+from projections.equivalence import equivalence_of
 from projections.gates import enabled
-from projections.holding import give_back, hold, usage_of
+from projections.holding import give_back, hold, hold_less
 from projections.line_order import order_in_line
 from projections.place import Place
 from projections.workloads import FINISHED, PODS_READY, QUOTA_RESERVED, Admission, Requeue, Workload, with_condition
@@ -103,6 +103,7 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
     )
     if event.adopted is not None:
         workload = _adopt(workload, event.adopted, place)
+    workload = replace(workload, equivalence=equivalence_of(workload))
     world.trail.drop(world.refused, f"{event.owner.kind if event.owner else 'Workload'}/{event.workload}")
     world.put_workload(workload)
     _index(world, workload)
@@ -146,6 +147,7 @@ def _change(world: World, workload: Workload, event: WorkloadChanged) -> None:
     if moved:
         _unindex(world, workload)
     changed = replace(workload, spec=_asked(world, event.spec), generation=event.generation)
+    changed = replace(changed, equivalence=equivalence_of(changed))
     world.put_workload(changed)
     if moved:
         _index(world, changed)
@@ -153,7 +155,7 @@ def _change(world: World, workload: Workload, event: WorkloadChanged) -> None:
         return
     line = world.lines.of(workload.line)
     if workload.key in line.waiting and not moved:
-        line.push(world.trail, workload.key, order_in_line(world, changed))
+        line.push(world.trail, workload.key, order_in_line(world, changed), kind=changed.equivalence)
     else:
         # What is asked for has changed, so the answer may: let the queue manager place it anew (§3.4).
         line.remove(world.trail, workload.key)
@@ -184,13 +186,10 @@ def _pods_ready(workload: Workload, place: Place, *, ready: bool) -> Condition:
 
 
 def _reclaim(world: World, workload: Workload, counts: dict[str, int]) -> None:
-    before = usage_of(workload)
     changed = replace(workload, reclaimable=dict(sorted(counts.items())))
+    changed = replace(changed, equivalence=equivalence_of(changed))
     world.put_workload(changed)
-    if workload.admission is not None and workload.key in world.holding.get(workload.admission.cluster_queue, {}):
-        world.quota.remove_usage(workload.admission.cluster_queue, before)
-        world.quota.add_usage(workload.admission.cluster_queue, usage_of(changed))
-        wake_tree(world, workload.admission.cluster_queue, "ReclaimablePods")
+    hold_less(world, changed)
 
 
 def _leave(world: World, workload: Workload) -> None:
@@ -201,7 +200,6 @@ def _leave(world: World, workload: Workload) -> None:
     world.trail.drop(world.claims, workload.key)
     if workload.admission is not None:
         give_back(world, workload)
-        wake_tree(world, workload.admission.cluster_queue, "WorkloadGone")
 
 
 def _index(world: World, workload: Workload) -> None:

@@ -2,14 +2,13 @@
 
 from events.amount import multiply
 from events.workload import PodSetAssignment
+from projections.quota_columns import Columns, Usage
+from projections.quota_holders import QuotaHolders
 from projections.workloads import Workload
 from projections.world import World
 
-FlavorResource = tuple[str, str]
-Usage = dict[FlavorResource, int]
 
-
-def usage_of(workload: Workload) -> Usage:
+def usage_of(workload: Workload, columns: Columns) -> Usage:
     """The usage charged for a workload that holds quota, less its reclaimed pods (kueue-semantics §1)."""
     if workload.admission is None:
         return {}
@@ -18,7 +17,8 @@ def usage_of(workload: Workload) -> Usage:
         for resource, amount in remaining_usage(assignment, workload.reclaimable.get(assignment.name, 0)).items():
             flavor = assignment.flavors.get(resource)
             if flavor is not None:
-                usage[(flavor, resource)] = usage.get((flavor, resource), 0) + amount
+                column = columns.of(flavor, resource)
+                usage[column] = usage.get(column, 0) + amount
     return usage
 
 
@@ -35,8 +35,9 @@ def hold(world: World, workload: Workload) -> None:
     admission = workload.admission
     if admission is None:
         return
-    world.trail.put(world.holding.setdefault(admission.cluster_queue, {}), workload.key, None)
-    world.quota.add_usage(admission.cluster_queue, usage_of(workload))
+    usage = usage_of(workload, world.quota.columns)
+    _holders(world, admission.cluster_queue).add(world.trail, workload, usage)
+    world.quota.add_usage(admission.cluster_queue, usage)
 
 
 def give_back(world: World, workload: Workload) -> None:
@@ -44,8 +45,31 @@ def give_back(world: World, workload: Workload) -> None:
     admission = workload.admission
     if admission is None:
         return
-    holding = world.holding.get(admission.cluster_queue, {})
-    if workload.key not in holding:
+    holders = _holders(world, admission.cluster_queue)
+    usage = holders.usage.get(workload.key)
+    if usage is None:
         return
-    world.trail.drop(holding, workload.key)
-    world.quota.remove_usage(admission.cluster_queue, usage_of(workload))
+    holders.remove(world.trail, workload.key)
+    world.quota.remove_usage(admission.cluster_queue, usage)
+
+
+def hold_less(world: World, workload: Workload) -> None:
+    """Charge what the workload holds now, after some of its pods were reclaimed, instead of what it held."""
+    admission = workload.admission
+    if admission is None:
+        return
+    holders = _holders(world, admission.cluster_queue)
+    before = holders.usage.get(workload.key)
+    if before is None:
+        return
+    after = usage_of(workload, world.quota.columns)
+    holders.add(world.trail, workload, after)
+    world.quota.remove_usage(admission.cluster_queue, before)
+    world.quota.add_usage(admission.cluster_queue, after)
+
+
+def _holders(world: World, cluster_queue: str) -> QuotaHolders:
+    found = world.holding.get(cluster_queue)
+    if found is None:
+        found = world.holding[cluster_queue] = QuotaHolders()
+    return found

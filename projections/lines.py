@@ -2,62 +2,113 @@
 
 A workload is in one place at most: in line, or parked (kueue-semantics §3.1). Every order is total and ends in a UID
 (§3.2). The heap is only a cache of the order: `waiting` says who is really in line, so stale heap entries are skipped.
+
+Workloads that were refused are parked by class: those that ask for the same stand or fall together (§3.5). A class
+carries the stamp of the quota that it did not fit into; as soon as the stamp has grown it may be tried again (§3.8), and
+nothing has to be written for that.
 """
 
 import heapq
+from bisect import bisect_left, insort
 from collections.abc import Iterator
+from functools import partial
 
 from projections.trail import Trail
 
 OrderKey = tuple[int | str, ...]
+Place = tuple[OrderKey, str]
+"""An order and the key of the workload that has it."""
+
+
+class ParkedClass:
+    """Workloads of one class that were refused, in order."""
+
+    __slots__ = ("members", "reason", "stamp")
+
+    def __init__(self, reason: str, stamp: int) -> None:
+        self.members: list[Place] = []
+        self.reason = reason
+        self.stamp = stamp
+        """How far the quota had changed when the class was last found not to fit."""
 
 
 class Line:
     """The line of one cluster queue."""
 
-    __slots__ = ("_heap", "held", "parked", "waiting")
+    __slots__ = ("_alike", "_class_of", "_heap", "_kind_of", "classes", "held", "news", "parked", "waiting")
 
     def __init__(self) -> None:
         self.waiting: dict[str, OrderKey] = {}
         self.parked: dict[str, str] = {}
         """Parked workloads and why."""
+        self.classes: dict[str, ParkedClass] = {}
+        """Those of them that were refused, by class."""
         self.held: dict[str, str] = {}
         """`preemptor`: the workload of this queue that waits for its victims, and whether it is sticky."""
-        self._heap: list[tuple[OrderKey, str]] = []
+        self.news = [0]
+        """Grows when something other than quota may have made refused workloads admissible."""
+        self._class_of: dict[str, tuple[str, Place]] = {}
+        self._kind_of: dict[str, str] = {}
+        self._alike: dict[str, dict[str, None]] = {}
+        """Those in line by class."""
+        self._heap: list[Place] = []
 
     @property
     def empty(self) -> bool:
         """Nobody waits here, is parked here, or is remembered."""
         return not (self.waiting or self.parked or self.held)
 
-    def push(self, trail: Trail, key: str, order: OrderKey) -> None:
-        """Put a workload in line, or move it; it is parked no longer."""
-        trail.drop(self.parked, key)
+    def push(self, trail: Trail, key: str, order: OrderKey, *, kind: str = "") -> None:
+        """Put a workload of a class in line, or move it; it is parked no longer."""
+        self._unpark(trail, key)
         old = self.waiting.get(key)
-        if old == order:
-            return
         if old is not None:
-            self._restore_on_undo(trail, key, old)
+            if old == order and self._kind_of[key] == kind:
+                return
+            self._leave(trail, key)
         trail.put(self.waiting, key, order)
+        trail.put(self._kind_of, key, kind)
+        trail.put(self._alike.setdefault(kind, {}), key, None)
         heapq.heappush(self._heap, (order, key))
 
     def park(self, trail: Trail, key: str, reason: str) -> None:
         """Take a workload out of the line and set it beside."""
         self._leave(trail, key)
+        self._unpark(trail, key)
         trail.put(self.parked, key, reason)
+
+    def park_refused(self, trail: Trail, key: str, order: OrderKey, *, kind: str, reason: str, stamp: int) -> None:
+        """Set a refused workload of a class beside the line; the whole class is known not to fit as of this stamp."""
+        self.park(trail, key, reason)
+        found = self.classes.get(kind)
+        if found is None:
+            found = ParkedClass(reason, stamp)
+            trail.put(self.classes, kind, found)
+        elif found.stamp != stamp:
+            trail.note(partial(_restamp, found, found.stamp))
+            found.stamp = stamp
+        place = (order, key)
+        insort(found.members, place)
+        trail.note(partial(_delete, found.members, place))
+        trail.put(self._class_of, key, (kind, place))
 
     def remove(self, trail: Trail, key: str) -> None:
         """The workload waits here no longer."""
         self._leave(trail, key)
-        trail.drop(self.parked, key)
+        self._unpark(trail, key)
 
-    def head(self) -> str | None:
+    def stir(self, trail: Trail) -> None:
+        """Let everything that was refused be tried again."""
+        if self.classes:
+            trail.set_item(self.news, 0, self.news[0] + 1)
+
+    def head(self) -> Place | None:
         """The first in line."""
         heap = self._heap
         while heap:
             order, key = heap[0]
             if self.waiting.get(key) == order:
-                return key
+                return heap[0]
             heapq.heappop(heap)
         return None
 
@@ -65,16 +116,40 @@ class Line:
         """All in line, first to last."""
         return (key for _, key in sorted((order, key) for key, order in self.waiting.items()))
 
+    def alike(self, kind: str) -> list[str]:
+        """Those in line that are of one class."""
+        return list(self._alike.get(kind, ()))
+
+    def refused_as(self, key: str) -> str | None:
+        """The class under which a workload is parked since it was refused."""
+        found = self._class_of.get(key)
+        return None if found is None else found[0]
+
+    def _unpark(self, trail: Trail, key: str) -> None:
+        if key not in self.parked:
+            return
+        trail.drop(self.parked, key)
+        known = self._class_of.get(key)
+        if known is None:
+            return
+        kind, place = known
+        members = self.classes[kind].members
+        _delete(members, place)
+        trail.note(partial(insort, members, place))
+        trail.drop(self._class_of, key)
+        if not members:
+            trail.drop(self.classes, kind)
+
     def _leave(self, trail: Trail, key: str) -> None:
         order = self.waiting.get(key)
         if order is None:
             return
-        self._restore_on_undo(trail, key, order)
-        trail.drop(self.waiting, key)
-
-    def _restore_on_undo(self, trail: Trail, key: str, order: OrderKey) -> None:
         # Going back puts the order into `waiting` again; its heap entry may have been skipped as stale by then.
-        trail.note(lambda: heapq.heappush(self._heap, (order, key)))
+        trail.note(partial(heapq.heappush, self._heap, (order, key)))
+        trail.drop(self.waiting, key)
+        kind = self._kind_of[key]
+        trail.drop(self._kind_of, key)
+        trail.drop(self._alike[kind], key)
 
 
 class Lines:
@@ -95,3 +170,11 @@ class Lines:
     def names(self) -> list[str]:
         """The cluster queues that somebody ever waited for, in order."""
         return sorted(self._lines)
+
+
+def _restamp(parked: ParkedClass, stamp: int) -> None:
+    parked.stamp = stamp
+
+
+def _delete(row: list[Place], place: Place) -> None:
+    del row[bisect_left(row, place)]

@@ -23,9 +23,12 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from projections.card_care import Suspect, Told
 from projections.card_holdings import Holding
-from projections.holding import usage_of
-from projections.state_hash import state_hash
+from projections.devices.health import CardHealth
+from projections.holding import hold
+from projections.line_order import order_in_line
+from projections.state_hash import stale_classes, state_hash
 from projections.workloads import Workload
 from projections.world import World
 
@@ -35,7 +38,23 @@ class LineSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     waiting: dict[str, tuple[int | str, ...]]
     parked: dict[str, str]
+    refused: dict[str, str]
+    """Those parked since they were refused, and their class."""
+    stale: tuple[str, ...]
+    """Classes that may be tried again."""
     held: dict[str, str]
+
+
+class CareTables(msgspec.Struct, frozen=True, kw_only=True):
+    """What is remembered of cards beside who holds them."""
+
+    health: dict[str, CardHealth]
+    silent: dict[str, Millis]
+    lost: dict[str, Millis]
+    suspects: dict[str, Suspect]
+    stale: dict[str, Suspect]
+    told: dict[str, tuple[Told, ...]]
+    short: dict[str, tuple[int, int]]
 
 
 class Tables(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,12 +77,11 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
     workloads: dict[str, Workload]
     requests: dict[str, PreemptionRequested]
     claims: dict[str, RoomClaimed]
-    wakes: dict[str, str]
     epochs: dict[str, int]
     lines: dict[str, LineSnapshot]
     holding: dict[str, tuple[str, ...]]
     holdings: dict[str, Holding]
-    charged_pods: tuple[str, ...]
+    care: CareTables
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +113,6 @@ _PLAIN = (
     "refused",
     "requests",
     "claims",
-    "wakes",
     "epochs",
 )
 
@@ -106,6 +123,10 @@ def tables_of(world: World) -> Tables:
         name: LineSnapshot(
             waiting=dict(world.lines.of(name).waiting),
             parked=dict(world.lines.of(name).parked),
+            refused={
+                key: kind for key in world.lines.of(name).parked if (kind := world.lines.of(name).refused_as(key))
+            },
+            stale=tuple(stale_classes(world, name)),
             held=dict(world.lines.of(name).held),
         )
         for name in world.lines.names()
@@ -118,7 +139,7 @@ def tables_of(world: World) -> Tables:
         lines=lines,
         holding={name: tuple(keys) for name, keys in world.holding.items() if keys},
         holdings=dict(world.cards.holdings),
-        charged_pods=tuple(world.cards.pods),
+        care=CareTables(**{name: dict(getattr(world.cards.care, name)) for name in CareTables.__struct_fields__}),
     )
 
 
@@ -137,25 +158,43 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     for workload in tables.workloads.values():
         world.put_workload(workload)
         world.by_local_queue.setdefault(workload.local_queue, {})[workload.key] = None
-    for name, keys in tables.holding.items():
-        world.holding[name] = dict.fromkeys(keys)
+    for keys in tables.holding.values():
         for key in keys:
-            world.quota.add_usage(name, usage_of(world.workloads[key]))
+            hold(world, world.workloads[key])
     for one in tables.holdings.values():
         if one.confirmed:
             world.cards.confirm(one.workload, one.reservation, one.placements)
         else:
             world.cards.propose(one.workload, one.reservation, one.placements)
-    for key in tables.charged_pods:
-        world.cards.observe_pod(world.pods[key], covered=False)
+    for key in sorted(world.pods):
+        world.cards.observe_pod(world.pods[key])
+    for name in CareTables.__struct_fields__:
+        table = getattr(world.cards.care, name)
+        table.clear()
+        table.update(getattr(tables.care, name))
+    for node in world.cards.nodes:
+        world.cards.change_service(node)
+    for due in world.cards.care.dues():
+        world.look_again(due)
     for name, line in tables.lines.items():
-        for key, order in line.waiting.items():
-            world.lines.of(name).push(world.trail, key, order)
-        for key, reason in line.parked.items():
-            world.lines.of(name).park(world.trail, key, reason)
-        world.lines.of(name).held.update(line.held)
+        _line_up(world, name, line)
     world.settle()
     return world
+
+
+def _line_up(world: World, name: str, saved: LineSnapshot) -> None:
+    line = world.lines.of(name)
+    line.held.update(saved.held)
+    for key, order in saved.waiting.items():
+        line.push(world.trail, key, order, kind=world.workloads[key].equivalence)
+    for key, reason in saved.parked.items():
+        kind = saved.refused.get(key)
+        if kind is None:
+            line.park(world.trail, key, reason)
+            continue
+        stamp = -1 if kind in saved.stale else world.stamp(name)
+        order = order_in_line(world, world.workloads[key])
+        line.park_refused(world.trail, key, order, kind=kind, reason=reason, stamp=stamp)
 
 
 def restored(snapshot: Snapshot) -> World | None:

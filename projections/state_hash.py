@@ -28,13 +28,18 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
             ],
             "parked": dict(sorted(world.lines.of(name).parked.items())),
             "held": dict(sorted(world.lines.of(name).held.items())),
+            "stale": stale_classes(world, name),
         }
         for name in world.lines.names()
         if not world.lines.of(name).empty
     }
     usage = {
-        name: {f"{flavor}/{resource}": amount for (flavor, resource), amount in sorted(node.usage.items()) if amount}
+        name: {f"{flavor}/{resource}": amount for (flavor, resource), amount in world.quota.usage_by_name(node).items()}
         for name, node in sorted(world.quota.queues.items())
+    }
+    care = {
+        name: dict(sorted(getattr(world.cards.care, name).items()))
+        for name in ("health", "silent", "lost", "suspects", "stale", "told", "short")
     }
     cards = {uuid: [use.slots, use.memory, use.cores] for uuid, use in sorted(world.cards.used.items()) if use.slots}
     return [
@@ -53,9 +58,16 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         ("workloads", dict(world.workloads)),
         ("requests", dict(world.requests)),
         ("claims", dict(world.claims)),
-        ("wakes", dict(world.wakes)),
         ("epochs", dict(world.epochs)),
         ("lines", lines),
         ("usage", usage),
         ("cards", cards),
+        ("care", care),
     ]
+
+
+def stale_classes(world: World, cluster_queue: str) -> list[str]:
+    """The classes of refused workloads of a queue that may be tried again."""
+    stamp = world.stamp(cluster_queue)
+    classes = world.lines.of(cluster_queue).classes
+    return sorted(kind for kind, parked in classes.items() if parked.stamp != stamp)

@@ -66,6 +66,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     created_at: Millis
     generation: int
     spec: WorkloadSpec
+    equivalence: str = ""
+    """The class of workloads that ask for the same (kueue-semantics §3.5)."""
     conditions: dict[str, Condition] = {}
     admission: Admission | None = None
     devices: Devices | None = None

@@ -100,7 +100,7 @@ class LaneFold:
 
     def rewind(self) -> None:
         """Take back everything that no commit has fixed; it waits to be folded again."""
-        self.world.undo(0)
+        self.world.take_back(0)
         for entry in reversed(self._ahead):
             self._waiting.setdefault(entry.stream, deque()).appendleft(entry)
         self._ahead.clear()
@@ -111,6 +111,10 @@ class LaneFold:
         place = Place(lane=self.lane, sequence=sequence, at=commit.at)
         for event in commit.events:
             evolve(self.world, event, place)
+        self.settled_as_decided(sequence, data, commit)
+
+    def settled_as_decided(self, sequence: int, data: bytes, commit: Commit) -> None:
+        """A commit stands on the log whose events were folded when they were decided: none of it is taken back."""
         for run in commit.inputs:
             self.settled[run.stream] = run.upto
         self.base, self.prev_hash, self.at = sequence, bytes_hash(data), commit.at

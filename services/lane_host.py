@@ -17,6 +17,7 @@ from events.codec import encode
 from events.commit import Commit
 from events.event import Millis
 from events.subjects import commit_subject
+from projections.place import Place
 from projections.world import World
 from services.clock_port import Clock
 from services.lane_errors import MessageNotOurs
@@ -35,8 +36,11 @@ class Decider(Protocol):
         """The author of its commits."""
         ...
 
-    def decide(self, world: World, at: Millis) -> list[Decision]:
-        """What should happen next; empty when there is nothing to say. Leaves the world as it was."""
+    def decide(self, world: World, place: Place) -> list[Decision]:
+        """What should happen next, if it stands at this place; empty when there is nothing to say.
+
+        The world is left with these decisions folded; whoever asked takes them back if they don't come to stand there.
+        """
         ...
 
 
@@ -180,11 +184,12 @@ class LaneHost:
             at = max(self.fold.at, self._clock.now())
             world.advance(at)
             for decider in self.deciders:
-                events = decider.decide(world, at)
+                mark = world.mark()
+                events = decider.decide(world, Place(lane=self.own.name, sequence=self.fold.base + 1, at=at))
                 if not events:
                     continue
                 spoke = True
-                if not await self._commit(decider.name, events, at):
+                if not await self._commit(decider.name, events, at, mark):
                     return True
         touched = list(world.review)
         for observer in self._observers:
@@ -193,8 +198,8 @@ class LaneHost:
             world.reviewed()
         return spoke
 
-    async def _commit(self, author: str, events: list[Decision], at: Millis) -> bool:
-        """Append one commit and fold it; False when the log has moved on or can't be reached."""
+    async def _commit(self, author: str, events: list[Decision], at: Millis, mark: int) -> bool:
+        """Append one commit that is folded already; False, and taken back, when it does not come to stand there."""
         with self._tracer.turn(author, self.own.name) as headers:
             commit = self._make(author, events, at)
             data = encode(commit)
@@ -207,18 +212,21 @@ class LaneHost:
                     headers=headers,
                 )
             except LogMovedOn:
+                self.fold.world.take_back(mark)
                 await self._await_commits()
                 return False
             except LogUnavailable as problem:
+                self.fold.world.take_back(mark)
                 self.halted = str(problem)
                 log.warning("log unavailable", lane=self.own.name, problem=self.halted)
                 await self._clock.sleep(_RETRY)
                 return False
         if sequence != self.fold.base + 1:
             # Something foreign lies between: what we stored stands, but has to be folded in its place.
+            self.fold.world.take_back(mark)
             await self._await_commits()
             return False
-        self.fold.settle(sequence, data, commit)
+        self.fold.settled_as_decided(sequence, data, commit)
         self._keep()
         log.info("decided", author=author, lane=self.own.name, sequence=sequence, events=len(events))
         return True

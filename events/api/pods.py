@@ -118,6 +118,7 @@ class NodeStatus(ApiStruct, frozen=True, kw_only=True):
     """How a node stands."""
 
     allocatable: dict[str, Quantity] | None = None
+    capacity: dict[str, Quantity] | None = None
     conditions: tuple[ApiCondition, ...] | None = None
 
 

@@ -52,7 +52,7 @@ def refuses_card(state: CardState, terms: Terms) -> str:
     card = state.card
     if not card.healthy:
         return NOT_HEALTHY
-    if terms.vendor.rules.cordon and state.cordoned:
+    if state.cordoned:
         return CORDONED
     if not terms.models.allows_model(card.model) or not terms.takes_mode(card.mode):
         return WRONG_MODEL

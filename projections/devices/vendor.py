@@ -17,7 +17,6 @@ class Encoding(Enum):
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Which of the checks beyond the common ones hold for the cards of a vendor (hami-semantics §5.2)."""
 
-    cordon: bool = False
     modes: bool = False
     """The pod may name the modes of sharing that it takes."""
     numa: bool = False
@@ -70,6 +69,8 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     resources: Resources
     encoding: Encoding = Encoding.JSON
     register: str = ""
+    handshake: str = ""
+    """The annotation by which the vendor's device plugin shows that it lives; empty where there is none."""
     to_allocate: str = ""
     allocated: str = ""
     use_uuid: str = ""

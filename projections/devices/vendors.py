@@ -33,6 +33,7 @@ def ascend(
         family="ascend",
         resources=resources or Resources(count=name, memory=f"{name}-memory", cores=f"{name}-core"),
         register=f"hami.io/node-register-{word}",
+        handshake=f"hami.io/node-handshake-{word}",
         to_allocate=f"hami.io/{word}-devices-to-allocate",
         allocated=f"hami.io/{word}-devices-allocated",
         use_uuid=f"hami.io/use-{word}-uuid",
@@ -57,6 +58,7 @@ def iluvatar(word: str, resources: Resources | None = None) -> Vendor:
         or Resources(count=f"{name}-vgpu", memory=f"{name}.vMem", cores=f"{name}.vCore", factor=256),
         encoding=Encoding.LEGACY,
         register=f"hami.io/node-{word}-register",
+        handshake=f"hami.io/node-handshake-{word}",
         to_allocate=f"hami.io/{word}-devices-to-allocate",
         allocated=f"hami.io/{word}-devices-allocated",
         use_uuid=f"hami.io/use-{word}-uuid",
@@ -64,13 +66,14 @@ def iluvatar(word: str, resources: Resources | None = None) -> Vendor:
     )
 
 
-def _whole(word: str, family: str, domain: str, count: str, register: str, groups: str = "") -> Vendor:
+def _whole(word: str, short: str, domain: str, count: str, groups: str = "") -> Vendor:
     """A vendor whose cards are given whole."""
     return Vendor(
         word=word,
-        family=family,
+        family=word.lower(),
         resources=Resources(count=f"{domain}/{count}"),
-        register=register,
+        register=f"hami.io/node-{short}-register",
+        handshake=f"hami.io/node-handshake-{short}",
         to_allocate=f"hami.io/{word}-devices-to-allocate",
         allocated=f"hami.io/{word}-devices-allocated",
         use_uuid=f"{domain}/use-gpuuuid",
@@ -91,13 +94,14 @@ VENDORS: tuple[Vendor, ...] = (
             cores="nvidia.com/gpucores",
         ),
         register="hami.io/node-nvidia-register",
+        handshake="hami.io/node-handshake",
         to_allocate="hami.io/vgpu-devices-to-allocate",
         allocated="hami.io/vgpu-devices-allocated",
         use_uuid="nvidia.com/use-gpuuuid",
         avoid_uuid="nvidia.com/nouse-gpuuuid",
         use_model="nvidia.com/use-gputype",
         avoid_model="nvidia.com/nouse-gputype",
-        rules=Rules(cordon=True, modes=True, numa=True, quota=True, mig=True, topology=True),
+        rules=Rules(modes=True, numa=True, quota=True, mig=True, topology=True),
     ),
     Vendor(
         word=AMD,
@@ -122,6 +126,7 @@ VENDORS: tuple[Vendor, ...] = (
         resources=Resources(count="hygon.com/dcunum", memory="hygon.com/dcumem", cores="hygon.com/dcucores"),
         encoding=Encoding.LEGACY,
         register="hami.io/node-dcu-register",
+        handshake="hami.io/node-handshake-dcu",
         to_allocate="hami.io/dcu-devices-to-allocate",
         allocated="hami.io/dcu-devices-allocated",
         use_uuid="hygon.com/use-gpuuuid",
@@ -175,8 +180,8 @@ VENDORS: tuple[Vendor, ...] = (
     ),
     ascend("Ascend910C", templates=_HALVES, allocatable=65536, capacity=65536, super_pod=True),
     *(iluvatar(word) for word in ("MR-V50", "MR-V100", "BI-V100", "BI-V150")),
-    _whole("Vastai", "vastai", "vastaitech.com", "va", "hami.io/node-va-register", groups="AIC"),
-    _whole("Biren", "biren", "birentech.com", "gpu", "hami.io/node-biren-register"),
+    _whole("Vastai", "va", "vastaitech.com", "va", groups="AIC"),
+    _whole("Biren", "biren", "birentech.com", "gpu"),
 )
 
 BY_WORD: dict[str, Vendor] = {vendor.word: vendor for vendor in VENDORS}

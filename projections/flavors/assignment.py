@@ -5,7 +5,7 @@ import msgspec
 from events.admission import FlavorAttempt, Mode
 from events.amount import Requests
 from events.workload import PodSetAssignment
-from projections.quota_tree import FlavorResource
+from projections.quota_columns import Column
 
 
 class FlavorChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class Assignment(msgspec.Struct, kw_only=True):
     """The outcome of a search over all pod sets."""
 
     pod_sets: list[PodSetChoice]
-    usage: dict[FlavorResource, int] = {}
+    usage: dict[Column, int] = {}
     attempts: list[FlavorAttempt] = []
     borrow: int = 0
 

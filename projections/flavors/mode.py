@@ -6,7 +6,8 @@ import msgspec
 
 from events.admission import Mode
 from events.quota import FlavorPreference, FlavorSearch, Fungibility, PreemptionPolicy, PreemptionRules
-from projections.quota_tree import FlavorResource, Node
+from projections.quota_columns import Column
+from projections.quota_node import Node
 
 RANK: dict[Mode, int] = {mode: rank for rank, mode in enumerate(Mode)}
 """From worst to best."""
@@ -19,22 +20,22 @@ class Granular(msgspec.Struct, frozen=True):
     borrow: int = 0
 
 
-Oracle = Callable[[FlavorResource, int], Granular]
+Oracle = Callable[[Column, int], Granular]
 """Who could make room for so much more of one flavor and resource: Preempt, Reclaim or NoPreemptionCandidates."""
 
 
-def lowest_that_fits(node: Node, fr: FlavorResource, amount: int) -> tuple[int, bool]:
+def lowest_that_fits(node: Node, column: Column, amount: int) -> tuple[int, bool]:
     """Height of the lowest subtree that holds the amount within its own quota, and whether more lies above it."""
-    if node.parent is None or not node.borrowing_with(fr, amount):
+    if node.parent is None or not node.borrowing_with(column, amount):
         return 0, node.parent is not None
-    rest = amount - node.local_available(fr)
+    rest = amount - node.local_available(column)
     ancestor: Node | None = node.parent
     top = node
     while ancestor is not None:
         top = ancestor
-        if not ancestor.borrowing_with(fr, rest):
+        if not ancestor.borrowing_with(column, rest):
             return ancestor.height, ancestor.parent is not None
-        rest -= ancestor.local_available(fr)
+        rest -= ancestor.local_available(column)
         ancestor = ancestor.parent
     return top.height, False
 

@@ -1,15 +1,21 @@
-"""Workloads that could make room, in the order in which they are considered (kueue-semantics §6.2)."""
+"""Workloads that could make room, in the order in which they are considered (kueue-semantics §6.2).
 
-from collections.abc import Iterable, Mapping
+Candidates are looked up one at a time: each queue keeps its holders sorted, and a search seldom needs more than the
+first few of them.
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 import msgspec
 
 from events.event import Millis
-from events.quota import PreemptionPolicy
-from projections.holding import usage_of
+from events.quota import ClusterQueueObserved, PreemptionPolicy
 from projections.preemption.policy import protected, satisfies_policy
-from projections.quota_tree import FlavorResource, Node
+from projections.quota_columns import Column, Usage
+from projections.quota_holders import HolderOrder
+from projections.quota_node import Node
 from projections.workloads import Workload
 from projections.world import World
 
@@ -26,15 +32,16 @@ class Variant(StrEnum):
     HIERARCHICAL = "HierarchicalReclaim"
     WITHOUT_BORROWING = "ReclaimWithoutBorrowing"
     WHILE_BORROWING = "ReclaimWhileBorrowing"
+    FAIR_SHARING = "FairSharing"
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """A workload that may be preempted, and what that would free."""
 
     workload: Workload
-    queue: str
+    node: Node
     variant: Variant
-    usage: Mapping[FlavorResource, int]
+    usage: Mapping[Column, int]
 
     @property
     def reason(self) -> str:
@@ -46,102 +53,134 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
                 return IN_COHORT_RECLAMATION
             case Variant.WHILE_BORROWING:
                 return IN_COHORT_RECLAIM_WHILE_BORROWING
+            case Variant.FAIR_SHARING:
+                return IN_COHORT_FAIR_SHARING
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """Who needs room: the whole usage that has to fit, and the part of it that does not fit as it is."""
+    """Who needs room: the whole usage that has to fit, and the columns of it that do not fit as it is."""
 
     workload: Workload
+    queue: ClusterQueueObserved
     node: Node
-    usage: Mapping[FlavorResource, int]
-    needed: frozenset[FlavorResource]
+    usage: Usage
+    needed: tuple[Column, ...]
     at: Millis
 
 
-def find_candidates(world: World, ask: Ask) -> tuple[list[Candidate], list[Candidate], list[Candidate]]:
-    """Hierarchy candidates, priority candidates, and those of the own queue: each in order."""
-    hierarchy: list[Candidate] = []
-    priority: list[Candidate] = []
-    queue = world.cluster_queues[ask.node.name]
-    if ask.node.parent is not None and queue.preemption.reclaim_within_cohort is not PreemptionPolicy.NEVER:
-        _from_cohorts(world, ask, hierarchy, priority)
-    own = [
-        candidate
-        for workload, usage in holders_of(world, ask.node.name, ask.needed)
-        if (candidate := _own(world, ask, workload, usage)) is not None
-    ]
-    for candidates in (hierarchy, priority, own):
-        candidates.sort(key=lambda candidate: candidate_order(candidate.workload, own=candidate.queue == ask.node.name))
-    return hierarchy, priority, own
+class Groups:
+    """The nodes whose holders could make room: by right of the hierarchy, by priority, and the own queue."""
+
+    __slots__ = ("_ask", "_world", "hierarchy", "own", "priority")
+
+    def __init__(self, world: World, ask: Ask) -> None:
+        self._world, self._ask = world, ask
+        self.hierarchy: list[Node] = []
+        self.priority: list[Node] = []
+        self.own: list[Node] = []
+        rules = ask.queue.preemption
+        if rules.within_cluster_queue is not PreemptionPolicy.NEVER:
+            self.own.append(ask.node)
+        if ask.node.parent is not None and rules.reclaim_within_cohort is not PreemptionPolicy.NEVER:
+            self._climb()
+
+    def in_order(self, *, by_priority: bool = True) -> Iterator[Candidate]:
+        """Those that leave already, by group; then the others, by group; the priority group can be left out."""
+        priority = self.priority if by_priority else []
+        for leaving in (True, False):
+            for nodes, hierarchical in ((self.hierarchy, True), (priority, False), (self.own, False)):
+                if nodes:
+                    yield from self._merged(nodes, leaving=leaving, hierarchical=hierarchical)
+
+    def any_foreign(self) -> bool:
+        """Whether some candidate is in another queue."""
+        return self.any_hierarchical() or self._any(self.priority, hierarchical=False)
+
+    def any_hierarchical(self) -> bool:
+        """Whether some candidate may be preempted by right of the hierarchy."""
+        return self._any(self.hierarchy, hierarchical=True)
+
+    def _any(self, nodes: list[Node], *, hierarchical: bool) -> bool:
+        return any(
+            next(self._merged(nodes, leaving=leaving, hierarchical=hierarchical), None) is not None
+            for leaving in (False, True)
+        )
+
+    def _climb(self) -> None:
+        """Gather nodes up to the root, from the subtrees that were not visited yet."""
+        ask = self._ask
+        rest = dict(ask.usage)
+        advantage = all(not ask.node.borrowing_with(column, amount) for column, amount in rest.items())
+        visited = ask.node
+        for ancestor in ask.node.path[1:]:
+            for column in rest:
+                rest[column] = max(0, rest[column] - visited.local_available(column))
+            into = self.hierarchy if advantage else self.priority
+            for child in ancestor.children.values():
+                if child is not visited:
+                    _gather(child, ask.needed, into)
+            if not advantage and all(not ancestor.borrowing_with(column, amount) for column, amount in rest.items()):
+                advantage = True
+            visited = ancestor
+
+    def _merged(self, nodes: list[Node], *, leaving: bool, hierarchical: bool) -> Iterator[Candidate]:
+        """The candidates of several queues as one sorted row, as far as their priority lets them be preempted."""
+        rules = self._ask.queue.preemption
+        policy = rules.within_cluster_queue if nodes == self.own else rules.reclaim_within_cohort
+        most = None if policy is PreemptionPolicy.ANY else self._ask.workload.priority
+        rows = [
+            (row, node)
+            for node in nodes
+            if (holders := self._world.holding.get(node.name)) is not None
+            and (row := holders.leaving if leaving else holders.staying)
+        ]
+        if len(rows) == 1:
+            row, node = rows[0]
+            for order in row:
+                if most is not None and order[0] > most:
+                    return
+                candidate = self._candidate(order, node, hierarchical=hierarchical)
+                if candidate is not None:
+                    yield candidate
+            return
+        heap: list[tuple[HolderOrder, int, int]] = [(row[0], i, 0) for i, (row, _) in enumerate(rows)]
+        heapq.heapify(heap)
+        while heap:
+            order, i, at = heap[0]
+            if most is not None and order[0] > most:
+                return
+            row, node = rows[i]
+            if at + 1 < len(row):
+                heapq.heapreplace(heap, (row[at + 1], i, at + 1))
+            else:
+                heapq.heappop(heap)
+            candidate = self._candidate(order, node, hierarchical=hierarchical)
+            if candidate is not None:
+                yield candidate
+
+    def _candidate(self, order: HolderOrder, node: Node, *, hierarchical: bool) -> Candidate | None:
+        world, ask = self._world, self._ask
+        usage = world.holding[node.name].usage[order[3]]
+        if not any(usage.get(column, 0) > 0 for column in ask.needed):
+            return None
+        workload = world.workloads[order[3]]
+        own = node is ask.node
+        rules = ask.queue.preemption
+        policy = rules.within_cluster_queue if own else rules.reclaim_within_cohort
+        if not satisfies_policy(policy, ask.workload, workload, world.settings):
+            return None
+        if protected(workload, world.cluster_queues.get(node.name), ask.at):
+            return None
+        if own:
+            variant = Variant.WITHIN_QUEUE
+        else:
+            variant = Variant.HIERARCHICAL if hierarchical else priority_variant(ask, workload)
+        return Candidate(workload=workload, node=node, variant=variant, usage=usage)
 
 
-def candidate_order(workload: Workload, *, own: bool) -> tuple[bool, bool, int, int, str, str]:
-    """Already evicted first, other queues first, lower priority first, later reserved first, UID."""
-    reserved_at = workload.admission.reserved_at if workload.admission is not None else 0
-    return (not workload.evicted, own, workload.priority, -reserved_at, workload.uid, workload.key)
-
-
-def holders_of(
-    world: World, queue: str, needed: frozenset[FlavorResource]
-) -> Iterable[tuple[Workload, dict[FlavorResource, int]]]:
-    """The workloads of a queue that hold some of the flavors and resources that are needed."""
-    for key in world.holding.get(queue, ()):
-        workload = world.workloads[key]
-        usage = usage_of(workload)
-        if any(usage.get(fr, 0) > 0 for fr in needed):
-            yield workload, usage
-
-
-def _own(world: World, ask: Ask, workload: Workload, usage: Mapping[FlavorResource, int]) -> Candidate | None:
-    queue = world.cluster_queues[ask.node.name]
-    if not satisfies_policy(queue.preemption.within_cluster_queue, ask.workload, workload, world.settings):
-        return None
-    if protected(workload, queue, ask.at):
-        return None
-    return Candidate(workload=workload, queue=ask.node.name, variant=Variant.WITHIN_QUEUE, usage=usage)
-
-
-def _from_cohorts(world: World, ask: Ask, hierarchy: list[Candidate], priority: list[Candidate]) -> None:
-    """Climb to the root, gathering from the subtrees that were not visited yet."""
-    rest = dict(ask.usage)
-    advantage = all(not ask.node.borrowing_with(fr, amount) for fr, amount in rest.items())
-    for fr in rest:
-        rest[fr] = max(0, rest[fr] - ask.node.local_available(fr))
-    visited, ancestor = ask.node, ask.node.parent
-    while ancestor is not None:
-        for name in sorted(ancestor.children):
-            child = ancestor.children[name]
-            if child is not visited:
-                _from_subtree(world, ask, child, hierarchy if advantage else priority, advantage=advantage)
-        if not advantage and all(not ancestor.borrowing_with(fr, amount) for fr, amount in rest.items()):
-            advantage = True
-        for fr in rest:
-            rest[fr] = max(0, rest[fr] - ancestor.local_available(fr))
-        visited, ancestor = ancestor, ancestor.parent
-
-
-def _from_subtree(world: World, ask: Ask, node: Node, into: list[Candidate], *, advantage: bool) -> None:
-    if within_nominal(node, ask.needed):
-        return
-    if not node.is_queue:
-        for name in sorted(node.children):
-            _from_subtree(world, ask, node.children[name], into, advantage=advantage)
-        return
-    queue = world.cluster_queues.get(ask.node.name)
-    victim_queue = world.cluster_queues.get(node.name)
-    if queue is None:
-        return
-    for workload, usage in holders_of(world, node.name, ask.needed):
-        if not satisfies_policy(queue.preemption.reclaim_within_cohort, ask.workload, workload, world.settings):
-            continue
-        if protected(workload, victim_queue, ask.at):
-            continue
-        variant = Variant.HIERARCHICAL if advantage else _priority_variant(world, ask, workload)
-        into.append(Candidate(workload=workload, queue=node.name, variant=variant, usage=usage))
-
-
-def _priority_variant(world: World, ask: Ask, workload: Workload) -> Variant:
-    rule = world.cluster_queues[ask.node.name].preemption.borrow_within_cohort
+def priority_variant(ask: Ask, workload: Workload) -> Variant:
+    """The right by which a candidate without hierarchical advantage may go: with or without borrowing."""
+    rule = ask.queue.preemption.borrow_within_cohort
     if rule is None or rule.policy is PreemptionPolicy.NEVER or workload.priority >= ask.workload.priority:
         return Variant.WITHOUT_BORROWING
     if rule.max_priority_threshold is not None and workload.priority > rule.max_priority_threshold:
@@ -149,6 +188,11 @@ def _priority_variant(world: World, ask: Ask, workload: Workload) -> Variant:
     return Variant.WHILE_BORROWING
 
 
-def within_nominal(node: Node, needed: frozenset[FlavorResource]) -> bool:
-    """Whether a subtree uses no more than its own of all that is needed."""
-    return all(node.usage.get(fr, 0) <= node.subtree.get(fr, 0) for fr in needed)
+def _gather(node: Node, needed: tuple[Column, ...], into: list[Node]) -> None:
+    if node.within_nominal(needed):
+        return
+    if node.is_queue:
+        into.append(node)
+        return
+    for child in node.children.values():
+        _gather(child, needed, into)

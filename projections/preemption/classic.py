@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from events.quota import PreemptionPolicy
-from projections.preemption.candidates import Ask, Candidate, Variant, find_candidates, within_nominal
-from projections.quota_tree import FlavorResource, Node
+from projections.preemption.candidates import Ask, Candidate, Groups, Variant
+from projections.quota_columns import Column
+from projections.quota_node import Node
 from projections.world import World
 
 
@@ -13,43 +14,40 @@ def find_victims(world: World, ask: Ask) -> list[Candidate]:
 
     The world is as it was afterwards. The set is minimal with regard to leaving out single victims.
     """
-    hierarchy, priority, own = find_candidates(world, ask)
-    ordered = [
-        candidate
-        for evicted in (True, False)
-        for group in (hierarchy, priority, own)
-        for candidate in group
-        if candidate.workload.evicted is evicted
-    ]
-    if not ordered:
-        return []
-    for borrowing in _attempts(world, ask, ordered, hierarchy):
-        victims = _search(world, ask, ordered, borrowing=borrowing)
+    groups = Groups(world, ask)
+    for borrowing in _attempts(ask, groups):
+        victims = _search(world, ask, groups, borrowing=borrowing)
         if victims:
             return victims
     return []
 
 
-def _attempts(world: World, ask: Ask, ordered: list[Candidate], hierarchy: list[Candidate]) -> tuple[bool, ...]:
-    rule = world.cluster_queues[ask.node.name].preemption.borrow_within_cohort
-    forbidden = rule is None or rule.policy is PreemptionPolicy.NEVER
-    foreign = any(candidate.variant is not Variant.WITHIN_QUEUE for candidate in ordered)
-    at_nominal = any(ask.node.usage.get(fr, 0) >= ask.node.subtree.get(fr, 0) for fr in ask.needed)
-    if not foreign or (forbidden and at_nominal):
+def _attempts(ask: Ask, groups: Groups) -> tuple[bool, ...]:
+    forbidden = borrow_forbidden(ask)
+    at_nominal = any(ask.node.usage[column] >= ask.node.subtree[column] for column in ask.needed)
+    if (forbidden and at_nominal) or not groups.any_foreign():
         return (True,)
-    return (False, True) if forbidden and not hierarchy else (True, False)
+    return (False, True) if forbidden and not groups.any_hierarchical() else (True, False)
 
 
-def _search(world: World, ask: Ask, ordered: list[Candidate], *, borrowing: bool) -> list[Candidate]:
+def borrow_forbidden(ask: Ask) -> bool:
+    """Whether nobody may be preempted by priority for a workload that ends up borrowing."""
+    rule = ask.queue.preemption.borrow_within_cohort
+    return rule is None or rule.policy is PreemptionPolicy.NEVER
+
+
+def _search(world: World, ask: Ask, groups: Groups, *, borrowing: bool) -> list[Candidate]:
     mark = world.mark()
     victims: list[Candidate] = []
     fits = False
-    for candidate in ordered:
+    above = ask.node.path
+    forbidden = borrow_forbidden(ask)
+    for candidate in groups.in_order(by_priority=not (borrowing and forbidden)):
         if borrowing and candidate.variant is Variant.WITHOUT_BORROWING:
             continue
-        if candidate.variant is not Variant.WITHIN_QUEUE and not _still_borrows(world, ask, candidate):
+        if candidate.node is not ask.node and not still_borrows(candidate.node, above, ask.needed):
             continue
-        world.quota.remove_usage(candidate.queue, candidate.usage)
+        discharge(world, candidate)
         victims.append(candidate)
         if fits_now(ask.node, ask.usage, borrowing=borrowing):
             fits = True
@@ -60,23 +58,34 @@ def _search(world: World, ask: Ask, ordered: list[Candidate], *, borrowing: bool
     return victims if fits else []
 
 
-def _still_borrows(world: World, ask: Ask, candidate: Candidate) -> bool:
-    """Whether the candidate's queue, and every cohort below the common ancestor, is still above its nominal quota."""
-    node = world.quota.node(candidate.queue)
-    above = {id(ancestor) for ancestor in ask.node.path()}
-    while node is not None and id(node) not in above:
-        if within_nominal(node, ask.needed):
+def still_borrows(node: Node, above: tuple[Node, ...], needed: tuple[Column, ...]) -> bool:
+    """Whether a queue, and every cohort below the common ancestor, is above its nominal quota as the tree stands."""
+    for one in node.path:
+        if one in above:
+            return True
+        if one.within_nominal(needed):
             return False
-        node = node.parent
     return True
 
 
-def fits_now(node: Node, usage: Mapping[FlavorResource, int], *, borrowing: bool) -> bool:
+def discharge(world: World, candidate: Candidate) -> None:
+    """Reckon as if the candidate were gone."""
+    for column, amount in candidate.usage.items():
+        candidate.node.discharge(world.trail, column, amount)
+
+
+def charge(world: World, node: Node, usage: Mapping[Column, int]) -> None:
+    """Reckon as if a node used so much more."""
+    for column, amount in usage.items():
+        node.charge(world.trail, column, amount)
+
+
+def fits_now(node: Node, usage: Mapping[Column, int], *, borrowing: bool) -> bool:
     """Whether the usage fits as the tree stands, with or without borrowing."""
-    return all(
-        amount <= node.available(fr) and (borrowing or not node.borrowing_with(fr, amount))
-        for fr, amount in usage.items()
-    )
+    for column, amount in usage.items():
+        if amount > node.available(column) or (not borrowing and node.borrowing_with(column, amount)):
+            return False
+    return True
 
 
 def fill_back(world: World, ask: Ask, victims: list[Candidate], *, borrowing: bool) -> list[Candidate]:
@@ -84,10 +93,10 @@ def fill_back(world: World, ask: Ask, victims: list[Candidate], *, borrowing: bo
     kept = list(victims)
     for index in range(len(kept) - 2, -1, -1):
         candidate = kept[index]
-        world.quota.add_usage(candidate.queue, candidate.usage)
+        charge(world, candidate.node, candidate.usage)
         if fits_now(ask.node, ask.usage, borrowing=borrowing):
             kept[index] = kept[-1]
             kept.pop()
         else:
-            world.quota.remove_usage(candidate.queue, candidate.usage)
+            discharge(world, candidate)
     return kept

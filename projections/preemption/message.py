@@ -1,6 +1,6 @@
 """What a preempted workload is told: by whom, by which rule, and where both stand in the tree."""
 
-from projections.quota_tree import Node
+from projections.quota_node import Node
 from projections.workloads import Workload
 
 HUMAN_REASONS = {
@@ -27,4 +27,4 @@ def path_text(node: Node | None) -> str:
     """Where a node stands: `/root/…/queue`."""
     if node is None:
         return "UNKNOWN"
-    return "/" + "/".join(reversed([one.name for one in node.path()]))
+    return "/" + "/".join(reversed([one.name for one in node.path]))

@@ -1,14 +1,17 @@
 """What the admitter decides: cycles over all trees until nothing more fits, and admission when everything is ready."""
 
+from bisect import bisect_left
+from collections.abc import Iterable
+
 from events.admission import QuotaReserved, WorkloadAdmitted
 from events.catalogue import Decision
-from events.event import Millis
 from projections.devices.requests import asks_for_cards
 from projections.evolve import evolve
 from projections.place import Place
 from projections.workloads import Workload, checks_ready
 from projections.world import World
-from services.admitter.cycle import heads, run_cycle
+from services.admitter.cycle import Cycle
+from services.admitter.heads import heads
 
 MOST_EVENTS = 200
 """A commit holds about so many events (design §2); what is left over is decided next."""
@@ -19,46 +22,53 @@ class Admitter:
 
     name = "admitter"
 
-    def decide(self, world: World, at: Millis) -> list[Decision]:
-        """Reserve, refuse, ask for room, admit. Leaves the world as it was."""
-        mark = world.mark()
-        events = _admit_ready(world, list(world.review))
-        _try(world, events, at)
-        for tree in world.quota.trees():
-            while len(events) < MOST_EVENTS:
-                found = _cycle(world, tree, at)
-                if not found:
-                    break
-                events.extend(found)
-                _try(world, found, at)
-                admitted = _admit_ready(world, [event.workload for event in found if isinstance(event, QuotaReserved)])
-                events.extend(admitted)
-                _try(world, admitted, at)
-        world.undo(mark)
+    def decide(self, world: World, place: Place) -> list[Decision]:
+        """Reserve, refuse, ask for room, admit; each decision is folded before the next one is made."""
+        events = _fold(world, _admit_ready(world, list(world.review)), place)
+        for tree in _in_turn(world, place):
+            while len(events) < MOST_EVENTS and _cycle(world, tree, place, events):
+                pass
         return events
 
 
-def _cycle(world: World, tree: str, at: Millis) -> list[Decision]:
+def _in_turn(world: World, place: Place) -> list[str]:
+    """The trees that may have something to decide, from another one on each time, so that each gets its turn."""
+    touched, trees = world.quota.touched(), world.quota.trees()
+    if not touched:
+        return []
+    first = bisect_left(touched, trees[place.sequence % len(trees)])
+    return [*touched[first:], *touched[:first]]
+
+
+def _cycle(world: World, tree: str, place: Place, events: list[Decision]) -> bool:
+    """Run one cycle over a tree; whether another one may find more."""
     entering = heads(world, tree)
     if not entering:
-        return []
+        return False
     mark = world.mark()
-    events = run_cycle(world, entering, at)
+    cycle = Cycle(world, place.at)
+    cycle.run(entering)
     world.undo(mark)
+    for queue, kind in cycle.examined:
+        world.examined[(queue, kind)] = world.stamp(queue)
+    events.extend(_fold(world, cycle.events, place))
+    reserved = [event.workload for event in cycle.events if isinstance(event, QuotaReserved)]
+    events.extend(_fold(world, _admit_ready(world, reserved), place))
+    return bool(cycle.events or cycle.examined)
+
+
+def _fold(world: World, events: list[Decision], place: Place) -> list[Decision]:
+    for event in events:
+        evolve(world, event, place)
     return events
 
 
-def _try(world: World, events: list[Decision], at: Millis) -> None:
-    for event in events:
-        evolve(world, event, Place(lane="", sequence=0, at=at))
-
-
-def _admit_ready(world: World, keys: list[str]) -> list[Decision]:
+def _admit_ready(world: World, keys: Iterable[str]) -> list[Decision]:
     found: list[Decision] = []
     for key in sorted(set(keys)):
         workload = world.workloads.get(key)
-        if workload is not None and may_be_admitted(world, workload):
-            found.append(WorkloadAdmitted(workload=key, cluster_queue=workload.admission.cluster_queue))  # pyright: ignore[reportOptionalMemberAccess]
+        if workload is not None and workload.admission is not None and may_be_admitted(world, workload):
+            found.append(WorkloadAdmitted(workload=key, cluster_queue=workload.admission.cluster_queue))
     return found
 
 

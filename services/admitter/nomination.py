@@ -1,105 +1,66 @@
-"""What one head of a queue would get as the quota stands: its assignment, its cards, and who would make room.
-
-The outcome of a nomination is an `Entry` of the cycle (kueue-semantics §4, step 3).
-"""
+"""What one head of a queue would get as the quota stands: its assignment, its cards, and who would make room."""
 
 from collections.abc import Mapping
 
-import msgspec
-
-from events.admission import Mode, PreemptionRequested, RequeueReason
-from events.device import PodPlacement
+from events.admission import Mode, RequeueReason
 from events.event import Millis
-from events.quota import ClusterQueueObserved, PreemptionPolicy
 from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.requests import CARD_RESOURCES, asks_for_cards
 from projections.effective_requests import PODS, pod_set_requests
 from projections.flavors.affinity import selects
-from projections.flavors.assignment import Assignment
 from projections.flavors.mode import Granular
-from projections.flavors.search import WAITING_FOR_QUOTA, Asked, FlavorSearchSpace, assign, refusal_reason
+from projections.flavors.plan import Asked, Plan, plan_of
+from projections.flavors.search import WAITING_FOR_QUOTA, FlavorSearchSpace, assign, refusal_reason
+from projections.flavors.straight import assign_straight
 from projections.gates import enabled
 from projections.line_order import queue_timestamp
-from projections.preemption.candidates import Ask, Candidate, Variant
-from projections.preemption.classic import fits_now
+from projections.preemption.candidates import Ask, Candidate
+from projections.preemption.oracle import ask_who_makes_room
 from projections.preemption.victims import find_victims
-from projections.quota_tree import FlavorResource, Node
-from projections.workloads import Workload
+from projections.quota_columns import Column
 from projections.world import World
+from services.admitter.entry import Entry, Head
+from services.admitter.pending import still_waiting
 
 
-class Entry(msgspec.Struct, kw_only=True):
-    """One head under decision in a cycle."""
-
-    workload: Workload
-    queue: ClusterQueueObserved
-    node: Node | None = None
-    assignment: Assignment | None = None
-    victims: list[Candidate] = []
-    placements: tuple[PodPlacement, ...] = ()
-    requeue: RequeueReason = RequeueReason.GENERIC
-    reason: str = ""
-    message: str = ""
-    timestamp: Millis = 0
-
-    @property
-    def mode(self) -> Mode:
-        """How well it suits; NoFit when it could not even be tried."""
-        return self.assignment.representative if self.assignment is not None else Mode.NO_FIT
-
-    @property
-    def usage(self) -> Mapping[FlavorResource, int]:
-        """The quota it would use."""
-        return self.assignment.usage if self.assignment is not None else {}
-
-    @property
-    def borrow(self) -> int:
-        """Its borrowing level."""
-        return self.assignment.borrow if self.assignment is not None else 0
-
-
-def nominate(world: World, workload: Workload, queue: ClusterQueueObserved, at: Millis) -> Entry:
+def nominate(world: World, head: Head, at: Millis) -> Entry:
     """Try one head against the quota as it stands at the beginning of a cycle."""
-    entry = Entry(workload=workload, queue=queue, victims=[], timestamp=queue_timestamp(workload, world.settings))
+    workload, queue = head.workload, head.queue
+    entry = Entry(head=head, victims=[], timestamp=queue_timestamp(workload, world.settings))
     entry.node = world.quota.node(queue.name)
-    namespace = world.namespaces.get(workload.namespace)
     if entry.node is None:
-        return _refused(entry, "Misconfigured", f"ClusterQueue {queue.name} not found")
+        return entry.refused("Misconfigured", f"ClusterQueue {queue.name} not found")
+    namespace = world.namespaces.get(workload.namespace)
     if not selects(queue.namespaces, namespace.labels if namespace is not None else {}):
-        entry.requeue = RequeueReason.NAMESPACE_MISMATCH
-        return _refused(entry, "Misconfigured", "Workload namespace doesn't match ClusterQueue selector")
-    if queue.max_concurrent is not None and len(world.holding.get(queue.name, {})) >= queue.max_concurrent:
-        entry.requeue = RequeueReason.NO_FIT
-        return _refused(
-            entry,
-            "WaitingForQuota",
-            f"ClusterQueue {queue.name} already has its maximum of {queue.max_concurrent} workloads",
-        )
-    consider(world, entry, at)
+        message = "Workload namespace doesn't match ClusterQueue selector"
+        return entry.refused("Misconfigured", message, RequeueReason.NAMESPACE_MISMATCH)
+    if queue.max_concurrent is not None and len(world.holders(queue.name)) >= queue.max_concurrent:
+        message = f"ClusterQueue {queue.name} already has its maximum of {queue.max_concurrent} workloads"
+        return entry.refused("WaitingForQuota", message, RequeueReason.NO_FIT)
+    plan = plan_for(world, head)
+    if not still_waiting(world, entry, plan):
+        consider(world, entry, plan, at)
     return entry
 
 
-def consider(world: World, entry: Entry, at: Millis) -> None:
+def consider(
+    world: World, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str] | None = None
+) -> None:
     """Find flavors, cards and victims for an entry, with fewer pods if it may run with fewer."""
-    counts = _counts(entry.workload)
-    _consider_counts(world, entry, counts, at)
+    _consider_plan(world, entry, plan, at, pinned or {})
+    pod_sets = entry.workload.spec.pod_sets
+    if _good(entry) or all(pod_set.minimum is None for pod_set in pod_sets):
+        return
     if not enabled(world.settings, "PartialAdmission"):
         return
-    if _good(entry) or all(pod_set.minimum is None for pod_set in entry.workload.spec.pod_sets):
-        return
     full = (entry.assignment, entry.victims, entry.placements, entry.reason, entry.message)
-    low, high = (
-        0,
-        sum(
-            counts[pod_set.name] - max(pod_set.minimum, 0)
-            for pod_set in entry.workload.spec.pod_sets
-            if pod_set.minimum is not None
-        ),
-    )
+    counts = {one.pod_set.name: one.count for one in plan.asked}
+    steps = sum(counts[one.name] - max(one.minimum, 0) for one in pod_sets if one.minimum is not None)
+    low, high = 0, steps
     best: int | None = None
     while low <= high:
         middle = (low + high) // 2
-        _consider_counts(world, entry, reduced(entry.workload, counts, middle), at)
+        _consider_plan(world, entry, _plan(world, entry.head, reduced(entry, counts, middle)), at, pinned or {})
         if _good(entry):
             best, high = middle, middle - 1
         else:
@@ -107,42 +68,66 @@ def consider(world: World, entry: Entry, at: Millis) -> None:
     if best is None:
         entry.assignment, entry.victims, entry.placements, entry.reason, entry.message = full
     else:
-        _consider_counts(world, entry, reduced(entry.workload, counts, best), at)
+        _consider_plan(world, entry, _plan(world, entry.head, reduced(entry, counts, best)), at, pinned or {})
 
 
-def reduced(workload: Workload, counts: Mapping[str, int], step: int) -> dict[str, int]:
+def reduced(entry: Entry, counts: Mapping[str, int], step: int) -> dict[str, int]:
     """Counts at one step of the search for the largest job that fits (kueue-semantics §5.7)."""
     room = {
         pod_set.name: counts[pod_set.name] - pod_set.minimum
-        for pod_set in workload.spec.pod_sets
+        for pod_set in entry.workload.spec.pod_sets
         if pod_set.minimum is not None and pod_set.minimum < counts[pod_set.name]
     }
     total = sum(room.values())
     return {name: count - (room.get(name, 0) * step // total if total else 0) for name, count in counts.items()}
 
 
+def plan_for(world: World, head: Head) -> Plan:
+    """The plan of the search for all pods of a workload: the same for all of its class in the queue."""
+    key = (head.queue.name, head.workload.equivalence)
+    known = world.memory.plans.get(key)
+    if known is not None and known.queue is head.queue:
+        return known
+    counts = {
+        pod_set.name: max(pod_set.count - head.workload.reclaimable.get(pod_set.name, 0), 0)
+        for pod_set in head.workload.spec.pod_sets
+    }
+    plan = _plan(world, head, counts)
+    world.memory.keep(key, plan)
+    return plan
+
+
+def _plan(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
+    covers_pods = any(PODS in group.resources for group in head.queue.groups)
+    asked = [
+        Asked(
+            pod_set=pod_set,
+            count=counts[pod_set.name],
+            requests=pod_set_requests(pod_set, counts[pod_set.name], world.settings, covers_pods=covers_pods),
+        )
+        for pod_set in head.workload.spec.pod_sets
+    ]
+    return plan_of(world.quota, head.queue, world.flavors, asked)
+
+
 def _good(entry: Entry) -> bool:
     return entry.mode is Mode.FIT or (entry.mode is Mode.PREEMPT and bool(entry.victims))
 
 
-def _counts(workload: Workload) -> dict[str, int]:
-    return {
-        pod_set.name: max(pod_set.count - workload.reclaimable.get(pod_set.name, 0), 0)
-        for pod_set in workload.spec.pod_sets
-    }
-
-
-def _consider_counts(world: World, entry: Entry, counts: Mapping[str, int], at: Millis) -> None:
+def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str]) -> None:
     """Assign flavors; where quota fits but cards do not, go on with the next flavor."""
     excluded: dict[tuple[str, str], str] = {}
     card_reasons: set[str] = set()
+    if entry.node is None:
+        return
     while True:
-        assignment = assign(_space(world, entry, excluded, at), asked_of(world, entry, counts))
+        straight = None if pinned or excluded else assign_straight(plan, entry.node)
+        assignment = straight or assign(_space(world, entry, plan, at, pinned, excluded))
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
         entry.reason = entry.message = ""
         if assignment.representative is not Mode.FIT:
             break
-        placed = _place(world, entry, counts)
+        placed = _place(world, entry, plan)
         if not placed.reason:
             entry.placements = placed.placements
             return
@@ -163,77 +148,58 @@ def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:
     """Who has to make room for the assignment that the entry has."""
     if entry.node is None or entry.assignment is None:
         return []
-    needed = frozenset(
-        (choice.flavor, resource)
+    columns = world.quota.columns
+    needed = {
+        columns.of(choice.flavor, resource): None
         for pod_set in entry.assignment.pod_sets
         for resource, choice in pod_set.flavors.items()
         if choice.mode is not Mode.FIT
-    )
-    ask = Ask(workload=entry.workload, node=entry.node, usage=entry.assignment.usage, needed=needed, at=at)
-    return find_victims(world, ask)
+    }
+    return find_victims(world, _ask(entry, at, entry.assignment.usage, tuple(needed)))
 
 
-def asked_of(world: World, entry: Entry, counts: Mapping[str, int]) -> list[Asked]:
-    """The pod sets with their effective requests."""
-    covers_pods = any(PODS in group.resources for group in entry.queue.groups)
-    return [
-        Asked(
-            pod_set=pod_set,
-            count=counts[pod_set.name],
-            requests=pod_set_requests(pod_set, counts[pod_set.name], world.settings, covers_pods=covers_pods),
-        )
-        for pod_set in entry.workload.spec.pod_sets
-    ]
+def _ask(entry: Entry, at: Millis, usage: Mapping[Column, int], needed: tuple[Column, ...]) -> Ask:
+    if entry.node is None:
+        raise LookupError(entry.queue.name)
+    return Ask(workload=entry.workload, queue=entry.queue, node=entry.node, usage=dict(usage), needed=needed, at=at)
 
 
-def _space(world: World, entry: Entry, excluded: Mapping[tuple[str, str], str], at: Millis) -> FlavorSearchSpace:
-    node = entry.node
-    if node is None:
+def _space(
+    world: World,
+    entry: Entry,
+    plan: Plan,
+    at: Millis,
+    pinned: Mapping[tuple[str, str], str],
+    excluded: Mapping[tuple[str, str], str],
+) -> FlavorSearchSpace:
+    if entry.node is None:
         raise LookupError(entry.queue.name)
 
-    def oracle(fr: FlavorResource, amount: int) -> Granular:
-        ask = Ask(workload=entry.workload, node=node, usage={fr: amount}, needed=frozenset({fr}), at=at)
-        return ask_who_makes_room(world, ask)
+    def oracle(column: Column, amount: int) -> Granular:
+        return ask_who_makes_room(world, _ask(entry, at, {column: amount}, (column,)))
 
     return FlavorSearchSpace(
-        queue=entry.queue,
-        node=node,
-        flavors=world.flavors,
+        plan=plan,
+        node=entry.node,
+        names=world.quota.columns.names,
         oracle=oracle,
         fair=world.settings.fair_sharing,
+        pinned=pinned,
         excluded=excluded,
     )
 
 
-def ask_who_makes_room(world: World, ask: Ask) -> Granular:
-    """The oracle of the flavor search: for one flavor and resource, whether and how room can be made."""
-    queue = world.cluster_queues[ask.node.name]
-    never = PreemptionPolicy.NEVER
-    if queue.preemption.within_cluster_queue is never and queue.preemption.reclaim_within_cohort is never:
-        return Granular(Mode.NO_CANDIDATES)
-    victims = find_victims(world, ask)
-    if not victims:
-        return Granular(Mode.NO_CANDIDATES)
-    mark = world.mark()
-    for victim in victims:
-        world.quota.remove_usage(victim.queue, victim.usage)
-    borrow = 0 if fits_now(ask.node, ask.usage, borrowing=False) else 1
-    world.undo(mark)
-    own = any(victim.variant is Variant.WITHIN_QUEUE for victim in victims)
-    return Granular(Mode.PREEMPT if own else Mode.RECLAIM, borrow)
-
-
-def _place(world: World, entry: Entry, counts: Mapping[str, int]) -> Placed:
+def _place(world: World, entry: Entry, plan: Plan) -> Placed:
     if not world.settings.devices or not world.cards.nodes:
         return Placed()
     gangs = [
         Gang(
-            pod_set=pod_set,
-            count=counts[pod_set.name],
-            flavor=world.flavors.get(_card_flavor(entry, pod_set.name)),
+            pod_set=one.pod_set,
+            count=one.count,
+            flavor=world.flavors.get(_card_flavor(entry, one.pod_set.name)),
         )
-        for pod_set in entry.workload.spec.pod_sets
-        if asks_for_cards(pod_set.shape)
+        for one in plan.asked
+        if asks_for_cards(one.pod_set.shape)
     ]
     return place(world.cards, world.nodes, gangs, world.trail) if gangs else Placed()
 
@@ -243,20 +209,3 @@ def _card_flavor(entry: Entry, pod_set: str) -> str:
         return ""
     chosen = next(one for one in entry.assignment.pod_sets if one.name == pod_set)
     return next((chosen.flavors[name].flavor for name in sorted(chosen.flavors) if name in CARD_RESOURCES), "")
-
-
-def _refused(entry: Entry, reason: str, message: str) -> Entry:
-    entry.reason, entry.message = reason, message
-    return entry
-
-
-def refusal(entry: Entry) -> tuple[str, str]:
-    """The reason and the message that the workload is told."""
-    if entry.reason:
-        return entry.reason, entry.message or (entry.assignment.message if entry.assignment is not None else "")
-    if entry.assignment is None:
-        return "PendingEvaluation", "Workload is pending evaluation in the scheduling queue"
-    return refusal_reason(entry.assignment), entry.assignment.message
-
-
-__all__ = ["Entry", "PreemptionRequested", "consider", "nominate", "refusal", "victims_for"]

@@ -5,7 +5,8 @@ from typing import Any
 from events.quantity import from_units
 from events.timestamp import format_timestamp
 from events.workload import CheckStatus, Condition, PodSetAssignment
-from projections.devices.annotations import USE_UUID
+from projections.devices.annotations import vendor_word
+from projections.devices.vendors import BY_WORD
 from projections.workloads import Workload
 from projections.world import World
 
@@ -120,10 +121,7 @@ def injected(world: World, workload: Workload) -> Plain:
         if flavor is not None:
             selector.update(flavor.node_labels)
             tolerations.extend(found for one in flavor.tolerations if (found := _toleration(one)) not in tolerations)
-    annotations: Plain = {WORKLOAD: workload.name}
-    cards = cards_of(workload)
-    if cards:
-        annotations[USE_UUID] = ",".join(cards)
+    annotations: Plain = {WORKLOAD: workload.name, **card_pins(workload)}
     return {
         "metadata": {
             "labels": {
@@ -137,13 +135,16 @@ def injected(world: World, workload: Workload) -> Plain:
     }
 
 
-def cards_of(workload: Workload) -> list[str]:
-    """The cards that the workload's pods were given, in order."""
-    if workload.devices is None:
-        return []
-    return sorted(
-        {share.uuid for placement in workload.devices.placements for shares in placement.containers for share in shares}
-    )
+def card_pins(workload: Workload) -> dict[str, str]:
+    """Per vendor the annotation that keeps HAMi to the cards that the workload's pods were given."""
+    pins: dict[str, set[str]] = {}
+    for placement in workload.devices.placements if workload.devices is not None else ():
+        for shares in placement.containers:
+            for share in shares:
+                vendor = BY_WORD.get(vendor_word(share))
+                if vendor is not None and vendor.use_uuid:
+                    pins.setdefault(vendor.use_uuid, set()).add(share.uuid)
+    return {name: ",".join(sorted(pins[name])) for name in sorted(pins)}
 
 
 def _texts(requests: dict[str, int]) -> dict[str, str]:

@@ -4,6 +4,8 @@ from events.admission import PreemptionRequested
 from events.catalogue import Decision
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, Room, RoomClaimed
+from projections.evolve import evolve
+from projections.place import Place
 from projections.preemption.message import preemption_message
 from projections.preemption.policy import protected
 from projections.workloads import Workload
@@ -18,15 +20,19 @@ class Preemptor:
 
     name = "preemptor"
 
-    def decide(self, world: World, at: Millis) -> list[Decision]:
-        """Order the evictions that open requests need, and close what is settled. Leaves the world as it was."""
+    def decide(self, world: World, place: Place) -> list[Decision]:
+        """Order the evictions that open requests need, and close what is settled; each decision is folded at once."""
         events: list[Decision] = []
         for preemptor in sorted(world.requests):
-            events.extend(self._answer(world, world.requests[preemptor], at))
+            for event in self._answer(world, world.requests[preemptor], place.at):
+                evolve(world, event, place)
+                events.append(event)
         for preemptor in sorted(world.claims):
             claim = world.claims[preemptor]
-            if preemptor not in world.requests and at >= claim.until:
-                events.append(PreemptionWasted(preemptor=preemptor, victims=(), reason="ClaimExpired"))
+            if preemptor not in world.requests and place.at >= claim.until:
+                wasted = PreemptionWasted(preemptor=preemptor, victims=(), reason="ClaimExpired")
+                evolve(world, wasted, place)
+                events.append(wasted)
         return events
 
     def _answer(self, world: World, request: PreemptionRequested, at: Millis) -> list[Decision]:

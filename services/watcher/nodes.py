@@ -1,34 +1,43 @@
 """Nodes and pods as facts: where cards are, and who holds them."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from events.api.meta import Quantity
 from events.api.pods import ApiNode, ApiPod, PodTemplate
-from events.card import Card
 from events.catalogue import Fact
+from events.control import ObjectRefused
 from events.device import DevicesRegistered, NodeObserved, PodObserved
 from events.quantity import BadQuantity, to_units
-from projections.devices.annotations import (
-    ALLOCATED,
-    CORDON,
-    REGISTER,
-    BadAnnotation,
-    decode_allocation,
-    decode_register,
-)
+from events.timestamp import parse_timestamp
+from projections.devices.annotations import ASSIGNED_NODE, pod_shares
+from projections.devices.bad_annotation import BadAnnotation
+from projections.devices.checks import SOFT_SPLIT_NODE
+from projections.devices.handshake import parse_handshake
+from projections.devices.registration import CORDON, PAIR_SCORES, cards_on, decode_pair_scores
 from projections.devices.requests import asks_for_cards
 from projections.devices.steering import names_in
+from projections.devices.vendor import Vendor
+from projections.devices.vendors import VENDORS
 from services.watcher.cluster_objects import read
 from services.watcher.pod_shapes import pod_shape, taints
 from services.watcher.problems import Refused, problem
 
 WORKLOAD = "kueue.x-k8s.io/workload"
 POD_SET = "kueue.x-k8s.io/podset"
+OUR_CORDON = "kuelog.io/card-cordon"
+"""On a node: UUIDs of cards of any vendor that new pods are kept from; HAMi's own annotation counts as well."""
+BIND_PHASE = "hami.io/bind-phase"
 
 
 def node_facts(value: dict[str, Any]) -> list[Fact]:
-    """A Node: what it is, and the cards that it registers."""
+    """A Node: what it is, and the cards of every vendor that it registers.
+
+    A registration that can't be read is told as refused; the node itself is told all the same, and its cards stay what
+    they were.
+    """
     found = read(value, ApiNode)
-    meta, annotations = found.metadata, found.metadata.annotations or {}
+    meta = found.metadata
     ready = all(one.status == "True" for one in found.status.conditions or () if one.type == "Ready")
     facts: list[Fact] = [
         NodeObserved(
@@ -38,17 +47,14 @@ def node_facts(value: dict[str, Any]) -> list[Fact]:
             taints=taints(found.spec.taints or (), "spec.taints"),
             ready=ready,
             unschedulable=found.spec.unschedulable,
-            allocatable=_allocatable(found),
+            allocatable=_readable(found.status.allocatable),
         )
     ]
-    if REGISTER in annotations:
-        facts.append(
-            DevicesRegistered(
-                node=meta.name,
-                cards=_cards(annotations[REGISTER]),
-                cordoned=names_in(annotations.get(CORDON, "")),
-            )
-        )
+    try:
+        facts.append(_registered(found))
+    except BadAnnotation as bad:
+        refused = problem(f"metadata.annotations[{bad.key}]", str(bad), "what the vendor's device plugin writes")
+        facts.append(ObjectRefused(kind="Node", namespace="", name=meta.name, uid=meta.uid, problems=(refused,)))
     return facts
 
 
@@ -56,15 +62,14 @@ def pod_fact(value: dict[str, Any]) -> Fact | None:
     """A Pod that holds cards or asks for some; None for any other."""
     found = read(value, ApiPod)
     meta, annotations = found.metadata, found.metadata.annotations or {}
-    allocated = annotations.get(ALLOCATED, "")
     shape = pod_shape(PodTemplate(metadata=meta, spec=found.spec), "pod")
-    if not allocated and not asks_for_cards(shape):
-        return None
     try:
-        shares = decode_allocation(allocated)
+        shares = pod_shares(annotations)
     except BadAnnotation as bad:
-        raise Refused([problem(f"metadata.annotations[{ALLOCATED}]", str(bad))]) from bad
-    workload = annotations.get(WORKLOAD, "")
+        raise Refused([problem(f"metadata.annotations[{bad.key}]", str(bad))]) from bad
+    if not shares and not asks_for_cards(shape):
+        return None
+    workload, bound = annotations.get(WORKLOAD, ""), bool(found.spec.node_name)
     return PodObserved(
         namespace=meta.namespace,
         name=meta.name,
@@ -77,21 +82,44 @@ def pod_fact(value: dict[str, Any]) -> Fact | None:
         init=len(found.spec.init_containers or ()),
         init_done=any(one.type == "Initialized" and one.status == "True" for one in found.status.conditions or ()),
         terminating=meta.deletion_timestamp is not None,
+        gone_by=parse_timestamp(meta.deletion_timestamp) if meta.deletion_timestamp else 0,
+        assigned="" if bound or not shares else annotations.get(ASSIGNED_NODE, ""),
+        bind_failed=not bound and bool(shares) and annotations.get(BIND_PHASE) == "failed",
     )
 
 
-def _cards(text: str) -> tuple[Card, ...]:
-    try:
-        return decode_register(text)
-    except BadAnnotation as bad:
-        raise Refused(
-            [problem(f"metadata.annotations[{REGISTER}]", str(bad), "what HAMi's device plugin writes")]
-        ) from bad
+def _registered(found: ApiNode) -> DevicesRegistered:
+    """The cards of a node. Raises `BadAnnotation`."""
+    name, annotations = found.metadata.name, found.metadata.annotations or {}
+    allocatable = _readable(found.status.allocatable)
+    cards = cards_on(name, annotations, {**allocatable, **_readable(found.status.capacity)})
+    vendors = {card.vendor for card in cards}
+    scores = annotations.get(PAIR_SCORES, "")
+    cordoned = {*names_in(annotations.get(CORDON, "")), *names_in(annotations.get(OUR_CORDON, ""))}
+    return DevicesRegistered(
+        node=name,
+        cards=cards,
+        cordoned=tuple(sorted(cordoned)),
+        pair_scores=decode_pair_scores(scores) if scores else {},
+        silent=tuple(v.word for v in VENDORS if v.word in vendors and _silent(v, annotations, allocatable)),
+        soft_split=annotations.get(SOFT_SPLIT_NODE) == "true",
+    )
 
 
-def _allocatable(found: ApiNode) -> dict[str, int]:
+def _silent(vendor: Vendor, annotations: Mapping[str, str], allocatable: Mapping[str, int]) -> bool:
+    """Whether HAMi asks the vendor's plugin in vain, and the node offers none of its cards (hami-semantics §1.3).
+
+    The stamp beside the word is in some local time; how long the silence has lasted is reckoned by the log instead.
+    """
+    if not vendor.handshake or allocatable.get(vendor.resources.count, 0) > 0:
+        return False
+    handshake = parse_handshake(annotations.get(vendor.handshake, ""))
+    return handshake.unanswered or handshake.word == "Deleted"
+
+
+def _readable(amounts: Mapping[str, Quantity] | None) -> dict[str, int]:
     result: dict[str, int] = {}
-    for name, text in sorted((found.status.allocatable or {}).items()):
+    for name, text in sorted((amounts or {}).items()):
         try:
             result[name] = to_units(name, text)
         except BadQuantity:

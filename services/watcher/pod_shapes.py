@@ -8,12 +8,15 @@ from events.api.meta import MatchExpression, Selector
 from events.api.pods import ApiContainer, ApiTaint, ApiToleration, PodSpec, PodTemplate
 from events.pod_set import ContainerShape, PodShape
 from events.selector import Effect, LabelSelector, NodeTerm, Operator, Requirement, Taint, Toleration
+from projections.devices.vendors import VENDORS
 from services.watcher.problems import Refused, problem
 from services.watcher.quantities import amounts
 
-_STEERING = ("nvidia.com/", "hami.io/", "amd.com/", "hygon.com/", "cambricon.com/", "huawei.com/")
-PINS = frozenset({"nvidia.com/use-gpuuuid"})
-"""Annotations of that family which kuelog itself writes."""
+_STEERING = (
+    "hami.io/",
+    *sorted({f"{vendor.resources.count.partition('/')[0]}/" for vendor in VENDORS}),
+)
+"""How annotations begin that steer which cards a pod gets: HAMi's own, and those of each vendor."""
 
 
 def pod_shape(template: PodTemplate, field: str) -> PodShape:

@@ -98,9 +98,12 @@ class View:
                     problems=refused.problems,
                 )
             ]
-        fresh = [fact for fact in found if not self._known(fact)]
-        for fact in fresh:
-            self.fold(fact)
+        fresh: list[Fact] = []
+        for fact in found:
+            # One at a time: that a node is well again does not speak for a registration that still can't be read.
+            if not self._known(fact):
+                self.fold(fact)
+                fresh.append(fact)
         return fresh
 
     def lose(self, kind: str, namespace: str, name: str) -> list[Fact]:
@@ -150,7 +153,7 @@ class View:
                 if place:
                     self.facts[place] = fact
                     if not isinstance(fact, ObjectRefused):
-                        self.facts.pop(f"{place}#refused", None)
+                        self.facts.pop(f"{place.partition('#')[0]}#refused", None)
                 if isinstance(fact, PriorityClassObserved):
                     self.priority_classes[place.replace("//", "/")] = fact
 
@@ -196,7 +199,12 @@ class View:
     def _known(self, fact: Fact) -> bool:
         place = place_of(fact)
         if isinstance(fact, PodObserved) and place not in self.facts:
-            return not fact.node and not fact.workload
+            return not fact.node and not fact.workload and not fact.assigned
+        if isinstance(fact, DevicesRegistered):
+            if f"Node//{fact.node}#refused" in self.facts:
+                return False
+            if place not in self.facts:
+                return not fact.cards
         return bool(place) and self.facts.get(place) == fact
 
 

@@ -56,14 +56,18 @@ class Story:
         for _ in range(200):
             spoke = False
             for decider in self.deciders:
-                before = state_hash(self.world)
-                events = decider.decide(self.world, self.at)
-                assert state_hash(self.world) == before, "a decision leaves the world as it was"
+                before, mark = state_hash(self.world), self.world.mark()
+                place = Place(lane="LOG_0", sequence=self.commits + 1, at=self.at)
+                events = decider.decide(self.world, place)
+                after = state_hash(self.world)
+                self.world.take_back(mark)
+                assert state_hash(self.world) == before, "a decision that does not stand leaves no trace"
                 if events:
                     spoke = True
                     self.commits += 1
                     for event in events:
-                        evolve(self.world, event, Place(lane="LOG_0", sequence=self.commits, at=self.at))
+                        evolve(self.world, event, place)
+                    assert state_hash(self.world) == after, "what was decided is what is folded"
                     said.extend(events)
             if not spoke:
                 self.world.reviewed()

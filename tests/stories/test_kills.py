@@ -192,7 +192,7 @@ async def final_state(stage: Stage) -> dict[str, object]:
         "workloads": {
             w.owner.name: (w.finished, w.evicted, w.preempted_count) for w in fold.world.workloads.values() if w.owner
         },
-        "usage": {fr: amount for fr, amount in fold.world.quota.queues["team"].usage.items() if amount},
+        "usage": fold.world.quota.usage_by_name(fold.world.quota.queues["team"]),
         "cards": {uuid: use for uuid, use in devices.world.cards.used.items() if use.slots},
         "parked": fold.world.lines.of("team").empty,
     }

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from events.catalogue import AnyEvent
+from events.catalogue import AnyEvent, Decision
 from events.event import Millis
 from events.settings import SettingsObserved
 from events.timestamp import parse_timestamp
@@ -11,6 +11,9 @@ from events.workload import WorkloadSubmitted
 from projections.evolve import evolve
 from projections.place import Place
 from projections.world import World
+from services.admitter.cycle import Cycle
+from services.admitter.heads import heads
+from services.lane_host import Decider
 from services.watcher.jobs import workload_state
 from services.watcher.view import View
 
@@ -61,6 +64,21 @@ class CaseWorld:
             adopted=state.adopted,
         )
         self.fold([fact])
+
+    def decided(self, decider: Decider) -> list[Decision]:
+        """What a decider says now; it is folded."""
+        self.sequence += 1
+        return decider.decide(self.world, Place(lane="LOG_0", sequence=self.sequence, at=self.now))
+
+    def cycle(self) -> list[Decision]:
+        """One scheduling cycle over the heads of all trees at once, as Kueue runs it; its decisions are folded."""
+        entering = [head for tree in self.world.quota.trees() for head in heads(self.world, tree)]
+        mark = self.world.mark()
+        cycle = Cycle(self.world, self.now)
+        cycle.run(entering)
+        self.world.undo(mark)
+        self.fold(cycle.events)
+        return cycle.events
 
     def fold(self, events: Iterable[AnyEvent]) -> None:
         """Fold events, each at a place of its own."""

@@ -9,9 +9,8 @@ from projections.preemption.candidates import Ask
 from projections.preemption.message import HUMAN_REASONS
 from projections.preemption.policy import satisfies_policy
 from projections.preemption.victims import find_victims
-from projections.quota_tree import FlavorResource
+from projections.quota_columns import Column, Usage
 from projections.workloads import Workload
-from services.admitter.cycle import heads, run_cycle
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.watcher.jobs import workload_state
@@ -24,14 +23,14 @@ def available(case: Case) -> str | None:
     """What each queue may use now, and could use if nobody used anything."""
     at = CaseWorld(case)
     for name, usage in case["inputs"]["usage"].items():
-        at.world.quota.add_usage(name, _flat(usage))
+        at.world.quota.add_usage(name, _flat(at, usage))
     for word, question in (("available", "available"), ("potentially_available", "potential")):
         for name, wanted in case["want"][word].items():
             node = at.world.quota.queues[name]
-            for fr, amount in _flat(wanted).items():
-                found = getattr(node, question)(fr)
+            for column, amount in _flat(at, wanted).items():
+                found = getattr(node, question)(column)
                 if found != amount:
-                    return f"{name} {fr}: {word} {found}, recorded {amount}"
+                    return f"{name} {at.world.quota.columns.names[column]}: {word} {found}, recorded {amount}"
     return None
 
 
@@ -59,23 +58,24 @@ def victims(case: Case) -> str | None:
     at = CaseWorld(case)
     inputs = case["inputs"]
     incoming = _workload(case["incoming"])
-    usage: dict[FlavorResource, int] = {}
-    needed: set[FlavorResource] = set()
+    usage: Usage = {}
+    needed: dict[Column, None] = {}
     pod_sets = {one["name"]: one for one in case["incoming"]["spec"]["podSets"]}
     for one in inputs["assignment"]["pod_sets"]:
         count = one.get("count", pod_sets[one["name"]].get("count", 1))
         for resource, choice in one["flavors"].items():
-            fr = (choice["name"], resource)
+            column = at.world.quota.column(choice["name"], resource)
             for container in pod_sets[one["name"]]["template"]["spec"]["containers"]:
                 asked = container.get("resources", {}).get("requests", {}).get(resource)
-                usage[fr] = usage.get(fr, 0) + (to_units(resource, asked) * count if asked is not None else 0)
+                usage[column] = usage.get(column, 0) + (to_units(resource, asked) * count if asked is not None else 0)
             if choice["mode"] == "Preempt":
-                needed.add(fr)
+                needed[column] = None
     ask = Ask(
         workload=incoming,
+        queue=at.world.cluster_queues[inputs["target_cq"]],
         node=at.world.quota.queues[inputs["target_cq"]],
         usage=usage,
-        needed=frozenset(needed),
+        needed=tuple(needed),
         at=at.now,
     )
     chosen = find_victims(at.world, ask)
@@ -94,13 +94,9 @@ def victims(case: Case) -> str | None:
 def cycle(case: Case) -> str | None:
     """One scheduling cycle over all queues: who holds quota after it, who is in line, who is parked."""
     at = CaseWorld(case)
-    at.fold(QueueManager().decide(at.world, at.now))
-    entering = [head for tree in at.world.quota.trees() for head in heads(at.world, tree)]
-    mark = at.world.mark()
-    events = run_cycle(at.world, entering, at.now)
-    at.world.undo(mark)
-    at.fold(events)
-    at.fold(Preemptor().decide(at.world, at.now))
+    at.decided(QueueManager())
+    at.cycle()
+    at.decided(Preemptor())
     want = case["want"]
     return _held(at, want.get("assignments") or {}) or _waiting(at, want)
 
@@ -155,8 +151,10 @@ def _workload(value: Case) -> Workload:
     )
 
 
-def _flat(usage: Case) -> dict[FlavorResource, int]:
-    return {(flavor, name): amount for flavor, found in usage.items() for name, amount in found.items()}
+def _flat(at: CaseWorld, usage: Case) -> Usage:
+    return {
+        at.world.quota.column(flavor, name): amount for flavor, found in usage.items() for name, amount in found.items()
+    }
 
 
 SCHEDULING_SUITES: dict[str, Callable[[Case], str | None]] = {

@@ -9,6 +9,7 @@ from events.commit import Commit, InputRun, Sighting
 from events.subjects import FACTS
 from ops.log.memory import MemoryBus, MemoryStream
 from ops.log.snapshots import Snapshots
+from projections.place import Place
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.lane_fold import LaneFold
@@ -37,7 +38,7 @@ async def folded() -> tuple[LaneFold, MemoryStream]:
         epoch=0,
         rules="1",
         at=5000,
-        events=tuple(told.deciders[0].decide(told.world, told.at)),
+        events=tuple(told.deciders[0].decide(told.world, Place(lane="LOG_0", sequence=1, at=5000))),
     )
     await stream.append("kuelog.log.0.x", encode(commit), message_id="c1", base=0)
     fold = LaneFold("LOG_0")

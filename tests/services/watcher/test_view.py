@@ -3,6 +3,7 @@
 from typing import Any
 
 from events.control import ObjectRefused, ObjectRemoved
+from events.device import NodeObserved
 from events.quota import ClusterQueueObserved, PriorityClassObserved
 from events.workload import (
     PodsGone,
@@ -127,7 +128,8 @@ def test_what_cannot_be_understood_names_the_field_and_what_to_write() -> None:
     (refused,) = View().see("Job", job(limits={"cpu": "-1"}))
     assert isinstance(refused, ObjectRefused) and "negative" in refused.problems[0].message
     node = {"metadata": {"name": "n", "annotations": {"hami.io/node-nvidia-register": "nonsense"}}}
-    (refused,) = View().see("Node", node)
+    told, refused = View().see("Node", node)
+    assert isinstance(told, NodeObserved), "the node itself goes on"
     assert isinstance(refused, ObjectRefused) and "node-nvidia-register" in refused.problems[0].field
 
 

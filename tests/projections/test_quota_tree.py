@@ -2,11 +2,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.quota import ClusterQueueObserved, CohortObserved, FlavorQuotas, Quota, ResourceGroup
-from projections.lines import Line
 from projections.quota_tree import QuotaTree
 from projections.trail import Trail
 
-FR = ("default", "cpu")
+CPU = 0
 steps = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(min_value=0, max_value=30)), max_size=30)
 
 
@@ -25,6 +24,7 @@ trees = st.lists(
 def grown(tree: list[tuple[int, str, int | None, int | None]]) -> QuotaTree:
     trail = Trail()
     quota = QuotaTree(trail)
+    assert quota.column("default", "cpu") == CPU
     quota.set_cohort(CohortObserved(name="left", parent="root"))
     quota.set_cohort(CohortObserved(name="right", parent="root"))
     for name, (nominal, cohort, borrowing, lending) in zip("abcd", tree, strict=True):
@@ -36,16 +36,16 @@ def grown(tree: list[tuple[int, str, int | None, int | None]]) -> QuotaTree:
 
 def picture(quota: QuotaTree) -> dict[str, int]:
     nodes = {**quota.queues, **{f"cohort {name}": node for name, node in quota.cohorts.items()}}
-    return {name: node.usage.get(FR, 0) for name, node in nodes.items()}
+    return {name: node.usage[CPU] for name, node in nodes.items()}
 
 
 @given(trees, steps)
 def test_adding_and_removing_usage_are_exact_inverses_on_any_tree(tree: list, told: list) -> None:
     quota = grown(tree)
     for name, amount in told:
-        quota.add_usage(name, {FR: amount})
+        quota.add_usage(name, {CPU: amount})
     for name, amount in reversed(told):
-        quota.remove_usage(name, {FR: amount})
+        quota.remove_usage(name, {CPU: amount})
     assert set(picture(quota).values()) <= {0}
 
 
@@ -53,10 +53,10 @@ def test_adding_and_removing_usage_are_exact_inverses_on_any_tree(tree: list, to
 def test_a_cohort_uses_what_spills_over_from_its_children(tree: list, told: list) -> None:
     quota = grown(tree)
     for name, amount in told:
-        quota.add_usage(name, {FR: amount})
+        quota.add_usage(name, {CPU: amount})
     for node in quota.cohorts.values():
-        spilled = sum(max(0, child.usage.get(FR, 0) - child.local.get(FR, 0)) for child in node.children.values())
-        assert node.usage.get(FR, 0) == spilled
+        spilled = sum(max(0, child.usage[CPU] - child.local[CPU]) for child in node.children.values())
+        assert node.usage[CPU] == spilled
 
 
 @given(trees, steps)
@@ -64,11 +64,11 @@ def test_what_is_available_really_fits_and_one_more_does_not(tree: list, told: l
     quota = grown(tree)
     for name, amount in told:
         node = quota.queues[name]
-        quota.add_usage(name, {FR: min(amount, node.available(FR))})
+        quota.add_usage(name, {CPU: min(amount, node.available(CPU))})
     root = quota.cohorts["root"]
-    assert root.usage.get(FR, 0) <= root.subtree.get(FR, 0)
+    assert root.usage[CPU] <= root.subtree[CPU]
     for node in quota.queues.values():
-        assert 0 <= node.available(FR) <= node.potential(FR)
+        assert 0 <= node.available(CPU) <= node.potential(CPU)
 
 
 @given(trees, steps, steps)
@@ -76,11 +76,11 @@ def test_going_back_to_a_mark_restores_everything(tree: list, before: list, afte
     quota = grown(tree)
     trail = quota._trail
     for name, amount in before:
-        quota.add_usage(name, {FR: amount})
+        quota.add_usage(name, {CPU: amount})
     kept = picture(quota)
     mark = trail.mark()
     for name, amount in after:
-        quota.add_usage(name, {FR: amount})
+        quota.add_usage(name, {CPU: amount})
     quota.set_cluster_queue(queue("e", 3, "left", None, None))
     trail.undo(mark)
     assert picture(quota) == kept
@@ -94,18 +94,3 @@ def test_a_cohort_that_is_its_own_ancestor_is_found_and_isolated() -> None:
     quota.set_cluster_queue(queue("a", 1, "x", None, None))
     quota.set_cluster_queue(queue("b", 1, "", None, None))
     assert quota.cyclic("a") and not quota.cyclic("b")
-
-
-@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 5), st.booleans()), max_size=40))
-def test_a_line_keeps_its_order_and_can_be_taken_back(told: list[tuple[str, int, bool]]) -> None:
-    trail, line = Trail(), Line()
-    for key, order, stays in told[: len(told) // 2]:
-        line.push(trail, key, (order, key)) if stays else line.park(trail, key, "why")
-    kept = (dict(line.waiting), dict(line.parked), line.head())
-    mark = trail.mark()
-    for key, order, stays in told[len(told) // 2 :]:
-        line.push(trail, key, (order, key)) if stays else line.park(trail, key, "why")
-        line.head()
-    assert list(line.in_order()) == sorted(line.waiting, key=lambda key: line.waiting[key])
-    trail.undo(mark)
-    assert (dict(line.waiting), dict(line.parked), line.head()) == kept

@@ -1,0 +1,125 @@
+"""What is remembered of cards beside who holds them: failures, silent plugins, pods overdue, and what was told of it."""
+
+import msgspec
+
+from events.card import Card
+from events.device import DevicesRegistered, DriftKind, PodObserved
+from events.event import Millis
+from projections.devices.handshake import TIMEOUT
+from projections.devices.health import CardHealth, due, out_of_service, reported, returned
+from projections.trail import Trail
+
+OVERDUE: Millis = 60_000
+"""How long after its time a pod that should be gone may hold cards before that is told."""
+
+
+class Suspect(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that should let go of its cards: since when, and why."""
+
+    node: str
+    since: Millis
+    why: str
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """A difference that was told and not yet resolved."""
+
+    kind: DriftKind
+    holder: str
+    node: str
+
+
+class CardCare:
+    """Tables by card, by `node/vendor`, by pod and by `flavor/resource`. All changes go through the trail."""
+
+    def __init__(self, trail: Trail) -> None:
+        self._trail = trail
+        self.health: dict[str, CardHealth] = {}
+        """By card, for those that have ever failed."""
+        self.silent: dict[str, Millis] = {}
+        """By `node/vendor`: since when the plugin has not answered."""
+        self.lost: dict[str, Millis] = {}
+        """The same for those whose cards are given to nobody because of it."""
+        self.suspects: dict[str, Suspect] = {}
+        self.stale: dict[str, Suspect] = {}
+        """Pods whose allocation was told to be stale."""
+        self.told: dict[str, tuple[Told, ...]] = {}
+        """By card."""
+        self.short: dict[str, tuple[int, int]] = {}
+        """By `flavor/resource`: the nominal quota and what the cards offer, as last told to be less."""
+
+    def register(self, registered: DevicesRegistered, at: Millis) -> None:
+        """Take note of how a node's cards and plugins are reported."""
+        for card in registered.cards:
+            known = self.health.get(card.uuid)
+            now = reported(known, registered.node, at, healthy=card.healthy)
+            if now is not None and now is not known:
+                self._trail.put(self.health, card.uuid, now)
+        prefix = f"{registered.node}/"
+        silent = {prefix + vendor for vendor in registered.silent}
+        for key in sorted(silent - self.silent.keys()):
+            self._trail.put(self.silent, key, at)
+        for key in sorted(key for key in self.silent if key.startswith(prefix) and key not in silent):
+            self._trail.drop(self.silent, key)
+            self._trail.drop(self.lost, key)
+
+    def card_returned(self, card: str) -> None:
+        """New pods may have the card again."""
+        known = self.health.get(card)
+        if known is not None:
+            self._trail.put(self.health, card, returned(known))
+
+    def plugin_lost(self, node: str, vendor: str, since: Millis) -> None:
+        """New pods get no card of this vendor on the node."""
+        self._trail.put(self.lost, f"{node}/{vendor}", since)
+
+    def in_service(self, node: str, card: Card) -> bool:
+        """Whether new pods may have the card, cordons and what is free on it aside."""
+        return (
+            card.healthy
+            and not out_of_service(self.health, card.uuid)
+            and not (self.lost and f"{node}/{card.vendor}" in self.lost)
+        )
+
+    def node_seen(self, node: str) -> None:
+        """A node is there: pods that were told stale for its absence are so no longer."""
+        for key in sorted(key for key, suspect in self.stale.items() if suspect.node == node):
+            self._trail.drop(self.stale, key)
+
+    def pod_seen(self, key: str, pod: PodObserved, at: Millis) -> None:
+        """Take note of a pod that should let go of its cards, and of one that need not any more."""
+        known = self.suspects.get(key)
+        if pod.terminating:
+            suspect = Suspect(node=pod.node, since=pod.gone_by or at, why="it should have ended by then")
+        elif pod.bind_failed and not pod.node:
+            suspect = Suspect(node=pod.assigned, since=at, why="HAMi failed to bind it")
+        else:
+            self.pod_gone(key)
+            return
+        if known is None or known.why != suspect.why:
+            self._trail.put(self.suspects, key, suspect)
+
+    def pod_gone(self, key: str) -> None:
+        """The pod holds nothing any more, or is well."""
+        self._trail.drop(self.suspects, key)
+        self._trail.drop(self.stale, key)
+
+    def tell(self, card: str, told: Told) -> None:
+        """A difference was told."""
+        self._trail.put(self.told, card, tuple(sorted({*self.told.get(card, ()), told})))
+
+    def resolve(self, card: str, kind: DriftKind, holder: str) -> None:
+        """A difference is no more."""
+        left = tuple(told for told in self.told.get(card, ()) if (told.kind, told.holder) != (kind, holder))
+        if left:
+            self._trail.put(self.told, card, left)
+        else:
+            self._trail.drop(self.told, card)
+
+    def dues(self) -> list[Millis]:
+        """When something falls due of what is remembered."""
+        return [
+            *(time for known in self.health.values() for time in (due(known),) if time is not None),
+            *(since + TIMEOUT for key, since in self.silent.items() if key not in self.lost),
+            *(suspect.since + OVERDUE for key, suspect in self.suspects.items() if key not in self.stale),
+        ]

@@ -1,0 +1,34 @@
+"""What one owner has of a card: a workload by its reservations and its pods, or a pod that belongs to no workload."""
+
+import msgspec
+
+from projections.devices.use import IDLE, CardUse
+
+POD = "pod:"
+"""What the owner's name begins with where it is a pod that belongs to no workload."""
+
+
+class Stake(msgspec.Struct, frozen=True):
+    """What one owner has of one card: reserved by the log, held by its pods."""
+
+    reserved: CardUse = IDLE
+    held: CardUse = IDLE
+
+    def charged(self) -> CardUse:
+        """What counts as taken: the larger of both."""
+        if self.reserved is IDLE or self.held is IDLE:
+            return self.held if self.reserved is IDLE else self.reserved
+        return self.reserved.larger(self.held)
+
+
+class PodHold(msgspec.Struct, frozen=True, kw_only=True):
+    """A living pod on a node, and what it has of each card."""
+
+    owner: str
+    node: str
+    use: dict[str, CardUse]
+
+
+def exceeds(use: CardUse, memory: int, cores: int, slots: int) -> bool:
+    """Whether more is taken than there is."""
+    return use.memory > memory or use.cores > cores or use.slots > slots

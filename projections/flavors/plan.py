@@ -1,0 +1,184 @@
+"""What can be said about a search for flavors before any quota is looked at: suited flavors, columns, amounts.
+
+A plan depends on the queue's definition, the flavors and what is asked, not on usage: it is made once for all workloads
+of a class in a queue (kueue-semantics §5.1, §5.2).
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from events.admission import FlavorAttempt, Mode
+from events.amount import Requests, add
+from events.pod_set import PodSet
+from events.quota import ClusterQueueObserved, FlavorObserved, QuotaCheckStrategy, ResourceGroup
+from projections.flavors.affinity import matches_nodes, untolerated
+from projections.quota_columns import Column
+from projections.quota_tree import QuotaTree
+
+NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod set as it is tried: with this count and these total requests."""
+
+    pod_set: PodSet
+    count: int
+    requests: Requests
+
+
+class FlavorOption(msgspec.Struct, frozen=True, kw_only=True):
+    """One flavor of a resource group, for one group of pod sets."""
+
+    flavor: str
+    columns: tuple[Column, ...]
+    unsuitable: str = ""
+    """Why these pods may not run on it, whatever the quota."""
+
+
+class GroupPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The resources of one resource group that are asked for together, and the flavors that could serve them."""
+
+    resources: tuple[str, ...]
+    amounts: tuple[int, ...]
+    options: tuple[FlavorOption, ...]
+
+
+class PodSetsPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Pod sets that get the same flavors: those of a pod set group, or one alone."""
+
+    indexes: tuple[int, ...]
+    names: tuple[str, ...]
+    groups: tuple[GroupPlan, ...]
+    uncovered: str = ""
+    """A resource that no group of the queue covers."""
+    before_uncovered: int = 0
+    """How many of the groups come before it in the order in which resources are looked at."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole search."""
+
+    queue: ClusterQueueObserved
+    asked: tuple[Asked, ...]
+    requests: tuple[Requests, ...]
+    """Per pod set what is counted: resources that the queue ignores are left out."""
+    parts: tuple[PodSetsPlan, ...]
+
+
+def plan_of(
+    quota: QuotaTree,
+    queue: ClusterQueueObserved,
+    flavors: Mapping[str, FlavorObserved],
+    asked: Sequence[Asked],
+    *,
+    ignore_undeclared: bool = False,
+) -> Plan:
+    """Lay out the search for these pod sets in a queue."""
+    ignores = ignore_undeclared or queue.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED
+    requests = [dict(one.requests) for one in asked]
+    parts: list[PodSetsPlan] = []
+    done: set[int] = set()
+    for index in range(len(asked)):
+        if index in done:
+            continue
+        members = _group_of(asked, index)
+        done.update(members)
+        parts.append(_part(quota, queue, flavors, asked, members, requests, ignores=ignores))
+    return Plan(queue=queue, asked=tuple(asked), requests=tuple(requests), parts=tuple(parts))
+
+
+def unsuitable_attempt(pod_set: str, option: FlavorOption) -> FlavorAttempt:
+    """What is recorded of a flavor that these pods may not run on."""
+    return FlavorAttempt(
+        pod_set=pod_set,
+        flavor=option.flavor,
+        mode=Mode.NO_FIT,
+        reason=NO_MATCHING_FLAVOR,
+        message=option.unsuitable,
+    )
+
+
+def _part(
+    quota: QuotaTree,
+    queue: ClusterQueueObserved,
+    flavors: Mapping[str, FlavorObserved],
+    asked: Sequence[Asked],
+    members: list[int],
+    requests: list[Requests],
+    *,
+    ignores: bool,
+) -> PodSetsPlan:
+    total: Requests = {}
+    for index in members:
+        for resource, amount in asked[index].requests.items():
+            total[resource] = add(total.get(resource, 0), amount)
+    groups: list[GroupPlan] = []
+    settled: set[str] = set()
+    uncovered, before = "", 0
+    for resource in sorted(total):
+        if resource in settled:
+            continue
+        group = next((group for group in queue.groups if resource in group.resources), None)
+        if group is not None:
+            wanted = sorted(name for name in group.resources if name in total)
+            settled.update(wanted)
+            groups.append(_group_plan(quota, flavors, [asked[i].pod_set for i in members], group, wanted, total))
+        elif total[resource] == 0 or ignores:
+            for index in members:
+                requests[index].pop(resource, None)
+        elif not uncovered:
+            uncovered, before = resource, len(groups)
+    return PodSetsPlan(
+        indexes=tuple(members),
+        names=tuple(asked[i].pod_set.name for i in members),
+        groups=tuple(groups),
+        uncovered=uncovered,
+        before_uncovered=before,
+    )
+
+
+def _group_plan(
+    quota: QuotaTree,
+    flavors: Mapping[str, FlavorObserved],
+    pod_sets: list[PodSet],
+    group: ResourceGroup,
+    wanted: list[str],
+    total: Requests,
+) -> GroupPlan:
+    return GroupPlan(
+        resources=tuple(wanted),
+        amounts=tuple(total[name] for name in wanted),
+        options=tuple(
+            FlavorOption(
+                flavor=quotas.flavor,
+                columns=tuple(quota.column(quotas.flavor, name) for name in wanted),
+                unsuitable=_unsuitable(flavors.get(quotas.flavor), quotas.flavor, pod_sets),
+            )
+            for quotas in group.flavors
+        ),
+    )
+
+
+def _unsuitable(flavor: FlavorObserved | None, name: str, pod_sets: list[PodSet]) -> str:
+    if flavor is None:
+        return f"flavor {name} not found"
+    for pod_set in pod_sets:
+        taint = untolerated(flavor, pod_set.shape)
+        if taint is not None:
+            return f"untolerated taint {{{taint.key} {taint.value} {taint.effect} <nil>}} in flavor {name}"
+        if not matches_nodes(flavor, pod_set.shape, frozenset(flavor.node_labels)):
+            return f"flavor {name} doesn't match node affinity"
+    return ""
+
+
+def _group_of(asked: Sequence[Asked], index: int) -> list[int]:
+    topology = asked[index].pod_set.topology
+    name = topology.pod_set_group if topology is not None else ""
+    if not name:
+        return [index]
+    return [
+        i
+        for i, one in enumerate(asked)
+        if one.pod_set.topology is not None and one.pod_set.topology.pod_set_group == name
+    ]

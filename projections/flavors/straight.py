@@ -1,0 +1,63 @@
+"""The straight way through a search: the first suited flavor of every group simply fits.
+
+It gives the same assignment as the whole search, without the record of attempts that nobody needs when there was no
+other choice (kueue-semantics §5.4: a flavor that fits ends the search, unless borrowing should try the next one).
+"""
+
+from events.admission import FlavorAttempt, Mode
+from events.quota import FlavorSearch
+from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
+from projections.flavors.mode import lowest_that_fits
+from projections.flavors.plan import GroupPlan, Plan, unsuitable_attempt
+from projections.quota_columns import Usage
+from projections.quota_node import Node
+
+
+def assign_straight(plan: Plan, node: Node) -> Assignment | None:
+    """The assignment if every group's first suited flavor fits; None when the whole search is needed."""
+    usage: Usage = {}
+    attempts: list[FlavorAttempt] = []
+    chosen: list[dict[str, FlavorChoice]] = [{} for _ in plan.asked]
+    borrow = 0
+    next_when_borrowing = plan.queue.fungibility.when_can_borrow is FlavorSearch.TRY_NEXT_FLAVOR
+    for part in plan.parts:
+        if part.uncovered:
+            return None
+        for group in part.groups:
+            choices = _first(group, node, usage, attempts, part.names[0])
+            if choices is None:
+                return None
+            for resource, choice in choices.items():
+                if choice.borrow:
+                    if next_when_borrowing:
+                        return None
+                    borrow = max(borrow, choice.borrow)
+                for index in part.indexes:
+                    if resource in plan.requests[index]:
+                        chosen[index][resource] = choice
+    pod_sets = [
+        PodSetChoice(name=one.pod_set.name, count=one.count, requests=requests, flavors=flavors, reasons=[])
+        for one, requests, flavors in zip(plan.asked, plan.requests, chosen, strict=True)
+    ]
+    return Assignment(pod_sets=pod_sets, usage=usage, attempts=attempts, borrow=borrow)
+
+
+def _first(
+    group: GroupPlan, node: Node, usage: Usage, attempts: list[FlavorAttempt], pod_set: str
+) -> dict[str, FlavorChoice] | None:
+    last = len(group.options) - 1
+    for index, option in enumerate(group.options):
+        if option.unsuitable:
+            attempts.append(unsuitable_attempt(pod_set, option))
+            continue
+        tried = index if index < last else -1
+        choices: dict[str, FlavorChoice] = {}
+        for resource, amount, column in zip(group.resources, group.amounts, option.columns, strict=True):
+            value = usage.get(column, 0) + amount
+            if value > node.available(column):
+                return None
+            level = lowest_that_fits(node, column, value)[0]
+            choices[resource] = FlavorChoice(flavor=option.flavor, mode=Mode.FIT, borrow=level, tried=tried)
+            usage[column] = value
+        return choices
+    return None

@@ -1,0 +1,57 @@
+"""Putting a workload in its line, or beside it when its class is known not to fit (kueue-semantics §3.4, §3.5, §3.7)."""
+
+from events.admission import AdmissionRefused, RequeueReason
+from events.quota import QueueingStrategy
+from projections.gates import enabled
+from projections.line_order import order_in_line
+from projections.requeue_rule import stays_in_line
+from projections.workloads import Workload
+from projections.world import World
+
+BULK = frozenset({RequeueReason.NO_FIT, RequeueReason.PREEMPTION_NO_CANDIDATES})
+"""Refusals that hold for every workload of the class."""
+
+
+def line_up(world: World, workload: Workload) -> None:
+    """The workload waits in the line that it belongs to, unless its like was refused and nothing has changed since."""
+    line = world.lines.of(workload.line)
+    known = line.classes.get(workload.equivalence) if _by_class(world, workload.line) else None
+    order = order_in_line(world, workload)
+    if known is not None and known.stamp == world.stamp(workload.line):
+        line.park_refused(
+            world.trail,
+            workload.key,
+            order,
+            kind=workload.equivalence,
+            reason=known.reason,
+            stamp=known.stamp,
+        )
+        return
+    line.push(world.trail, workload.key, order, kind=workload.equivalence)
+    world.quota.touch(workload.line)
+
+
+def place_refused(world: World, workload: Workload, event: AdmissionRefused) -> None:
+    """Where a refused workload waits: in line, or parked with its class."""
+    line = world.lines.of(event.cluster_queue)
+    order = order_in_line(world, workload)
+    if stays_in_line(world.cluster_queues.get(event.cluster_queue), event.requeue, event.progress):
+        line.push(world.trail, workload.key, order, kind=workload.equivalence)
+        return
+    bulk = event.requeue in BULK and _by_class(world, event.cluster_queue)
+    kind = workload.equivalence if bulk else f"{workload.equivalence}/{workload.key}"
+    stamp = world.stamp(event.cluster_queue)
+    line.park_refused(world.trail, workload.key, order, kind=kind, reason=event.reason, stamp=stamp)
+    if bulk:
+        for key in line.alike(workload.equivalence):
+            order = line.waiting[key]
+            line.park_refused(world.trail, key, order, kind=kind, reason=event.reason, stamp=stamp)
+
+
+def _by_class(world: World, cluster_queue: str) -> bool:
+    queue = world.cluster_queues.get(cluster_queue)
+    return (
+        queue is not None
+        and queue.strategy is QueueingStrategy.BEST_EFFORT_FIFO
+        and enabled(world.settings, "SchedulingEquivalenceHashing")
+    )

@@ -1,0 +1,64 @@
+"""Which cards a workload with quota gets before it is admitted: those that were proposed, else others, else none."""
+
+from collections.abc import Iterator
+
+from events.catalogue import Decision
+from events.device import DevicesRefused, DevicesReserved, PodPlacement
+from projections.card_holdings import holding_key
+from projections.devices.gang import Gang, place
+from projections.devices.requests import CARD_RESOURCES, asks_for_cards
+from projections.workloads import Workload
+from projections.world import World
+
+
+def gifts(world: World) -> Iterator[Decision]:
+    """Give cards to the workloads under review that wait for them."""
+    for key in sorted(world.review):
+        workload = world.workloads.get(key)
+        if workload is not None and _waits_for_cards(world, workload):
+            yield _give(world, workload)
+
+
+def _waits_for_cards(world: World, workload: Workload) -> bool:
+    return (
+        workload.admission is not None
+        and workload.devices is None
+        and not workload.evicted
+        and not workload.finished
+        and world.settings.devices
+        and bool(world.cards.nodes)
+        and any(asks_for_cards(pod_set.shape) for pod_set in workload.spec.pod_sets)
+    )
+
+
+def _give(world: World, workload: Workload) -> Decision:
+    admission = workload.admission
+    if admission is None:
+        raise LookupError(workload.key)
+    proposed = world.cards.holdings.get(holding_key(workload.key, admission.reservation))
+    if proposed is not None and not world.cards.overfull({one.node for one in proposed.placements}):
+        return _reserved(workload, admission.reservation, proposed.placements)
+    gangs = [
+        Gang(
+            pod_set=pod_set,
+            count=assignment.count,
+            flavor=world.flavors.get(
+                next((assignment.flavors[r] for r in sorted(assignment.flavors) if r in CARD_RESOURCES), "")
+            ),
+        )
+        for pod_set, assignment in zip(workload.spec.pod_sets, admission.assignments, strict=True)
+        if asks_for_cards(pod_set.shape)
+    ]
+    mark = world.mark()
+    world.cards.withdraw(workload.key, admission.reservation)
+    placed = place(world.cards, world.nodes, gangs, world.trail)
+    world.undo(mark)
+    if placed.reason:
+        return DevicesRefused(
+            workload=workload.key, reservation=admission.reservation, reason=placed.reason, message=placed.message
+        )
+    return _reserved(workload, admission.reservation, placed.placements)
+
+
+def _reserved(workload: Workload, reservation: int, placements: tuple[PodPlacement, ...]) -> DevicesReserved:
+    return DevicesReserved(workload=workload.key, reservation=reservation, placements=placements)

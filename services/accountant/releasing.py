@@ -1,0 +1,33 @@
+"""When the cards of an attempt are free again: when it is over, and no pod of its workload is left."""
+
+from collections.abc import Iterator
+
+from events.catalogue import Decision
+from events.device import DevicesReleased
+from projections.card_holdings import Holding
+from projections.world import World
+
+
+def releases(world: World) -> Iterator[Decision]:
+    """Release the cards of attempts that are over, each on proof."""
+    for key in sorted(world.cards.holdings):
+        holding = world.cards.holdings[key]
+        proof = release_proof(world, holding)
+        if proof:
+            yield DevicesReleased(workload=holding.workload, reservation=holding.reservation, proof=proof)
+
+
+def release_proof(world: World, holding: Holding) -> str:
+    """By what it is known that an attempt's cards are free; empty while they may still be in use."""
+    workload = world.workloads.get(holding.workload)
+    if workload is None:
+        over = "workload deleted"
+    elif workload.finished:
+        over = "job finished"
+    elif workload.admission is None or workload.admission.reservation != holding.reservation:
+        over = "quota released"
+    else:
+        return ""
+    if not holding.confirmed:
+        return over
+    return "" if world.cards.living.get(holding.workload) else f"{over}, no pod of it is left"

@@ -1,0 +1,53 @@
+"""Where the cards offer less than the quota promises: told for flavors under the policies Warn and Cap."""
+
+from collections.abc import Iterator
+
+from events.catalogue import Decision
+from events.device import CapacityCovered, CapacityShort
+from events.settings import DevicePolicy
+from projections.devices.offer import Offer, offers
+from projections.world import World
+
+
+def shortages(world: World) -> Iterator[Decision]:
+    """Tell a shortage when it comes or its numbers change, and when it is over."""
+    told = dict(world.cards.care.short)
+    for flavor, policy in sorted(world.settings.device_policies.items()):
+        for offer in offers(world, flavor) if policy is not DevicePolicy.IGNORE else ():
+            before = told.pop(f"{flavor}/{offer.resource}", None)
+            if offer.short and before != (offer.nominal, offer.offered):
+                yield CapacityShort(
+                    flavor=flavor,
+                    resource=offer.resource,
+                    nominal=offer.nominal,
+                    offered=offer.offered,
+                    message=told_of(offer),
+                )
+            elif before is not None and not offer.short:
+                yield _covered(flavor, offer.resource, offer.nominal, offer.offered)
+    for key in sorted(told):
+        flavor, _, resource = key.partition("/")
+        yield _covered(flavor, resource, *told[key])
+
+
+def told_of(offer: Offer) -> str:
+    """A shortage in numbers."""
+    missing = [
+        f"{amount} {what}"
+        for amount, what in (
+            (offer.unhealthy, "unhealthy"),
+            (offer.absent, "on nodes that are not ready"),
+            (offer.cordoned, "cordoned"),
+            (offer.unmanaged, "held by pods that no queue manages"),
+        )
+        if amount
+    ]
+    why = f" ({', '.join(missing)})" if missing else ""
+    return (
+        f"quotas promise {offer.nominal} {offer.resource} of flavor {offer.flavor}; its cards offer {offer.offered} of "
+        f"{offer.registered} registered{why}"
+    )
+
+
+def _covered(flavor: str, resource: str, nominal: int, offered: int) -> Decision:
+    return CapacityCovered(flavor=flavor, resource=resource, nominal=nominal, offered=offered)

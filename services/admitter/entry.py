@@ -1,0 +1,79 @@
+"""One head of a queue under decision in a cycle, and what was found for it (kueue-semantics §4, step 3)."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from events.admission import Mode, RequeueReason
+from events.device import PodPlacement
+from events.event import Millis
+from events.quota import ClusterQueueObserved
+from projections.flavors.assignment import Assignment
+from projections.flavors.search import refusal_reason
+from projections.preemption.candidates import Candidate
+from projections.quota_columns import Column
+from projections.quota_node import Node
+from projections.workloads import Workload
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """The first of a queue: in line, or of a class of refused workloads that may be tried again."""
+
+    workload: Workload
+    queue: ClusterQueueObserved
+    parked_as: str = ""
+    """The class of refused workloads; empty when it is in line."""
+
+
+class Entry(msgspec.Struct, kw_only=True):
+    """One head under decision in a cycle."""
+
+    head: Head
+    node: Node | None = None
+    assignment: Assignment | None = None
+    victims: list[Candidate] = []
+    placements: tuple[PodPlacement, ...] = ()
+    requeue: RequeueReason = RequeueReason.GENERIC
+    reason: str = ""
+    message: str = ""
+    timestamp: Millis = 0
+    deferred: bool = False
+    """It fits, but only when the victims of others have left (kueue-semantics §4.2, step 2)."""
+
+    @property
+    def workload(self) -> Workload:
+        """The workload."""
+        return self.head.workload
+
+    @property
+    def queue(self) -> ClusterQueueObserved:
+        """Its cluster queue."""
+        return self.head.queue
+
+    @property
+    def mode(self) -> Mode:
+        """How well it suits; NoFit when it could not even be tried."""
+        return self.assignment.representative if self.assignment is not None else Mode.NO_FIT
+
+    @property
+    def usage(self) -> Mapping[Column, int]:
+        """The quota it would use."""
+        return self.assignment.usage if self.assignment is not None else {}
+
+    @property
+    def borrow(self) -> int:
+        """Its borrowing level."""
+        return self.assignment.borrow if self.assignment is not None else 0
+
+    def refused(self, reason: str, message: str, requeue: RequeueReason = RequeueReason.GENERIC) -> "Entry":
+        """The entry with the reason why it was not even tried."""
+        self.reason, self.message, self.requeue = reason, message, requeue
+        return self
+
+    def refusal(self) -> tuple[str, str]:
+        """The reason and the message that the workload is told."""
+        if self.reason:
+            return self.reason, self.message or (self.assignment.message if self.assignment is not None else "")
+        if self.assignment is None:
+            return "PendingEvaluation", "Workload is pending evaluation in the scheduling queue"
+        return refusal_reason(self.assignment), self.assignment.message

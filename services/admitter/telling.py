@@ -1,0 +1,95 @@
+"""What is written about an entry that did not get quota: once, and again only when the answer differs."""
+
+from msgspec.structs import replace
+
+from events.admission import (
+    AdmissionRefused,
+    FlavorAttempt,
+    Mode,
+    PreemptionRequested,
+    RequeueReason,
+    Victim,
+)
+from events.workload import PodSetAssignment
+from projections.flavors.holders import borrowers
+from projections.requeue_rule import stays_in_line
+from projections.world import World
+from services.admitter.entry import Entry
+
+
+def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
+    """The request for room; None when the same one is open already."""
+    if entry.assignment is None:
+        return None
+    victims = tuple(Victim(workload=victim.workload.key, reason=victim.reason) for victim in entry.victims)
+    assignments = entry.assignment.assignments()
+    last = world.requests.get(entry.workload.key)
+    if (
+        last is not None
+        and last.assignments == assignments
+        and {victim.workload for victim in last.victims} >= {victim.workload for victim in victims}
+    ):
+        return None
+    return PreemptionRequested(
+        workload=entry.workload.key,
+        cluster_queue=entry.queue.name,
+        assignments=assignments,
+        victims=victims,
+        message=f"{entry.assignment.message}. Pending the preemption of {len(victims)} workload(s)",
+        attempts=_with_holders(world, entry, entry.assignment.attempts),
+        borrow_level=entry.borrow,
+    )
+
+
+def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> AdmissionRefused | None:
+    """The refusal; None when it would say what is known already."""
+    told_reason, told_message = entry.refusal()
+    reason, message = reason or told_reason, message or told_message
+    last = entry.workload.attempt
+    kind = entry.head.parked_as
+    if kind and entry.requeue is RequeueReason.FAILED_AFTER_NOMINATION:
+        return None  # Somebody else was faster. It is tried again at once, and then it is told why not.
+    progress: tuple[tuple[str, str, int], ...] = ()
+    if entry.assignment is not None:
+        progress = tuple(step for step in entry.assignment.progress if step[2] >= 0)
+    if isinstance(last, AdmissionRefused) and (last.reason, last.requeue) == (reason, entry.requeue):
+        if kind:
+            return None
+        if last.message == message:
+            if stays_in_line(entry.queue, entry.requeue, progress):
+                return None
+            return _brief(entry, reason, message)
+    event = _brief(entry, reason, message)
+    if entry.assignment is None:
+        return event
+    return replace(
+        event,
+        attempts=_with_holders(world, entry, entry.assignment.attempts),
+        requests=tuple(
+            PodSetAssignment(name=one.name, count=one.count, usage=dict(sorted(one.requests.items())))
+            for one in entry.assignment.pod_sets
+        ),
+        progress=progress,
+    )
+
+
+def _brief(entry: Entry, reason: str, message: str) -> AdmissionRefused:
+    return AdmissionRefused(
+        workload=entry.workload.key,
+        cluster_queue=entry.queue.name,
+        requeue=entry.requeue,
+        reason=reason,
+        message=message,
+    )
+
+
+def _with_holders(world: World, entry: Entry, attempts: list[FlavorAttempt]) -> tuple[FlavorAttempt, ...]:
+    """The attempts with those named who hold what is missing."""
+    found: list[FlavorAttempt] = []
+    for attempt in attempts:
+        column = world.quota.columns.known(attempt.flavor, attempt.resource)
+        if attempt.mode is Mode.FIT or column is None or entry.node is None:
+            found.append(attempt)
+        else:
+            found.append(replace(attempt, holders=borrowers(entry.node, column)))
+    return tuple(found)

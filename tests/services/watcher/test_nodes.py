@@ -1,0 +1,110 @@
+"""Cards of every vendor are told as facts, in whatever form a node registers them, and only when something changes."""
+
+from typing import Any
+
+from events.card import CardShare
+from events.control import ObjectRefused
+from events.device import DevicesRegistered, NodeObserved, PodObserved
+from services.watcher.view import View
+
+
+def node(capacity: dict[str, str] | None = None, **annotations: str) -> dict[str, Any]:
+    named = {_KEYS.get(key, key): value for key, value in annotations.items()}
+    return {
+        "metadata": {"name": "n1", "uid": "u", "annotations": named},
+        "status": {"allocatable": capacity or {}, "capacity": capacity or {}},
+    }
+
+
+_KEYS = {
+    "nvidia": "hami.io/node-nvidia-register",
+    "ascend": "hami.io/node-register-Ascend910B3",
+    "hygon": "hami.io/node-dcu-register",
+    "handshake": "hami.io/node-handshake",
+    "cordon": "hami.io/device-cordon",
+    "ours": "kuelog.io/card-cordon",
+    "scores": "hami.io/node-nvidia-score",
+    "soft": "hami-vnpu-core",
+}
+JSON = '[{"id":"GPU-a","count":10,"devmem":32768,"devcore":100,"type":"NVIDIA-T4","mode":"hami-core","health":true}]'
+TEXT = "GPU-a,10,32768,100,NVIDIA-T4,0,true:"
+ASCEND = '[{"id":"A-0","count":4,"devmem":65536,"devcore":20,"type":"Ascend910B3","health":true,"custominfo":{"NetworkID":1}}]'
+
+
+def cards(view: View, value: dict[str, Any]) -> DevicesRegistered:
+    found = [fact for fact in view.see("Node", value) if isinstance(fact, DevicesRegistered)]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_json_and_the_older_text_tell_the_same_card() -> None:
+    assert cards(View(), node(nvidia=JSON)).cards == cards(View(), node(nvidia=TEXT)).cards
+
+
+def test_cards_of_four_vendors_on_one_node_are_told_together() -> None:
+    mlu = {"cambricon.com/mlu.smlu.vcore": "100", "cambricon.com/mlu.smlu.vmemory": "192"}
+    told = cards(View(), node(mlu, nvidia=JSON, ascend=ASCEND, hygon="DCU-0,4,16384,60,DCU-K100,0,true:"))
+    assert [(card.uuid, card.vendor, card.memory, card.cores) for card in told.cards] == [
+        ("GPU-a", "NVIDIA", 32768, 100),
+        ("DCU-0", "DCU", 16384, 60),
+        ("n1-cambricon-mlu-0", "MLU", 49152, 100),
+        ("A-0", "Ascend910B3", 65536, 20),
+    ]
+
+
+def test_a_node_without_cards_says_nothing_of_cards_and_one_that_has_lost_them_says_so() -> None:
+    view = View()
+    assert [type(fact) for fact in view.see("Node", node())] == [NodeObserved]
+    assert len(cards(view, node(nvidia=JSON)).cards) == 1
+    assert cards(view, node()).cards == ()
+    assert view.see("Node", node()) == []
+
+
+def test_both_cordons_count_and_scores_and_the_split_by_software_are_told() -> None:
+    told = cards(
+        View(), node(nvidia=JSON, cordon="GPU-a", ours="GPU-b, GPU-a", scores='[{"uuid":"GPU-a"}]', soft="true")
+    )
+    assert (told.cordoned, told.pair_scores, told.soft_split) == (("GPU-a", "GPU-b"), {"GPU-a": {}}, True)
+
+
+def test_a_handshake_is_told_only_when_it_stays_unanswered_and_no_card_is_on_offer() -> None:
+    view, offered = View(), {"nvidia.com/gpu": "10"}
+    assert cards(view, node(offered, nvidia=JSON, handshake="Requesting_2026-01-01 00:00:00")).silent == ()
+    assert view.see("Node", node(offered, nvidia=JSON, handshake="Reported 2026-01-01 00:00:30")) == []
+    gone = node({"nvidia.com/gpu": "0"}, nvidia=JSON, handshake="Requesting_2026-01-01 00:01:00")
+    assert cards(view, gone).silent == ("NVIDIA",)
+    assert cards(view, node(offered, nvidia=JSON, handshake="Reported 2026-01-01 00:02:00")).silent == ()
+
+
+def test_a_registration_that_cannot_be_read_leaves_the_cards_as_they_were_until_it_is_mended() -> None:
+    view = View()
+    view.see("Node", node(nvidia=JSON))
+    (refused,) = view.see("Node", node(nvidia="nonsense"))
+    assert isinstance(refused, ObjectRefused)
+    assert view.see("Node", node(nvidia="nonsense")) == []
+    assert cards(view, node(nvidia=JSON)).cards[0].uuid == "GPU-a"
+    assert view.see("Node", node(nvidia=JSON)) == []
+
+
+def pod(phase: str = "Pending", on: str = "", **annotations: str) -> dict[str, Any]:
+    return {
+        "metadata": {"namespace": "team", "name": "p", "uid": "u", "annotations": annotations},
+        "spec": {"nodeName": on, "containers": [{"name": "c"}]},
+        "status": {"phase": phase},
+    }
+
+
+def test_what_a_pod_was_given_is_read_for_any_vendor() -> None:
+    value = pod("Running", "n1", **{"hami.io/Ascend910B3-devices-allocated": "A-0,Ascend910B3,16384,5:;"})
+    (told,) = View().see("Pod", value)
+    assert isinstance(told, PodObserved)
+    assert told.shares == ((CardShare(uuid="A-0", vendor="Ascend910B3", memory=16384, cores=5),),)
+
+
+def test_cards_given_to_a_pod_that_is_not_bound_yet_count_already() -> None:
+    given = {"hami.io/vgpu-devices-allocated": "GPU-a,NVIDIA,1000,10:;", "hami.io/vgpu-node": "n1"}
+    view = View()
+    (told,) = view.see("Pod", pod(**given))
+    assert isinstance(told, PodObserved) and (told.node, told.assigned, told.bind_failed) == ("", "n1", False)
+    (told,) = view.see("Pod", pod(**given, **{"hami.io/bind-phase": "failed"}))
+    assert isinstance(told, PodObserved) and told.bind_failed
