@@ -132,13 +132,13 @@ class CardHoldings:
         for key in list(self.living.get(workload, ())):
             self.remove_pod(key)
 
-    def observe_pod(self, pod: PodObserved, at: Millis = 0) -> None:
-        """Take note of what a pod holds by HAMi's annotations; one that is over holds nothing."""
+    def observe_pod(self, pod: PodObserved, at: Millis = 0) -> bool:
+        """Take note of what a pod holds by HAMi's annotations; whether it was over, and cards are free again."""
         key, node = f"{pod.namespace}/{pod.name}", pod.node or pod.assigned
-        self._let_go(key)
+        freed = self._let_go(key)
         if not node or pod.phase in TERMINAL:
             self.care.pod_gone(key)
-            return
+            return freed
         use = effective_use(pod.shares, pod.init, init_done=pod.init_done)
         if use or pod.workload:
             hold = PodHold(owner=pod.workload or POD + key, node=node, use=use)
@@ -148,11 +148,12 @@ class CardHoldings:
                 stake = self._stake(uuid, hold.owner)
                 self._set(uuid, hold.owner, Stake(stake.reserved, stake.held.plus(amount)))
         self.care.pod_seen(key, pod, at)
+        return False
 
-    def remove_pod(self, key: str) -> None:
-        """The pod is gone, and holds nothing any more."""
-        self._let_go(key)
+    def remove_pod(self, key: str) -> bool:
+        """The pod is gone, and holds nothing any more; whether cards are free again because of it."""
         self.care.pod_gone(key)
+        return self._let_go(key)
 
     def attempts_of(self, workload: str) -> list[Holding]:
         """The holdings of a workload, by attempt."""
@@ -228,15 +229,16 @@ class CardHoldings:
             stake = self._stake(uuid, holding.workload)
             self._set(uuid, holding.workload, Stake(stake.reserved.minus(use), stake.held))
 
-    def _let_go(self, key: str) -> None:
+    def _let_go(self, key: str) -> bool:
         hold = self.pods.get(key)
         if hold is None:
-            return
+            return False
         self._trail.drop(self.pods, key)
         self._trail.drop(self.living[hold.owner], key)
         for uuid, use in hold.use.items():
             stake = self._stake(uuid, hold.owner)
             self._set(uuid, hold.owner, Stake(stake.reserved, stake.held.minus(use)))
+        return hold.owner.startswith(POD) and bool(hold.use)
 
     def _stake(self, uuid: str, owner: str) -> Stake:
         return self.stakes.get(uuid, {}).get(owner, _NOTHING)

@@ -52,7 +52,8 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
         case PodObserved():
             put(world.pods, f"{event.namespace}/{event.name}", event)
             drop(world.refused, f"Pod/{event.namespace}/{event.name}")
-            world.cards.observe_pod(event, place.at)
+            if world.cards.observe_pod(event, place.at):
+                stir_all(world)
             if event.terminating or event.bind_failed:
                 _look_again(world)
             if event.workload in world.workloads:

@@ -179,7 +179,8 @@ def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one cas
             drop(world.registered, event.name)
             world.cards.remove_node(event.name)
         case "Pod":
-            world.cards.remove_pod(spaced)
+            if world.cards.remove_pod(spaced):
+                stir_all(world)
             drop(world.pods, spaced)
         case _:
             pass  # An object of a kind that decides nothing, such as a job that was refused.
