@@ -45,6 +45,8 @@ class ModelCapacity(msgspec.Struct, frozen=True, kw_only=True):
     """The most MiB that a request without cores can get of one card."""
     largest_cores: int = 0
     """The most cores that a request can get of one card that has memory left."""
+    idle_together: int = 0
+    """The most idle cards on one node: the largest request for whole cards."""
 
     @property
     def scattered_memory(self) -> int:
@@ -56,9 +58,15 @@ def capacity(nodes: Iterable[NodeCards]) -> dict[str, ModelCapacity]:
     """The capacity of every model on these nodes, by model."""
     found: dict[str, ModelCapacity] = {}
     for on in nodes:
+        idle: dict[str, int] = {}
         for state in states_of(on):
             model = state.card.model
             found[model] = _with(found.get(model, ModelCapacity(model=model)), state)
+            if state.card.healthy and not state.cordoned and not state.use.slots:
+                idle[model] = idle.get(model, 0) + 1
+        for model, count in idle.items():
+            if count > found[model].idle_together:
+                found[model] = msgspec.structs.replace(found[model], idle_together=count)
     return {model: found[model] for model in sorted(found)}
 
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
 from projections.card_holdings import holding_key
-from projections.devices.gang import Gang, place
-from projections.devices.requests import CARD_RESOURCES, asks_for_cards
+from projections.devices.gang import place
+from projections.devices.requests import asks_for_cards
+from projections.devices.workload_gangs import gangs_of
 from projections.workloads import Workload
 from projections.world import World
 
@@ -38,17 +39,7 @@ def _give(world: World, workload: Workload) -> Decision:
     proposed = world.cards.holdings.get(holding_key(workload.key, admission.reservation))
     if proposed is not None and not world.cards.overfull({one.node for one in proposed.placements}):
         return _reserved(workload, admission.reservation, proposed.placements)
-    gangs = [
-        Gang(
-            pod_set=pod_set,
-            count=assignment.count,
-            flavor=world.flavors.get(
-                next((assignment.flavors[r] for r in sorted(assignment.flavors) if r in CARD_RESOURCES), "")
-            ),
-        )
-        for pod_set, assignment in zip(workload.spec.pod_sets, admission.assignments, strict=True)
-        if asks_for_cards(pod_set.shape)
-    ]
+    gangs = gangs_of(world, workload)
     mark = world.mark()
     world.cards.withdraw(workload.key, admission.reservation)
     placed = place(world.cards, world.nodes, gangs, world.trail)

@@ -22,6 +22,7 @@ def test_capacity_tells_unhealthy_cordoned_and_stranded_cards_apart() -> None:
             stranded=Room(cards=0, slots=8, memory=22768, cores=0),
             largest_memory=32768,
             largest_cores=100,
+            idle_together=1,
         )
     }
 
