@@ -33,6 +33,15 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from events.upkeep import (
+    AdmissionGateCleared,
+    BackoffSet,
+    ChecksRequired,
+    DeactivationOrdered,
+    DeactivationSettled,
+    WorkloadDiscarded,
+    WorkloadOrphaned,
+)
 from events.workload import (
     CheckReported,
     EvictionOrdered,
@@ -48,6 +57,7 @@ from events.workload import (
     WorkloadQueued,
     WorkloadRequeued,
     WorkloadSubmitted,
+    WorkloadSwitched,
 )
 
 Fact: TypeAlias = (
@@ -71,6 +81,7 @@ Fact: TypeAlias = (
     | PodsReclaimed
     | WorkloadFinished
     | WorkloadDeleted
+    | WorkloadSwitched
     | CheckReported
     | DecisionApplied
     | DecisionRejected
@@ -83,8 +94,15 @@ AdmissionDecision: TypeAlias = (
     WorkloadQueued
     | WorkloadParked
     | WorkloadRequeued
+    | ChecksRequired
+    | BackoffSet
+    | AdmissionGateCleared
     | EvictionOrdered
+    | DeactivationOrdered
+    | DeactivationSettled
     | WorkloadDeactivated
+    | WorkloadOrphaned
+    | WorkloadDiscarded
     | QuotaReleased
     | QuotaReserved
     | AdmissionRefused

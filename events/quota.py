@@ -167,6 +167,7 @@ class LocalQueueObserved(Event, frozen=True, kw_only=True, tag="LocalQueueObserv
     cluster_queue: str
     stop: StopPolicy = StopPolicy.NONE
     weight: Weight = Weight()
+    terminating: bool = False
 
 
 class FlavorObserved(Event, frozen=True, kw_only=True, tag="FlavorObserved.v1"):

@@ -37,6 +37,12 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     never_preempt: bool = False
     """kuelog's own: no preemption may choose this workload."""
     on_hold: bool = False
+    preemption_gates: tuple[str, ...] = ()
+    """What has to open before the workload may preempt."""
+    orphaned: bool = False
+    """It was made for a job that owns it no longer."""
+    leaving: bool = False
+    """Somebody has deleted its object, which stays until nothing holds it."""
 
 
 class ConditionStatus(StrEnum):
@@ -106,6 +112,14 @@ class EvictionCount(Value, frozen=True, kw_only=True):
     count: int = 1
 
 
+class GateState(Value, frozen=True, kw_only=True):
+    """How a preemption gate of a workload stands."""
+
+    name: str
+    open: bool = False
+    since: Millis = 0
+
+
 class AdoptedStatus(Value, frozen=True, kw_only=True):
     """The status that a workload already had when it was first seen: the beginning of its story here."""
 
@@ -118,6 +132,7 @@ class AdoptedStatus(Value, frozen=True, kw_only=True):
     requeue_at: Millis | None = None
     past_execution: Millis = 0
     evictions: tuple[EvictionCount, ...] = ()
+    gates: tuple[GateState, ...] = ()
 
 
 class WorkloadSubmitted(Event, frozen=True, kw_only=True, tag="WorkloadSubmitted.v1"):
@@ -173,6 +188,13 @@ class WorkloadDeleted(Event, frozen=True, kw_only=True, tag="WorkloadDeleted.v1"
     """The job, or the workload itself, is gone."""
 
     workload: str
+
+
+class WorkloadSwitched(Event, frozen=True, kw_only=True, tag="WorkloadSwitched.v1"):
+    """The Workload object of a job was set active or inactive."""
+
+    workload: str
+    active: bool
 
 
 class CheckReported(Event, frozen=True, kw_only=True, tag="CheckReported.v1"):
@@ -232,3 +254,5 @@ class QuotaReleased(Event, frozen=True, kw_only=True, tag="QuotaReleased.v1"):
     workload: str
     reason: str
     message: str = ""
+    withdrawn: bool = False
+    """It was taken back before admission: nothing had to stop, and nothing has to wait."""

@@ -3,7 +3,9 @@
 from events.event import Millis
 from events.settings import SettingsObserved
 from events.workload import ConditionStatus
-from projections.workloads import ADMITTED, PODS_READY, Workload
+from projections.workloads import ADMITTED, EVICTED, FINISHED, PODS_READY, Workload
+
+DEACTIVATED_DUE_TO = "DeactivatedDueTo"
 
 
 def backoff_until(workload: Workload) -> Millis | None:
@@ -18,10 +20,10 @@ def pods_ready_until(workload: Workload, settings: SettingsObserved) -> Millis |
     if rule is None or admitted is None or admitted.status is not ConditionStatus.TRUE or workload.evicted:
         return None
     ready = workload.condition(PODS_READY)
-    if ready is None or ready.reason == "WaitForStart":
-        return admitted.since + rule.timeout
-    if ready.status is ConditionStatus.TRUE:
+    if ready is not None and ready.status is ConditionStatus.TRUE:
         return None
+    if ready is None or ready.reason != "WaitForRecovery":  # Older versions of Kueue give the type as the reason.
+        return admitted.since + rule.timeout
     recovery = rule.timeout if rule.recovery_timeout is None else rule.recovery_timeout
     return ready.since + recovery
 
@@ -39,9 +41,27 @@ def runs_until(workload: Workload) -> Millis | None:
     return admitted.since + workload.spec.max_execution - workload.past_execution
 
 
+def kept_until(workload: Workload, settings: SettingsObserved) -> Millis | None:
+    """Until when its object stays after the end, or after Kueue's own rules have deactivated it; None for ever."""
+    if workload.discarded:
+        return None
+    finished, evicted = workload.condition(FINISHED), workload.condition(EVICTED)
+    if finished is not None and finished.status is ConditionStatus.TRUE:
+        return None if settings.retain_finished is None else finished.since + settings.retain_finished
+    if settings.retain_deactivated is None or workload.spec.active or workload.reserved:
+        return None
+    by_rule = evicted is not None and workload.evicted and evicted.reason.startswith(DEACTIVATED_DUE_TO)
+    return evicted.since + settings.retain_deactivated if by_rule and evicted is not None else None
+
+
 def next_deadline(workload: Workload, settings: SettingsObserved) -> Millis | None:
     """The first of these times."""
     if workload.finished:
-        return None
-    times = (backoff_until(workload), pods_ready_until(workload, settings), runs_until(workload))
+        return kept_until(workload, settings)
+    times = (
+        backoff_until(workload),
+        pods_ready_until(workload, settings),
+        runs_until(workload),
+        kept_until(workload, settings),
+    )
     return min((time for time in times if time is not None), default=None)

@@ -34,6 +34,15 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from events.upkeep import (
+    AdmissionGateCleared,
+    BackoffSet,
+    ChecksRequired,
+    DeactivationOrdered,
+    DeactivationSettled,
+    WorkloadDiscarded,
+    WorkloadOrphaned,
+)
 from events.workload import (
     CheckReported,
     EvictionOrdered,
@@ -49,11 +58,13 @@ from events.workload import (
     WorkloadQueued,
     WorkloadRequeued,
     WorkloadSubmitted,
+    WorkloadSwitched,
 )
 from projections.evolve_admission import evolve_admission
 from projections.evolve_devices import evolve_devices
 from projections.evolve_lines import evolve_lines
 from projections.evolve_objects import evolve_objects
+from projections.evolve_upkeep import evolve_upkeep
 from projections.evolve_workloads import evolve_workloads
 from projections.place import Place
 from projections.world import World
@@ -86,12 +97,23 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:
             | WorkloadFinished()
             | WorkloadDeleted()
             | CheckReported()
+            | WorkloadSwitched()
             | DecisionApplied()
             | DecisionRejected()
         ):
             evolve_workloads(world, event, place)
         case WorkloadQueued() | WorkloadParked() | WorkloadRequeued():
             evolve_lines(world, event, place)
+        case (
+            ChecksRequired()
+            | BackoffSet()
+            | AdmissionGateCleared()
+            | DeactivationOrdered()
+            | DeactivationSettled()
+            | WorkloadOrphaned()
+            | WorkloadDiscarded()
+        ):
+            evolve_upkeep(world, event, place)
         case (
             QuotaReserved()
             | AdmissionRefused()

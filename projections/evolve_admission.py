@@ -5,6 +5,7 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.quota import QueueingStrategy
 from events.workload import (
@@ -21,6 +22,7 @@ from projections.holding import give_back, hold
 from projections.line_order import order_in_line
 from projections.lining import place_refused
 from projections.place import Place
+from projections.unadmitted import PENDING, not_admitted, without_quota
 from projections.workloads import (
     ADMITTED,
     DEACTIVATION_TARGET,
@@ -32,6 +34,7 @@ from projections.workloads import (
     Requeue,
     Workload,
     with_condition,
+    without_conditions,
 )
 from projections.world import World
 
@@ -101,7 +104,12 @@ def _evolve_workload(  # noqa: C901 - one case per event
             elif event.reason.startswith("Deactivated"):
                 requeue = Requeue()
             workload = replace(workload, requeue=requeue)
-            world.put_workload(_evicted(workload, event.reason, event.cause, event.message, place))
+            if event.reason == "Deactivated":
+                workload = without_conditions(workload, DEACTIVATION_TARGET)
+            workload = _evicted(workload, event.reason, event.cause, event.message, place)
+            if event.reason != "Deactivated":
+                workload = not_admitted(workload, world.settings, place)
+            world.put_workload(workload)
         case WorkloadDeactivated():
             told = _true(DEACTIVATION_TARGET, event.cause, event.message, workload, place)
             spec = replace(workload.spec, active=False)
@@ -170,29 +178,20 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Plac
 
 
 def _refuse(world: World, workload: Workload, event: AdmissionRefused, place: Place) -> None:
-    told = _condition(QUOTA_RESERVED, ConditionStatus.FALSE, event.reason, event.message, workload, place)
+    told = without_quota(workload, world.settings, event.reason, event.message, place)
     attempt = event
     last = workload.attempt
     if isinstance(last, AdmissionRefused) and not event.attempts and last.message == event.message:
         attempt = replace(event, attempts=last.attempts)  # Told briefly, because nothing about it had changed.
-    workload = replace(
-        with_condition(workload, told), attempt=attempt, decided=place.sequence, line=event.cluster_queue
-    )
+    workload = replace(told, attempt=attempt, decided=place.sequence, line=event.cluster_queue)
     world.put_workload(workload)
     world.trail.drop(world.requests, workload.key)
     place_refused(world, workload, event)
 
 
 def _request(world: World, workload: Workload, event: PreemptionRequested, place: Place) -> None:
-    told = _condition(
-        QUOTA_RESERVED,
-        ConditionStatus.FALSE,
-        "WaitingForPreemptedWorkloads",
-        event.message,
-        workload,
-        place,
-    )
-    workload = replace(with_condition(workload, told), attempt=event, decided=place.sequence, line=event.cluster_queue)
+    told = without_quota(workload, world.settings, "WaitingForPreemptedWorkloads", event.message, place)
+    workload = replace(told, attempt=event, decided=place.sequence, line=event.cluster_queue)
     world.put_workload(workload)
     world.trail.put(world.requests, workload.key, event)
     line = world.lines.of(event.cluster_queue)
@@ -223,8 +222,12 @@ def _evicted(workload: Workload, reason: str, cause: str, message: str, place: P
     counts = {(count.reason, count.cause): count for count in workload.evictions}
     known = counts.get((reason, cause))
     counts[(reason, cause)] = EvictionCount(reason=reason, cause=cause, count=known.count + 1 if known else 1)
+    gates = {
+        name: replace(gate, open=False, since=place.at) if gate.open else gate for name, gate in workload.gates.items()
+    }
     return replace(
         workload,
+        gates=gates,
         checks=checks,
         evictions=tuple(counts[key] for key in sorted(counts)),
         decided=place.sequence,
@@ -237,33 +240,29 @@ def _release(world: World, workload: Workload, event: QuotaReleased, place: Plac
     give_back(world, workload)
     if workload.admission is not None:
         world.cards.withdraw(workload.key, workload.admission.reservation)
-    ran = 0
-    admitted = workload.condition(ADMITTED)
-    if admitted is not None and admitted.status is ConditionStatus.TRUE:
-        ran = max(place.at - admitted.since, 0)
-        lost = _condition(
-            ADMITTED, ConditionStatus.FALSE, "NoReservation", "The workload has no reservation", workload, place
-        )
-        workload = with_condition(workload, lost)
-    told = _condition(QUOTA_RESERVED, ConditionStatus.FALSE, "PendingEvaluation", event.message, workload, place)
-    workload = with_condition(workload, told)
-    may_return = event.reason in {"Preempted", "NodeFailures"}
-    requeued = _condition(
-        REQUEUED,
-        ConditionStatus.TRUE if may_return else ConditionStatus.FALSE,
-        event.reason,
-        event.message,
+    workload = replace(
         workload,
-        place,
+        admission=None,
+        devices=None,
+        attempt=None,
+        past_execution=workload.past_execution + _ran(workload, place),
+        decided=place.sequence,
     )
-    workload = with_condition(workload, requeued)
-    world.put_workload(
-        replace(
-            workload,
-            admission=None,
-            devices=None,
-            attempt=None,
-            past_execution=workload.past_execution + ran,
-            decided=place.sequence,
-        )
-    )
+    reason = event.reason if event.withdrawn else PENDING
+    workload = without_quota(workload, world.settings, reason, event.message, place)
+    if not event.withdrawn:
+        may_return = event.reason in {"Preempted", "NodeFailures"}
+        status = ConditionStatus.TRUE if may_return else ConditionStatus.FALSE
+        told = _condition(REQUEUED, status, event.reason, event.message, workload, place)
+        workload = with_condition(workload, told)
+    world.put_workload(workload)
+
+
+def _ran(workload: Workload, place: Place) -> Millis:
+    """How long it has run since it was admitted; nothing when its time was up, as then it starts anew."""
+    admitted, evicted = workload.condition(ADMITTED), workload.condition(EVICTED)
+    if admitted is None or admitted.status is not ConditionStatus.TRUE:
+        return 0
+    if evicted is not None and evicted.reason == "DeactivatedDueToMaximumExecutionTimeExceeded":
+        return 0
+    return max(place.at - admitted.since, 0)

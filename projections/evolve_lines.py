@@ -13,7 +13,8 @@ from events.workload import (
 )
 from projections.lining import line_up
 from projections.place import Place
-from projections.workloads import QUOTA_RESERVED, REQUEUED, Workload, with_condition
+from projections.unadmitted import in_line, parked
+from projections.workloads import REQUEUED, Workload, with_condition
 from projections.world import World
 
 LineEvent: TypeAlias = WorkloadQueued | WorkloadParked | WorkloadRequeued
@@ -25,9 +26,10 @@ def evolve_lines(world: World, event: LineEvent, place: Place) -> None:  # noqa:
         case WorkloadQueued():
             workload = world.workloads.get(event.workload)
             if workload is not None:
-                if not workload.decided:
-                    # The first decision about it: from now on the cluster shows it.
-                    workload = replace(workload, decided=place.sequence)
+                told = in_line(workload, world.settings, place)
+                if told is not workload or not workload.decided:
+                    # Even when nothing about it changes, with the first decision the cluster shows it.
+                    workload = replace(told, decided=place.sequence)
                     world.put_workload(workload)
                 _queue(world, workload, event.cluster_queue)
         case WorkloadParked():
@@ -55,16 +57,8 @@ def _park(world: World, workload: Workload, event: WorkloadParked, place: Place)
     if workload.line and workload.line != event.cluster_queue:
         world.lines.of(workload.line).remove(world.trail, workload.key)
     world.lines.of(event.cluster_queue).park(world.trail, workload.key, event.reason)
-    told = Condition(
-        type=QUOTA_RESERVED,
-        status=ConditionStatus.FALSE,
-        reason=event.reason,
-        message=event.message,
-        since=place.at,
-        generation=workload.generation,
-    )
-    parked = replace(with_condition(workload, told), line=event.cluster_queue, decided=place.sequence)
-    world.put_workload(parked)
+    told = parked(workload, world.settings, event.reason, event.message, place)
+    world.put_workload(replace(told, line=event.cluster_queue, decided=place.sequence))
 
 
 def _requeue(world: World, workload: Workload, event: WorkloadRequeued, place: Place) -> None:

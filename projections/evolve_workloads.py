@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from events.application import DecisionApplied, DecisionRejected
 from events.workload import (
-    AdoptedStatus,
     CheckReported,
     Condition,
     ConditionStatus,
@@ -18,13 +17,15 @@ from events.workload import (
     WorkloadFinished,
     WorkloadSpec,
     WorkloadSubmitted,
+    WorkloadSwitched,
 )
+from projections.adoption import adopt, with_gates
 from projections.equivalence import equivalence_of
 from projections.gates import enabled
 from projections.holding import give_back, hold, hold_less
 from projections.line_order import order_in_line
 from projections.place import Place
-from projections.workloads import FINISHED, PODS_READY, QUOTA_RESERVED, Admission, Requeue, Workload, with_condition
+from projections.workloads import FINISHED, PODS_READY, Workload, with_condition
 from projections.world import World
 
 WorkloadFact: TypeAlias = (
@@ -36,6 +37,7 @@ WorkloadFact: TypeAlias = (
     | WorkloadFinished
     | WorkloadDeleted
     | CheckReported
+    | WorkloadSwitched
     | DecisionApplied
     | DecisionRejected
 )
@@ -51,7 +53,7 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  
         return
     match event:
         case WorkloadChanged():
-            _change(world, workload, event)
+            _change(world, workload, event, place)
         case PodsReady():
             world.put_workload(with_condition(workload, _pods_ready(workload, place, ready=event.ready)))
         case PodsGone():
@@ -61,7 +63,7 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  
         case PodsReclaimed():
             _reclaim(world, workload, event.counts)
         case WorkloadFinished():
-            _leave(world, workload)
+            leave(world, workload)
             done = Condition(
                 type=FINISHED,
                 status=ConditionStatus.TRUE,
@@ -72,22 +74,26 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  
             )
             world.put_workload(with_condition(world.workloads[workload.key], done))
         case WorkloadDeleted():
-            _leave(world, workload)
+            leave(world, workload)
             _forget(world, workload)
         case CheckReported():
             world.put_workload(replace(workload, checks={**workload.checks, event.check.name: event.check}))
+        case WorkloadSwitched():
+            world.put_workload(replace(workload, spec=replace(workload.spec, active=event.active)))
         case DecisionApplied():
-            world.put_workload(
-                replace(
-                    workload,
-                    applied=max(workload.applied, event.sequence),
-                    finish_shown=workload.finish_shown or event.finished,
-                )
-            )
+            _applied(world, workload, event)
         case DecisionRejected():
             world.put_workload(workload)
         case _:
             assert_never(event)
+
+
+def _applied(world: World, workload: Workload, event: DecisionApplied) -> None:
+    if workload.discarded and event.sequence >= workload.decided:
+        _forget(world, workload)
+        return
+    shown = workload.finish_shown or event.finished
+    world.put_workload(replace(workload, applied=max(workload.applied, event.sequence), finish_shown=shown))
 
 
 def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
@@ -102,7 +108,8 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
         spec=_asked(world, event.spec),
     )
     if event.adopted is not None:
-        workload = _adopt(workload, event.adopted, place)
+        workload = adopt(world, workload, event.adopted, place)
+    workload = with_gates(world.settings, workload, place)
     workload = replace(workload, equivalence=equivalence_of(workload))
     world.trail.drop(world.refused, f"{event.owner.kind if event.owner else 'Workload'}/{event.workload}")
     world.put_workload(workload)
@@ -112,41 +119,23 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
 
 
 def _asked(world: World, spec: WorkloadSpec) -> WorkloadSpec:
-    """What is asked for, without a priority boost where the gate is off (kueue-semantics §3.2)."""
+    """What is asked for, without what a gate takes away: a priority boost, an admission gate (kueue-semantics §3.2)."""
     if spec.priority_boost and not enabled(world.settings, "PriorityBoost"):
-        return replace(spec, priority_boost=0)
+        spec = replace(spec, priority_boost=0)
+    if spec.gated_by and not enabled(world.settings, "AdmissionGatedBy"):
+        spec = replace(spec, gated_by=())
     return spec
 
 
-def _adopt(workload: Workload, status: AdoptedStatus, place: Place) -> Workload:
-    admission = None
-    conditions = {condition.type: condition for condition in status.conditions}
-    reserved = conditions.get(QUOTA_RESERVED)
-    if status.cluster_queue and reserved is not None and reserved.status is ConditionStatus.TRUE:
-        admission = Admission(
-            cluster_queue=status.cluster_queue,
-            assignments=status.assignments,
-            reservation=place.sequence,
-            reserved_at=reserved.since,
-            required_checks=tuple(sorted(check.name for check in status.checks)),
-        )
-    return replace(
-        workload,
-        conditions=conditions,
-        admission=admission,
-        checks={check.name: check for check in status.checks},
-        reclaimable=status.reclaimable,
-        requeue=Requeue(count=status.requeue_count, at=status.requeue_at),
-        past_execution=status.past_execution,
-        evictions=status.evictions,
-    )
-
-
-def _change(world: World, workload: Workload, event: WorkloadChanged) -> None:
+def _change(world: World, workload: Workload, event: WorkloadChanged, place: Place) -> None:
     moved = workload.spec.queue != event.spec.queue
     if moved:
         _unindex(world, workload)
-    changed = replace(workload, spec=_asked(world, event.spec), generation=event.generation)
+    spec = _asked(world, event.spec)
+    if workload.owner is not None:
+        spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
+    changed = replace(workload, spec=spec, generation=event.generation)
+    changed = with_gates(world.settings, changed, place)
     changed = replace(changed, equivalence=equivalence_of(changed))
     world.put_workload(changed)
     if moved:
@@ -192,7 +181,8 @@ def _reclaim(world: World, workload: Workload, counts: dict[str, int]) -> None:
     hold_less(world, changed)
 
 
-def _leave(world: World, workload: Workload) -> None:
+def leave(world: World, workload: Workload) -> Workload:
+    """The workload waits for nothing and holds nothing any more."""
     if workload.line:
         world.lines.of(workload.line).remove(world.trail, workload.key)
         world.put_workload(replace(workload, line=""))
@@ -200,6 +190,7 @@ def _leave(world: World, workload: Workload) -> None:
     world.trail.drop(world.claims, workload.key)
     if workload.admission is not None:
         give_back(world, workload)
+    return world.workloads[workload.key]
 
 
 def _index(world: World, workload: Workload) -> None:

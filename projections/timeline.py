@@ -7,6 +7,7 @@ from events.catalogue import AnyEvent
 from events.device import DevicesRefused, DevicesReleased, DevicesReserved
 from events.event import Millis
 from events.preemption import PreemptionOrdered
+from events.upkeep import DeactivationOrdered, WorkloadDiscarded, WorkloadOrphaned
 from events.workload import (
     EvictionOrdered,
     PodsGone,
@@ -90,6 +91,12 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
             return "preempted", f"{event.reason} by {event.preemptor}"
         case EvictionOrdered():
             return "evicted", f"{event.reason}: {event.message}"
+        case DeactivationOrdered():
+            return "to be deactivated", f"{event.cause}: {event.message}"
+        case WorkloadOrphaned():
+            return "orphaned", ""
+        case WorkloadDiscarded():
+            return "discarded", event.reason
         case WorkloadDeactivated():
             return "deactivated", event.cause
         case PodsGone():

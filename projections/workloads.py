@@ -15,6 +15,7 @@ from events.workload import (
     Condition,
     ConditionStatus,
     EvictionCount,
+    GateState,
     Owner,
     PodSetAssignment,
     WorkloadSpec,
@@ -76,6 +77,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     requeue: Requeue = Requeue()
     past_execution: Millis = 0
     evictions: tuple[EvictionCount, ...] = ()
+    gates: dict[str, GateState] = {}
+    """Its preemption gates and how they stand."""
     attempt: AdmissionRefused | PreemptionRequested | None = None
     """The last recorded attempt that did not end in a reservation."""
     line: str = ""
@@ -89,6 +92,10 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Sequence of the last decision that the cluster shows."""
     finish_shown: bool = False
     """The cluster shows that it has finished, which no decision says."""
+    released: bool = False
+    """Nothing here holds its object any more."""
+    discarded: str = ""
+    """Why its object is to go from the cluster; empty while it may stay."""
     stopped_by: int = 0
     """Sequence of the decision that evicted it last."""
     pods_gone: str = ""

@@ -152,7 +152,7 @@ class World:
         self.examined.clear()
         self.quota.touch_all()
         for key, workload in self.workloads.items():
-            if not workload.finished:
+            if not workload.finished or workload.spec.leaving or self.settings.retain_finished is not None:
                 self.review[key] = None
         self.cards.stir_all()
 

@@ -11,11 +11,11 @@ from events.api.kueue import (
     ApiCohort,
     ApiLocalQueue,
     ApiResourceFlavor,
-    ApiWorkload,
 )
 from events.api.multikueue import ApiMultiKueueCluster, ApiMultiKueueConfig
 from events.api.provisioning import ApiProvisioningRequestConfig
 from events.api.topology import ApiTopology
+from events.api.workload import ApiWorkload
 from ops.crds.open_api import OPEN, open_api
 from ops.crds.rules import with_rules
 

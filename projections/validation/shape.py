@@ -13,13 +13,13 @@ from events.api.kueue import (
     ApiCohort,
     ApiLocalQueue,
     ApiResourceFlavor,
-    ApiWorkload,
 )
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.multikueue import ApiMultiKueueCluster, ApiMultiKueueConfig
 from events.api.pods import ApiNode, ApiPod
 from events.api.provisioning import ApiProvisioningRequestConfig
 from events.api.topology import ApiTopology
+from events.api.workload import ApiWorkload
 from projections.validation.problem import Problem
 
 STRUCTS: dict[str, type[ApiStruct]] = {

@@ -8,7 +8,7 @@ from events.catalogue import Decision
 from projections.devices.requests import asks_for_cards
 from projections.evolve import evolve
 from projections.place import Place
-from projections.workloads import Workload, checks_ready
+from projections.workloads import DEACTIVATION_TARGET, Workload, checks_ready
 from projections.world import World
 from services.admitter.cycle import Cycle
 from services.admitter.heads import heads
@@ -67,16 +67,25 @@ def _admit_ready(world: World, keys: Iterable[str]) -> list[Decision]:
     found: list[Decision] = []
     for key in sorted(set(keys)):
         workload = world.workloads.get(key)
-        if workload is not None and workload.admission is not None and may_be_admitted(world, workload):
-            found.append(WorkloadAdmitted(workload=key, cluster_queue=workload.admission.cluster_queue))
+        if workload is not None:
+            found.extend(admission_of(world, workload))
     return found
+
+
+def admission_of(world: World, workload: Workload) -> list[Decision]:
+    """The admission of a workload that holds quota, as soon as nothing is missing any more."""
+    if workload.admission is None or not may_be_admitted(world, workload):
+        return []
+    return [WorkloadAdmitted(workload=workload.key, cluster_queue=workload.admission.cluster_queue)]
 
 
 def may_be_admitted(world: World, workload: Workload) -> bool:
     """Quota is reserved, every required check is ready, and the cards are given if it needs any."""
     if workload.admission is None or workload.admitted or workload.evicted or workload.finished:
         return False
-    if not checks_ready(workload):
+    if not workload.spec.active or workload.spec.gated_by or workload.spec.on_hold:
+        return False
+    if workload.is_true(DEACTIVATION_TARGET) or not checks_ready(workload):
         return False
     if not world.settings.devices or not world.cards.nodes:
         return True

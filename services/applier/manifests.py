@@ -4,10 +4,10 @@ from typing import Any
 
 from events.quantity import from_units
 from events.timestamp import format_timestamp
-from events.workload import CheckStatus, Condition, PodSetAssignment
+from events.workload import CheckStatus, Condition, GateState, PodSetAssignment, PodSetUpdate
 from projections.devices.annotations import vendor_word
 from projections.devices.vendors import BY_WORD
-from projections.workloads import Workload
+from projections.workloads import Requeue, Workload
 from projections.world import World
 
 WORKLOAD = "kueue.x-k8s.io/workload"
@@ -16,6 +16,8 @@ CLUSTER_QUEUE = "kueue.x-k8s.io/cluster-queue-name"
 LOCAL_QUEUE = "kueue.x-k8s.io/local-queue-name"
 JOB_UID = "kueue.x-k8s.io/job-uid"
 DECISION = "kuelog.io/decision"
+IN_USE = "kueue.x-k8s.io/resource-in-use"
+"""Kueue's finalizer: objects that it left behind still carry it."""
 
 Plain = dict[str, Any]
 
@@ -60,6 +62,10 @@ def workload_object(workload: Workload) -> Plain:
             for pod_set in workload.spec.pod_sets
         ],
     }
+    if workload.spec.max_execution is not None:
+        spec["maximumExecutionTimeSeconds"] = workload.spec.max_execution // 1000
+    if workload.spec.preemption_gates:
+        spec["preemptionGates"] = [{"name": name} for name in workload.spec.preemption_gates]
     if workload.spec.priority_class is not None:
         found = workload.spec.priority_class
         group, kind = (
@@ -74,20 +80,16 @@ def workload_status(workload: Workload) -> Plain:
     status: Plain = {
         "conditions": [_condition(one) for _, one in sorted(workload.conditions.items())],
         "admission": None,
-        "requeueState": None,
     }
     if workload.admission is not None:
         status["admission"] = {
             "clusterQueue": workload.admission.cluster_queue,
             "podSetAssignments": [_assignment(one) for one in workload.admission.assignments],
         }
-    if workload.checks:
-        status["admissionChecks"] = [_check(one) for _, one in sorted(workload.checks.items())]
-    if workload.requeue.count:
-        waiting: Plain = {"count": workload.requeue.count}
-        if workload.requeue.at is not None:
-            waiting["requeueAt"] = format_timestamp(workload.requeue.at)
-        status["requeueState"] = waiting
+    status["admissionChecks"] = [_check(one) for _, one in sorted(workload.checks.items())] or None
+    status["requeueState"] = _waiting(workload.requeue)
+    if workload.gates:
+        status["preemptionGates"] = [_gate(workload.gates[name]) for name in workload.spec.preemption_gates]
     if workload.reclaimable:
         status["reclaimablePods"] = [
             {"name": name, "count": count} for name, count in sorted(workload.reclaimable.items())
@@ -101,6 +103,12 @@ def workload_status(workload: Workload) -> Plain:
             ]
         }
     return status
+
+
+def finalizers_left(meta: Plain) -> list[str] | None:
+    """The finalizers of an object without the one that is ours to take away; None when it is not there."""
+    found: list[str] = list(meta.get("finalizers") or ())
+    return [one for one in found if one != IN_USE] if IN_USE in found else None
 
 
 def job_should_run(workload: Workload) -> bool:
@@ -176,6 +184,34 @@ def _check(one: CheckStatus) -> Plain:
         "name": one.name,
         "state": str(one.state),
         "message": one.message,
+        "lastTransitionTime": format_timestamp(one.since),
+        **({"retryCount": one.retries} if one.retries else {}),
+        **({} if one.requeue_after is None else {"requeueAfterSeconds": one.requeue_after // 1000}),
+        **({"podSetUpdates": [_update(update) for update in one.updates]} if one.updates else {}),
+    }
+
+
+def _update(one: PodSetUpdate) -> Plain:
+    return {
+        "name": one.name,
+        "labels": one.labels,
+        "annotations": one.annotations,
+        "nodeSelector": one.node_selector,
+        "tolerations": [_toleration(found) for found in one.tolerations],
+    }
+
+
+def _waiting(requeue: Requeue) -> Plain | None:
+    found: Plain = {"count": requeue.count} if requeue.count else {}
+    if requeue.at is not None:
+        found["requeueAt"] = format_timestamp(requeue.at)
+    return found or None
+
+
+def _gate(one: GateState) -> Plain:
+    return {
+        "name": one.name,
+        "position": "Open" if one.open else "Closed",
         "lastTransitionTime": format_timestamp(one.since),
     }
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from events.upkeep import DiscardReason
 from projections.workloads import Workload
 from projections.world import World
 from services.applier.manifests import Plain, injected, job_should_run, workload_object, workload_status
@@ -25,6 +26,14 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     template: Plain = {}
     stopping: bool = False
     """It has to stop, and its quota waits for the end of its pods."""
+    inactive: bool = False
+    """The object has to say that nothing is tried any more until somebody sets it active."""
+    release: bool = False
+    """Nothing here holds the object any more."""
+    discard: bool = False
+    """The object goes from the cluster."""
+    discard_job: bool = False
+    """The job behind it goes, too."""
 
     @property
     def namespace(self) -> str:
@@ -69,6 +78,10 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         run=run,
         template=injected(world, workload) if run else {},
         stopping=workload.evicted and workload.reserved,
+        inactive=not workload.spec.active,
+        release=workload.released or bool(workload.discarded),
+        discard=bool(workload.discarded),
+        discard_job=workload.discarded == DiscardReason.DEACTIVATED,
     )
 
 

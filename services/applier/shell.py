@@ -15,7 +15,7 @@ from events.commit import Sighting
 from events.control import ObjectRefused
 from events.subjects import fact_subject
 from projections.world import World
-from services.applier.manifests import DECISION
+from services.applier.manifests import DECISION, finalizers_left
 from services.applier.plan import Application, plan
 from services.applier.refusal_events import refusal_event
 from services.clock_port import Clock
@@ -160,6 +160,9 @@ class Applier:
 
     async def _write(self, application: Application) -> None:
         """Stop the job before its status says so; start it after."""
+        if application.discard:
+            await self._discard(application)
+            return
         if not application.run:
             await self._steer_job(application)
         await self._show(application)
@@ -181,6 +184,33 @@ class Applier:
             except ObjectConflict:
                 log.debug("there already", workload=application.workload)
             await self._writer.merge(WORKLOADS, application.namespace, application.name, patch, subresource="status")
+        if application.inactive:
+            await self._writer.merge(WORKLOADS, application.namespace, application.name, {"spec": {"active": False}})
+        if application.release:
+            await self._release(application)
+
+    async def _discard(self, application: Application) -> None:
+        """Take the object away, and the job with it if nothing is to be tried any more; what is gone is gone."""
+        try:
+            if application.discard_job and application.job:
+                await self._writer.delete(JOBS, application.namespace, application.job)
+        except ObjectMissing:
+            log.debug("gone already", job=application.job)
+        try:
+            if not await self._release(application):
+                await self._writer.delete(WORKLOADS, application.namespace, application.name)
+        except ObjectMissing:
+            log.debug("gone already", workload=application.workload)
+
+    async def _release(self, application: Application) -> bool:
+        """Take our hold off the object; whether somebody has deleted it already."""
+        found = await self._writer.get(WORKLOADS, application.namespace, application.name)
+        meta = found["metadata"]
+        left = finalizers_left(meta)
+        if left is not None:
+            patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}
+            await self._writer.merge(WORKLOADS, application.namespace, application.name, patch)
+        return meta.get("deletionTimestamp") is not None
 
     async def _steer_job(self, application: Application) -> None:
         """Bring the job to run or to stop, unless it bears the mark of a later decision."""

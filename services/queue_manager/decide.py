@@ -4,8 +4,7 @@ from events.catalogue import Decision
 from projections.evolve import evolve
 from projections.place import Place
 from projections.world import World
-from services.queue_manager.eviction import decide_holding
-from services.queue_manager.lining_up import decide_waiting
+from services.queue_manager.reconcile import reconcile
 
 MOST_EVENTS = 200
 
@@ -20,10 +19,9 @@ class QueueManager:
         events: list[Decision] = []
         for key in sorted(world.review):
             workload = world.workloads.get(key)
-            if workload is None or workload.finished:
+            if workload is None:
                 continue
-            decide = decide_holding if workload.reserved else decide_waiting
-            for event in decide(world, workload, place.at):
+            for event in reconcile(world, workload, place.at):
                 evolve(world, event, place)
                 events.append(event)
             if len(events) >= MOST_EVENTS:

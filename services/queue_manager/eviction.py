@@ -3,19 +3,24 @@
 from events.catalogue import Decision
 from events.event import Millis
 from events.quota import StopPolicy
-from events.workload import CheckState, CheckStatus, EvictionOrdered, QuotaReleased, WorkloadDeactivated
+from events.upkeep import DeactivationOrdered
+from events.workload import CheckState, CheckStatus, EvictionOrdered, QuotaReleased
 from projections.deadlines import pods_ready_until, runs_until
-from projections.workloads import DEACTIVATION_TARGET, EVICTED, PODS_READY, Workload
+from projections.workloads import EVICTED, PODS_READY, Workload
 from projections.world import World
+from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message
 
 LIMIT_EXCEEDED = "RequeuingLimitExceeded"
 
 
 def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """What has to happen to a workload that holds quota; nothing when all is well."""
+    """What has to happen to a workload that holds quota; nothing when all is well. One thing at a time, as Kueue does."""
+    first = deactivation(workload)
+    if first:
+        return first
     if workload.evicted:
         return _release(workload)
-    for rule in (_deactivated, _stopped, _checks, _cards, _ran_too_long, _not_ready):
+    for rule in (_backoff, _gated, _required, _checks, _local_queue, _cluster_queue, _cards, _ran_too_long, _not_ready):
         events = rule(world, workload, at)
         if events:
             return events
@@ -33,52 +38,66 @@ def _release(workload: Workload) -> list[Decision]:
     return [QuotaReleased(workload=workload.key, reason=reason, message=evicted.message)]
 
 
-def _deactivated(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _backoff(world: World, workload: Workload, at: Millis) -> list[Decision]:
     del world, at
-    if workload.spec.active:
+    return check_backoff(workload)
+
+
+def _gated(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    del world, at
+    if workload.admitted:
         return []
-    target = workload.condition(DEACTIVATION_TARGET)
-    cause = target.reason if target is not None and workload.is_true(DEACTIVATION_TARGET) else ""
-    message = "The workload is deactivated"
-    if cause and target is not None:
-        message = f"{message} due to {target.message}"
-    return [EvictionOrdered(workload=workload.key, reason="Deactivated", cause=cause, message=message)]
+    if workload.spec.gated_by:
+        return [_withdrawn(workload, "AdmissionGated", gate_message(workload))]
+    return [_withdrawn(workload, "OnHold", "The job is on hold")] if workload.spec.on_hold else []
 
 
-def _stopped(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def _required(world: World, workload: Workload, at: Millis) -> list[Decision]:
     del at
-    if workload.admission is None:
-        return []
-    queue = world.cluster_queues.get(workload.admission.cluster_queue)
-    door = world.local_queues.get(workload.local_queue)
-    for kind, stop in (
-        ("ClusterQueue", queue.stop if queue is not None else StopPolicy.NONE),
-        ("LocalQueue", door.stop if door is not None else StopPolicy.NONE),
-    ):
-        drain = stop is StopPolicy.HOLD_AND_DRAIN or (stop is StopPolicy.HOLD and not workload.admitted)
-        if drain:
-            return [EvictionOrdered(workload=workload.key, reason=f"{kind}Stopped", message=f"The {kind} is stopped")]
-    return []
+    queue = world.cluster_queues.get(workload.admission.cluster_queue) if workload.admission is not None else None
+    return [] if queue is None else check_list(workload, queue)
+
+
+def _local_queue(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    del at
+    door, name = world.local_queues.get(workload.local_queue), workload.spec.queue
+    gone = door is None or door.terminating
+    return _stopped(workload, "LocalQueue", name, door.stop if door is not None else StopPolicy.NONE, gone=gone)
+
+
+def _cluster_queue(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    del at
+    name = workload.admission.cluster_queue if workload.admission is not None else ""
+    queue = world.cluster_queues.get(name)
+    gone = queue is None or queue.terminating
+    return _stopped(workload, "ClusterQueue", name, queue.stop if queue is not None else StopPolicy.NONE, gone=gone)
+
+
+def _stopped(workload: Workload, kind: str, name: str, stop: StopPolicy, *, gone: bool) -> list[Decision]:
+    """Who runs has to stop only when the queue is drained; who does not run yet loses its quota at once (§3.9)."""
+    if workload.admitted:
+        if stop is not StopPolicy.HOLD_AND_DRAIN:
+            return []
+        return [EvictionOrdered(workload=workload.key, reason=f"{kind}Stopped", message=f"The {kind} is stopped")]
+    if gone:
+        return [_withdrawn(workload, "Misconfigured", f"{kind} {name} is terminating or missing")]
+    return [] if stop is StopPolicy.NONE else [_withdrawn(workload, "Suspended", f"{kind} {name} is stopped")]
+
+
+def _withdrawn(workload: Workload, reason: str, message: str) -> Decision:
+    return QuotaReleased(workload=workload.key, reason=reason, message=message, withdrawn=True)
 
 
 def _checks(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    del world
+    del world, at
     rejected = _in_state(workload, CheckState.REJECTED)
     if rejected:
         message = _told("Rejected", rejected)
-        return [WorkloadDeactivated(workload=workload.key, cause="AdmissionCheck", message=message)]
+        return [DeactivationOrdered(workload=workload.key, cause="AdmissionCheck", message=message)]
     retry = _in_state(workload, CheckState.RETRY)
     if retry:
-        waits = [check.since + check.requeue_after for check in retry if check.requeue_after is not None]
-        return [
-            EvictionOrdered(
-                workload=workload.key,
-                reason="AdmissionCheck",
-                message=f"Evicted due to {_told('Retry', retry)}",
-                requeue_count=workload.requeue.count if waits else None,
-                requeue_at=max(max(waits), at) if waits else None,
-            )
-        ]
+        message = f"Evicted due to {_told('Retry', retry)}"
+        return [EvictionOrdered(workload=workload.key, reason="AdmissionCheck", message=message)]
     return []
 
 
@@ -96,7 +115,7 @@ def _ran_too_long(world: World, workload: Workload, at: Millis) -> list[Decision
     if until is None or at < until:
         return []
     message = "exceeding the maximum execution time"
-    return [WorkloadDeactivated(workload=workload.key, cause="MaximumExecutionTimeExceeded", message=message)]
+    return [DeactivationOrdered(workload=workload.key, cause="MaximumExecutionTimeExceeded", message=message)]
 
 
 def _not_ready(world: World, workload: Workload, at: Millis) -> list[Decision]:
@@ -107,7 +126,7 @@ def _not_ready(world: World, workload: Workload, at: Millis) -> list[Decision]:
     count = workload.requeue.count + 1
     if rule.backoff_limit is not None and count > rule.backoff_limit:
         message = "exceeding the maximum number of re-queuing retries"
-        return [WorkloadDeactivated(workload=workload.key, cause=LIMIT_EXCEEDED, message=message)]
+        return [DeactivationOrdered(workload=workload.key, cause=LIMIT_EXCEEDED, message=message)]
     ready = workload.condition(PODS_READY)
     recovering = ready is not None and ready.reason == "WaitForRecovery"
     wait = min(rule.backoff_base * 2 ** min(count - 1, 40), rule.backoff_max)

@@ -3,68 +3,116 @@
 from events.catalogue import Decision
 from events.event import Millis
 from events.quota import StopPolicy
+from events.upkeep import AdmissionGateCleared
 from events.workload import ConditionStatus, WorkloadParked, WorkloadQueued, WorkloadRequeued
-from projections.workloads import REQUEUED, Workload
+from projections.gates import enabled
+from projections.unadmitted import OBSERVABILITY
+from projections.workloads import QUOTA_RESERVED, REQUEUED, Workload
 from projections.world import World
+from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message
+
+DEACTIVATED = ("Deactivated", "The workload is deactivated")
 
 
 def decide_waiting(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """Put the workload where it belongs; nothing when it is there already."""
-    events: list[Decision] = []
+    """Put the workload where it belongs; nothing when it is there already. One thing at a time, as Kueue does."""
+    first = deactivation(workload)
+    if not first and workload.spec.active:
+        first = check_backoff(workload)
+    if first:
+        return first
+    if workload.spec.active and workload.requeue.at is not None and workload.requeue.at > at:
+        queue = world.cluster_queue_of(workload)
+        message = "Waiting for the back-off after an eviction to end"
+        return _park(world, workload, queue.name if queue is not None else "", "Backoff", message)
+    for rule in (_requeued, _gate_cleared, _checks):
+        found = rule(world, workload)
+        if found:
+            return found
+    return _place(world, workload)
+
+
+def _requeued(world: World, workload: Workload) -> list[Decision]:
+    """What the workload had to wait for after its eviction is over."""
+    waited = workload.condition(REQUEUED)
+    if waited is None or waited.status is not ConditionStatus.FALSE or not workload.spec.active:
+        return []
+    door = world.local_queues.get(workload.local_queue)
+    queue = world.cluster_queue_of(workload)
+    match waited.reason:
+        case "LocalQueueStopped":
+            over = door is not None and door.stop is StopPolicy.NONE
+            reason, message = "LocalQueueRestarted", "The LocalQueue was restarted after being stopped"
+        case "ClusterQueueStopped":
+            over = queue is not None and queue.stop is StopPolicy.NONE
+            reason, message = "ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"
+        case waited_for if waited_for.startswith("Deactivated"):
+            over, reason, message = True, "Reactivated", "The workload was reactivated"
+        case _:
+            over, reason, message = True, "BackoffFinished", "The workload backoff was finished"
+    return [WorkloadRequeued(workload=workload.key, allowed=True, reason=reason, message=message)] if over else []
+
+
+def _gate_cleared(world: World, workload: Workload) -> list[Decision]:
+    del world
+    told = workload.condition(QUOTA_RESERVED)
+    was_gated = told is not None and told.status is ConditionStatus.FALSE and told.reason == "AdmissionGated"
+    return [AdmissionGateCleared(workload=workload.key)] if was_gated and not workload.spec.gated_by else []
+
+
+def _checks(world: World, workload: Workload) -> list[Decision]:
+    queue = world.cluster_queue_of(workload)
+    return [] if queue is None else check_list(workload, queue)
+
+
+def _place(world: World, workload: Workload) -> list[Decision]:
+    queue = world.cluster_queue_of(workload)
     obstacle = standing_obstacle(world, workload)
     if obstacle is not None:
         reason, message = obstacle
-        queue = world.cluster_queue_of(workload)
-        line = queue.name if queue is not None else ""
-        if _parked_as(world, workload, line) == reason:
-            return []
-        return [WorkloadParked(workload=workload.key, cluster_queue=line, reason=reason, message=message)]
-    queue = world.cluster_queue_of(workload)
+        return _park(world, workload, queue.name if queue is not None else "", reason, message)
     if queue is None:
         return []
-    if workload.requeue.at is not None and workload.requeue.at > at:
-        if _parked_as(world, workload, queue.name) == "Backoff":
-            return []
-        message = "Waiting for the back-off after an eviction to end"
-        return [WorkloadParked(workload=workload.key, cluster_queue=queue.name, reason="Backoff", message=message)]
-    requeued = workload.condition(REQUEUED)
-    if requeued is not None and requeued.status is ConditionStatus.FALSE:
-        events.append(WorkloadRequeued(workload=workload.key, allowed=True, reason=_allowed_reason(requeued.reason)))
-    elsewhere = workload.line != queue.name
-    held_back = _parked_as(world, workload, queue.name) in HELD_BACK
-    if elsewhere or held_back or events:
-        events.append(WorkloadQueued(workload=workload.key, cluster_queue=queue.name))
-    return events
+    if workload.line != queue.name or _parked_as(world, workload, queue.name) in HELD_BACK:
+        return [WorkloadQueued(workload=workload.key, cluster_queue=queue.name)]
+    return []
+
+
+def _park(world: World, workload: Workload, line: str, reason: str, message: str) -> list[Decision]:
+    told = workload.condition(QUOTA_RESERVED)
+    same = told is None or told.message == message or reason in UNTOLD
+    if _parked_as(world, workload, line) == reason and same:
+        return []
+    return [WorkloadParked(workload=workload.key, cluster_queue=line, reason=reason, message=message)]
 
 
 HELD_BACK = frozenset({"Backoff", "Suspended", "Misconfigured", "Deactivated", "AdmissionGated", "OnHold"})
 """Reasons to be parked that are this service's own, and end when their cause does."""
 
+UNTOLD = frozenset({"Backoff", "Deactivated"})
+"""Reasons to be parked whose message never changes, and is not always told."""
 
-def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | None:
+
+def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | None:  # noqa: PLR0911 - one rule a line
     """Why the workload may not even be tried: reason and message."""
-    if not workload.spec.active:
-        return "Deactivated", "The workload is deactivated"
+    if not workload.spec.active and enabled(world.settings, OBSERVABILITY):
+        return DEACTIVATED
     if workload.spec.gated_by:
-        return "AdmissionGated", f"Admission is gated by: {','.join(workload.spec.gated_by)}"
+        return "AdmissionGated", gate_message(workload)
     if workload.spec.on_hold:
         return "OnHold", "The job is on hold"
     door = world.local_queues.get(workload.local_queue)
     if door is None:
         return "Misconfigured", f"LocalQueue {workload.spec.queue} doesn't exist"
+    if door.stop is not StopPolicy.NONE:
+        return "Suspended", f"LocalQueue {workload.spec.queue} is inactive"
     queue = world.cluster_queues.get(door.cluster_queue)
     if queue is None:
         return "Misconfigured", f"ClusterQueue {door.cluster_queue} doesn't exist"
-    if door.stop is not StopPolicy.NONE:
-        return "Suspended", f"LocalQueue {workload.spec.queue} is inactive"
-    if not cluster_queue_active(world, queue.name):
+    if inactive_reasons(world, queue.name):
         return "Suspended", f"ClusterQueue {queue.name} is inactive"
-    return None
-
-
-def cluster_queue_active(world: World, name: str) -> bool:
-    """Whether a cluster queue takes workloads in: not stopped, all of its flavors and checks there (§3.9)."""
-    return not inactive_reasons(world, name)
+    # Without the gate's own reason, an inactive workload is told what else is wrong, and waits in silence otherwise.
+    return None if workload.spec.active else DEACTIVATED
 
 
 def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
@@ -105,15 +153,3 @@ def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
 
 def _parked_as(world: World, workload: Workload, line: str) -> str | None:
     return world.lines.of(line).parked.get(workload.key) if workload.line == line else None
-
-
-def _allowed_reason(waited_for: str) -> str:
-    match waited_for:
-        case "ClusterQueueStopped":
-            return "ClusterQueueRestarted"
-        case "LocalQueueStopped":
-            return "LocalQueueRestarted"
-        case reason if reason.startswith("Deactivated"):
-            return "Reactivated"
-        case _:
-            return "BackoffFinished"

@@ -131,6 +131,7 @@ def local_queue(value: dict[str, Any]) -> Fact:
         cluster_queue=found.spec.cluster_queue,
         stop=StopPolicy(found.spec.stop_policy or "None"),
         weight=weight(found.spec.fair_sharing),
+        terminating=found.metadata.deletion_timestamp is not None,
     )
 
 

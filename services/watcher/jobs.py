@@ -1,4 +1,4 @@
-"""Jobs and Workload objects as what they ask for and how they stand."""
+"""Jobs as what they ask for and how they stand."""
 
 import hashlib
 from collections.abc import Mapping
@@ -7,34 +7,19 @@ from typing import Any, Protocol
 import msgspec
 
 from events.api.jobs import ApiJob
-from events.api.kueue import ApiWorkload
 from events.api.meta import ObjectMeta
 from events.pod_set import PodSet
 from events.quota import PriorityClassObserved
-from events.timestamp import parse_timestamp
-from events.workload import (
-    AdoptedStatus,
-    CheckState,
-    CheckStatus,
-    Condition,
-    ConditionStatus,
-    Owner,
-    PodSetAssignment,
-    PriorityRef,
-    WorkloadSpec,
-)
+from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused, problem
-from services.watcher.quantities import amounts
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"
 MAX_EXEC = "kueue.x-k8s.io/max-exec-time-seconds"
 MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 GATED_BY = "kueue.x-k8s.io/admission-gated-by"
-PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
-JOB_UID = "kueue.x-k8s.io/job-uid"
 NEVER_PREEMPT = "kuelog.io/never-preempt"
 DECISION = "kuelog.io/decision"
 _NAME_LIMIT = 63
@@ -113,7 +98,7 @@ def job_state(value: dict[str, Any], around: Surroundings) -> JobState | None:
             priority=priority,
             priority_class=reference,
             max_execution=None if seconds is None else seconds * 1000,
-            gated_by=tuple(one.strip() for one in annotations.get(GATED_BY, "").split(",") if one.strip()),
+            gated_by=gated_by(meta),
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
         ),
         started=bool(decision),
@@ -124,69 +109,9 @@ def job_state(value: dict[str, Any], around: Surroundings) -> JobState | None:
     )
 
 
-def belongs_to_job(value: dict[str, Any]) -> bool:
-    """Whether a job stands behind a Workload object: then the job is what is watched."""
-    meta = value.get("metadata") or {}
-    return bool(meta.get("ownerReferences")) or JOB_UID in (meta.get("labels") or {})
-
-
-def workload_state(value: dict[str, Any]) -> JobState:
-    """A Workload object and how it stands. Raises `Refused`."""
-    found = read(value, ApiWorkload)
-    meta, spec = found.metadata, found.spec
-    reference = spec.priority_class_ref
-    return JobState(
-        workload=f"{meta.namespace}/{meta.name}",
-        uid=meta.uid,
-        owner=_owner(meta),
-        created_at=created_at(meta),
-        spec=WorkloadSpec(
-            queue=spec.queue_name,
-            pod_sets=tuple(
-                PodSet(
-                    name=one.name,
-                    count=one.count,
-                    minimum=one.min_count,
-                    shape=pod_shape(one.template, f"spec.podSets[{index}].template"),
-                )
-                for index, one in enumerate(spec.pod_sets)
-            ),
-            priority=spec.priority or 0,
-            priority_class=None
-            if reference is None
-            else PriorityRef(name=reference.name, workload=reference.kind == "WorkloadPriorityClass"),
-            active=spec.active,
-            priority_boost=_boost(meta),
-            max_execution=None
-            if spec.maximum_execution_time_seconds is None
-            else spec.maximum_execution_time_seconds * 1000,
-        ),
-        started=True,
-        finished=next(
-            (
-                (one.reason, one.message)
-                for one in found.status.conditions or ()
-                if (one.type, one.status) == ("Finished", "True")
-            ),
-            None,
-        ),
-        adopted=_adopted(found),
-        checks=_checks(found),
-    )
-
-
-def _boost(meta: ObjectMeta) -> int:
-    text = (meta.annotations or {}).get(PRIORITY_BOOST, "0")
-    try:
-        return int(text)
-    except ValueError as bad:
-        field = f"metadata.annotations[{PRIORITY_BOOST}]"
-        raise Refused([problem(field, f"{text!r} is not a whole number", "e.g. -10 or 150")]) from bad
-
-
-def _owner(meta: ObjectMeta) -> Owner | None:
-    uid = (meta.labels or {}).get(JOB_UID, "")
-    return Owner(kind="Job", name=meta.name, uid=uid) if uid else None
+def gated_by(meta: ObjectMeta) -> tuple[str, ...]:
+    """What holds the workload back from being queued, by its annotation."""
+    return tuple(one.strip() for one in (meta.annotations or {}).get(GATED_BY, "").split(",") if one.strip())
 
 
 def queue_name(meta: ObjectMeta, around: Surroundings) -> str:
@@ -239,54 +164,3 @@ def _number(found: Mapping[str, str], name: str, where: str) -> int | None:
     if not text.isdigit() or int(text) < 1:
         raise Refused([problem(f"{where}[{name}]", f"{text!r} is not a whole number of at least 1", "e.g. 3600")])
     return int(text)
-
-
-def _adopted(found: ApiWorkload) -> AdoptedStatus | None:
-    status = found.status
-    if not status.conditions and status.admission is None:
-        return None
-    admission = status.admission
-    counts = {one.name: one.count for one in found.spec.pod_sets}
-    requeue = status.requeue_state
-    return AdoptedStatus(
-        conditions=tuple(
-            Condition(
-                type=one.type,
-                status=ConditionStatus(one.status),
-                reason=one.reason,
-                message=one.message,
-                since=parse_timestamp(one.last_transition_time) if one.last_transition_time else 0,
-                generation=one.observed_generation,
-            )
-            for one in status.conditions or ()
-        ),
-        cluster_queue=admission.cluster_queue if admission else "",
-        assignments=tuple(
-            PodSetAssignment(
-                name=one.name,
-                count=counts.get(one.name, 0) if one.count is None else one.count,
-                flavors=dict(sorted((one.flavors or {}).items())),
-                usage=amounts(one.resource_usage, "status.admission.podSetAssignments.resourceUsage"),
-            )
-            for one in (admission.pod_set_assignments if admission else ())
-        ),
-        checks=_checks(found),
-        reclaimable={one.name: one.count for one in status.reclaimable_pods or ()},
-        requeue_count=(requeue.count or 0) if requeue else 0,
-        requeue_at=parse_timestamp(requeue.requeue_at) if requeue and requeue.requeue_at else None,
-        past_execution=(status.accumulated_past_execution_time_seconds or 0) * 1000,
-    )
-
-
-def _checks(found: ApiWorkload) -> tuple[CheckStatus, ...]:
-    return tuple(
-        CheckStatus(
-            name=one.name,
-            state=CheckState(one.state),
-            message=one.message,
-            since=parse_timestamp(one.last_transition_time) if one.last_transition_time else 0,
-            requeue_after=None if one.requeue_after_seconds is None else one.requeue_after_seconds * 1000,
-            retries=one.retry_count or 0,
-        )
-        for one in found.status.admission_checks or ()
-    )

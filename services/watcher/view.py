@@ -36,9 +36,10 @@ from events.workload import (
 )
 from projections.validation.conversion import to_v1beta2
 from services.watcher import cluster_objects as objects
-from services.watcher.jobs import JobState, belongs_to_job, job_state, workload_state
+from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import node_facts, pod_fact
 from services.watcher.problems import Refused
+from services.watcher.workload_objects import belongs_to_job, workload_state
 
 SIMPLE: dict[str, Callable[[dict[str, Any]], Fact]] = {
     "ClusterQueue": objects.cluster_queue,

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from events.catalogue import AnyEvent, Decision
 from events.event import Millis
 from events.settings import SettingsObserved
@@ -14,8 +16,8 @@ from projections.world import World
 from services.admitter.cycle import Cycle
 from services.admitter.heads import heads
 from services.lane_host import Decider
-from services.watcher.jobs import workload_state
 from services.watcher.view import View
+from services.watcher.workload_objects import workload_state
 
 Case = dict[str, Any]
 
@@ -55,12 +57,14 @@ class CaseWorld:
     def submit(self, value: Case) -> None:
         """Fold a Workload object as it stands, whether a job is behind it or not."""
         state = workload_state(value)
+        # Fixtures of the scheduler name a job by label without being owned by it: nobody looks for owners there.
+        spec = msgspec.structs.replace(state.spec, orphaned=False)
         fact = WorkloadSubmitted(
             workload=state.workload,
             uid=state.uid,
             owner=state.owner,
             created_at=state.created_at,
-            spec=state.spec,
+            spec=spec,
             adopted=state.adopted,
         )
         self.fold([fact])

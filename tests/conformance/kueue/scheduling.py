@@ -12,8 +12,8 @@ from projections.preemption.victims import find_victims
 from projections.quota_columns import Column, Usage
 from projections.workloads import Workload
 from services.preemptor.decide import Preemptor
-from services.queue_manager.decide import QueueManager
-from services.watcher.jobs import workload_state
+from services.queue_manager.reconcile import reconcile
+from services.watcher.workload_objects import workload_state
 from tests.conformance.kueue.case_world import CaseWorld
 
 Case = dict[str, Any]
@@ -94,11 +94,21 @@ def victims(case: Case) -> str | None:
 def cycle(case: Case) -> str | None:
     """One scheduling cycle over all queues: who holds quota after it, who is in line, who is parked."""
     at = CaseWorld(case)
-    at.decided(QueueManager())
+    _line_up(at)
     at.cycle()
     at.decided(Preemptor())
     want = case["want"]
     return _held(at, want.get("assignments") or {}) or _waiting(at, want)
+
+
+def _line_up(at: CaseWorld) -> None:
+    """Everything that waits gets to its place; what holds quota is not reconciled by a scheduling cycle."""
+    for key in sorted(at.world.workloads):
+        while not (workload := at.world.workloads[key]).reserved:
+            events = reconcile(at.world, workload, at.now)
+            if not events:
+                break
+            at.fold(events)
 
 
 def _held(at: CaseWorld, wanted: Case) -> str | None:

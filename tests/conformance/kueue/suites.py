@@ -4,13 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.kueue.reconciling import RECONCILE_SUITES
 from tests.conformance.kueue.scheduling import SCHEDULING_SUITES
 from tests.conformance.kueue.validation import VALIDATION_SUITES
 from tests.conformance.runner import Suite
 
 Case = dict[str, Any]
 
-CHECKS: dict[str, Callable[[Case], str | None]] = {**SCHEDULING_SUITES, **VALIDATION_SUITES}
+CHECKS: dict[str, Callable[[Case], str | None]] = {**RECONCILE_SUITES, **SCHEDULING_SUITES, **VALIDATION_SUITES}
 
 
 def kueue_suite(path: Path, document: list[Case]) -> Suite:

@@ -1,0 +1,129 @@
+"""The Workload of kueue.x-k8s.io in version v1beta2, as far as it is read (kueue-apis §2)."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from events.api.meta import ApiCondition, ApiStruct, ObjectMeta, Quantity
+from events.api.pods import PodTemplate
+
+
+class ApiPodSet(ApiStruct, frozen=True, kw_only=True):
+    """One pod set of a Workload."""
+
+    name: str = "main"
+    count: int = 1
+    min_count: int | None = None
+    template: PodTemplate = PodTemplate()
+    topology_request: dict[str, msgspec.Raw] | None = None
+
+
+class PreemptionGate(ApiStruct, frozen=True, kw_only=True):
+    """Something that has to open before the workload may preempt."""
+
+    name: str
+
+
+class PriorityClassRef(ApiStruct, frozen=True, kw_only=True):
+    """Where a priority comes from."""
+
+    group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class ApiWorkloadSpec(ApiStruct, frozen=True, kw_only=True):
+    """A Workload's specification."""
+
+    active: bool = True
+    maximum_execution_time_seconds: int | None = None
+    pod_sets: tuple[ApiPodSet, ...] = ()
+    priority: int | None = None
+    priority_class_ref: PriorityClassRef | None = None
+    preemption_gates: Annotated[tuple[PreemptionGate, ...], Meta(max_length=8)] | None = None
+    queue_name: str = ""
+
+
+class ApiAssignment(ApiStruct, frozen=True, kw_only=True):
+    """What a pod set was given."""
+
+    name: str = "main"
+    count: int | None = None
+    flavors: dict[str, str] | None = None
+    resource_usage: dict[str, Quantity] | None = None
+
+
+class ApiAdmission(ApiStruct, frozen=True, kw_only=True):
+    """Where a Workload was admitted."""
+
+    cluster_queue: str
+    pod_set_assignments: tuple[ApiAssignment, ...] = ()
+
+
+class ApiCheckState(ApiStruct, frozen=True, kw_only=True):
+    """How a check of a Workload stands."""
+
+    name: str
+    state: Literal["Pending", "Ready", "Retry", "Rejected"] = "Pending"
+    message: str = ""
+    last_transition_time: str | None = None
+    requeue_after_seconds: int | None = None
+    retry_count: int | None = None
+
+
+class ApiReclaimable(ApiStruct, frozen=True, kw_only=True):
+    """Pods that need no room any more."""
+
+    name: str
+    count: int
+
+
+class ApiRequeueState(ApiStruct, frozen=True, kw_only=True):
+    """Back-off."""
+
+    count: int | None = None
+    requeue_at: str | None = None
+
+
+class ApiGateState(ApiStruct, frozen=True, kw_only=True):
+    """How a preemption gate stands."""
+
+    name: str
+    position: Literal["Open", "Closed"] = "Closed"
+    last_transition_time: str | None = None
+
+
+class ApiEvictionCount(ApiStruct, frozen=True, kw_only=True):
+    """How often a Workload was evicted for a reason."""
+
+    reason: str
+    underlying_cause: str = ""
+    count: int = 0
+
+
+class ApiSchedulingStats(ApiStruct, frozen=True, kw_only=True):
+    """What has happened to a Workload so far, in numbers."""
+
+    evictions: tuple[ApiEvictionCount, ...] | None = None
+
+
+class ApiWorkloadStatus(ApiStruct, frozen=True, kw_only=True):
+    """A Workload's status, as far as it is read back."""
+
+    conditions: tuple[ApiCondition, ...] | None = None
+    admission: ApiAdmission | None = None
+    admission_checks: tuple[ApiCheckState, ...] | None = None
+    reclaimable_pods: tuple[ApiReclaimable, ...] | None = None
+    requeue_state: ApiRequeueState | None = None
+    accumulated_past_execution_time_seconds: int | None = None
+    scheduling_stats: ApiSchedulingStats | None = None
+    preemption_gates: tuple[ApiGateState, ...] | None = None
+
+
+class ApiWorkload(ApiStruct, frozen=True, kw_only=True):
+    """A Workload."""
+
+    metadata: ObjectMeta
+    spec: ApiWorkloadSpec = ApiWorkloadSpec()
+    status: ApiWorkloadStatus = ApiWorkloadStatus()

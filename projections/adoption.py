@@ -1,0 +1,55 @@
+"""What a workload brings along when it is first seen: the status that it has in the cluster already."""
+
+from msgspec.structs import replace
+
+from events.settings import SettingsObserved
+from events.workload import AdoptedStatus, ConditionStatus, GateState
+from projections.gates import enabled
+from projections.place import Place
+from projections.required_checks import required_checks
+from projections.workloads import QUOTA_RESERVED, Admission, Requeue, Workload
+from projections.world import World
+
+_GATES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
+
+
+def adopt(world: World, workload: Workload, status: AdoptedStatus, place: Place) -> Workload:
+    """The workload with the status that it was found with: the beginning of its story here."""
+    conditions = {condition.type: condition for condition in status.conditions}
+    adopted = replace(
+        workload,
+        conditions=conditions,
+        checks={check.name: check for check in status.checks},
+        reclaimable=status.reclaimable,
+        requeue=Requeue(count=status.requeue_count, at=status.requeue_at),
+        past_execution=status.past_execution,
+        evictions=status.evictions,
+        gates={gate.name: gate for gate in status.gates},
+    )
+    reserved = conditions.get(QUOTA_RESERVED)
+    unsaid = reserved is None and bool(status.cluster_queue)
+    if not status.cluster_queue or not (unsaid or (reserved and reserved.status is ConditionStatus.TRUE)):
+        return adopted
+    admission = Admission(
+        cluster_queue=status.cluster_queue,
+        assignments=status.assignments,
+        reservation=place.sequence,
+        reserved_at=reserved.since if reserved is not None else place.at,
+        required_checks=tuple(sorted(adopted.checks)),
+    )
+    adopted = replace(adopted, admission=admission)
+    queue = world.cluster_queues.get(status.cluster_queue)
+    if queue is not None:
+        admission = replace(admission, required_checks=required_checks(queue, adopted))
+    return replace(adopted, admission=admission)
+
+
+def with_gates(settings: SettingsObserved, workload: Workload, place: Place) -> Workload:
+    """The workload with a state for each of its preemption gates and for no other; a new one is closed."""
+    if not any(enabled(settings, gate) for gate in _GATES):
+        return workload
+    gates = {
+        name: workload.gates.get(name) or GateState(name=name, since=place.at)
+        for name in workload.spec.preemption_gates
+    }
+    return workload if gates == workload.gates else replace(workload, gates=gates)

@@ -1,0 +1,95 @@
+"""What is said of a workload that has no quota, or has it and may not run yet: QuotaReserved and Admitted, both False.
+
+With the gate UnadmittedWorkloadsObservability (on) every cause has a reason of its own, and Admitted tells along with
+it what is missing. Without it the reasons fall back to Kueue's older, broader ones.
+"""
+
+from msgspec.structs import replace
+
+from events.settings import SettingsObserved
+from events.workload import CheckState, Condition, ConditionStatus
+from projections.gates import enabled
+from projections.place import Place
+from projections.workloads import ADMITTED, QUOTA_RESERVED, Workload, with_condition
+
+OBSERVABILITY = "UnadmittedWorkloadsObservability"
+EXPLICIT_STATUS = "UnadmittedWorkloadsExplicitStatus"
+
+PENDING = "PendingEvaluation"
+PENDING_MESSAGE = "Workload is pending evaluation in the scheduling queue"
+GATE_CLEARED_MESSAGE = "AdmissionGatedBy cleared, waiting for quota reservation"
+
+STANDING = frozenset({"Misconfigured", "Suspended", "Deactivated", "AdmissionGated", "OnHold"})
+"""Reasons that end as soon as the workload is in line again; any other stays until the next attempt."""
+
+SILENT = frozenset({"Backoff"})
+"""Reasons to be parked that no condition tells: requeueState does."""
+
+_BROADER = {
+    "Misconfigured": "Inadmissible",
+    "Suspended": "Inadmissible",
+    "PendingEvaluation": "Pending",
+    "NoMatchingFlavor": "Pending",
+    "WaitingForQuota": "Pending",
+    "ExceedsMaxQuota": "Pending",
+    "TopologyPlacementFailed": "Pending",
+    "WaitingForPreemptedWorkloads": "Pending",
+    "WaitingForPodsReady": "Waiting",
+}
+
+
+def without_quota(workload: Workload, settings: SettingsObserved, reason: str, message: str, place: Place) -> Workload:
+    """The workload with QuotaReserved=False for this reason, and Admitted=False where that is told."""
+    told = reason if enabled(settings, OBSERVABILITY) else _BROADER.get(reason, reason)
+    return not_admitted(_with_false(workload, QUOTA_RESERVED, told, message, place), settings, place)
+
+
+def parked(workload: Workload, settings: SettingsObserved, reason: str, message: str, place: Place) -> Workload:
+    """The workload as it is told when it is set beside the line."""
+    if reason in SILENT or (reason == "Deactivated" and not enabled(settings, OBSERVABILITY)):
+        return workload
+    return without_quota(workload, settings, reason, message, place)
+
+
+def in_line(workload: Workload, settings: SettingsObserved, place: Place) -> Workload:
+    """The workload as it is told when it is put in line: what held it back has ended."""
+    told = workload.condition(QUOTA_RESERVED)
+    if told is None:
+        explicit = enabled(settings, OBSERVABILITY) and enabled(settings, EXPLICIT_STATUS)
+        return without_quota(workload, settings, PENDING, PENDING_MESSAGE, place) if explicit else workload
+    if told.reason in STANDING and enabled(settings, OBSERVABILITY):
+        return without_quota(workload, settings, PENDING, PENDING_MESSAGE, place)
+    return not_admitted(workload, settings, place)
+
+
+def not_admitted(workload: Workload, settings: SettingsObserved, place: Place) -> Workload:
+    """The workload with Admitted=False and what is missing; unchanged while nothing is, or while it may still run."""
+    ready = all(check.state is CheckState.READY for check in workload.checks.values())
+    observed = enabled(settings, OBSERVABILITY)
+    if workload.reserved and (ready or workload.admitted):
+        return workload
+    if not observed and not workload.admitted:
+        return workload
+    if workload.reserved:
+        reason, message = "UnsatisfiedAdmissionChecks", "The workload has not all checks ready"
+    elif ready or observed:
+        reason, message = "NoReservation", "The workload has no reservation"
+    else:
+        reason = "NoReservationUnsatisfiedChecks"
+        message = "The workload has no reservation and not all checks ready"
+    return _with_false(workload, ADMITTED, reason, message, place)
+
+
+def _with_false(workload: Workload, kind: str, reason: str, message: str, place: Place) -> Workload:
+    told = Condition(
+        type=kind,
+        status=ConditionStatus.FALSE,
+        reason=reason,
+        message=message,
+        since=place.at,
+        generation=workload.generation,
+    )
+    before = workload.condition(kind)
+    if before is not None and replace(told, since=before.since, generation=before.generation) == before:
+        return workload
+    return with_condition(workload, told)

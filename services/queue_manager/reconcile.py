@@ -1,0 +1,19 @@
+"""What has to happen to one workload now: at its end, while it holds quota, while it waits for quota."""
+
+from events.catalogue import Decision
+from events.event import Millis
+from projections.workloads import Workload
+from projections.world import World
+from services.queue_manager.ending import decide_end
+from services.queue_manager.eviction import decide_holding
+from services.queue_manager.lining_up import decide_waiting
+
+
+def reconcile(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """The next thing that has to happen to a workload, one at a time; nothing when all is as it should be."""
+    ended = decide_end(world, workload, at)
+    if ended or workload.finished or workload.discarded:
+        return ended
+    if workload.reserved:
+        return decide_holding(world, workload, at)
+    return decide_waiting(world, workload, at)

@@ -1,0 +1,161 @@
+"""Workload objects as what they ask for and how they stand."""
+
+from typing import Any
+
+from events.api.meta import ObjectMeta
+from events.api.workload import ApiWorkload, ApiWorkloadStatus
+from events.pod_set import PodSet
+from events.timestamp import parse_timestamp
+from events.workload import (
+    AdoptedStatus,
+    CheckState,
+    CheckStatus,
+    Condition,
+    ConditionStatus,
+    EvictionCount,
+    GateState,
+    Owner,
+    PodSetAssignment,
+    PriorityRef,
+    WorkloadSpec,
+)
+from services.watcher.cluster_objects import created_at, read
+from services.watcher.jobs import JobState, gated_by
+from services.watcher.pod_shapes import pod_shape
+from services.watcher.problems import Refused, problem
+from services.watcher.quantities import amounts
+
+PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
+JOB_UID = "kueue.x-k8s.io/job-uid"
+
+
+def belongs_to_job(value: dict[str, Any]) -> bool:
+    """Whether a job stands behind a Workload object: then the job is what is watched."""
+    meta = value.get("metadata") or {}
+    return bool(meta.get("ownerReferences")) or JOB_UID in (meta.get("labels") or {})
+
+
+def workload_state(value: dict[str, Any]) -> JobState:
+    """A Workload object and how it stands. Raises `Refused`."""
+    found = read(value, ApiWorkload)
+    meta, spec = found.metadata, found.spec
+    reference = spec.priority_class_ref
+    return JobState(
+        workload=f"{meta.namespace}/{meta.name}",
+        uid=meta.uid,
+        owner=_owner(meta),
+        created_at=created_at(meta),
+        spec=WorkloadSpec(
+            queue=spec.queue_name,
+            pod_sets=tuple(
+                PodSet(
+                    name=one.name,
+                    count=one.count,
+                    minimum=one.min_count,
+                    shape=pod_shape(one.template, f"spec.podSets[{index}].template"),
+                )
+                for index, one in enumerate(spec.pod_sets)
+            ),
+            priority=spec.priority or 0,
+            priority_class=None
+            if reference is None
+            else PriorityRef(name=reference.name, workload=reference.kind == "WorkloadPriorityClass"),
+            active=spec.active,
+            priority_boost=_boost(meta),
+            max_execution=None
+            if spec.maximum_execution_time_seconds is None
+            else spec.maximum_execution_time_seconds * 1000,
+            gated_by=gated_by(meta),
+            preemption_gates=tuple(one.name for one in spec.preemption_gates or ()),
+            orphaned=JOB_UID in (meta.labels or {}) and not meta.owner_references,
+            leaving=meta.deletion_timestamp is not None,
+        ),
+        started=True,
+        finished=next(
+            (
+                (one.reason, one.message)
+                for one in found.status.conditions or ()
+                if (one.type, one.status) == ("Finished", "True")
+            ),
+            None,
+        ),
+        adopted=_adopted(found),
+        checks=_checks(found),
+    )
+
+
+def _boost(meta: ObjectMeta) -> int:
+    text = (meta.annotations or {}).get(PRIORITY_BOOST, "0")
+    try:
+        return int(text)
+    except ValueError as bad:
+        field = f"metadata.annotations[{PRIORITY_BOOST}]"
+        raise Refused([problem(field, f"{text!r} is not a whole number", "e.g. -10 or 150")]) from bad
+
+
+def _owner(meta: ObjectMeta) -> Owner | None:
+    controller = next((one for one in meta.owner_references or () if one.controller), None)
+    return None if controller is None else Owner(kind=controller.kind, name=controller.name, uid=controller.uid)
+
+
+def _adopted(found: ApiWorkload) -> AdoptedStatus | None:
+    status = found.status
+    if status == ApiWorkloadStatus():
+        return None
+    admission = status.admission
+    counts = {one.name: one.count for one in found.spec.pod_sets}
+    requeue = status.requeue_state
+    return AdoptedStatus(
+        conditions=tuple(
+            Condition(
+                type=one.type,
+                status=ConditionStatus(one.status),
+                reason=one.reason,
+                message=one.message,
+                since=_time(one.last_transition_time),
+                generation=one.observed_generation,
+            )
+            for one in status.conditions or ()
+        ),
+        cluster_queue=admission.cluster_queue if admission else "",
+        assignments=tuple(
+            PodSetAssignment(
+                name=one.name,
+                count=counts.get(one.name, 0) if one.count is None else one.count,
+                flavors=dict(sorted((one.flavors or {}).items())),
+                usage=amounts(one.resource_usage, "status.admission.podSetAssignments.resourceUsage"),
+            )
+            for one in (admission.pod_set_assignments if admission else ())
+        ),
+        checks=_checks(found),
+        reclaimable={one.name: one.count for one in status.reclaimable_pods or ()},
+        requeue_count=(requeue.count or 0) if requeue else 0,
+        requeue_at=parse_timestamp(requeue.requeue_at) if requeue and requeue.requeue_at else None,
+        past_execution=(status.accumulated_past_execution_time_seconds or 0) * 1000,
+        evictions=tuple(
+            EvictionCount(reason=one.reason, cause=one.underlying_cause, count=one.count)
+            for one in (status.scheduling_stats.evictions or () if status.scheduling_stats else ())
+        ),
+        gates=tuple(
+            GateState(name=one.name, open=one.position == "Open", since=_time(one.last_transition_time))
+            for one in status.preemption_gates or ()
+        ),
+    )
+
+
+def _time(text: str | None) -> int:
+    return parse_timestamp(text) if text else 0
+
+
+def _checks(found: ApiWorkload) -> tuple[CheckStatus, ...]:
+    return tuple(
+        CheckStatus(
+            name=one.name,
+            state=CheckState(one.state),
+            message=one.message,
+            since=_time(one.last_transition_time),
+            requeue_after=None if one.requeue_after_seconds is None else one.requeue_after_seconds * 1000,
+            retries=one.retry_count or 0,
+        )
+        for one in found.status.admission_checks or ()
+    )
