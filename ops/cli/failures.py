@@ -9,6 +9,7 @@ from rich.console import Console
 from ops.kube.client import KubeConfigMissing
 from ops.log.server import NatsMissing
 from ops.manifests import ManifestBroken
+from ops.past import BadTime
 from ops.scenario.play import ManifestRefused
 from ops.scenario.script import ScenarioBroken
 from ops.witness import WitnessKeyMissing
@@ -17,6 +18,7 @@ from services.lane_errors import ChainBroken, MessageNotOurs
 from services.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream
 
 KNOWN: tuple[type[Exception], ...] = (
+    BadTime,
     ChainBroken,
     ClusterUnavailable,
     KubeConfigMissing,

@@ -17,14 +17,24 @@ class Suitability:
 
     def allows(self, node: NodeObserved) -> bool:
         """Whether the node will do."""
-        if not node.ready or node.unschedulable:
-            return False
-        if any(node.labels.get(key) != value for key, value in self._labels.items()):
-            return False
+        return not self.refuses(node)
+
+    def refuses(self, node: NodeObserved) -> str:
+        """Why the node will not do; empty if it will."""
+        if not node.ready:
+            return "not ready"
+        if node.unschedulable:
+            return "cordoned"
+        for key, value in self._labels.items():
+            if node.labels.get(key) != value:
+                return f"label {key} is {node.labels.get(key)!r}, not {value!r}"
         if node.taints:
             taints = tuple(taint for taint in node.taints if taint.effect is not Effect.PREFER_NO_SCHEDULE)
-            if first_untolerated(taints, self._tolerations) is not None:
-                return False
-        return not self._terms or any(
+            untolerated = first_untolerated(taints, self._tolerations)
+            if untolerated is not None:
+                return f"taint {untolerated.key} is not tolerated"
+        if self._terms and not any(
             all(satisfies(node.labels, requirement) for requirement in term.expressions) for term in self._terms
-        )
+        ):
+            return "node affinity does not match"
+        return ""

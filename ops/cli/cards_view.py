@@ -1,0 +1,127 @@
+"""Cards as people and programs see them: state, slices, what flavors offer, what is scattered."""
+
+import msgspec
+
+from events.card import Card
+from events.device import DevicesRegistered
+from events.event import Millis
+from projections.card_stakes import POD
+from projections.devices.capacity import ModelCapacity, capacity
+from projections.devices.drift import out_of_service
+from projections.devices.health import due
+from projections.devices.offer import Offer, offers
+from projections.devices.use import IDLE, CardUse
+from projections.world import World
+
+
+class Slice(msgspec.Struct, frozen=True, kw_only=True):
+    """What one holder has of a card; `reserved` by the log, `held` by HAMi's annotations of living pods."""
+
+    holder: str
+    """The job of a workload as `namespace/name`, or `pod:namespace/name`."""
+    workload: str
+    slots: int
+    memory: int
+    cores: int
+    reserved: int
+    held: int
+    """Both in MiB."""
+
+
+class CardView(msgspec.Struct, frozen=True, kw_only=True):
+    """One card. Memory in MiB, cores in the card's own unit (percent, or compute units)."""
+
+    node: str
+    card: str
+    index: int
+    vendor: str
+    model: str
+    mode: str
+    numa: int
+    state: str
+    returns_at: Millis | None
+    """When a card that is well again comes back, if it stays so."""
+    slots: int
+    slots_used: int
+    memory: int
+    memory_used: int
+    cores: int
+    cores_used: int
+    slices: tuple[Slice, ...]
+
+
+def card_views(world: World, *, node: str = "", model: str = "") -> list[CardView]:
+    """All cards by node and index, or those of one node, or of models whose name holds a text."""
+    return [
+        _view(world, registered, card)
+        for name, registered in sorted(world.cards.nodes.items())
+        if not node or name == node
+        for card in sorted(registered.cards, key=lambda card: (card.vendor, card.index, card.uuid))
+        if model.lower() in card.model.lower()
+    ]
+
+
+def flavor_offers(world: World) -> list[Offer]:
+    """What the cards of every flavor offer beside its quota."""
+    return [offer for flavor in sorted(world.flavors) for offer in offers(world, flavor)]
+
+
+def model_capacities(world: World) -> list[ModelCapacity]:
+    """What is free of each model, in sum and in one piece, on nodes that are there."""
+    ready = (on for on in world.cards.all_cards() if on.node in world.nodes and world.nodes[on.node].ready)
+    return list(capacity(ready).values())
+
+
+def job_of(world: World, holder: str) -> str:
+    """What people call a holder: the job of a workload."""
+    workload = world.workloads.get(holder)
+    if workload is None or workload.owner is None:
+        return holder
+    return f"{workload.namespace}/{workload.owner.name}"
+
+
+def _view(world: World, registered: DevicesRegistered, card: Card) -> CardView:
+    cards = world.cards
+    use: CardUse = cards.used.get(card.uuid, IDLE)
+    known = cards.care.health.get(card.uuid)
+    return CardView(
+        node=registered.node,
+        card=card.uuid,
+        index=card.index,
+        vendor=card.vendor,
+        model=card.model,
+        mode=card.mode,
+        numa=card.numa,
+        state=_state(world, registered, card),
+        returns_at=due(known) if known is not None else None,
+        slots=card.slots,
+        slots_used=use.slots,
+        memory=card.memory,
+        memory_used=use.memory,
+        cores=card.cores,
+        cores_used=use.cores,
+        slices=tuple(
+            Slice(
+                holder=job_of(world, holder),
+                workload="" if holder.startswith(POD) else holder,
+                slots=stake.charged().slots,
+                memory=stake.charged().memory,
+                cores=stake.charged().cores,
+                reserved=stake.reserved.memory,
+                held=stake.held.memory,
+            )
+            for holder, stake in sorted(cards.stakes.get(card.uuid, {}).items())
+        ),
+    )
+
+
+def _state(world: World, registered: DevicesRegistered, card: Card) -> str:
+    node = world.nodes.get(registered.node)
+    if node is None or not node.ready:
+        return "node not ready"
+    why = out_of_service(world.cards, registered, card)
+    if why:
+        return {"reported unhealthy": "unhealthy"}.get(why, "recovering" if "again" in why else "plugin silent")
+    if card.uuid in registered.cordoned or node.unschedulable:
+        return "cordoned"
+    return "ok"

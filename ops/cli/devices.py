@@ -1,0 +1,164 @@
+"""`kuelog devices`: every card with its slices, what flavors offer, what is scattered, as of any time."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from events.timestamp import format_timestamp
+from ops.cli.cards_view import CardView, card_views, flavor_offers, model_capacities
+from ops.cli.failures import known_failures
+from ops.cli.replay import bus_of
+from ops.past import Moment, cards_at
+from ops.replay import read_all
+from projections.devices.capacity import ModelCapacity
+from projections.devices.offer import Offer
+
+_WIDTH, _UUID = 24, 18
+_SIGNS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_COLOURS = ("green", "cyan", "magenta", "yellow", "blue", "bright_green", "bright_cyan", "bright_magenta")
+_FREE, _OUT = ".", "x"
+
+
+def run_devices(data: Path, nats: str, *, at: str, node: str, model: str, output: str, console: Console) -> int:
+    """Print all of it; 0 when there are cards, 1 when there are none."""
+    with known_failures(console) as outcome:
+        moment = read_moment(data, nats, at)
+        cards = card_views(moment.world, node=node, model=model)
+        offers, models = flavor_offers(moment.world), model_capacities(moment.world)
+        if output == "json":
+            plain = {
+                **stamp(moment),
+                "cards": cards,
+                "flavors": [{**msgspec.structs.asdict(one), "offered": one.offered} for one in offers],
+                "models": [{**msgspec.structs.asdict(one), "scattered_memory": one.scattered_memory} for one in models],
+            }
+            console.print_json(msgspec.json.encode(plain).decode())
+        elif not cards:
+            console.print(f"no cards{_where(node, model)} as of {told(moment)}")
+        else:
+            show_cards(cards, console)
+            show_models(models, console)
+            show_offers(offers, console)
+            console.print(f"as of {told(moment)}", style="dim")
+        outcome.code = 0 if cards else 1
+    return outcome.code
+
+
+def read_moment(data: Path, nats: str, at: str) -> Moment:
+    """The accountant's world from a folder or a running bus. Raises the known failures."""
+
+    async def read() -> Moment:
+        async with bus_of(data, nats) as bus:
+            entries = await read_all(bus)
+        return cards_at(entries, at)
+
+    return asyncio.run(read())
+
+
+def stamp(moment: Moment) -> dict[str, object]:
+    """The time of an answer, and how far on the log it is true."""
+    return {"at": format_timestamp(moment.at), "sequences": moment.upto}
+
+
+def told(moment: Moment) -> str:
+    """The same in words."""
+    return f"{format_timestamp(moment.at)}, " + ", ".join(f"{name} {last}" for name, last in moment.upto.items())
+
+
+def show_cards(cards: Sequence[CardView], console: Console) -> None:
+    """A line per card with a picture of its memory, by node, and who is who."""
+    holders = sorted({part.holder for card in cards for part in card.slices})
+    signs = {holder: _SIGNS[index % len(_SIGNS)] for index, holder in enumerate(holders)}
+    name_width = max(len(short(card.card)) for card in cards)
+    before = ""
+    for card in cards:
+        heading = f"{card.node}  {card.model}"
+        if heading != before:
+            console.print(Text(heading, style="bold"))
+        before = heading
+        line = Text(f" {card.index:>2} {short(card.card):<{name_width}} [").append(picture(card, signs)).append("] ")
+        line.append(f"{card.memory_used:>6}/{card.memory} MiB  {card.cores_used:>3}/{card.cores} cores  ")
+        line.append(f"{card.slots_used}/{card.slots}")
+        if card.state != "ok":
+            line.append(f"  {card.state}", style="red")
+        if card.returns_at is not None:
+            line.append(f" until {format_timestamp(card.returns_at)}")
+        console.print(line, soft_wrap=True)
+    for holder, sign in signs.items():
+        console.print(Text(f"  {sign} ", style=_colour(signs, holder)).append(holder, style="default"))
+
+
+def short(uuid: str) -> str:
+    """A card's UUID as far as it is needed to tell it from others; JSON has all of it."""
+    return uuid if len(uuid) <= _UUID else f"{uuid[: _UUID - 1]}…"
+
+
+def picture(card: CardView, signs: dict[str, str], width: int = _WIDTH) -> Text:
+    """The card's memory as a bar, a sign per holder; by slots where slices have no memory of their own."""
+    by_slots = not any(part.memory for part in card.slices)
+    total = max(card.slots if by_slots else card.memory, 1)
+    drawn, so_far, at = Text(), 0, 0
+    for part in card.slices:
+        so_far += part.slots if by_slots else part.memory
+        # At least one sign for everybody who is there, however little they have.
+        end = min(max(so_far * width // total, at + 1), width)
+        drawn.append(signs[part.holder] * (end - at), style=_colour(signs, part.holder))
+        at = end
+    return drawn.append((_FREE if card.state == "ok" else _OUT) * (width - at), style="dim")
+
+
+def show_models(models: Sequence[ModelCapacity], console: Console) -> None:
+    """Free in sum beside the largest piece, by model; `together` are idle cards on one node."""
+    columns = ("model", "cards", "idle", "together", "free\nMiB", "largest\nMiB", "largest\ncores", "stranded\nMiB")
+    table = _table("Free, and the largest request that still fits", columns, left=1)
+    for one in models:
+        numbers = (one.registered.cards, one.free.cards, one.idle_together, one.free.memory)
+        largest = (one.largest_memory, one.largest_cores, one.stranded.memory)
+        table.add_row(one.model, *(str(number) for number in (*numbers, *largest)))
+    console.print(table)
+
+
+def show_offers(offers: Sequence[Offer], console: Console) -> None:
+    """What cards offer beside the quota."""
+    if not offers:
+        return
+    table = _table(
+        "What the cards of each flavor offer beside its quota",
+        ("flavor", "resource", "quota", "offered", "less"),
+        left=2,
+    )
+    for one in offers:
+        less = ", ".join(
+            f"{amount} {what}"
+            for amount, what in (
+                (one.unhealthy, "out"),
+                (one.absent, "absent"),
+                (one.cordoned, "cordoned"),
+                (one.unmanaged, "unmanaged"),
+            )
+            if amount
+        )
+        offered = Text(str(one.offered), style="red" if one.short else "")
+        table.add_row(one.flavor, one.resource, str(one.nominal), offered, less)
+    console.print(table)
+
+
+def _table(title: str, columns: Sequence[str], *, left: int) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1))
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="left" if place < left else "right", no_wrap=place < left)
+    return table
+
+
+def _colour(signs: dict[str, str], holder: str) -> str:
+    return _COLOURS[list(signs).index(holder) % len(_COLOURS)]
+
+
+def _where(node: str, model: str) -> str:
+    return (f" on node {node}" if node else "") + (f" of model {model}" if model else "")

@@ -1,0 +1,150 @@
+"""`kuelog devices fit`: would a pod fit, where, and if not, why, card by card, and who could make room."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from events.api.pods import PodTemplate
+from events.pod_set import PodSet
+from events.quota import FlavorObserved
+from ops.cli.cards_view import job_of
+from ops.cli.devices import read_moment, stamp, told
+from ops.cli.failures import known_failures
+from ops.manifests import Document, ManifestBroken, read_manifests
+from projections.devices.fragmentation import Advice, make_room
+from projections.devices.gang import Gang, Placed, place
+from projections.devices.requests import asks_for_cards
+from projections.devices.why import NodeAnswer, answers
+from projections.world import World
+from services.watcher.pod_shapes import pod_shape
+from services.watcher.problems import Refused
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What one flavor has to say to a manifest's pods."""
+
+    flavor: str
+    fits: bool
+    placed: Placed
+    nodes: tuple[NodeAnswer, ...] = ()
+    advice: Advice | None = None
+
+
+def run_fit(file: Path, data: Path, nats: str, *, at: str, flavor: str, output: str, console: Console) -> int:
+    """Answer for every manifest of a file; 0 when all of them fit, 1 when one does not."""
+    with known_failures(console) as outcome:
+        gangs = [(document, pod_set(document)) for document in read_manifests([file])]
+        moment = read_moment(data, nats, at)
+        told_all: list[dict[str, Any]] = []
+        all_fit = bool(gangs)
+        for document, pods in gangs:
+            found = [_ask(moment.world, pods, one) for one in _flavors(moment.world, flavor, document)]
+            fits = any(answer.fits for answer in found)
+            all_fit = all_fit and fits
+            told_all.append({"object": document.label, "fits": fits, "flavors": found})
+            if output != "json":
+                _show(document, pods, found, moment.world, console)
+        if output == "json":
+            console.print_json(msgspec.json.encode({**stamp(moment), "objects": told_all}).decode())
+        else:
+            console.print(f"as of {told(moment)}", style="dim")
+        outcome.code = 0 if all_fit else 1
+    return outcome.code
+
+
+def pod_set(document: Document) -> PodSet:
+    """The pods of a Pod, or of anything with a pod template. Raises `ManifestBroken`."""
+    value = document.value
+    spec: Any = value.get("spec")
+    if not isinstance(spec, dict):
+        raise _broken(document, "it has no spec")
+    template: Any = value if value.get("kind") == "Pod" else spec.get("template")
+    if not isinstance(template, dict):
+        raise _broken(document, "it is no Pod, and has no spec.template")
+    count: Any = spec.get("parallelism", spec.get("replicas", 1)) if value.get("kind") != "Pod" else 1
+    if not isinstance(count, int) or count < 1:
+        raise _broken(document, f"{count!r} is no number of pods")
+    meta: Any = template.get("metadata") or {}
+    try:
+        read = msgspec.convert(
+            {"metadata": {**meta, "name": meta.get("name", "")}, "spec": template.get("spec") or {}}, PodTemplate
+        )
+        shape = pod_shape(read, "pod")
+    except (msgspec.ValidationError, Refused) as problem:
+        raise _broken(document, str(problem)) from problem
+    if not asks_for_cards(shape):
+        raise _broken(document, "no container of it asks for a card")
+    return PodSet(name="main", count=count, shape=shape)
+
+
+def _broken(document: Document, problem: str) -> ManifestBroken:
+    return ManifestBroken(file=document.file, line=document.line, problem=f"{document.label}: {problem}")
+
+
+def _flavors(world: World, named: str, document: Document) -> list[FlavorObserved | None]:
+    if named and named not in world.flavors:
+        known = ", ".join(sorted(world.flavors)) or "none"
+        raise _broken(document, f"the log knows no flavor {named}; it knows {known}")
+    if named:
+        return [world.flavors[named]]
+    return [world.flavors[name] for name in sorted(world.flavors)] or [None]
+
+
+def _ask(world: World, pods: PodSet, flavor: FlavorObserved | None) -> Answer:
+    gang = Gang(pod_set=pods, count=pods.count, flavor=flavor)
+    name = flavor.name if flavor is not None else ""
+    placed = place(world.cards, world.nodes, [gang], world.trail)
+    if placed.placements:
+        return Answer(flavor=name, fits=True, placed=placed)
+    return Answer(
+        flavor=name, fits=False, placed=placed, nodes=tuple(answers(world, gang)), advice=make_room(world, [gang])
+    )
+
+
+def _show(document: Document, pods: PodSet, found: list[Answer], world: World, console: Console) -> None:
+    console.print(f"[bold]{document.label}[/bold], {pods.count} pod(s)", highlight=False)
+    fitting = [answer for answer in found if answer.fits]
+    for answer in fitting or found:
+        flavor = answer.flavor or "any node"
+        if answer.fits:
+            console.print(f"  [green]fits[/green] in {flavor}", highlight=False)
+            for one in answer.placed.placements:
+                shares = ", ".join(
+                    f"{share.uuid} ({share.memory} MiB, {share.cores} cores)"
+                    for each in one.containers
+                    for share in each
+                )
+                console.print(f"    pod {one.index + 1}: {one.node}: {shares}", highlight=False, soft_wrap=True)
+            continue
+        console.print(
+            f"  [red]does not fit[/red] in {flavor}: {answer.placed.message}", highlight=False, soft_wrap=True
+        )
+        _show_nodes(answer, console)
+        _show_advice(answer.advice, world, console)
+
+
+def _show_nodes(answer: Answer, console: Console) -> None:
+    """What each card says to one pod; cards of a node that say the same share a line."""
+    for node in answer.nodes:
+        verdict = "takes one pod" if node.fits else node.reason
+        console.print(f"    {node.node}: {verdict}", highlight=False, soft_wrap=True, markup=False)
+        said: dict[str, list[str]] = {}
+        for card in node.cards:
+            said.setdefault(", ".join(card.reasons) or "would serve", []).append(card.card)
+        for words, cards in said.items():
+            console.print(f"      {', '.join(cards)}: {words}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _show_advice(advice: Advice | None, world: World, console: Console) -> None:
+    if advice is None:
+        console.print("  nobody could make room for it: it asks for more than the cards have")
+        return
+    console.print("  room could be made:")
+    for step in advice.steps:
+        where = f", it fits on {', '.join(sorted({one.node for one in step.to}))} then" if step.to else ""
+        cards = ", ".join(step.cards)
+        console.print(
+            f"    {step.way} {job_of(world, step.holder)}: frees {cards}{where}", highlight=False, soft_wrap=True
+        )

@@ -1,0 +1,75 @@
+"""`kuelog drift`: where the log, HAMi's annotations and the pods that exist disagree about cards."""
+
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from events.event import Millis
+from events.timestamp import format_timestamp
+from ops.cli.cards_view import job_of
+from ops.cli.devices import read_moment, stamp, told
+from ops.cli.failures import known_failures
+from ops.past import Moment
+from projections.devices.drift import NOTES, Finding, all_findings
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One difference as it is shown; `since` is when it was told on the log."""
+
+    kind: str
+    node: str
+    card: str
+    holder: str
+    message: str
+    since: Millis | None
+    note: bool
+
+
+def run_drift(data: Path, nats: str, *, at: str, notes: bool, output: str, console: Console) -> int:
+    """Print every difference; 0 when there is none, 1 when there are some."""
+    with known_failures(console) as outcome:
+        moment = read_moment(data, nats, at)
+        cards = moment.world.cards
+        found = all_findings(cards, moment.world.nodes, moment.world.pods)
+        rows = [_row(moment, one) for one in found if notes or one.kind not in NOTES]
+        books = {
+            "log": sum(stake.reserved.memory for row in cards.stakes.values() for stake in row.values()),
+            "annotations": sum(stake.held.memory for row in cards.stakes.values() for stake in row.values()),
+            "pods": sum(1 for hold in cards.pods.values() if hold.use),
+        }
+        if output == "json":
+            console.print_json(msgspec.json.encode({**stamp(moment), "books": books, "findings": rows}).decode())
+        else:
+            _show(rows, console)
+            console.print(
+                f"the log has {books['log']} MiB reserved, HAMi's annotations hold {books['annotations']} MiB, "
+                f"{books['pods']} living pod(s) hold cards; as of {told(moment)}",
+                style="dim",
+            )
+        outcome.code = 1 if any(not row.note for row in rows) else 0
+    return outcome.code
+
+
+def _row(moment: Moment, one: Finding) -> Row:
+    return Row(
+        kind=one.kind,
+        node=one.node,
+        card=one.card,
+        holder=job_of(moment.world, one.holder),
+        message=one.message,
+        since=moment.since.get((one.card, one.kind, one.holder)),
+        note=one.kind in NOTES,
+    )
+
+
+def _show(rows: list[Row], console: Console) -> None:
+    if not rows:
+        console.print("log, annotations and pods agree about every card")
+    for row in rows:
+        line = Text(f"{row.kind:<12} ", style="dim" if row.note else "red")
+        line.append(f"{row.node} {row.card}: ", style="bold").append(f"{row.holder} {row.message}".strip())
+        if row.since is not None:
+            line.append(f" (told {format_timestamp(row.since)})", style="dim")
+        console.print(line, soft_wrap=True)

@@ -1,0 +1,70 @@
+"""Why a pod finds no cards, node by node and card by card."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from events.card import CardRequest
+from projections.devices.fit import asking, fit_asking, fit_container, reason_text
+from projections.devices.gang import Gang
+from projections.devices.requests import pod_card_requests
+from projections.devices.suitability import Suitability
+from projections.devices.use import CardState, NodeCards, states_of
+from projections.devices.vendor import serves
+from projections.devices.vendors import BY_WORD
+from projections.world import World
+
+
+class CardAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What one card has to say to a pod: HAMi's reason codes, or nothing if it would serve any of its containers."""
+
+    card: str
+    reasons: tuple[str, ...]
+
+
+class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a node takes the pod as things are, and what its cards say each."""
+
+    node: str
+    fits: bool
+    reason: str
+    """Why the node does not take it, in HAMi's words or by what Kubernetes would say."""
+    cards: tuple[CardAnswer, ...] = ()
+
+
+def answers(world: World, gang: Gang) -> list[NodeAnswer]:
+    """What every node with cards answers to one pod of the gang, by node name."""
+    shape = gang.pod_set.shape
+    requests, init = pod_card_requests(shape)
+    flat = [request for asked in requests for request in asked]
+    pod = asking(shape.device_annotations, flat)
+    suitable = Suitability(shape, gang.flavor)
+    found: list[NodeAnswer] = []
+    for name in sorted(world.cards.nodes):
+        node = world.nodes.get(name)
+        refused = "the node is gone" if node is None else suitable.refuses(node)
+        if refused:
+            found.append(NodeAnswer(node=name, fits=False, reason=refused))
+            continue
+        on = world.cards.cards_of(name)
+        fit = fit_asking(on, requests, init, pod)
+        cards = tuple(_card(on, state, flat, gang) for state in states_of(on))
+        reason = "" if fit.shares is not None else reason_text(fit.refusals, fit.cards)
+        found.append(NodeAnswer(node=name, fits=fit.shares is not None, reason=reason, cards=cards))
+    return found
+
+
+def _card(on: NodeCards, state: CardState, requests: Sequence[CardRequest], gang: Gang) -> CardAnswer:
+    reasons: dict[str, None] = {}
+    for request in requests:
+        vendor = BY_WORD.get(request.vendor)
+        if vendor is None or not serves(vendor, state.card.model):
+            reasons[f"no {request.vendor} card"] = None
+            continue
+        single = replace(request, count=1)
+        alone = NodeCards(node=on.node, cards=(state.card,), cordoned=on.cordoned, annotations=on.annotations)
+        fit, _ = fit_container([state], [single], asking(gang.pod_set.shape.device_annotations, [single]), on=alone)
+        if not fit.complete:
+            reasons.update(dict.fromkeys(sorted(fit.refusals)))
+    return CardAnswer(card=state.card.uuid, reasons=tuple(reasons))
