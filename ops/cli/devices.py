@@ -152,7 +152,7 @@ def show_offers(offers: Sequence[Offer], console: Console) -> None:
 def _table(title: str, columns: Sequence[str], *, left: int) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1))
     for place, name in enumerate(columns):
-        table.add_column(name, justify="left" if place < left else "right", no_wrap=place < left)
+        table.add_column(name, justify="left" if place < left else "right", overflow="fold", no_wrap=place >= left)
     return table
 
 
