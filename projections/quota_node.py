@@ -20,6 +20,7 @@ class Node:
         "height",
         "is_queue",
         "key",
+        "lendable",
         "local",
         "name",
         "nominal",
@@ -49,6 +50,8 @@ class Node:
         """The part of it that is not lent to others (guaranteed)."""
         self.usage = [0] * width
         self.weight = Weight()
+        self.lendable: dict[str, int] | None = None
+        """By resource, what the children could use at most: reckoned when fair sharing first asks."""
         self.height = 0
         """Distance to the furthest cluster queue below."""
         self.root: Node = self

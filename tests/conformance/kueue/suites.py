@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.kueue.fairness import FAIRNESS_SUITES
 from tests.conformance.kueue.reconciling import RECONCILE_SUITES
 from tests.conformance.kueue.scheduling import SCHEDULING_SUITES
 from tests.conformance.kueue.validation import VALIDATION_SUITES
@@ -11,7 +12,7 @@ from tests.conformance.runner import Suite
 
 Case = dict[str, Any]
 
-CHECKS: dict[str, Callable[[Case], str | None]] = {**RECONCILE_SUITES, **SCHEDULING_SUITES, **VALIDATION_SUITES}
+CHECKS: dict[str, Callable[[Case], str | None]] = {**FAIRNESS_SUITES, **RECONCILE_SUITES, **SCHEDULING_SUITES, **VALIDATION_SUITES}
 
 
 def kueue_suite(path: Path, document: list[Case]) -> Suite:

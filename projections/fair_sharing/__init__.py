@@ -1,0 +1,1 @@
+"""How unequal the shares of queues and cohorts are, in exact numbers."""

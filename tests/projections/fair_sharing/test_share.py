@@ -1,0 +1,90 @@
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from events.amount import UNLIMITED
+from events.quota import ClusterQueueObserved, FlavorQuotas, Quota, ResourceGroup, Weight
+from projections.fair_sharing.share import PER_MILLE, Share, share_of, weighted
+from projections.quota_tree import QuotaTree
+from projections.trail import Trail
+
+small = st.integers(min_value=0, max_value=50)
+weights = st.builds(Weight, numerator=small, denominator=st.integers(min_value=1, max_value=50))
+shares = st.builds(
+    lambda numerator, denominator, weight: weighted(numerator, denominator, weight),
+    small,
+    st.integers(min_value=1, max_value=50),
+    weights,
+)
+amounts = st.lists(st.integers(min_value=0, max_value=40), min_size=3, max_size=3)
+
+
+def cohort(nominal: list[int], used: list[int], weight: Weight, scale: int = 1) -> tuple[QuotaTree, Share]:
+    quota = QuotaTree(Trail())
+    for name, amount in zip("abc", nominal, strict=True):
+        mine = Quota(resource="cpu", nominal=amount * scale)
+        group = ResourceGroup(resources=("cpu",), flavors=(FlavorQuotas(flavor="default", quotas=(mine,)),))
+        quota.set_cluster_queue(ClusterQueueObserved(name=name, cohort="all", groups=(group,), weight=weight))
+    column = quota.column("default", "cpu")
+    for name, amount in zip("abc", used, strict=True):
+        quota.add_usage(name, {column: amount * scale})
+    return quota, share_of(quota.queues["a"], quota.columns.names)
+
+
+@given(shares, shares, shares)
+def test_the_order_of_shares_is_total(one: Share, two: Share, three: Share) -> None:
+    assert [one < two, one == two, one > two].count(True) == 1
+    assert (one <= two) is not (one > two)
+    if one <= two <= three:
+        assert one <= three
+
+
+@given(amounts, amounts, weights)
+def test_a_share_is_exactly_what_is_borrowed_of_what_can_be_lent_by_weight(
+    nominal: list[int], used: list[int], weight: Weight
+) -> None:
+    _, share = cohort(nominal, used, weight)
+    borrowed, lendable = max(used[0] - nominal[0], 0), sum(nominal)
+    assert share.borrowing is (borrowed > 0)
+    if not borrowed or not lendable:
+        assert share == Share()
+    elif weight.numerator == 0:
+        assert share.infinite
+        assert share.rounded() == UNLIMITED
+    else:
+        exact = Fraction(borrowed * PER_MILLE, lendable) / Fraction(weight.numerator, weight.denominator)
+        assert Fraction(share.numerator, share.denominator) == exact
+        assert share.rounded() - 1 < exact <= share.rounded()
+
+
+@given(amounts, amounts, weights, st.integers(min_value=1, max_value=10**15))
+def test_a_share_does_not_depend_on_the_unit_of_the_resource(
+    nominal: list[int], used: list[int], weight: Weight, scale: int
+) -> None:
+    assert cohort(nominal, used, weight)[1] == cohort(nominal, used, weight, scale)[1]
+
+
+@given(shares, st.integers(min_value=1, max_value=1000))
+def test_equal_fractions_are_equal_shares(share: Share, times: int) -> None:
+    again = Share(numerator=share.numerator * times, denominator=share.denominator * times, infinite=share.infinite)
+    assert again == share
+
+
+@given(amounts, amounts, weights)
+def test_the_whole_tree_borrows_from_nobody(nominal: list[int], used: list[int], weight: Weight) -> None:
+    quota, _ = cohort(nominal, used, weight)
+    assert share_of(quota.cohorts["all"], quota.columns.names) == Share()
+
+
+def test_a_borrower_of_weight_zero_has_more_than_every_finite_share_and_they_compare_by_what_they_borrow() -> None:
+    nothing = Weight(numerator=0)
+    little, much = weighted(1, 10, nothing), weighted(9, 10, nothing)
+    assert weighted(10**30, 1, Weight()) < little < much
+
+
+def test_a_share_is_told_in_digits() -> None:
+    assert weighted(0, 1, Weight()).told() == "0"
+    assert weighted(100, 1, Weight(numerator=8)).told() == "12.5"
+    assert weighted(100, 1, Weight(numerator=3)).told() == "33.333333333333333333"
+    assert weighted(1, 1, Weight(numerator=0)).told() == "+Inf"
