@@ -16,6 +16,7 @@ from events.subjects import CONTROL, FACTS, decisions_stream, devices_stream
 from ops.log.snapshots import Snapshots
 from ops.telemetry import SpanTracer
 from ops.witness import HeadWitness
+from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
 from services.applier.shell import Applier
@@ -132,6 +133,11 @@ class Running:
                         for host in self.hosts.values():
                             host.fold.quarantined.add((event.stream, event.sequence))
                             host.nudge()
+
+    def world_of_cards(self) -> World | None:
+        """What this process has folded about cards; None if it runs no service that folds."""
+        host = self.hosts.get(DEVICE_LANE) or self.hosts.get(LANE)
+        return host.fold.world if host is not None else None
 
     async def quiet(self) -> None:
         """Return when everything that was seen so far has been decided."""

@@ -11,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from events.timestamp import format_timestamp
-from ops.cli.cards_view import CardView, card_views, flavor_offers, model_capacities
+from ops.cards_view import CardView, card_views, flavor_offers, model_capacities
 from ops.cli.failures import known_failures
 from ops.cli.replay import bus_of
+from ops.metrics_endpoint import exposition
 from ops.past import Moment, cards_at
 from ops.replay import read_all
 from projections.devices.capacity import ModelCapacity
@@ -47,6 +48,15 @@ def run_devices(data: Path, nats: str, *, at: str, node: str, model: str, output
             show_offers(offers, console)
             console.print(f"as of {told(moment)}", style="dim")
         outcome.code = 0 if cards else 1
+    return outcome.code
+
+
+def run_metrics(data: Path, nats: str, *, at: str, console: Console) -> int:
+    """Print the metrics of all cards."""
+    with known_failures(console) as outcome:
+        world = read_moment(data, nats, at).world
+        console.print(exposition(lambda: world).decode(), end="", markup=False, highlight=False, soft_wrap=True)
+        outcome.code = 0
     return outcome.code
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from events.api.pods import PodTemplate
 from events.pod_set import PodSet
 from events.quota import FlavorObserved
-from ops.cli.cards_view import job_of
+from ops.cards_view import job_of
 from ops.cli.devices import read_moment, stamp, told
 from ops.cli.failures import known_failures
 from ops.manifests import Document, ManifestBroken, read_manifests

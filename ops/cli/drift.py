@@ -8,7 +8,7 @@ from rich.text import Text
 
 from events.event import Millis
 from events.timestamp import format_timestamp
-from ops.cli.cards_view import job_of
+from ops.cards_view import job_of
 from ops.cli.devices import read_moment, stamp, told
 from ops.cli.failures import known_failures
 from ops.past import Moment

@@ -9,6 +9,7 @@ from rich.console import Console
 from ops.kube.client import KubeConfigMissing
 from ops.log.server import NatsMissing
 from ops.manifests import ManifestBroken
+from ops.metrics_endpoint import PortTaken
 from ops.past import BadTime
 from ops.scenario.play import ManifestRefused
 from ops.scenario.script import ScenarioBroken
@@ -30,6 +31,7 @@ KNOWN: tuple[type[Exception], ...] = (
     MessageNotOurs,
     NatsMissing,
     ObjectInvalid,
+    PortTaken,
     ScenarioBroken,
     UnsafeStream,
     WitnessKeyMissing,

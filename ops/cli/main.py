@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ops.cli.device_commands import devices_app, drift
 from ops.telemetry import configure_logging
 
 app = typer.Typer(
@@ -107,6 +108,7 @@ def up(
     nats: Annotated[str, typer.Option(help="A running bus instead of an embedded one.")] = "",
     scale: Annotated[float, typer.Option(help="How fast the embedded cluster's time runs.")] = 1.0,
     port: Annotated[int, typer.Option(help="The port of the embedded Kubernetes API.")] = 0,
+    metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
 ) -> None:
     """Run everything from this machine: bus, services and, unless one is named, a cluster. Ctrl-C stops all of it.
 
@@ -115,7 +117,16 @@ def up(
     from ops.cli.serve import run_up  # noqa: PLC0415
 
     raise typer.Exit(
-        run_up(data, kubeconfig=kubeconfig, context=context, nats=nats, scale=scale, port=port, console=console)
+        run_up(
+            data,
+            kubeconfig=kubeconfig,
+            context=context,
+            nats=nats,
+            scale=scale,
+            port=port,
+            metrics=metrics,
+            console=console,
+        )
     )
 
 
@@ -127,6 +138,7 @@ def run(
     context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
     witness: Annotated[str, typer.Option(help="The folder of the head witness; none when empty.")] = "",
     scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
+    metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
     crash: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Run one service against a common bus and a common cluster. Several replicas of any service are safe.
@@ -144,74 +156,14 @@ def run(
             witness=witness,
             scale=scale,
             crash=crash,
+            metrics=metrics,
             console=console,
         )
     )
 
 
-At = Annotated[str, typer.Option("--at", help="As of a time: 2026-01-31T12:00:00Z, or +90s after the log began.")]
-Bus = Annotated[str, typer.Option(help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.")]
-Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
-
-devices_app = typer.Typer(invoke_without_command=True)
 app.add_typer(devices_app, name="devices")
-
-
-@devices_app.callback()
-def devices(
-    context: typer.Context,
-    data: Data = Path(".kuelog/demo"),
-    nats: Bus = "",
-    at: At = "",
-    node: Annotated[str, typer.Option(help="Only the cards of this node.")] = "",
-    model: Annotated[str, typer.Option(help="Only models whose name holds this.")] = "",
-    output: Output = "text",
-) -> None:
-    """Every card with its slices; what is free in sum and in one piece; what flavors offer beside their quota.
-
-    Example: kuelog devices --data .kuelog/demo --at +20s
-    """
-    if context.invoked_subcommand is not None:
-        return
-    from ops.cli.devices import run_devices  # noqa: PLC0415
-
-    raise typer.Exit(run_devices(data, nats, at=at, node=node, model=model, output=output, console=console))
-
-
-@devices_app.command()
-def fit(
-    file: Annotated[Path, typer.Option("-f", "--file", help="A Pod, a Job or anything with a pod template.")],
-    data: Data = Path(".kuelog/demo"),
-    nats: Bus = "",
-    at: At = "",
-    flavor: Annotated[str, typer.Option(help="Only this flavor; all that the log knows otherwise.")] = "",
-    output: Output = "text",
-) -> None:
-    """Would it fit, where, and if not, why, card by card, and who could make room. Nothing is changed by asking.
-
-    Example: kuelog devices fit -f pod.yaml --flavor gpu-v100-32gb --at +20s
-    """
-    from ops.cli.devices_fit import run_fit  # noqa: PLC0415
-
-    raise typer.Exit(run_fit(file, data, nats, at=at, flavor=flavor, output=output, console=console))
-
-
-@app.command()
-def drift(
-    data: Data = Path(".kuelog/demo"),
-    nats: Bus = "",
-    at: At = "",
-    notes: Annotated[bool, typer.Option("--notes", help="Also what may be so for a moment in a healthy run.")] = False,
-    output: Output = "text",
-) -> None:
-    """Where the log, HAMi's annotations and the pods that exist disagree about cards; exit code 1 if they do.
-
-    Example: kuelog drift --data .kuelog/demo --at +20s
-    """
-    from ops.cli.drift import run_drift  # noqa: PLC0415
-
-    raise typer.Exit(run_drift(data, nats, at=at, notes=notes, output=output, console=console))
-
+app.command()(drift)
 
 log_app = typer.Typer(help="Look after the log itself.", no_args_is_help=True)
 app.add_typer(log_app, name="log")

@@ -15,6 +15,7 @@ from ops.kube.client import connect as connect_kube
 from ops.kube.reflector import Reflector
 from ops.log.jetstream import connect as connect_bus
 from ops.log.server import NatsServer
+from ops.metrics_endpoint import served
 from ops.scenario.platform import platform
 from ops.wiring import SERVICES, Ports, Running, stopped
 
@@ -28,6 +29,7 @@ def run_service(
     witness: str,
     scale: float,
     crash: str,
+    metrics: int = 0,
     console: Console,
 ) -> int:
     """One service, until Ctrl-C or SIGTERM."""
@@ -37,24 +39,34 @@ def run_service(
         )
         return 2
     with known_failures(console) as outcome:
-        asyncio.run(_serve_one(service, nats, kubeconfig, context, witness, scale, crash))
+        asyncio.run(_serve_one(service, nats, kubeconfig, context, witness, scale, crash, metrics))
         outcome.code = 0
     return outcome.code
 
 
-def run_up(data: Path, *, kubeconfig: str, context: str, nats: str, scale: float, port: int, console: Console) -> int:
+def run_up(
+    data: Path,
+    *,
+    kubeconfig: str,
+    context: str,
+    nats: str,
+    scale: float,
+    port: int,
+    metrics: int = 0,
+    console: Console,
+) -> int:
     """Everything, until Ctrl-C or SIGTERM."""
     with known_failures(console) as outcome:
         if kubeconfig:
-            asyncio.run(_up_on_cluster(data, kubeconfig, context, nats, console))
+            asyncio.run(_up_on_cluster(data, kubeconfig, context, nats, metrics, console))
         else:
-            asyncio.run(_up_embedded(data, scale, port, console))
+            asyncio.run(_up_embedded(data, scale, port, metrics, console))
         outcome.code = 0
     return outcome.code
 
 
 async def _serve_one(
-    service: str, nats: str, kubeconfig: str, context: str, witness: str, scale: float, crash: str
+    service: str, nats: str, kubeconfig: str, context: str, witness: str, scale: float, crash: str, metrics: int
 ) -> None:
     mortal = Mortal(crash)
     async with AsyncExitStack() as stack:
@@ -66,11 +78,15 @@ async def _serve_one(
             bus=mortal.bus(bus), reader=Reflector(client), writer=mortal.writer(client), clock=ScaledClock(scale)
         )
         running = Running(ports, (service,), settings=SettingsObserved(), witness=Path(witness) if witness else None)
+        await stack.enter_async_context(served(running.world_of_cards, metrics))
         await until_stopped(running)
 
 
-async def _up_embedded(data: Path, scale: float, port: int, console: Console) -> None:
-    async with platform(data.resolve(), scale=scale, fresh=False, port=port) as on:
+async def _up_embedded(data: Path, scale: float, port: int, metrics: int, console: Console) -> None:
+    async with (
+        platform(data.resolve(), scale=scale, fresh=False, port=port) as on,
+        served(on.running.world_of_cards, metrics),
+    ):
         console.print(f"Kubernetes API {on.cluster.url}, bus {on.server.url}; everything stays in {data}")
         console.print(
             f"try: kubectl --kubeconfig {data}/kubeconfig get clusterqueues    (Ctrl-C stops)", highlight=False
@@ -82,7 +98,7 @@ async def _up_embedded(data: Path, scale: float, port: int, console: Console) ->
     console.print("stopped")
 
 
-async def _up_on_cluster(data: Path, kubeconfig: str, context: str, nats: str, console: Console) -> None:
+async def _up_on_cluster(data: Path, kubeconfig: str, context: str, nats: str, metrics: int, console: Console) -> None:
     async with AsyncExitStack() as stack:
         if not nats:
             server = NatsServer(data.resolve() / "nats")
@@ -95,7 +111,9 @@ async def _up_on_cluster(data: Path, kubeconfig: str, context: str, nats: str, c
         stack.push_async_callback(client.close)
         console.print(f"cluster {client.host}, bus {nats} (Ctrl-C stops)")
         ports = Ports(bus=bus, reader=Reflector(client), writer=client, clock=ScaledClock())
-        await until_stopped(Running(ports, settings=SettingsObserved(), witness=data.resolve() / "witness"))
+        running = Running(ports, settings=SettingsObserved(), witness=data.resolve() / "witness")
+        await stack.enter_async_context(served(running.world_of_cards, metrics))
+        await until_stopped(running)
     console.print("stopped")
 
 

@@ -92,7 +92,7 @@ def _view(world: World, registered: DevicesRegistered, card: Card) -> CardView:
         model=card.model,
         mode=card.mode,
         numa=card.numa,
-        state=_state(world, registered, card),
+        state=state_of(world, registered, card),
         returns_at=due(known) if known is not None else None,
         slots=card.slots,
         slots_used=use.slots,
@@ -115,7 +115,8 @@ def _view(world: World, registered: DevicesRegistered, card: Card) -> CardView:
     )
 
 
-def _state(world: World, registered: DevicesRegistered, card: Card) -> str:
+def state_of(world: World, registered: DevicesRegistered, card: Card) -> str:
+    """Whether new pods may have a card: ok, or in one word why not."""
     node = world.nodes.get(registered.node)
     if node is None or not node.ready:
         return "node not ready"

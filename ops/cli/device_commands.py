@@ -1,0 +1,81 @@
+"""The commands about cards: `kuelog devices`, its subcommands, and `kuelog drift`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+At = Annotated[str, typer.Option("--at", help="As of a time: 2026-01-31T12:00:00Z, or +90s after the log began.")]
+Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
+Bus = Annotated[str, typer.Option(help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.")]
+Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
+
+devices_app = typer.Typer(invoke_without_command=True)
+console = Console(soft_wrap=False)
+
+
+@devices_app.callback()
+def devices(
+    context: typer.Context,
+    data: Data = Path(".kuelog/demo"),
+    nats: Bus = "",
+    at: At = "",
+    node: Annotated[str, typer.Option(help="Only the cards of this node.")] = "",
+    model: Annotated[str, typer.Option(help="Only models whose name holds this.")] = "",
+    output: Output = "text",
+) -> None:
+    """Every card with its slices; what is free in sum and in one piece; what flavors offer beside their quota.
+
+    Example: kuelog devices --data .kuelog/demo --at +20s
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from ops.cli.devices import run_devices  # noqa: PLC0415
+
+    raise typer.Exit(run_devices(data, nats, at=at, node=node, model=model, output=output, console=console))
+
+
+@devices_app.command()
+def fit(
+    file: Annotated[Path, typer.Option("-f", "--file", help="A Pod, a Job or anything with a pod template.")],
+    data: Data = Path(".kuelog/demo"),
+    nats: Bus = "",
+    at: At = "",
+    flavor: Annotated[str, typer.Option(help="Only this flavor; all that the log knows otherwise.")] = "",
+    output: Output = "text",
+) -> None:
+    """Would it fit, where, and if not, why, card by card, and who could make room. Nothing is changed by asking.
+
+    Example: kuelog devices fit -f pod.yaml --flavor gpu-v100-32gb --at +20s
+    """
+    from ops.cli.devices_fit import run_fit  # noqa: PLC0415
+
+    raise typer.Exit(run_fit(file, data, nats, at=at, flavor=flavor, output=output, console=console))
+
+
+@devices_app.command()
+def metrics(data: Data = Path(".kuelog/demo"), nats: Bus = "", at: At = "") -> None:
+    """What Prometheus would be told of the cards: HAMi's metrics and our own, in text. Services serve it by --metrics.
+
+    Example: kuelog devices metrics --nats nats://127.0.0.1:4222
+    """
+    from ops.cli.devices import run_metrics  # noqa: PLC0415
+
+    raise typer.Exit(run_metrics(data, nats, at=at, console=console))
+
+
+def drift(
+    data: Data = Path(".kuelog/demo"),
+    nats: Bus = "",
+    at: At = "",
+    notes: Annotated[bool, typer.Option("--notes", help="Also what may be so for a moment in a healthy run.")] = False,
+    output: Output = "text",
+) -> None:
+    """Where the log, HAMi's annotations and the pods that exist disagree about cards; exit code 1 if they do.
+
+    Example: kuelog drift --data .kuelog/demo --at +20s
+    """
+    from ops.cli.drift import run_drift  # noqa: PLC0415
+
+    raise typer.Exit(run_drift(data, nats, at=at, notes=notes, output=output, console=console))
