@@ -57,7 +57,7 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
             if event.terminating or event.bind_failed:
                 _look_again(world)
             if event.workload in world.workloads:
-                world.review[event.workload] = None
+                world.review.add(event.workload)
         case DevicesReserved():
             world.cards.confirm(event.workload, event.reservation, event.placements)
             _answer(world, event.workload, Devices(reservation=event.reservation, placements=event.placements))

@@ -105,7 +105,7 @@ def stir_all(world: World) -> None:
 def review_local_queue(world: World, key: str) -> None:
     """Have all workloads of a local queue looked at."""
     for workload in world.by_local_queue.get(key, ()):
-        world.review[workload] = None
+        world.review.add(workload)
 
 
 def review_cluster_queue(world: World, name: str) -> None:
@@ -113,7 +113,7 @@ def review_cluster_queue(world: World, name: str) -> None:
     for key in world.doors.get(name, ()):
         review_local_queue(world, key)
     for workload in world.holding.get(name, ()):
-        world.review[workload] = None
+        world.review.add(workload)
 
 
 def _accept(world: World, kind: str, namespace: str, name: str) -> None:

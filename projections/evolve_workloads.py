@@ -175,6 +175,8 @@ def _pods_ready(workload: Workload, place: Place, *, ready: bool) -> Condition:
 
 
 def _reclaim(world: World, workload: Workload, counts: dict[str, int]) -> None:
+    if not enabled(world.settings, "ReclaimablePods"):
+        return
     changed = replace(workload, reclaimable=dict(sorted(counts.items())))
     changed = replace(changed, equivalence=equivalence_of(changed))
     world.put_workload(changed)
@@ -204,7 +206,7 @@ def _unindex(world: World, workload: Workload) -> None:
 def _forget(world: World, workload: Workload) -> None:
     _unindex(world, workload)
     world.trail.drop(world.workloads, workload.key)
-    world.review.pop(workload.key, None)
+    world.review.forget(workload.key)
 
 
 def _sequence(decision: str) -> int:

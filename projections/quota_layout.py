@@ -82,6 +82,7 @@ def _derive(node: Node, above: tuple[Node, ...]) -> None:
         for column, amount in enumerate(child.subtree):
             if amount:
                 subtree[column] = add(subtree[column], subtract(amount, local[column]))
+    node.below = tuple(leaf for child in node.children.values() for leaf in child.leaves())
     for column, quota in node.quotas.items():
         if quota.lending_limit is not None:
             node.local[column] = max(0, subtract(subtree[column], quota.lending_limit))

@@ -16,6 +16,7 @@ class Node:
 
     __slots__ = (
         "borrowing_limit",
+        "below",
         "children",
         "height",
         "is_queue",
@@ -41,6 +42,8 @@ class Node:
         """Tells a cluster queue and a cohort of the same name apart."""
         self.parent: Node | None = None
         self.children: dict[str, Node] = {}
+        self.below: tuple[Node, ...] = ()
+        """Of a cohort: the cluster queues in it, by name, a subtree at a time."""
         self.quotas: dict[Column, Quota] = {}
         self.nominal = [0] * width
         self.borrowing_limit: list[int | None] = [None] * width
@@ -137,10 +140,7 @@ class Node:
 
     def leaves(self) -> Iterable["Node"]:
         """The cluster queues below, by name, a subtree at a time."""
-        if self.is_queue:
-            yield self
-        for child in self.children.values():
-            yield from child.leaves()
+        return (self,) if self.is_queue else self.below
 
     def within_nominal(self, columns: Iterable[Column]) -> bool:
         """Whether the subtree uses no more than its own of all these columns."""

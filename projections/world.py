@@ -32,6 +32,7 @@ from projections.lines import Lines
 from projections.memory import Memory
 from projections.quota_holders import QuotaHolders
 from projections.quota_tree import QuotaTree
+from projections.review import Review
 from projections.trail import Trail
 from projections.workloads import Workload
 
@@ -69,8 +70,7 @@ class World:
         self.by_local_queue: dict[str, dict[str, None]] = {}
         self.holding: dict[str, QuotaHolders] = {}
         """Workloads that hold quota, by cluster queue."""
-        self.review: dict[str, None] = {}
-        """Workloads that something happened to since all deciders last had nothing to say."""
+        self.review = Review(self.trail, self.workloads)
         self.examined: dict[tuple[str, str], int] = {}
         """By cluster queue and class of refused workloads: the stamp at which the class was found not to fit again."""
         self.memory = Memory()
@@ -118,7 +118,7 @@ class World:
     def put_workload(self, workload: Workload) -> None:
         """Set the workload's record and have it looked at again."""
         self.trail.put(self.workloads, workload.key, workload)
-        self.review[workload.key] = None
+        self.review.add(workload.key)
         if workload.admission is not None:
             holders = self.holding.get(workload.admission.cluster_queue)
             if holders is not None and workload.key in holders:
@@ -132,7 +132,7 @@ class World:
         while self._deadlines and self._deadlines[0][0] <= at:
             key = heapq.heappop(self._deadlines)[1]
             if key:
-                self.review[key] = None
+                self.review.add(key)
 
     def look_again(self, due: Millis) -> None:
         """Have all deciders take a turn then: something about cards falls due."""
@@ -153,12 +153,11 @@ class World:
         self.quota.touch_all()
         for key, workload in self.workloads.items():
             if not workload.finished or workload.spec.leaving or self.settings.retain_finished is not None:
-                self.review[key] = None
+                self.review.add(key)
         self.cards.stir_all()
 
     def reviewed(self) -> None:
-        """All deciders have nothing more to say about what was up for review."""
-        self.review.clear()
+        """All deciders have nothing more to say about the world as it is."""
         self.cards.calm()
         self.quota.quiet()
 

@@ -191,9 +191,10 @@ class LaneHost:
                 spoke = True
                 if not await self._commit(decider.name, events, at, mark):
                     return True
-        touched = list(world.review)
-        for observer in self._observers:
-            observer(world, touched)
+        if self._observers:
+            touched = list(world.review.take("observers"))
+            for observer in self._observers:
+                observer(world, touched)
         if not spoke:
             world.reviewed()
         return spoke

@@ -34,7 +34,11 @@ class PodSetChoice(msgspec.Struct, kw_only=True):
         """The worst mode among its resources; a resource without a flavor fits nowhere."""
         if self.failed:
             return Mode.NO_FIT
-        return min((choice.mode for choice in self.flavors.values()), key=_rank, default=Mode.FIT)
+        worst = Mode.FIT
+        for choice in self.flavors.values():
+            if choice.mode is not worst and _ORDER[choice.mode] < _ORDER[worst]:
+                worst = choice.mode
+        return worst
 
 
 class Assignment(msgspec.Struct, kw_only=True):
@@ -48,13 +52,18 @@ class Assignment(msgspec.Struct, kw_only=True):
     @property
     def mode(self) -> Mode:
         """The worst of its pod sets: Fit admits, Preempt and Reclaim need room made, the others wait."""
-        return min((pod_set.mode for pod_set in self.pod_sets), key=_rank, default=Mode.FIT)
+        worst = Mode.FIT
+        for pod_set in self.pod_sets:
+            mode = pod_set.mode
+            if mode is not worst and _ORDER[mode] < _ORDER[worst]:
+                worst = mode
+        return worst
 
     @property
     def representative(self) -> Mode:
         """Kueue's public mode: NoFit, Preempt or Fit."""
         mode = self.mode
-        return mode if mode in (Mode.NO_FIT, Mode.FIT) else Mode.PREEMPT
+        return mode if mode is Mode.NO_FIT or mode is Mode.FIT else Mode.PREEMPT
 
     @property
     def message(self) -> str:
@@ -76,20 +85,16 @@ class Assignment(msgspec.Struct, kw_only=True):
         )
 
     def assignments(self) -> tuple[PodSetAssignment, ...]:
-        """The assignment in the log's words."""
+        """The assignment in the log's words: what has no flavor, such as nothing of a resource, is not charged."""
         return tuple(
             PodSetAssignment(
                 name=pod_set.name,
                 count=pod_set.count,
                 flavors={resource: choice.flavor for resource, choice in sorted(pod_set.flavors.items())},
-                usage=dict(sorted(pod_set.requests.items())),
+                usage={name: amount for name, amount in sorted(pod_set.requests.items()) if name in pod_set.flavors},
             )
             for pod_set in self.pod_sets
         )
 
 
 _ORDER = {mode: rank for rank, mode in enumerate(Mode)}
-
-
-def _rank(mode: Mode) -> int:
-    return _ORDER[mode]

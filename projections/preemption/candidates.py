@@ -69,26 +69,45 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Groups:
-    """The nodes whose holders could make room: by right of the hierarchy, by priority, and the own queue."""
+    """The nodes whose holders could make room: by right of the hierarchy, by priority, and the own queue.
 
-    __slots__ = ("_ask", "_world", "hierarchy", "own", "priority")
+    They are gathered when they are first asked for: a queue that may not borrow never looks at its whole cohort.
+    """
+
+    __slots__ = ("_ask", "_gathered", "_levels", "_world", "own")
 
     def __init__(self, world: World, ask: Ask) -> None:
         self._world, self._ask = world, ask
-        self.hierarchy: list[Node] = []
-        self.priority: list[Node] = []
-        self.own: list[Node] = []
         rules = ask.queue.preemption
-        if rules.within_cluster_queue is not PreemptionPolicy.NEVER:
-            self.own.append(ask.node)
-        if ask.node.parent is not None and rules.reclaim_within_cohort is not PreemptionPolicy.NEVER:
-            self._climb()
+        self.own = [ask.node] if rules.within_cluster_queue is not PreemptionPolicy.NEVER else []
+        foreign = ask.node.parent is not None and rules.reclaim_within_cohort is not PreemptionPolicy.NEVER
+        self._levels = _levels(ask) if foreign else []
+        self._gathered: dict[bool, list[Node]] = {}
+
+    @property
+    def hierarchy(self) -> list[Node]:
+        """Queues below ancestors within whose own quota the request fits."""
+        return self._gather(advantage=True)
+
+    @property
+    def priority(self) -> list[Node]:
+        """Queues below the other ancestors."""
+        return self._gather(advantage=False)
+
+    def _gather(self, *, advantage: bool) -> list[Node]:
+        found = self._gathered.get(advantage)
+        if found is None:
+            found = self._gathered[advantage] = []
+            for ancestor, visited, has_advantage in self._levels:
+                if has_advantage is advantage:
+                    _gather(ancestor, visited, self._ask.needed, found)
+        return found
 
     def in_order(self, *, by_priority: bool = True) -> Iterator[Candidate]:
         """Those that leave already, by group; then the others, by group; the priority group can be left out."""
-        priority = self.priority if by_priority else []
+        groups = [(self.hierarchy, True), (self.priority if by_priority else [], False), (self.own, False)]
         for leaving in (True, False):
-            for nodes, hierarchical in ((self.hierarchy, True), (priority, False), (self.own, False)):
+            for nodes, hierarchical in groups:
                 if nodes:
                     yield from self._merged(nodes, leaving=leaving, hierarchical=hierarchical)
 
@@ -102,26 +121,12 @@ class Groups:
 
     def _any(self, nodes: list[Node], *, hierarchical: bool) -> bool:
         return any(
-            next(self._merged(nodes, leaving=leaving, hierarchical=hierarchical), None) is not None
-            for leaving in (False, True)
+            self._candidate(order, node, hierarchical=hierarchical) is not None
+            for node in nodes
+            if (holders := self._world.holding.get(node.name)) is not None
+            for row in (holders.staying, holders.leaving)
+            for order in row
         )
-
-    def _climb(self) -> None:
-        """Gather nodes up to the root, from the subtrees that were not visited yet."""
-        ask = self._ask
-        rest = dict(ask.usage)
-        advantage = all(not ask.node.borrowing_with(column, amount) for column, amount in rest.items())
-        visited = ask.node
-        for ancestor in ask.node.path[1:]:
-            for column in rest:
-                rest[column] = max(0, rest[column] - visited.local_available(column))
-            into = self.hierarchy if advantage else self.priority
-            for child in ancestor.children.values():
-                if child is not visited:
-                    _gather(child, ask.needed, into)
-            if not advantage and all(not ancestor.borrowing_with(column, amount) for column, amount in rest.items()):
-                advantage = True
-            visited = ancestor
 
     def _merged(self, nodes: list[Node], *, leaving: bool, hierarchical: bool) -> Iterator[Candidate]:
         """The candidates of several queues as one sorted row, as far as their priority lets them be preempted."""
@@ -188,11 +193,30 @@ def priority_variant(ask: Ask, workload: Workload) -> Variant:
     return Variant.WHILE_BORROWING
 
 
-def _gather(node: Node, needed: tuple[Column, ...], into: list[Node]) -> None:
-    if node.within_nominal(needed):
-        return
-    if node.is_queue:
-        into.append(node)
-        return
+def _levels(ask: Ask) -> list[tuple[Node, Node, bool]]:
+    """Per ancestor the subtree below it that was visited before, and whether the request has the advantage there."""
+    rest = dict(ask.usage)
+    visited = ask.node
+    advantage = all(not visited.borrowing_with(column, amount) for column, amount in rest.items())
+    found: list[tuple[Node, Node, bool]] = []
+    for ancestor in ask.node.path[1:]:
+        for column in rest:
+            rest[column] = max(0, rest[column] - visited.local_available(column))
+        found.append((ancestor, visited, advantage))
+        advantage = advantage or all(not ancestor.borrowing_with(column, amount) for column, amount in rest.items())
+        visited = ancestor
+    return found
+
+
+def _gather(node: Node, visited: Node | None, needed: tuple[Column, ...], into: list[Node]) -> None:
+    """The queues below a node that use more than their own, but for the subtree that was visited already."""
+    column = needed[0] if len(needed) == 1 else -1
     for child in node.children.values():
-        _gather(child, needed, into)
+        if child is visited or (column >= 0 and child.usage[column] <= child.subtree[column]):
+            continue
+        if column < 0 and child.within_nominal(needed):
+            continue
+        if child.is_queue:
+            into.append(child)
+        else:
+            _gather(child, None, needed, into)

@@ -24,7 +24,7 @@ class Admitter:
 
     def decide(self, world: World, place: Place) -> list[Decision]:
         """Reserve, refuse, ask for room, admit; each decision is folded before the next one is made."""
-        events = _fold(world, _admit_ready(world, list(world.review)), place)
+        events = _fold(world, _admit_ready(world, world.review.take(self.name)), place)
         for tree in _in_turn(world, place):
             while len(events) < MOST_EVENTS and _cycle(world, tree, place, events):
                 pass
@@ -65,7 +65,7 @@ def _fold(world: World, events: list[Decision], place: Place) -> list[Decision]:
 
 def _admit_ready(world: World, keys: Iterable[str]) -> list[Decision]:
     found: list[Decision] = []
-    for key in sorted(set(keys)):
+    for key in keys:
         workload = world.workloads.get(key)
         if workload is not None:
             found.extend(admission_of(world, workload))

@@ -37,6 +37,8 @@ class Entry(msgspec.Struct, kw_only=True):
     reason: str = ""
     message: str = ""
     timestamp: Millis = 0
+    searched: dict[tuple[Column, int], list[Candidate]] = {}
+    """Victims that the search for flavors found, by column and amount."""
     deferred: bool = False
     """It fits, but only when the victims of others have left (kueue-semantics §4.2, step 2)."""
 

@@ -4,18 +4,21 @@ from collections.abc import Mapping
 
 from events.admission import Mode, RequeueReason
 from events.event import Millis
+from events.quota import QuotaCheckStrategy
 from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.requests import CARD_RESOURCES, asks_for_cards
 from projections.effective_requests import PODS, pod_set_requests
 from projections.flavors.affinity import selects
+from projections.flavors.fewer_pods import largest_that_fits
 from projections.flavors.mode import Granular
 from projections.flavors.plan import Asked, Plan, plan_of
 from projections.flavors.search import WAITING_FOR_QUOTA, FlavorSearchSpace, assign, refusal_reason
 from projections.flavors.straight import assign_straight
+from projections.flavors.suitability import PlanRules
 from projections.gates import enabled
 from projections.line_order import queue_timestamp
 from projections.preemption.candidates import Ask, Candidate
-from projections.preemption.oracle import ask_who_makes_room
+from projections.preemption.oracle import how_room_is_made
 from projections.preemption.victims import find_victims
 from projections.quota_columns import Column
 from projections.world import World
@@ -54,32 +57,16 @@ def consider(
     if not enabled(world.settings, "PartialAdmission"):
         return
     full = (entry.assignment, entry.victims, entry.placements, entry.reason, entry.message)
-    counts = {one.pod_set.name: one.count for one in plan.asked}
-    steps = sum(counts[one.name] - max(one.minimum, 0) for one in pod_sets if one.minimum is not None)
-    low, high = 0, steps
-    best: int | None = None
-    while low <= high:
-        middle = (low + high) // 2
-        _consider_plan(world, entry, _plan(world, entry.head, reduced(entry, counts, middle)), at, pinned or {})
-        if _good(entry):
-            best, high = middle, middle - 1
-        else:
-            low = middle + 1
+
+    def fits(fewer: Mapping[str, int]) -> bool:
+        _consider_plan(world, entry, _plan(world, entry.head, fewer), at, pinned or {})
+        return _good(entry)
+
+    best = largest_that_fits(pod_sets, {one.pod_set.name: one.count for one in plan.asked}, fits)
     if best is None:
         entry.assignment, entry.victims, entry.placements, entry.reason, entry.message = full
     else:
-        _consider_plan(world, entry, _plan(world, entry.head, reduced(entry, counts, best)), at, pinned or {})
-
-
-def reduced(entry: Entry, counts: Mapping[str, int], step: int) -> dict[str, int]:
-    """Counts at one step of the search for the largest job that fits (kueue-semantics §5.7)."""
-    room = {
-        pod_set.name: counts[pod_set.name] - pod_set.minimum
-        for pod_set in entry.workload.spec.pod_sets
-        if pod_set.minimum is not None and pod_set.minimum < counts[pod_set.name]
-    }
-    total = sum(room.values())
-    return {name: count - (room.get(name, 0) * step // total if total else 0) for name, count in counts.items()}
+        fits(best)
 
 
 def plan_for(world: World, head: Head) -> Plan:
@@ -88,10 +75,8 @@ def plan_for(world: World, head: Head) -> Plan:
     known = world.memory.plans.get(key)
     if known is not None and known.queue is head.queue:
         return known
-    counts = {
-        pod_set.name: max(pod_set.count - head.workload.reclaimable.get(pod_set.name, 0), 0)
-        for pod_set in head.workload.spec.pod_sets
-    }
+    done = head.workload.reclaimable
+    counts = {one.name: max(one.count - done.get(one.name, 0), 0) for one in head.workload.spec.pod_sets}
     plan = _plan(world, head, counts)
     world.memory.keep(key, plan)
     return plan
@@ -107,7 +92,13 @@ def _plan(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
         )
         for pod_set in head.workload.spec.pod_sets
     ]
-    return plan_of(world.quota, head.queue, world.flavors, asked)
+    settings = world.settings
+    rules = PlanRules(
+        ignore_undeclared=settings.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED,
+        topology=enabled(settings, "TopologyAwareScheduling"),
+        allowed=(head.workload.spec.allowed_flavors or None) if enabled(settings, "ConcurrentAdmission") else None,
+    )
+    return plan_of(world.quota, head.queue, world.flavors, asked, rules)
 
 
 def _good(entry: Entry) -> bool:
@@ -121,6 +112,7 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
     if entry.node is None:
         return
     while True:
+        entry.searched = {}
         straight = None if pinned or excluded else assign_straight(plan, entry.node)
         assignment = straight or assign(_space(world, entry, plan, at, pinned, excluded))
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
@@ -155,7 +147,12 @@ def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:
         for resource, choice in pod_set.flavors.items()
         if choice.mode is not Mode.FIT
     }
-    return find_victims(world, _ask(entry, at, entry.assignment.usage, tuple(needed)))
+    usage = entry.assignment.usage
+    if len(usage) == 1:
+        found = entry.searched.get(*usage.items())
+        if found is not None:
+            return found  # The search for flavors asked the very same.
+    return find_victims(world, _ask(entry, at, usage, tuple(needed)))
 
 
 def _ask(entry: Entry, at: Millis, usage: Mapping[Column, int], needed: tuple[Column, ...]) -> Ask:
@@ -176,7 +173,9 @@ def _space(
         raise LookupError(entry.queue.name)
 
     def oracle(column: Column, amount: int) -> Granular:
-        return ask_who_makes_room(world, _ask(entry, at, {column: amount}, (column,)))
+        ask = _ask(entry, at, {column: amount}, (column,))
+        victims = entry.searched[(column, amount)] = find_victims(world, ask)
+        return how_room_is_made(world, ask, victims)
 
     return FlavorSearchSpace(
         plan=plan,

@@ -16,10 +16,13 @@ def still_waiting(world: World, entry: Entry, plan: Plan) -> bool:
     node = entry.node
     if request is None or node is None or request.cluster_queue != entry.queue.name:
         return False
-    if [(one.name, one.usage) for one in request.assignments] != [
-        (one.pod_set.name, requests) for one, requests in zip(plan.asked, plan.requests, strict=True)
-    ]:
+    if [one.name for one in request.assignments] != [one.pod_set.name for one in plan.asked]:
         return False
+    for one, requests in zip(request.assignments, plan.requests, strict=True):
+        if one.usage != {
+            resource: amount for resource, amount in requests.items() if amount or resource in one.flavors
+        }:
+            return False
     usage: Usage = {}
     for one in request.assignments:
         for resource, amount in one.usage.items():

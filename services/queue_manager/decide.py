@@ -17,7 +17,7 @@ class QueueManager:
     def decide(self, world: World, place: Place) -> list[Decision]:
         """One look at every workload that is up for review; each decision is folded before the next one is made."""
         events: list[Decision] = []
-        for key in sorted(world.review):
+        for key in world.review.take(self.name):
             workload = world.workloads.get(key)
             if workload is None:
                 continue

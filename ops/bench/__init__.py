@@ -1,0 +1,1 @@
+"""Measuring: loads, the decision core in virtual time, and what is told of it."""
