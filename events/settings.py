@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from events.event import Event, Millis, Value
+from events.quota import QuotaCheckStrategy
 
 
 class TransformationStrategy(StrEnum):
@@ -75,6 +76,8 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     pods_ready: PodsReadyRule | None = None
     exclude_resource_prefixes: tuple[str, ...] = ()
     transformations: tuple[Transformation, ...] = ()
+    undeclared: QuotaCheckStrategy = QuotaCheckStrategy.BLOCK_UNDECLARED
+    """What a resource means that a queue does not cover; a queue may say for itself that it ignores them."""
     gates: dict[str, bool] = {}
     """Feature gates that differ from their defaults, by Kueue's names."""
     retain_finished: Millis | None = None

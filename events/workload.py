@@ -37,6 +37,8 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     never_preempt: bool = False
     """kuelog's own: no preemption may choose this workload."""
     on_hold: bool = False
+    allowed_flavors: tuple[str, ...] = ()
+    """The only flavors it may use; all when there are none (gate ConcurrentAdmission)."""
     preemption_gates: tuple[str, ...] = ()
     """What has to open before the workload may preempt."""
     orphaned: bool = False

@@ -20,7 +20,7 @@ def adopt(world: World, workload: Workload, status: AdoptedStatus, place: Place)
         workload,
         conditions=conditions,
         checks={check.name: check for check in status.checks},
-        reclaimable=status.reclaimable,
+        reclaimable=status.reclaimable if enabled(world.settings, "ReclaimablePods") else {},
         requeue=Requeue(count=status.requeue_count, at=status.requeue_at),
         past_execution=status.past_execution,
         evictions=status.evictions,

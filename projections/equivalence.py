@@ -10,6 +10,7 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 
 
 def equivalence_of(workload: Workload) -> str:
-    """The class of workloads that ask for the same: pod sets, effective counts and priority."""
-    asked = _encoder.encode((workload.spec.pod_sets, workload.reclaimable, workload.priority))
+    """The class of workloads that ask for the same: pod sets, effective counts, priority and flavors."""
+    spec = workload.spec
+    asked = _encoder.encode((spec.pod_sets, workload.reclaimable, workload.priority, spec.allowed_flavors))
     return hashlib.blake2b(asked, digest_size=12).hexdigest()

@@ -22,6 +22,7 @@ DEFAULTS: dict[str, bool] = {
     "RejectUpdatesToCQWithInvalidOnFlavors": False,
     "SchedulingEquivalenceHashing": True,
     "TASValidateWorkloadSliceSize": True,
+    "TopologyAwareScheduling": True,
     "UnadmittedWorkloadsExplicitStatus": False,
     "UnadmittedWorkloadsObservability": True,
     "WorkloadValidateResourcesAreNonNegative": True,

@@ -2,11 +2,20 @@
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
 from events.api.meta import ApiCondition, ApiStruct, ObjectMeta, Quantity
 from events.api.pods import PodTemplate
+
+
+class ApiTopologyRequest(ApiStruct, frozen=True, kw_only=True):
+    """Where the pods of a pod set want to lie, as far as it is read."""
+
+    required: str = ""
+    preferred: str = ""
+    unconstrained: bool = False
+    pod_set_slice_required_topology: str = ""
+    pod_set_group_name: str = ""
 
 
 class ApiPodSet(ApiStruct, frozen=True, kw_only=True):
@@ -16,7 +25,7 @@ class ApiPodSet(ApiStruct, frozen=True, kw_only=True):
     count: int = 1
     min_count: int | None = None
     template: PodTemplate = PodTemplate()
-    topology_request: dict[str, msgspec.Raw] | None = None
+    topology_request: ApiTopologyRequest | None = None
 
 
 class PreemptionGate(ApiStruct, frozen=True, kw_only=True):

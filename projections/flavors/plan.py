@@ -12,7 +12,7 @@ from events.admission import FlavorAttempt, Mode
 from events.amount import Requests, add
 from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved, FlavorObserved, QuotaCheckStrategy, ResourceGroup
-from projections.flavors.affinity import matches_nodes, untolerated
+from projections.flavors.suitability import PlanRules, Suitability
 from projections.quota_columns import Column
 from projections.quota_tree import QuotaTree
 
@@ -71,11 +71,11 @@ def plan_of(
     queue: ClusterQueueObserved,
     flavors: Mapping[str, FlavorObserved],
     asked: Sequence[Asked],
-    *,
-    ignore_undeclared: bool = False,
+    rules: PlanRules,
 ) -> Plan:
     """Lay out the search for these pod sets in a queue."""
-    ignores = ignore_undeclared or queue.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED
+    if queue.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED:
+        rules = msgspec.structs.replace(rules, ignore_undeclared=True)
     requests = [dict(one.requests) for one in asked]
     parts: list[PodSetsPlan] = []
     done: set[int] = set()
@@ -84,7 +84,7 @@ def plan_of(
             continue
         members = _group_of(asked, index)
         done.update(members)
-        parts.append(_part(quota, queue, flavors, asked, members, requests, ignores=ignores))
+        parts.append(_part(quota, queue, flavors, asked, members, requests, rules))
     return Plan(queue=queue, asked=tuple(asked), requests=tuple(requests), parts=tuple(parts))
 
 
@@ -106,8 +106,7 @@ def _part(
     asked: Sequence[Asked],
     members: list[int],
     requests: list[Requests],
-    *,
-    ignores: bool,
+    rules: PlanRules,
 ) -> PodSetsPlan:
     total: Requests = {}
     for index in members:
@@ -123,10 +122,13 @@ def _part(
         if group is not None:
             wanted = sorted(name for name in group.resources if name in total)
             settled.update(wanted)
-            groups.append(_group_plan(quota, flavors, [asked[i].pod_set for i in members], group, wanted, total))
-        elif total[resource] == 0 or ignores:
+            suits = Suitability(flavors, queue, [asked[i].pod_set for i in members], wanted, rules)
+            groups.append(_group_plan(quota, group, wanted, total, suits))
+        elif rules.ignore_undeclared:
             for index in members:
                 requests[index].pop(resource, None)
+        elif total[resource] == 0:
+            continue
         elif not uncovered:
             uncovered, before = resource, len(groups)
     return PodSetsPlan(
@@ -139,12 +141,7 @@ def _part(
 
 
 def _group_plan(
-    quota: QuotaTree,
-    flavors: Mapping[str, FlavorObserved],
-    pod_sets: list[PodSet],
-    group: ResourceGroup,
-    wanted: list[str],
-    total: Requests,
+    quota: QuotaTree, group: ResourceGroup, wanted: list[str], total: Requests, suits: Suitability
 ) -> GroupPlan:
     return GroupPlan(
         resources=tuple(wanted),
@@ -153,23 +150,11 @@ def _group_plan(
             FlavorOption(
                 flavor=quotas.flavor,
                 columns=tuple(quota.column(quotas.flavor, name) for name in wanted),
-                unsuitable=_unsuitable(flavors.get(quotas.flavor), quotas.flavor, pod_sets),
+                unsuitable=suits.obstacle(quotas),
             )
             for quotas in group.flavors
         ),
     )
-
-
-def _unsuitable(flavor: FlavorObserved | None, name: str, pod_sets: list[PodSet]) -> str:
-    if flavor is None:
-        return f"flavor {name} not found"
-    for pod_set in pod_sets:
-        taint = untolerated(flavor, pod_set.shape)
-        if taint is not None:
-            return f"untolerated taint {{{taint.key} {taint.value} {taint.effect} <nil>}} in flavor {name}"
-        if not matches_nodes(flavor, pod_set.shape, frozenset(flavor.node_labels)):
-            return f"flavor {name} doesn't match node affinity"
-    return ""
 
 
 def _group_of(asked: Sequence[Asked], index: int) -> list[int]:

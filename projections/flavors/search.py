@@ -71,25 +71,40 @@ def _assign_part(
     space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan, members: list[PodSetChoice]
 ) -> None:
     groups = part.groups[: part.before_uncovered] if part.uncovered else part.groups
+    charged: dict[str, tuple[Column, int]] = {}
     for group in groups:
         found, reasons, failed = _find_flavor(space, assignment, part, group)
         for member in members:
-            member.reasons.extend(reasons)
-            if _SEVERITY[failed] > _SEVERITY[member.failed]:
-                member.failed = failed
-            if found is not None:
-                member.flavors.update({name: choice for name, choice in found.items() if name in member.requests})
+            _settle(member, found, reasons, failed)
         if found is None:
             continue
         for name, amount, column in zip(
             group.resources, group.amounts, _columns_of(group, found[group.resources[0]].flavor), strict=True
         ):
-            assignment.usage[column] = add(assignment.usage.get(column, 0), amount)
+            charged[name] = (column, amount)
             assignment.borrow = max(assignment.borrow, found[name].borrow)
+    for column, amount in charged.values():
+        assignment.usage[column] = add(assignment.usage.get(column, 0), amount)
+    if len(part.names) > 1:
+        assignment.attempts.extend(_for_the_others(assignment.attempts, part))
     if part.uncovered:
         for member in members:
             member.reasons.append(f"resource {part.uncovered} unavailable in ClusterQueue")
             member.failed = NO_MATCHING_FLAVOR
+
+
+def _settle(member: PodSetChoice, found: dict[str, FlavorChoice] | None, reasons: list[str], failed: str) -> None:
+    member.reasons.extend(reasons)
+    if _SEVERITY[failed] > _SEVERITY[member.failed]:
+        member.failed = failed
+    if found is not None:
+        member.flavors.update({name: choice for name, choice in found.items() if name in member.requests})
+
+
+def _for_the_others(attempts: list[FlavorAttempt], part: PodSetsPlan) -> list[FlavorAttempt]:
+    """The attempts of a pod set group, told of its first pod set, for the other ones."""
+    told = [attempt for attempt in attempts if attempt.pod_set == part.names[0]]
+    return [msgspec.structs.replace(attempt, pod_set=name) for name in part.names[1:] for attempt in told]
 
 
 def _columns_of(group: GroupPlan, flavor: str) -> tuple[Column, ...]:

@@ -8,8 +8,8 @@ from events.admission import FlavorAttempt, Mode
 from events.quota import FlavorSearch
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.mode import lowest_that_fits
-from projections.flavors.plan import GroupPlan, Plan, unsuitable_attempt
-from projections.quota_columns import Usage
+from projections.flavors.plan import GroupPlan, Plan, PodSetsPlan, unsuitable_attempt
+from projections.quota_columns import Column, Usage
 from projections.quota_node import Node
 
 
@@ -23,8 +23,9 @@ def assign_straight(plan: Plan, node: Node) -> Assignment | None:
     for part in plan.parts:
         if part.uncovered:
             return None
+        charged: dict[str, tuple[Column, int]] = {}
         for group in part.groups:
-            choices = _first(group, node, usage, attempts, part.names[0])
+            choices = _first(group, node, usage, attempts, part.names[0], charged)
             if choices is None:
                 return None
             for resource, choice in choices.items():
@@ -32,9 +33,9 @@ def assign_straight(plan: Plan, node: Node) -> Assignment | None:
                     if next_when_borrowing:
                         return None
                     borrow = max(borrow, choice.borrow)
-                for index in part.indexes:
-                    if resource in plan.requests[index]:
-                        chosen[index][resource] = choice
+                _choose(plan, part, resource, choice, chosen)
+        for column, amount in charged.values():
+            usage[column] = usage.get(column, 0) + amount
     pod_sets = [
         PodSetChoice(name=one.pod_set.name, count=one.count, requests=requests, flavors=flavors, reasons=[])
         for one, requests, flavors in zip(plan.asked, plan.requests, chosen, strict=True)
@@ -42,8 +43,21 @@ def assign_straight(plan: Plan, node: Node) -> Assignment | None:
     return Assignment(pod_sets=pod_sets, usage=usage, attempts=attempts, borrow=borrow)
 
 
+def _choose(
+    plan: Plan, part: PodSetsPlan, resource: str, choice: FlavorChoice, chosen: list[dict[str, FlavorChoice]]
+) -> None:
+    for index in part.indexes:
+        if resource in plan.requests[index]:
+            chosen[index][resource] = choice
+
+
 def _first(
-    group: GroupPlan, node: Node, usage: Usage, attempts: list[FlavorAttempt], pod_set: str
+    group: GroupPlan,
+    node: Node,
+    usage: Usage,
+    attempts: list[FlavorAttempt],
+    pod_set: str,
+    charged: dict[str, tuple[Column, int]],
 ) -> dict[str, FlavorChoice] | None:
     last = len(group.options) - 1
     for index, option in enumerate(group.options):
@@ -58,6 +72,6 @@ def _first(
                 return None
             level = lowest_that_fits(node, column, value)[0]
             choices[resource] = FlavorChoice(flavor=option.flavor, mode=Mode.FIT, borrow=level, tried=tried)
-            usage[column] = value
+            charged[resource] = (column, amount)
         return choices
     return None

@@ -1,6 +1,6 @@
 """A head that already waits for its victims: while they leave and still suffice, nothing has to be looked for again."""
 
-from events.admission import Mode
+from events.admission import Mode, PreemptionRequested
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate, Variant
@@ -16,13 +16,8 @@ def still_waiting(world: World, entry: Entry, plan: Plan) -> bool:
     node = entry.node
     if request is None or node is None or request.cluster_queue != entry.queue.name:
         return False
-    if [one.name for one in request.assignments] != [one.pod_set.name for one in plan.asked]:
+    if not _asks_the_same(request, plan):
         return False
-    for one, requests in zip(request.assignments, plan.requests, strict=True):
-        if one.usage != {
-            resource: amount for resource, amount in requests.items() if amount or resource in one.flavors
-        }:
-            return False
     usage: Usage = {}
     for one in request.assignments:
         for resource, amount in one.usage.items():
@@ -57,6 +52,15 @@ def still_waiting(world: World, entry: Entry, plan: Plan) -> bool:
         borrow=request.borrow_level,
     )
     return True
+
+
+def _asks_the_same(request: PreemptionRequested, plan: Plan) -> bool:
+    if [one.name for one in request.assignments] != [one.pod_set.name for one in plan.asked]:
+        return False
+    return all(
+        one.usage == {resource: amount for resource, amount in requests.items() if amount or resource in one.flavors}
+        for one, requests in zip(request.assignments, plan.requests, strict=True)
+    )
 
 
 def _leaving(world: World, keys: list[str]) -> list[Candidate]:

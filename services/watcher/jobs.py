@@ -98,7 +98,7 @@ def job_state(value: dict[str, Any], around: Surroundings) -> JobState | None:
             priority=priority,
             priority_class=reference,
             max_execution=None if seconds is None else seconds * 1000,
-            gated_by=gated_by(meta),
+            gated_by=names_in(meta, GATED_BY),
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
         ),
         started=bool(decision),
@@ -109,9 +109,9 @@ def job_state(value: dict[str, Any], around: Surroundings) -> JobState | None:
     )
 
 
-def gated_by(meta: ObjectMeta) -> tuple[str, ...]:
-    """What holds the workload back from being queued, by its annotation."""
-    return tuple(one.strip() for one in (meta.annotations or {}).get(GATED_BY, "").split(",") if one.strip())
+def names_in(meta: ObjectMeta, annotation: str) -> tuple[str, ...]:
+    """The names that an annotation lists with commas."""
+    return tuple(one.strip() for one in (meta.annotations or {}).get(annotation, "").split(",") if one.strip())
 
 
 def queue_name(meta: ObjectMeta, around: Surroundings) -> str:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from events.api.meta import ObjectMeta
-from events.api.workload import ApiWorkload, ApiWorkloadStatus
-from events.pod_set import PodSet
+from events.api.workload import ApiPodSet, ApiWorkload, ApiWorkloadStatus
+from events.pod_set import PodSet, TopologyRequest
 from events.timestamp import parse_timestamp
 from events.workload import (
     AdoptedStatus,
@@ -20,11 +20,11 @@ from events.workload import (
     WorkloadSpec,
 )
 from services.watcher.cluster_objects import created_at, read
-from services.watcher.jobs import JobState, gated_by
+from services.watcher.jobs import GATED_BY, JobState, names_in
 from services.watcher.pod_shapes import pod_shape
-from services.watcher.problems import Refused, problem
 from services.watcher.quantities import amounts
 
+ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
 JOB_UID = "kueue.x-k8s.io/job-uid"
 
@@ -53,6 +53,7 @@ def workload_state(value: dict[str, Any]) -> JobState:
                     count=one.count,
                     minimum=one.min_count,
                     shape=pod_shape(one.template, f"spec.podSets[{index}].template"),
+                    topology=_topology(one),
                 )
                 for index, one in enumerate(spec.pod_sets)
             ),
@@ -62,10 +63,11 @@ def workload_state(value: dict[str, Any]) -> JobState:
             else PriorityRef(name=reference.name, workload=reference.kind == "WorkloadPriorityClass"),
             active=spec.active,
             priority_boost=_boost(meta),
+            allowed_flavors=names_in(meta, ALLOWED_FLAVORS),
             max_execution=None
             if spec.maximum_execution_time_seconds is None
             else spec.maximum_execution_time_seconds * 1000,
-            gated_by=gated_by(meta),
+            gated_by=names_in(meta, GATED_BY),
             preemption_gates=tuple(one.name for one in spec.preemption_gates or ()),
             orphaned=JOB_UID in (meta.labels or {}) and not meta.owner_references,
             leaving=meta.deletion_timestamp is not None,
@@ -85,12 +87,23 @@ def workload_state(value: dict[str, Any]) -> JobState:
 
 
 def _boost(meta: ObjectMeta) -> int:
-    text = (meta.annotations or {}).get(PRIORITY_BOOST, "0")
+    """The boost in the annotation; one that is no number counts as none, as Kueue has it (kueue-semantics §3.2)."""
     try:
-        return int(text)
-    except ValueError as bad:
-        field = f"metadata.annotations[{PRIORITY_BOOST}]"
-        raise Refused([problem(field, f"{text!r} is not a whole number", "e.g. -10 or 150")]) from bad
+        return int((meta.annotations or {}).get(PRIORITY_BOOST, "0"))
+    except ValueError:
+        return 0
+
+
+def _topology(pod_set: ApiPodSet) -> TopologyRequest | None:
+    asked = pod_set.topology_request
+    if asked is None:
+        return None
+    return TopologyRequest(
+        required=asked.required,
+        preferred=asked.preferred,
+        unconstrained=asked.unconstrained or bool(asked.pod_set_slice_required_topology),
+        pod_set_group=asked.pod_set_group_name,
+    )
 
 
 def _owner(meta: ObjectMeta) -> Owner | None:

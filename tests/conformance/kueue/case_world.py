@@ -12,6 +12,7 @@ from events.timestamp import parse_timestamp
 from events.workload import WorkloadSubmitted
 from projections.evolve import evolve
 from projections.place import Place
+from projections.workloads import Workload
 from projections.world import World
 from services.admitter.cycle import Cycle
 from services.admitter.heads import heads
@@ -68,6 +69,12 @@ class CaseWorld:
             adopted=state.adopted,
         )
         self.fold([fact])
+
+    def submitted(self, value: Case) -> Workload:
+        """The workload of a Workload object, as it is folded."""
+        state = workload_state(value)
+        self.submit(value)
+        return self.world.workloads[state.workload]
 
     def decided(self, decider: Decider) -> list[Decision]:
         """What a decider says now; it is folded."""

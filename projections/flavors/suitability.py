@@ -1,0 +1,78 @@
+"""Whether a flavor can be considered for pods at all, whatever the quota (kueue-semantics §5.2)."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from events.pod_set import PodSet, TopologyRequest
+from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas
+from projections.effective_requests import pod_requests
+from projections.flavors.affinity import matches_nodes, untolerated
+
+
+class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the settings and the workload say about which flavors and resources count."""
+
+    ignore_undeclared: bool = False
+    """A resource that no group of the queue covers is not counted instead of refused."""
+    topology: bool = True
+    """Pods that ask for a topology get flavors that have one, and only they do."""
+    allowed: tuple[str, ...] | None = None
+    """The only flavors that the workload may use; None leaves them all."""
+
+
+class Suitability:
+    """The flavors of one resource group for one group of pod sets."""
+
+    def __init__(
+        self,
+        flavors: Mapping[str, FlavorObserved],
+        queue: ClusterQueueObserved,
+        pod_sets: Sequence[PodSet],
+        wanted: Sequence[str],
+        rules: PlanRules,
+    ) -> None:
+        self._flavors, self._pod_sets, self._wanted, self._rules = flavors, pod_sets, wanted, rules
+        names = [quotas.flavor for group in queue.groups for quotas in group.flavors]
+        self._only_topology = all((flavor := flavors.get(name)) is not None and flavor.topology for name in names)
+
+    def obstacle(self, quotas: FlavorQuotas) -> str:
+        """Why these pods may not use the flavor; empty when they may."""
+        name = quotas.flavor
+        flavor = self._flavors.get(name)
+        if flavor is None:
+            return f"flavor {name} not found"
+        allowed = self._rules.allowed
+        if allowed is not None and name not in allowed:
+            return f"flavor {name} is not among those that the workload may use"
+        offered = {one.resource for one in quotas.quotas}
+        absent = next((resource for resource in self._wanted if resource not in offered), None)
+        if absent is not None:
+            return f"flavor {name} does not provide resource {absent}"
+        return next((why for one in self._pod_sets if (why := self._of_pod_set(flavor, one))), "")
+
+    def _of_pod_set(self, flavor: FlavorObserved, pod_set: PodSet) -> str:
+        if self._rules.topology:
+            told = self._topology(flavor, pod_set)
+            if told:
+                return told
+        taint = untolerated(flavor, pod_set.shape)
+        if taint is not None:
+            return f"untolerated taint {{{taint.key} {taint.value} {taint.effect} <nil>}} in flavor {flavor.name}"
+        if not matches_nodes(flavor, pod_set.shape, frozenset(flavor.node_labels)):
+            return f"flavor {flavor.name} doesn't match node affinity"
+        return ""
+
+    def _topology(self, flavor: FlavorObserved, pod_set: PodSet) -> str:
+        if asks_for_topology(pod_set.topology):
+            only_counted = pod_requests(pod_set.shape).keys().isdisjoint(self._wanted)
+            if not flavor.topology and not only_counted:
+                return f'Flavor "{flavor.name}" does not support TopologyAwareScheduling'
+        elif flavor.topology and not self._only_topology:
+            return f'Flavor "{flavor.name}" supports only TopologyAwareScheduling'
+        return ""
+
+
+def asks_for_topology(request: TopologyRequest | None) -> bool:
+    """Whether pods say where they want to lie relative to each other."""
+    return request is not None and bool(request.required or request.preferred or request.unconstrained)
