@@ -164,23 +164,25 @@ class Groups:
                 yield candidate
 
     def _candidate(self, order: HolderOrder, node: Node, *, hierarchical: bool) -> Candidate | None:
-        world, ask = self._world, self._ask
-        usage = world.holding[node.name].usage[order[3]]
-        if not any(usage.get(column, 0) > 0 for column in ask.needed):
-            return None
-        workload = world.workloads[order[3]]
-        own = node is ask.node
-        rules = ask.queue.preemption
-        policy = rules.within_cluster_queue if own else rules.reclaim_within_cohort
-        if not satisfies_policy(policy, ask.workload, workload, world.settings):
-            return None
-        if protected(workload, world.cluster_queues.get(node.name), ask.at):
-            return None
-        if own:
-            variant = Variant.WITHIN_QUEUE
-        else:
-            variant = Variant.HIERARCHICAL if hierarchical else priority_variant(ask, workload)
-        return Candidate(workload=workload, node=node, variant=variant, usage=usage)
+        if node is self._ask.node:
+            return as_candidate(self._world, self._ask, node, order[3], Variant.WITHIN_QUEUE)
+        variant = Variant.HIERARCHICAL if hierarchical else None
+        return as_candidate(self._world, self._ask, node, order[3], variant)
+
+
+def as_candidate(world: World, ask: Ask, node: Node, key: str, variant: Variant | None) -> Candidate | None:
+    """A holder of a queue as a candidate by some right, or by the one that its priority gives; None when it is none."""
+    usage = world.holding[node.name].usage[key]
+    if not any(usage.get(column, 0) > 0 for column in ask.needed):
+        return None
+    workload = world.workloads[key]
+    rules = ask.queue.preemption
+    policy = rules.within_cluster_queue if node is ask.node else rules.reclaim_within_cohort
+    if not satisfies_policy(policy, ask.workload, workload, world.settings):
+        return None
+    if protected(workload, world.cluster_queues.get(node.name), ask.at):
+        return None
+    return Candidate(workload=workload, node=node, variant=variant or priority_variant(ask, workload), usage=usage)
 
 
 def priority_variant(ask: Ask, workload: Workload) -> Variant:

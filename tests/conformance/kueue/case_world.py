@@ -7,7 +7,7 @@ import msgspec
 
 from events.catalogue import AnyEvent, Decision
 from events.event import Millis
-from events.settings import SettingsObserved
+from events.settings import FairStrategy, SettingsObserved
 from events.timestamp import parse_timestamp
 from events.workload import WorkloadSubmitted
 from projections.evolve import evolve
@@ -39,8 +39,12 @@ class CaseWorld:
         self.world, self.view = World(), View()
         self.now: Millis = parse_timestamp(case["now"]) if case.get("now") else 0
         self.sequence = 0
+        config = case.get("config") or {}
         settings = SettingsObserved(
-            fair_sharing=bool((case.get("config") or {}).get("fair_sharing")),
+            fair_sharing=bool(config.get("fair_sharing")),
+            fair_strategies=tuple(
+                FairStrategy(name) for name in config.get("fair_sharing_preemption_strategies") or FairStrategy
+            ),
             gates=dict(case.get("gates_non_default") or {}),
             device_totals=False,
         )

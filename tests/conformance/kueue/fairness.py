@@ -5,7 +5,11 @@ from fractions import Fraction
 from typing import Any
 
 from events.quota import Weight
+from projections.effective_requests import pod_set_requests
 from projections.fair_sharing.share import Share, share_of, weighted
+from projections.preemption.candidates import Ask, Candidate, Variant
+from projections.preemption.fair_targets import Row, TargetQueues
+from projections.preemption.victims import find_victims
 from projections.quota_columns import Usage
 from projections.quota_node import Node
 from tests.conformance.kueue.case_world import CaseWorld
@@ -53,6 +57,59 @@ def share_in_digits(case: Case) -> str | None:
     return None
 
 
+def victims(case: Case) -> str | None:
+    """Who has to make room for an incoming workload that asks for one resource of one flavor."""
+    at = CaseWorld(case)
+    inputs = case["inputs"]
+    queue, node = inputs["target_cq"], at.world.quota.queues[inputs["target_cq"]]
+    before = at.world.quota.usage_by_name(node.root)
+    status = {name: value for name, value in (case["incoming"].get("status") or {}).items() if name != "admission"}
+    incoming = at.submitted({**case["incoming"], "status": status})  # Some fixtures say that it was admitted already.
+    (pod_set,) = incoming.spec.pod_sets
+    asked = pod_set_requests(pod_set, pod_set.count, at.world.settings, covers_pods=False)
+    column = at.world.quota.column(inputs["assignment_flavor"] or "default", "cpu")
+    ask = Ask(
+        workload=incoming,
+        queue=at.world.cluster_queues[queue],
+        node=node,
+        usage={column: asked["cpu"]},
+        needed=(column,),
+        at=at.now,
+    )
+    found = sorted(f"{victim.workload.key}:{victim.reason}" for victim in find_victims(at.world, ask))
+    if at.world.quota.usage_by_name(node.root) != before:
+        return "the search has left the tree changed"
+    wanted = sorted(case["want"].get("preempted") or ())
+    return None if found == wanted else f"found {found}, recorded {wanted}"
+
+
+def target_queues(case: Case) -> str | None:
+    """Which queue has to give next, when each gives its first candidate or is dropped."""
+    at = CaseWorld(case)
+    inputs = case["inputs"]
+    quota = at.world.quota
+    rows = {
+        name: Row(
+            Candidate(
+                workload=at.world.workloads[key], node=quota.queues[name], variant=Variant.FAIR_SHARING, usage=usage
+            )
+            for key, usage in at.world.holders(name).usage.items()
+        )
+        for name in inputs["candidate_cqs"]
+    }
+    targets = TargetQueues(quota.queues[inputs["preemptor_cq"]], rows, quota.columns.names)
+    actions = iter(inputs.get("actions") or ())
+    found: list[str] = []
+    while (node := targets.next()) is not None:
+        found.append(node.name)
+        if next(actions, "pop") == "drop":
+            targets.drop(node)
+        else:
+            next(rows[node.name].take())
+    wanted = case["want"].get("order") or []
+    return None if found == wanted else f"found {found}, recorded {wanted}"
+
+
 def _used(case: Case) -> tuple[CaseWorld, Node]:
     at = CaseWorld(case)
     node = at.world.quota.queues["cq"]
@@ -80,6 +137,8 @@ def _flat(at: CaseWorld, usage: Case) -> Usage:
 
 FAIRNESS_SUITES: dict[str, Callable[[Case], str | None]] = {
     "TestDominantResourceShare": shares,
+    "TestFairPreemptions": victims,
     "TestIsBorrowingOn": borrowing,
+    "TestMakeClusterQueueOrdering": target_queues,
     "TestPreciseWeightedShareSerialized": share_in_digits,
 }
