@@ -54,8 +54,21 @@ def kept_until(workload: Workload, settings: SettingsObserved) -> Millis | None:
     return evicted.since + settings.retain_deactivated if by_rule and evicted is not None else None
 
 
+def _timed(workload: Workload, settings: SettingsObserved) -> bool:
+    """Whether time means anything to it: for most workloads nothing is ever due."""
+    return (
+        workload.requeue.at is not None
+        or workload.spec.max_execution is not None
+        or settings.pods_ready is not None
+        or settings.retain_finished is not None
+        or settings.retain_deactivated is not None
+    )
+
+
 def next_deadline(workload: Workload, settings: SettingsObserved) -> Millis | None:
     """The first of these times."""
+    if not _timed(workload, settings):
+        return None
     if workload.finished:
         return kept_until(workload, settings)
     times = (

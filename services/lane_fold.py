@@ -64,15 +64,19 @@ class LaneFold:
         waiting = self._waiting.get(stream)
         return waiting[-1].sequence if waiting else self.position(stream)
 
-    def fold_inputs(self) -> bool:
-        """Fold all inputs that were handed over ahead of the next commit; whether there were any."""
-        folded = False
+    def fold_inputs(self, most: int | None = None) -> bool:
+        """Fold the inputs that were handed over ahead of the next commit, at most so many; whether any are left."""
+        left = most
         for stream in sorted(self._waiting):
             waiting = self._waiting[stream]
-            if waiting:
-                self._fold_run(stream, waiting[-1].sequence)
-                folded = True
-        return folded
+            if not waiting:
+                continue
+            count = len(waiting) if left is None else min(left, len(waiting))
+            if count:
+                self._fold_run(stream, waiting[count - 1].sequence)
+            if left is not None:
+                left -= count
+        return any(self._waiting.values())
 
     def fold_ahead(self, runs: Iterable[InputRun]) -> None:
         """Fold just these runs of input ahead of the next commit."""

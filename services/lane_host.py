@@ -99,8 +99,8 @@ class LaneHost:
                 tasks.create_task(self._follow_input(stream))
             await self._catch_up()
             while True:
-                await self._absorb()
-                if not await self._turn():
+                behind = await self._absorb(MOST_INPUTS)
+                if not await self._turn() and not behind:
                     await self._wait()
 
     def stop_deciding(self, why: str) -> None:
@@ -134,20 +134,20 @@ class LaneHost:
             await self._news.wait()
             self._news.clear()
 
-    async def _absorb(self) -> None:
-        """Fold the commits of others first, then all inputs that have arrived."""
+    async def _absorb(self, most: int | None = None) -> bool:
+        """Fold the commits of others first, then the inputs that have arrived; whether more of these are left."""
         while True:
             try:
                 if await self._fold_commits():
                     continue
-                self.fold.fold_inputs()
+                behind = self.fold.fold_inputs(most)
             except MessageNotOurs as problem:
                 await self._halt(problem)
             else:
                 if self.decides:
                     self.halted = ""
                     self.stuck.clear()
-                return
+                return behind
 
     async def _fold_commits(self) -> bool:
         folded = False
@@ -273,3 +273,5 @@ class LaneHost:
 
 
 _RETRY: Millis = 500
+MOST_INPUTS = 250
+"""So many facts are folded before the deciders speak again: what piles up must not make anyone wait for a decision."""

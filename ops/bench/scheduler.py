@@ -14,7 +14,6 @@ import psutil
 
 from events.admission import QuotaReserved, WorkloadAdmitted
 from events.catalogue import Decision
-from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.workload import QuotaReleased, WorkloadFinished
 from ops.bench.load import Arrival, Load, arrivals_of, capacity_of, platform_of
@@ -23,7 +22,7 @@ from projections.evolve import evolve
 from projections.place import Place
 from projections.world import World
 from services.admitter.decide import Admitter
-from services.lane_host import Decider
+from services.lane_host import MOST_INPUTS, Decider
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 
@@ -128,15 +127,16 @@ class SchedulerRun:
         return bool(said)
 
     def _tell_due(self) -> None:
-        while self._next < len(self._arrivals) and self._arrivals[self._next].at <= self.now:
-            evolve(self.world, self._arrivals[self._next].fact, self._place_of_fact())
-            self._next += 1
-        while self._ends and self._ends[0][0] <= self.now:
+        most = self._facts + MOST_INPUTS
+        while self._ends and self._ends[0][0] <= self.now and self._facts < most:
             at, attempt, key = heapq.heappop(self._ends)
             if self._attempt.get(key) == attempt:
                 evolve(self.world, WorkloadFinished(workload=key, reason="Succeeded"), self._place_of_fact())
                 self._let_go(key, at)
                 self.figures.finished += 1
+        while self._next < len(self._arrivals) and self._arrivals[self._next].at <= self.now and self._facts < most:
+            evolve(self.world, self._arrivals[self._next].fact, self._place_of_fact())
+            self._next += 1
 
     def _note(self, event: Decision) -> None:
         match event:

@@ -17,7 +17,8 @@ from projections.quota_columns import Usage
 from projections.world import World
 from services.admitter.cycle_order import in_turn
 from services.admitter.entry import Entry, Head
-from services.admitter.nomination import consider, nominate, plan_for
+from services.admitter.nomination import consider, nominate
+from services.admitter.planning import plan_for
 from services.admitter.telling import refusal_event, request_event
 
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"

@@ -13,7 +13,7 @@ from projections.world import World
 from services.admitter.cycle import Cycle
 from services.admitter.heads import heads
 
-MOST_EVENTS = 200
+MOST_EVENTS = 100
 """A commit holds about so many events (design §2); what is left over is decided next."""
 
 

@@ -8,6 +8,8 @@ from events.quota import ClusterQueueObserved, StopPolicy
 from projections.lines import Line, Place
 from projections.world import World
 from services.admitter.entry import Head
+from services.admitter.hopeless import hopeless
+from services.admitter.planning import plan_for
 
 
 def heads(world: World, tree: str) -> list[Head]:
@@ -46,6 +48,17 @@ def _first_refused(
         if world.examined.get((queue.name, kind)) == stamp or not parked.members:
             continue
         place = parked.members[0]
-        if (first is None or place < first) and (best is None or place < best[0]):
+        if (first is not None and place > first) or (best is not None and place > best[0]):
+            continue
+        if _hopeless(world, queue, place[1], kind):
+            world.examined[(queue.name, kind)] = stamp
+        else:
             best = (place, kind)
     return best
+
+
+def _hopeless(world: World, queue: ClusterQueueObserved, key: str, kind: str) -> bool:
+    workload, node = world.workloads.get(key), world.quota.node(queue.name)
+    if workload is None or node is None:
+        return False
+    return hopeless(world, workload, plan_for(world, Head(workload=workload, queue=queue, parked_as=kind)), node)

@@ -4,17 +4,14 @@ from collections.abc import Mapping
 
 from events.admission import Mode, RequeueReason
 from events.event import Millis
-from events.quota import QuotaCheckStrategy
 from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.requests import CARD_RESOURCES, asks_for_cards
-from projections.effective_requests import PODS, pod_set_requests
 from projections.flavors.affinity import selects
 from projections.flavors.fewer_pods import largest_that_fits
 from projections.flavors.mode import Granular
-from projections.flavors.plan import Asked, Plan, plan_of
+from projections.flavors.plan import Plan
 from projections.flavors.search import WAITING_FOR_QUOTA, FlavorSearchSpace, assign, refusal_reason
 from projections.flavors.straight import assign_straight
-from projections.flavors.suitability import PlanRules
 from projections.gates import enabled
 from projections.line_order import queue_timestamp
 from projections.preemption.candidates import Ask, Candidate
@@ -24,6 +21,7 @@ from projections.quota_columns import Column
 from projections.world import World
 from services.admitter.entry import Entry, Head
 from services.admitter.pending import still_waiting
+from services.admitter.planning import plan_for, plan_with
 
 
 def nominate(world: World, head: Head, at: Millis) -> Entry:
@@ -59,7 +57,7 @@ def consider(
     full = (entry.assignment, entry.victims, entry.placements, entry.reason, entry.message)
 
     def fits(fewer: Mapping[str, int]) -> bool:
-        _consider_plan(world, entry, _plan(world, entry.head, fewer), at, pinned or {})
+        _consider_plan(world, entry, plan_with(world, entry.head, fewer), at, pinned or {})
         return _good(entry)
 
     best = largest_that_fits(pod_sets, {one.pod_set.name: one.count for one in plan.asked}, fits)
@@ -67,38 +65,6 @@ def consider(
         entry.assignment, entry.victims, entry.placements, entry.reason, entry.message = full
     else:
         fits(best)
-
-
-def plan_for(world: World, head: Head) -> Plan:
-    """The plan of the search for all pods of a workload: the same for all of its class in the queue."""
-    key = (head.queue.name, head.workload.equivalence)
-    known = world.memory.plans.get(key)
-    if known is not None and known.queue is head.queue:
-        return known
-    done = head.workload.reclaimable
-    counts = {one.name: max(one.count - done.get(one.name, 0), 0) for one in head.workload.spec.pod_sets}
-    plan = _plan(world, head, counts)
-    world.memory.keep(key, plan)
-    return plan
-
-
-def _plan(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
-    covers_pods = any(PODS in group.resources for group in head.queue.groups)
-    asked = [
-        Asked(
-            pod_set=pod_set,
-            count=counts[pod_set.name],
-            requests=pod_set_requests(pod_set, counts[pod_set.name], world.settings, covers_pods=covers_pods),
-        )
-        for pod_set in head.workload.spec.pod_sets
-    ]
-    settings = world.settings
-    rules = PlanRules(
-        ignore_undeclared=settings.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED,
-        topology=enabled(settings, "TopologyAwareScheduling"),
-        allowed=(head.workload.spec.allowed_flavors or None) if enabled(settings, "ConcurrentAdmission") else None,
-    )
-    return plan_of(world.quota, head.queue, world.flavors, asked, rules)
 
 
 def _good(entry: Entry) -> bool:
@@ -149,7 +115,7 @@ def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:
     }
     usage = entry.assignment.usage
     if len(usage) == 1:
-        found = entry.searched.get(*usage.items())
+        found = entry.searched.get(next(iter(usage.items())))
         if found is not None:
             return found  # The search for flavors asked the very same.
     return find_victims(world, _ask(entry, at, usage, tuple(needed)))

@@ -22,7 +22,7 @@ from projections.quota_node import Node
 from projections.workloads import Admission
 from services.admitter.cycle import room_to_keep
 from services.admitter.entry import Entry, Head
-from services.admitter.nomination import plan_for
+from services.admitter.planning import plan_for
 from tests.conformance.kueue.case_world import CaseWorld
 
 Case = dict[str, Any]

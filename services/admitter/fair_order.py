@@ -1,0 +1,115 @@
+"""The order of a cycle under fair sharing: a tournament, run anew after every entry that was processed (kueue-semantics §4.1).
+
+At each cohort the winners of its children meet, each with the share that its child would have with the winner's usage.
+An entry changes shares only on its own way to the root, so only the cohorts on it have to look for a winner again.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+from projections.fair_sharing.share import Share, share_of
+from projections.gates import enabled
+from projections.quota_node import Node
+from projections.world import World
+from services.admitter.entry import Entry
+
+Rank = tuple[int, int, Share, int, int, str, str]
+"""Remembered preemptor, not borrowing what is asked for, smaller share, higher priority, older, UID, key."""
+
+
+def fair_turns(world: World, entries: Sequence[Entry]) -> Iterator[Entry]:
+    """The entries in turn; the usage of each is charged, if at all, before the next one is asked for.
+
+    Trees don't touch each other: they come one after the other, by key.
+    """
+    trees: dict[str, list[Entry]] = {}
+    for entry in entries:
+        trees.setdefault(entry.node.root.key if entry.node is not None else "", []).append(entry)
+    for key in sorted(trees):
+        tournament = Tournament(world)
+        for entry in sorted(trees[key], key=lambda one: (one.queue.name, one.workload.key)):
+            if entry.node is None:
+                yield entry  # It could not even be tried, so its place does not matter.
+            else:
+                tournament.enter(entry, entry.node)
+        yield from tournament.run()
+
+
+class Tournament:
+    """The entries of one tree that were not processed yet."""
+
+    __slots__ = ("_fields", "_names", "_nodes", "_waiting", "_world")
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._names = world.quota.columns.names
+        self._waiting: dict[str, list[Entry]] = {}
+        """By key of the queue's node, in the order in which they were entered."""
+        self._fields: dict[str, list[tuple[Rank, str]]] = {}
+        """By key of a cohort, the ranks of its children's winners: a heap."""
+        self._nodes: dict[str, Node] = {}
+
+    def enter(self, entry: Entry, node: Node) -> None:
+        """Take an entry in."""
+        self._waiting.setdefault(node.key, []).append(entry)
+        self._nodes.update({one.key: one for one in node.path})
+
+    def run(self) -> Iterator[Entry]:
+        """The winners, one after the other."""
+        nodes = self._nodes.values()
+        for node in sorted(nodes, key=lambda one: (-len(one.path), one.key)):
+            self._meet(node)
+        root = next((node for node in nodes if node.parent is None), None)
+        while root is not None and (entry := self._winner(root)) is not None and entry.node is not None:
+            self._waiting[entry.node.key].remove(entry)
+            yield entry
+            self._look_again(entry.node)
+
+    def _look_again(self, processed: Node) -> None:
+        for node in processed.path:
+            if node.parent is not None:
+                heapq.heappop(self._fields[node.parent.key])
+                self._meet(node)
+
+    def _meet(self, node: Node) -> None:
+        """Send the winner of a node to the field of its parent."""
+        entry = self._winner(node)
+        if entry is not None and node.parent is not None:
+            heapq.heappush(self._fields.setdefault(node.parent.key, []), (self._rank(entry, node), node.key))
+
+    def _winner(self, node: Node) -> Entry | None:
+        while not node.is_queue:
+            field = self._fields.get(node.key)
+            if not field:
+                return None
+            node = self._nodes[field[0][1]]
+        return next(iter(self._waiting[node.key]), None)
+
+    def _rank(self, entry: Entry, node: Node) -> Rank:
+        """How an entry stands among the children of the node's parent, with its usage added."""
+        world, settings, workload = self._world, self._world.settings, entry.workload
+        mark = world.mark()
+        if entry.node is not None:
+            for column, amount in entry.usage.items():
+                entry.node.charge(world.trail, column, amount)
+        share = share_of(node, self._names)
+        world.undo(mark)
+        borrows = 0
+        if enabled(settings, "FairSharingPrioritizeNonBorrowing"):
+            borrows = int(share.borrowing_on([column for column, amount in entry.usage.items() if amount > 0]))
+        return (
+            first_if_remembered(world, entry),
+            borrows,
+            share,
+            -workload.priority if enabled(settings, "PrioritySortingWithinCohort") else 0,
+            entry.timestamp,
+            workload.uid,
+            workload.key,
+        )
+
+
+def first_if_remembered(world: World, entry: Entry) -> int:
+    """0 for a workload that waits for its victims, where such ones go first; 1 for the others."""
+    if not enabled(world.settings, "PrioritizePreemptorWorkloads"):
+        return 1
+    return 0 if world.lines.of(entry.queue.name).held.get("preemptor") == entry.workload.key else 1
