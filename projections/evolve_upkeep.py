@@ -59,7 +59,7 @@ def _evolved(world: World, workload: Workload, event: UpkeepEvent, place: Place)
             left = leave(world, workload)
             if left.finished:
                 return replace(left, released=True)
-            message = "The job that the workload was made for owns it no longer"
+            message = "The workload's owner no longer exists"
             return replace(_true(left, FINISHED, OWNER_NOT_FOUND, message, place), released=True)
         case WorkloadDiscarded():
             return replace(leave(world, workload), discarded=event.reason)

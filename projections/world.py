@@ -152,7 +152,8 @@ class World:
         self.examined.clear()
         self.quota.touch_all()
         for key, workload in self.workloads.items():
-            if not workload.finished or workload.spec.leaving or self.settings.retain_finished is not None:
+            ended = workload.finished and not (workload.spec.leaving or workload.spec.orphaned)
+            if not ended or self.settings.retain_finished is not None:
                 self.review.add(key)
         self.cards.stir_all()
 

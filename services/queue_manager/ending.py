@@ -13,12 +13,21 @@ def decide_end(world: World, workload: Workload, at: Millis) -> list[Decision]:
     """What has to happen at the end of a workload; nothing before it, and nothing more after it was discarded."""
     if workload.discarded:
         return []
-    if workload.spec.leaving and workload.owner is None:
-        return [WorkloadDiscarded(workload=workload.key, reason=DiscardReason.DELETED)]
+    if workload.owner is None and (workload.spec.orphaned or workload.spec.leaving):
+        ended = _ownerless(world, workload)
+        if ended:
+            return ended
     until = kept_until(workload, world.settings)
     if until is not None and at >= until:
         reason = DiscardReason.FINISHED if workload.finished else DiscardReason.DEACTIVATED
         return [WorkloadDiscarded(workload=workload.key, reason=reason)]
-    if workload.spec.orphaned and not workload.released and enabled(world.settings, "FinishOrphanedWorkloads"):
-        return [WorkloadOrphaned(workload=workload.key)]
+    return []
+
+
+def _ownerless(world: World, workload: Workload) -> list[Decision]:
+    """Nobody will run it any more: it ends, and nothing holds its object."""
+    if enabled(world.settings, "FinishOrphanedWorkloads"):
+        return [] if workload.released else [WorkloadOrphaned(workload=workload.key)]
+    if workload.spec.leaving:
+        return [WorkloadDiscarded(workload=workload.key, reason=DiscardReason.DELETED)]
     return []

@@ -12,7 +12,7 @@ from events.commit import Sighting
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import CLUSTER, fact_subject
-from events.workload import WorkloadSubmitted
+from events.workload import CheckReported, WorkloadSubmitted
 from services.clock_port import Clock
 from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
 from services.log_errors import LogUnavailable
@@ -166,7 +166,9 @@ class Watcher:
         messages: list[Message] = []
         for fact in facts:
             kind = type(fact).__name__
-            sighting = Sighting(id=f"{version}:{kind}", at=at, author="watcher", fact=fact)
+            # One object may report several checks at once: each is a message of its own.
+            part = f":{fact.check.name}" if isinstance(fact, CheckReported) else ""
+            sighting = Sighting(id=f"{version}:{kind}{part}", at=at, author="watcher", fact=fact)
             messages.append(Message(fact_subject(self._tree(fact), kind), encode(sighting), sighting.id))
         return messages
 

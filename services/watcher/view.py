@@ -7,8 +7,6 @@ twice (design §3).
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from events.catalogue import Fact
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import DevicesRegistered, NodeObserved, PodObserved
@@ -31,14 +29,16 @@ from events.workload import (
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
-    WorkloadSpec,
     WorkloadSubmitted,
+    WorkloadSwitched,
 )
 from projections.validation.conversion import to_v1beta2
 from services.watcher import cluster_objects as objects
+from services.watcher.companions import companion_facts
 from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import node_facts, pod_fact
 from services.watcher.problems import Refused
+from services.watcher.told import Told, changes, note
 from services.watcher.workload_objects import belongs_to_job, workload_state
 
 SIMPLE: dict[str, Callable[[dict[str, Any]], Fact]] = {
@@ -55,19 +55,6 @@ SIMPLE: dict[str, Callable[[dict[str, Any]], Fact]] = {
 }
 
 
-class Told(msgspec.Struct):
-    """What was told of one workload."""
-
-    uid: str
-    source: str
-    spec: WorkloadSpec
-    ready: bool | None = None
-    gone: str = ""
-    reclaimed: dict[str, int] = {}
-    finished: bool = False
-    checks: dict[str, CheckReported] = {}
-
-
 class View:
     """Facts told so far, by object."""
 
@@ -78,6 +65,8 @@ class View:
         self.by_source: dict[str, str] = {}
         """The workload of each job or Workload object, by `kind/namespace/name`."""
         self.priority_classes: dict[str, PriorityClassObserved] = {}
+        self._orphans: dict[str, dict[str, Any]] = {}
+        """Workload objects whose job has let them go, and is still there."""
 
     def has_local_queue(self, namespace: str, name: str) -> bool:
         """Whether there is such a local queue."""
@@ -118,7 +107,8 @@ class View:
             fresh.append(ObjectRemoved(kind=kind, namespace=namespace, name=name))
         for fact in fresh:
             self.fold(fact)
-        return fresh
+        left = self._orphans.pop(workload or "", None)
+        return fresh if left is None else [*fresh, *self.see("Workload", left)]
 
     def places(self, kind: str) -> list[str]:
         """All objects of a kind that something was told of."""
@@ -140,10 +130,18 @@ class View:
                 told = self.workloads.pop(fact.workload, None)
                 if told is not None and self.by_source.get(told.source) == fact.workload:
                     del self.by_source[told.source]
-            case WorkloadChanged() | PodsReady() | PodsGone() | PodsReclaimed() | WorkloadFinished() | CheckReported():
+            case (
+                WorkloadChanged()
+                | WorkloadSwitched()
+                | PodsReady()
+                | PodsGone()
+                | PodsReclaimed()
+                | WorkloadFinished()
+                | CheckReported()
+            ):
                 told = self.workloads.get(fact.workload)
                 if told is not None:
-                    _note(told, fact)
+                    note(told, fact)
             case ObjectRemoved():
                 place = f"{fact.kind}/{fact.namespace}/{fact.name}"
                 for part in ("", "#devices", "#refused"):
@@ -170,9 +168,23 @@ class View:
             case "Job":
                 return self._workload_facts(place, job_state(value, self))
             case "Workload":
-                return self._workload_facts(place, None if belongs_to_job(value) else workload_state(value))
+                return self._workload_object(place, value)
             case _:
                 return []
+
+    def _workload_object(self, place: str, value: dict[str, Any]) -> list[Fact]:
+        key = place.removeprefix("Workload/")
+        told = self.workloads.get(key)
+        beside_job = told is not None and told.source != place
+        self._orphans.pop(key, None)
+        if not belongs_to_job(value):
+            if not beside_job:
+                return self._workload_facts(place, workload_state(value))
+            self._orphans[key] = value
+        facts = self._workload_facts(place, None)
+        if told is None or not beside_job:
+            return facts
+        return [*facts, *companion_facts(key, value, active=told.active, checks=told.checks)]
 
     def _workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
         known = self.by_source.get(place)
@@ -195,7 +207,7 @@ class View:
                     adopted=state.adopted,
                 )
             )
-        return [*facts, *_changes(told, state)]
+        return [*facts, *changes(told, state)]
 
     def _known(self, fact: Fact) -> bool:
         place = place_of(fact)
@@ -207,49 +219,6 @@ class View:
             if place not in self.facts:
                 return not fact.cards
         return bool(place) and self.facts.get(place) == fact
-
-
-def _changes(told: Told, state: JobState) -> list[Fact]:
-    """In what a job differs from what was told of it."""
-    facts: list[Fact] = []
-    spec = state.spec
-    if state.started and state.owner is not None:
-        # The template holds what was injected at the start: what was asked for is what was told before.
-        spec = msgspec.structs.replace(spec, pod_sets=told.spec.pod_sets)
-    if spec != told.spec:
-        facts.append(WorkloadChanged(workload=state.workload, spec=spec))
-    if state.ready is not None and state.ready != (told.ready or False):
-        facts.append(PodsReady(workload=state.workload, ready=state.ready))
-    if state.gone is not None and state.gone != told.gone:
-        facts.append(PodsGone(workload=state.workload, decision=state.gone))
-    if state.reclaimed and state.reclaimed != told.reclaimed:
-        facts.append(PodsReclaimed(workload=state.workload, counts=state.reclaimed))
-    if state.finished is not None and not told.finished:
-        reason, message = state.finished
-        facts.append(WorkloadFinished(workload=state.workload, reason=reason, message=message))
-    for check in state.checks:
-        report = CheckReported(workload=state.workload, check=check)
-        if state.adopted is not None and told.checks.get(check.name) != report:
-            facts.append(report)
-    return facts
-
-
-def _note(
-    told: Told, fact: WorkloadChanged | PodsReady | PodsGone | PodsReclaimed | WorkloadFinished | CheckReported
-) -> None:
-    match fact:
-        case WorkloadChanged():
-            told.spec = fact.spec
-        case PodsReady():
-            told.ready = fact.ready
-        case PodsGone():
-            told.gone, told.ready = fact.decision, None
-        case PodsReclaimed():
-            told.reclaimed = fact.counts
-        case WorkloadFinished():
-            told.finished = True
-        case CheckReported():
-            told.checks = {**told.checks, fact.check.name: fact}
 
 
 def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact

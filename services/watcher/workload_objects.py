@@ -31,8 +31,7 @@ JOB_UID = "kueue.x-k8s.io/job-uid"
 
 def belongs_to_job(value: dict[str, Any]) -> bool:
     """Whether a job stands behind a Workload object: then the job is what is watched."""
-    meta = value.get("metadata") or {}
-    return bool(meta.get("ownerReferences")) or JOB_UID in (meta.get("labels") or {})
+    return bool((value.get("metadata") or {}).get("ownerReferences"))
 
 
 def workload_state(value: dict[str, Any]) -> JobState:
@@ -82,7 +81,7 @@ def workload_state(value: dict[str, Any]) -> JobState:
             None,
         ),
         adopted=_adopted(found),
-        checks=_checks(found),
+        checks=checks_of(found),
     )
 
 
@@ -140,7 +139,7 @@ def _adopted(found: ApiWorkload) -> AdoptedStatus | None:
             )
             for one in (admission.pod_set_assignments if admission else ())
         ),
-        checks=_checks(found),
+        checks=checks_of(found),
         reclaimable={one.name: one.count for one in status.reclaimable_pods or ()},
         requeue_count=(requeue.count or 0) if requeue else 0,
         requeue_at=parse_timestamp(requeue.requeue_at) if requeue and requeue.requeue_at else None,
@@ -160,7 +159,8 @@ def _time(text: str | None) -> int:
     return parse_timestamp(text) if text else 0
 
 
-def _checks(found: ApiWorkload) -> tuple[CheckStatus, ...]:
+def checks_of(found: ApiWorkload) -> tuple[CheckStatus, ...]:
+    """How the admission checks of a Workload stand."""
     return tuple(
         CheckStatus(
             name=one.name,

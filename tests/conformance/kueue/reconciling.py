@@ -139,7 +139,8 @@ def _compare(before: Case, workload: Workload, wanted: Case | None, *, applied: 
     if workload.released or workload.discarded:
         left = finalizers_left(before["metadata"])
         finalizers = finalizers if left is None else left
-    if workload.discarded and not finalizers:
+    deleted = workload.released and before["metadata"].get("deletionTimestamp") is not None
+    if (workload.discarded or deleted) and not finalizers:
         return None if wanted is None else "the object is gone, recorded as still there"
     if wanted is None:
         return "the object is still there, recorded as gone"

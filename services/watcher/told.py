@@ -1,0 +1,77 @@
+"""What was told of one workload, and in what its job or its own object differs from that."""
+
+import msgspec
+
+from events.catalogue import Fact
+from events.workload import (
+    CheckReported,
+    PodsGone,
+    PodsReady,
+    PodsReclaimed,
+    WorkloadChanged,
+    WorkloadFinished,
+    WorkloadSpec,
+    WorkloadSwitched,
+)
+from services.watcher.jobs import JobState
+
+
+class Told(msgspec.Struct):
+    """What was told of one workload."""
+
+    uid: str
+    source: str
+    spec: WorkloadSpec
+    ready: bool | None = None
+    gone: str = ""
+    reclaimed: dict[str, int] = {}
+    finished: bool = False
+    checks: dict[str, CheckReported] = {}
+    active: bool = True
+
+
+def changes(told: Told, state: JobState) -> list[Fact]:
+    """In what a job differs from what was told of it."""
+    facts: list[Fact] = []
+    spec = state.spec
+    if state.started and state.owner is not None:
+        # The template holds what was injected at the start: what was asked for is what was told before.
+        spec = msgspec.structs.replace(spec, pod_sets=told.spec.pod_sets)
+    if spec != told.spec:
+        facts.append(WorkloadChanged(workload=state.workload, spec=spec))
+    if state.ready is not None and state.ready != (told.ready or False):
+        facts.append(PodsReady(workload=state.workload, ready=state.ready))
+    if state.gone is not None and state.gone != told.gone:
+        facts.append(PodsGone(workload=state.workload, decision=state.gone))
+    if state.reclaimed and state.reclaimed != told.reclaimed:
+        facts.append(PodsReclaimed(workload=state.workload, counts=state.reclaimed))
+    if state.finished is not None and not told.finished:
+        reason, message = state.finished
+        facts.append(WorkloadFinished(workload=state.workload, reason=reason, message=message))
+    for check in state.checks:
+        report = CheckReported(workload=state.workload, check=check)
+        if state.adopted is not None and told.checks.get(check.name) != report:
+            facts.append(report)
+    return facts
+
+
+def note(
+    told: Told,
+    fact: WorkloadChanged | WorkloadSwitched | PodsReady | PodsGone | PodsReclaimed | WorkloadFinished | CheckReported,
+) -> None:
+    """Take note of a fact about a workload that was told, by this watcher or another."""
+    match fact:
+        case WorkloadChanged():
+            told.spec = fact.spec
+        case WorkloadSwitched():
+            told.active = fact.active
+        case PodsReady():
+            told.ready = fact.ready
+        case PodsGone():
+            told.gone, told.ready = fact.decision, None
+        case PodsReclaimed():
+            told.reclaimed = fact.counts
+        case WorkloadFinished():
+            told.finished = True
+        case CheckReported():
+            told.checks = {**told.checks, fact.check.name: fact}

@@ -1,0 +1,73 @@
+"""How objects that are kept no longer go from the cluster."""
+
+from typing import Any
+
+from services.applier.manifests import IN_USE
+from services.applier.plan import Application
+from services.applier.shell import JOBS, WORKLOADS, Applier
+from services.cluster_port import ObjectMissing, Resource
+
+
+class Cluster:
+    """A writer on a few objects, which notes what it was asked to do."""
+
+    def __init__(self, **objects: dict[str, Any]) -> None:
+        self.objects, self.done = objects, list[tuple[str, str]]()
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
+        if resource.plural not in self.objects:
+            raise ObjectMissing(name)
+        return self.objects[resource.plural]
+
+    async def create(self, resource: Resource, namespace: str, value: dict[str, Any]) -> dict[str, Any]:
+        raise AssertionError("nothing is created")
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
+    ) -> dict[str, Any]:
+        self.done.append((f"patch {resource.plural}", str(patch["metadata"].get("finalizers"))))
+        return {}
+
+    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
+        if resource.plural not in self.objects:
+            raise ObjectMissing(name)
+        self.done.append((f"delete {resource.plural}", name))
+
+
+def application(**changes: Any) -> Application:
+    return Application(
+        workload="team/w",
+        lane="LOG_0",
+        sequence=7,
+        object={},
+        status={},
+        discard=True,
+        release=True,
+        job="j",
+        **changes,
+    )
+
+
+async def discard(cluster: Cluster, **changes: Any) -> list[tuple[str, str]]:
+    applier = Applier(cluster, None, None, "LOG_0")  # type: ignore[arg-type]
+    await applier._write(application(**changes))  # noqa: SLF001
+    return cluster.done
+
+
+async def test_the_hold_is_taken_off_before_the_object_is_deleted() -> None:
+    held = {"metadata": {"resourceVersion": "3", "finalizers": [IN_USE, "x/y"]}}
+    done = await discard(Cluster(workloads=held, jobs={}))
+    assert done == [("patch workloads", "['x/y']"), ("delete workloads", "w")]
+
+
+async def test_what_somebody_has_deleted_already_only_loses_the_hold() -> None:
+    held = {"metadata": {"resourceVersion": "3", "finalizers": [IN_USE], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    assert await discard(Cluster(workloads=held)) == [("patch workloads", "[]")]
+
+
+async def test_the_job_goes_first_and_what_is_gone_already_is_no_problem() -> None:
+    assert (JOBS.plural, WORKLOADS.plural) == ("jobs", "workloads")
+    free = {"metadata": {"resourceVersion": "3"}}
+    done = await discard(Cluster(workloads=free, jobs={}), discard_job=True)
+    assert done == [("delete jobs", "j"), ("delete workloads", "w")]
+    assert await discard(Cluster(), discard_job=True) == []

@@ -1,0 +1,86 @@
+"""What the cluster shows of a workload, and what the applier plans to that end."""
+
+from msgspec.structs import replace
+
+from events.settings import SettingsObserved
+from events.upkeep import BackoffSet, DiscardReason, WorkloadDiscarded
+from events.workload import CheckState, CheckStatus, EvictionOrdered, Owner
+from projections.workloads import Requeue
+from services.applier.manifests import IN_USE, finalizers_left, workload_status
+from services.applier.plan import plan
+from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SPEC, Room, submitted, true
+
+JOB = Owner(kind="Job", name="j", uid="j")
+
+
+def test_a_check_shows_how_often_it_was_retried_and_when_it_asks_to_be_tried_again() -> None:
+    workload = replace(
+        Room(submitted()).workload,
+        checks={
+            "a": CheckStatus(name="a", state=CheckState.RETRY, since=SECOND, requeue_after=30 * SECOND, retries=2),
+            "b": CheckStatus(name="b", since=SECOND),
+        },
+    )
+    since = "1970-01-01T00:00:01Z"
+    assert workload_status(workload)["admissionChecks"] == [
+        {
+            "name": "a",
+            "state": "Retry",
+            "message": "",
+            "lastTransitionTime": since,
+            "retryCount": 2,
+            "requeueAfterSeconds": 30,
+        },
+        {"name": "b", "state": "Pending", "message": "", "lastTransitionTime": since},
+    ]
+
+
+def test_a_back_off_that_checks_ask_for_shows_before_anything_was_counted() -> None:
+    room = Room(submitted())
+    room.tell(BackoffSet(workload=KEY, until=MINUTE))
+    assert workload_status(room.workload)["requeueState"] == {"requeueAt": "1970-01-01T00:01:00Z"}
+    room.tell(BackoffSet(workload=KEY))
+    assert workload_status(room.workload)["requeueState"] is None, "the patch takes it away"
+
+
+def test_preemption_gates_show_those_that_are_asked_for_closed_unless_they_were_opened() -> None:
+    gates = SettingsObserved(gates={"MultiKueueOrchestratedPreemption": True})
+    room = Room(gates, submitted(replace(SPEC, preemption_gates=("a", "b"))))
+    shown = workload_status(room.workload)["preemptionGates"]
+    assert [(one["name"], one["position"]) for one in shown] == [("a", "Closed"), ("b", "Closed")]
+    assert "preemptionGates" not in workload_status(Room(submitted(replace(SPEC, preemption_gates=("a",)))).workload)
+
+
+def test_an_inactive_workload_is_shown_as_such() -> None:
+    room = Room(submitted(replace(SPEC, active=False)))
+    room.step()
+    (application,) = plan(room.world, "LOG_0", [KEY])
+    assert application.inactive and not application.discard
+    assert application.status["schedulingStats"] == {
+        "evictions": [{"reason": "Deactivated", "underlyingCause": "", "count": 1}]
+    }
+
+
+def test_a_discarded_workload_takes_its_job_along_only_when_it_was_deactivated() -> None:
+    for reason, with_job in ((DiscardReason.DEACTIVATED, True), (DiscardReason.FINISHED, False)):
+        room = Room(submitted(owner=JOB))
+        room.tell(WorkloadDiscarded(workload=KEY, reason=reason))
+        (application,) = plan(room.world, "LOG_0", [KEY])
+        assert application.discard and application.release
+        assert application.discard_job is with_job and application.job == "j"
+
+
+def test_of_the_finalizers_only_ours_is_taken_away() -> None:
+    assert finalizers_left({"finalizers": ["a/b", IN_USE]}) == ["a/b"]
+    assert finalizers_left({"finalizers": ["a/b"]}) is None
+    assert finalizers_left({}) is None
+
+
+def test_an_eviction_forgets_the_back_off_only_when_nothing_is_tried_any_more() -> None:
+    room = Room(
+        submitted(requeue=(3, MINUTE), reserved=True, admitted_at=MINUTE, conditions=(true("PodsReady", "Started"),))
+    )
+    room.tell(EvictionOrdered(workload=KEY, reason="ClusterQueueStopped", message="x"))
+    assert room.workload.requeue == Requeue(count=3, at=MINUTE)
+    room.tell(EvictionOrdered(workload=KEY, reason="Deactivated", message="x"))
+    assert room.workload.requeue == Requeue()

@@ -1,0 +1,180 @@
+"""Who holds quota and has to stop, or loses it before anything has run (kueue-semantics §8, §3.9)."""
+
+from msgspec.structs import replace
+
+from events.quota import CheckRule, ClusterQueueObserved, StopPolicy
+from events.selector import LabelSelector
+from events.settings import PodsReadyRule
+from events.upkeep import BackoffSet, ChecksRequired, DeactivationOrdered, DeactivationSettled
+from events.workload import CheckState, EvictionOrdered, Owner, PodsGone, QuotaReleased, WorkloadDeactivated
+from tests.services.queue_manager.waiting_room import (
+    KEY,
+    MINUTE,
+    SECOND,
+    SPEC,
+    Room,
+    check,
+    false,
+    settings,
+    stopped,
+    submitted,
+    true,
+)
+
+JOB = Owner(kind="Job", name="j", uid="j")
+
+
+def test_a_rejected_check_deactivates_step_by_step_and_the_quota_returns_when_the_pods_are_gone() -> None:
+    room = Room(checks=(CheckRule(name="budget"),))
+    no = check("budget", CheckState.REJECTED, message="too dear")
+    room.tell(submitted(reserved=True, admitted_at=MINUTE, checks=(no,), owner=JOB))
+    said = room.steps()
+    message = 'AdmissionCheck in Rejected state: "budget" (too dear)'
+    assert said == [
+        DeactivationOrdered(workload=KEY, cause="AdmissionCheck", message=message),
+        WorkloadDeactivated(workload=KEY, cause="AdmissionCheck", message=message),
+        EvictionOrdered(
+            workload=KEY,
+            reason="Deactivated",
+            cause="AdmissionCheck",
+            message=f"The workload is deactivated due to {message}",
+        ),
+    ]
+    assert room.told("Evicted") == ("True", "DeactivatedDueToAdmissionCheck", said[-1].message)
+    assert room.told("DeactivationTarget") is None, "the eviction says why from now on"
+    assert [(one.reason, one.cause, one.count) for one in room.workload.evictions] == [
+        ("Deactivated", "AdmissionCheck", 1)
+    ]
+    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stopped_by}"))
+    (released,) = room.step()
+    assert isinstance(released, QuotaReleased) and not released.withdrawn
+    assert room.told("Requeued") == ("False", "DeactivatedDueToAdmissionCheck", said[-1].message)
+
+
+def test_checks_to_be_tried_again_move_the_back_off_first_and_evict_then() -> None:
+    room = Room(checks=(CheckRule(name="a"), CheckRule(name="b")))
+    later = check("a", CheckState.RETRY, since=room.at, after=90 * SECOND)
+    ready = check("b", CheckState.READY)
+    room.tell(submitted(reserved=True, checks=(later, ready), requeue=(2, None)))
+    first, second = room.step(), room.step()
+    assert first == [BackoffSet(workload=KEY, count=2, until=room.at + 90 * SECOND)]
+    message = 'Evicted due to AdmissionCheck in Retry state: "a"'
+    assert second == [EvictionOrdered(workload=KEY, reason="AdmissionCheck", message=message)]
+    assert {name: (one.state, one.retries) for name, one in room.workload.checks.items()} == {
+        "a": (CheckState.PENDING, 1),
+        "b": (CheckState.PENDING, 0),
+    }
+    assert room.workload.requeue.at == room.at + 90 * SECOND, "the eviction leaves the back-off as it is"
+
+
+def test_a_stopped_queue_takes_quota_back_from_those_that_do_not_run_and_drains_only_when_told() -> None:
+    room = Room(stopped(StopPolicy.HOLD), submitted(reserved=True))
+    assert room.step() == [
+        QuotaReleased(workload=KEY, reason="Suspended", message="ClusterQueue cq is stopped", withdrawn=True)
+    ]
+    assert room.told("QuotaReserved") == ("False", "Suspended", "ClusterQueue cq is stopped")
+    assert room.told("Admitted") == ("False", "NoReservation", "The workload has no reservation")
+    assert room.told("Requeued") is None, "nothing had to stop, so nothing has to be let in again"
+    runs = submitted(reserved=True, admitted_at=MINUTE)
+    assert Room(stopped(StopPolicy.HOLD), runs).step() == []
+    drained = Room(stopped(StopPolicy.HOLD_AND_DRAIN), runs).step()
+    assert drained == [
+        EvictionOrdered(workload=KEY, reason="ClusterQueueStopped", message="The ClusterQueue is stopped")
+    ]
+
+
+def test_a_queue_that_goes_away_takes_quota_back_from_those_that_do_not_run() -> None:
+    gone = ClusterQueueObserved(name="cq", namespaces=LabelSelector(), terminating=True)
+    (released,) = Room(gone, submitted(reserved=True)).step()
+    assert released == QuotaReleased(
+        workload=KEY, reason="Misconfigured", message="ClusterQueue cq is terminating or missing", withdrawn=True
+    )
+    nowhere = submitted(replace(SPEC, queue="nowhere"), reserved=True)
+    (released,) = Room(nowhere).step()
+    assert isinstance(released, QuotaReleased)
+    assert released.message == "LocalQueue nowhere is terminating or missing"
+    assert Room(submitted(replace(SPEC, queue="nowhere"), reserved=True, admitted_at=MINUTE)).step() == []
+
+
+def test_checks_for_the_flavors_that_were_given_are_required_and_others_dropped() -> None:
+    rules = (CheckRule(name="all"), CheckRule(name="mine", flavors=("f",)), CheckRule(name="other", flavors=("g",)))
+    room = Room(checks=rules)
+    room.tell(submitted(reserved=True, checks=(check("old", CheckState.READY), check("all", CheckState.READY))))
+    assert room.step() == [ChecksRequired(workload=KEY, checks=("all", "mine"))]
+    assert {name: one.state for name, one in room.workload.checks.items()} == {
+        "all": CheckState.READY,
+        "mine": CheckState.PENDING,
+    }
+
+
+def test_pods_that_are_not_ready_in_time_cost_ever_longer_waits_until_the_limit() -> None:
+    rule = PodsReadyRule(timeout=3 * SECOND, backoff_limit=4, backoff_base=10 * SECOND, backoff_max=MINUTE)
+    for count, wait in ((0, 10), (1, 20), (2, 40), (3, 60)):
+        room = Room(settings(pods_ready=rule))
+        room.tell(submitted(reserved=True, admitted_at=room.at - 5 * SECOND, requeue=(count, None)))
+        (evicted,) = room.step()
+        assert isinstance(evicted, EvictionOrdered)
+        assert (evicted.requeue_count, evicted.requeue_at) == (count + 1, room.at + wait * SECOND)
+        assert (evicted.reason, evicted.cause) == ("PodsReadyTimeout", "WaitForStart")
+    room = Room(settings(pods_ready=rule))
+    room.tell(submitted(reserved=True, admitted_at=room.at - 5 * SECOND, requeue=(4, None)))
+    assert room.step() == [
+        DeactivationOrdered(
+            workload=KEY,
+            cause="RequeuingLimitExceeded",
+            message="exceeding the maximum number of re-queuing retries",
+        )
+    ]
+
+
+def test_time_used_before_counts_and_starts_anew_after_the_deactivation() -> None:
+    room = Room()
+    spec = replace(SPEC, max_execution=10 * MINUTE)
+    room.tell(submitted(spec, reserved=True, admitted_at=room.at - 4 * MINUTE, past=6 * MINUTE))
+    said = room.steps()
+    assert isinstance(said[0], DeactivationOrdered) and said[0].cause == "MaximumExecutionTimeExceeded"
+    assert any(isinstance(one, QuotaReleased) for one in said), (
+        "no job stands behind it, so nothing has to be waited for"
+    )
+    assert room.workload.past_execution == 0
+
+
+def test_a_gate_that_is_set_late_takes_the_reservation_back_but_stops_nothing_that_runs() -> None:
+    gated = replace(SPEC, gated_by=("a.io/x",))
+    (released,) = Room(submitted(gated, reserved=True)).step()
+    assert released == QuotaReleased(
+        workload=KEY, reason="AdmissionGated", message="Admission is gated by: a.io/x", withdrawn=True
+    )
+    assert Room(submitted(gated, reserved=True, admitted_at=MINUTE)).step() == []
+    off = settings(gates={"AdmissionGatedBy": False})
+    assert Room(off, submitted(gated, reserved=True)).step() == []
+
+
+def test_who_is_evicted_already_keeps_that_reason_when_it_is_deactivated() -> None:
+    evicted = true("Evicted", "PodsReadyTimeout", "too late")
+    inactive = submitted(
+        replace(SPEC, active=False),
+        reserved=True,
+        admitted_at=MINUTE,
+        owner=JOB,
+        conditions=(evicted, true("DeactivationTarget", "RequeuingLimitExceeded")),
+        requeue=(3, None),
+    )
+    room = Room(inactive)
+    assert room.step() == [DeactivationSettled(workload=KEY)]
+    assert room.step() == [], "its pods are still there"
+    assert room.told("Evicted") == ("True", "PodsReadyTimeout", "too late")
+    assert room.workload.requeue.count == 0
+
+
+def test_without_observability_the_broader_reasons_are_told() -> None:
+    off = settings(gates={"UnadmittedWorkloadsObservability": False})
+    room = Room(off, stopped(StopPolicy.HOLD), submitted(reserved=True))
+    room.step()
+    assert room.told("QuotaReserved") == ("False", "Inadmissible", "ClusterQueue cq is stopped")
+    assert room.told("Admitted") is None
+    ran = Room(off, submitted(replace(SPEC, active=False), reserved=True, admitted_at=MINUTE))
+    ran.steps()
+    assert ran.told("QuotaReserved") == ("False", "Pending", "The workload is deactivated")
+    assert ran.told("Admitted") == ("False", "NoReservation", "The workload has no reservation")
+    assert false("Admitted", "NoReservation").type in ran.workload.conditions

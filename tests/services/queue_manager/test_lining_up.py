@@ -1,0 +1,140 @@
+"""Where a workload waits that holds no quota, and what its conditions say meanwhile (kueue-semantics §3.3, §3.9)."""
+
+from msgspec.structs import replace
+
+from events.quota import CheckRule, ClusterQueueObserved, LocalQueueObserved, StopPolicy
+from events.selector import LabelSelector
+from events.upkeep import AdmissionGateCleared, BackoffSet, ChecksRequired
+from events.workload import (
+    CheckState,
+    EvictionOrdered,
+    WorkloadChanged,
+    WorkloadParked,
+    WorkloadQueued,
+    WorkloadRequeued,
+    WorkloadSwitched,
+)
+from tests.services.queue_manager.waiting_room import (
+    KEY,
+    MINUTE,
+    SECOND,
+    SPEC,
+    Room,
+    check,
+    false,
+    settings,
+    stopped,
+    submitted,
+)
+
+QUEUED = WorkloadQueued(workload=KEY, cluster_queue="cq")
+
+
+def test_a_new_workload_is_queued_and_nothing_is_said_about_it_before_it_was_tried() -> None:
+    room = Room(submitted())
+    assert room.steps() == [QUEUED]
+    assert room.workload.conditions == {}
+    explicit = Room(settings(gates={"UnadmittedWorkloadsExplicitStatus": True}), submitted())
+    explicit.steps()
+    pending = "Workload is pending evaluation in the scheduling queue"
+    assert explicit.told("QuotaReserved") == ("False", "PendingEvaluation", pending)
+
+
+def test_what_is_missing_is_told_again_when_something_else_is_missing() -> None:
+    room = Room(submitted(replace(SPEC, queue="new")))
+    room.steps()
+    assert room.told("QuotaReserved") == ("False", "Misconfigured", "LocalQueue new doesn't exist")
+    room.tell(LocalQueueObserved(namespace="team", name="new", cluster_queue="none"))
+    (parked,) = room.steps()
+    assert isinstance(parked, WorkloadParked)
+    assert room.told("QuotaReserved") == ("False", "Misconfigured", "ClusterQueue none doesn't exist")
+    room.tell(ClusterQueueObserved(name="none", namespaces=LabelSelector()))
+    assert room.steps() == [WorkloadQueued(workload=KEY, cluster_queue="none")]
+    pending = "Workload is pending evaluation in the scheduling queue"
+    assert room.told("QuotaReserved") == ("False", "PendingEvaluation", pending)
+
+
+def test_a_reason_that_an_attempt_gave_stays_until_the_next_attempt() -> None:
+    room = Room(submitted(conditions=(false("QuotaReserved", "ExceedsMaxQuota", "too big"),)))
+    assert room.steps() == [QUEUED]
+    assert room.told("QuotaReserved") == ("False", "ExceedsMaxQuota", "too big")
+    assert room.told("Admitted") == ("False", "NoReservation", "The workload has no reservation")
+
+
+def test_a_gate_holds_back_and_its_end_is_told_before_the_workload_queues() -> None:
+    room = Room(submitted(replace(SPEC, gated_by=("a.io/x", "b.io/y"))))
+    room.steps()
+    assert room.told("QuotaReserved") == ("False", "AdmissionGated", "Admission is gated by: a.io/x,b.io/y")
+    room.tell(WorkloadChanged(workload=KEY, spec=replace(SPEC, gated_by=("b.io/y",))))
+    room.steps()
+    assert room.told("QuotaReserved") == ("False", "AdmissionGated", "Admission is gated by: b.io/y")
+    room.tell(WorkloadChanged(workload=KEY, spec=SPEC))
+    assert room.steps() == [AdmissionGateCleared(workload=KEY), QUEUED]
+    cleared = "AdmissionGatedBy cleared, waiting for quota reservation"
+    assert room.told("QuotaReserved") == ("False", "PendingEvaluation", cleared)
+
+
+def test_who_is_set_inactive_while_waiting_is_evicted_parked_and_comes_back_when_set_active() -> None:
+    room = Room(submitted(requeue=(2, None)))
+    room.steps()
+    room.tell(WorkloadSwitched(workload=KEY, active=False))
+    evicted, parked = room.steps()
+    assert evicted == EvictionOrdered(workload=KEY, reason="Deactivated", message="The workload is deactivated")
+    assert isinstance(parked, WorkloadParked)
+    assert room.told("QuotaReserved") == ("False", "Deactivated", "The workload is deactivated")
+    assert room.workload.requeue.count == 0, "the back-off is forgotten"
+    room.tell(WorkloadSwitched(workload=KEY, active=True))
+    assert room.steps() == [QUEUED]
+    assert room.told("QuotaReserved") is not None
+
+
+def test_the_back_off_ends_for_each_reason_with_a_reason_of_its_own() -> None:
+    for waited, reason, message in (
+        ("PodsReadyTimeout", "BackoffFinished", "The workload backoff was finished"),
+        ("AdmissionCheck", "BackoffFinished", "The workload backoff was finished"),
+        ("DeactivatedDueToAdmissionCheck", "Reactivated", "The workload was reactivated"),
+        ("LocalQueueStopped", "LocalQueueRestarted", "The LocalQueue was restarted after being stopped"),
+        ("ClusterQueueStopped", "ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"),
+    ):
+        room = Room(submitted(conditions=(false("Requeued", waited),), requeue=(1, None)))
+        again = WorkloadRequeued(workload=KEY, allowed=True, reason=reason, message=message)
+        assert room.steps() == [again, QUEUED]
+        assert room.told("Requeued") == ("True", reason, message)
+
+
+def test_nobody_is_let_back_while_the_queue_is_still_stopped() -> None:
+    waits = submitted(conditions=(false("Requeued", "ClusterQueueStopped"),))
+    room = Room(stopped(StopPolicy.HOLD_AND_DRAIN), waits)
+    (parked,) = room.steps()
+    assert isinstance(parked, WorkloadParked) and parked.message == "ClusterQueue cq is inactive"
+    assert room.told("Requeued") == ("False", "ClusterQueueStopped", "")
+
+
+def test_until_its_back_off_ends_a_workload_waits_without_a_word_in_its_conditions() -> None:
+    room = Room()
+    requeued = false("Requeued", "PodsReadyTimeout")
+    room.tell(submitted(conditions=(requeued,), requeue=(1, room.at + MINUTE)))
+    (parked,) = room.steps()
+    assert isinstance(parked, WorkloadParked) and parked.reason == "Backoff"
+    assert room.workload.conditions == {"Requeued": requeued}
+    room.at += MINUTE
+    assert [type(one) for one in room.steps()] == [WorkloadRequeued, WorkloadQueued]
+    assert (room.workload.requeue.count, room.workload.requeue.at) == (1, None)
+
+
+def test_the_latest_end_that_a_check_asks_for_counts_and_never_moves_back() -> None:
+    room = Room(checks=(CheckRule(name="a"), CheckRule(name="b")))
+    late = check("a", CheckState.RETRY, since=room.at + 10 * SECOND, after=5 * SECOND)
+    long = check("b", CheckState.RETRY, since=room.at, after=10 * SECOND)
+    room.tell(submitted(checks=(late, long)))
+    assert room.step() == [BackoffSet(workload=KEY, until=room.at + 15 * SECOND)]
+    room = Room(checks=(CheckRule(name="b"),))
+    room.tell(submitted(checks=(long,), requeue=(1, room.at + 20 * SECOND)))
+    assert [type(one) for one in room.steps()] == [WorkloadParked]
+    assert room.workload.requeue.at == room.at + 20 * SECOND
+
+
+def test_checks_for_all_flavors_are_there_before_quota_is_others_come_with_their_flavor() -> None:
+    room = Room(checks=(CheckRule(name="all"), CheckRule(name="some", flavors=("f",))))
+    room.tell(submitted())
+    assert room.step() == [ChecksRequired(workload=KEY, checks=("all",))]

@@ -1,0 +1,52 @@
+"""What the Workload object of a job says: whether it is active, how its checks stand, that its job let it go."""
+
+from typing import Any
+
+from events.workload import CheckReported, CheckState, WorkloadDeleted, WorkloadSubmitted, WorkloadSwitched
+from services.watcher.view import View
+from tests.services.watcher.test_view import KEY, job
+
+
+def companion(*, owned: bool = True, active: bool = True, state: str = "") -> dict[str, Any]:
+    meta: dict[str, Any] = {
+        "name": KEY.partition("/")[2],
+        "namespace": "team",
+        "uid": "w-1",
+        "labels": {"kueue.x-k8s.io/job-uid": "u-1"},
+    }
+    if owned:
+        meta["ownerReferences"] = [{"kind": "Job", "name": "j", "uid": "u-1", "controller": True}]
+    status: dict[str, Any] = {"admissionChecks": [{"name": "budget", "state": state}]} if state else {}
+    return {"metadata": meta, "spec": {"active": active, "queueName": "lq"}, "status": status}
+
+
+def test_a_switch_is_told_when_it_is_turned_and_only_then() -> None:
+    view = View()
+    view.see("Job", job())
+    assert view.see("Workload", companion()) == []
+    assert view.see("Workload", companion(active=False)) == [WorkloadSwitched(workload=KEY, active=False)]
+    assert view.see("Workload", companion(active=False)) == []
+    assert view.see("Workload", companion()) == [WorkloadSwitched(workload=KEY, active=True)]
+
+
+def test_the_state_of_a_check_is_told_each_time_it_changes() -> None:
+    view = View()
+    view.see("Job", job())
+    for state in ("Pending", "Ready", "Retry"):
+        (told,) = view.see("Workload", companion(state=state))
+        assert isinstance(told, CheckReported) and told.check.state == CheckState(state)
+        assert view.see("Workload", companion(state=state)) == []
+
+
+def test_the_object_of_a_job_that_was_never_told_says_nothing() -> None:
+    assert View().see("Workload", companion(active=False, state="Ready")) == []
+
+
+def test_an_object_that_its_job_let_go_is_told_as_orphaned_once_the_job_is_gone() -> None:
+    view = View()
+    view.see("Job", job())
+    assert view.see("Workload", companion(owned=False)) == [], "the job is still there"
+    deleted, orphan = view.lose("Job", "team", "j")
+    assert deleted == WorkloadDeleted(workload=KEY)
+    assert isinstance(orphan, WorkloadSubmitted) and orphan.spec.orphaned and orphan.owner is None
+    assert view.lose("Workload", "team", KEY.partition("/")[2]) == [WorkloadDeleted(workload=KEY)]
