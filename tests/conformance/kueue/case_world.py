@@ -7,7 +7,7 @@ import msgspec
 
 from events.catalogue import AnyEvent, Decision
 from events.event import Millis
-from events.settings import FairStrategy, SettingsObserved
+from events.settings import FairStrategy, PodsReadyRule, RequeuingTimestamp, SettingsObserved
 from events.timestamp import parse_timestamp
 from events.workload import WorkloadSubmitted
 from projections.evolve import evolve
@@ -45,6 +45,7 @@ class CaseWorld:
             fair_strategies=tuple(
                 FairStrategy(name) for name in config.get("fair_sharing_preemption_strategies") or FairStrategy
             ),
+            pods_ready=_pods_ready(config),
             gates=dict(case.get("gates_non_default") or {}),
             device_totals=False,
         )
@@ -100,6 +101,12 @@ class CaseWorld:
         for event in events:
             self.sequence += 1
             evolve(self.world, event, Place(lane="LOG_0", sequence=self.sequence, at=self.now))
+
+
+def _pods_ready(config: Case) -> PodsReadyRule | None:
+    """The rule of all-or-nothing, as far as it steers an order."""
+    timestamp = (config.get("workload_ordering") or {}).get("pods_ready_requeuing_timestamp")
+    return None if not timestamp else PodsReadyRule(timeout=0, timestamp=RequeuingTimestamp(timestamp))
 
 
 def _with_resources(value: Case) -> Case:

@@ -4,15 +4,21 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from events.quota import Weight
+from events.admission import PreemptionRequested
+from events.quota import ClusterQueueObserved, Weight
 from projections.effective_requests import pod_set_requests
 from projections.fair_sharing.share import Share, share_of, weighted
+from projections.flavors.assignment import Assignment
+from projections.line_order import queue_timestamp
 from projections.preemption.candidates import Ask, Candidate, Variant
 from projections.preemption.fair_targets import Row, TargetQueues
 from projections.preemption.victims import find_victims
 from projections.quota_columns import Usage
 from projections.quota_node import Node
+from services.admitter.cycle_order import in_turn
+from services.admitter.entry import Entry, Head
 from tests.conformance.kueue.case_world import CaseWorld
+from tests.conformance.kueue.scheduling import cycle
 
 Case = dict[str, Any]
 
@@ -110,6 +116,29 @@ def target_queues(case: Case) -> str | None:
     return None if found == wanted else f"found {found}, recorded {wanted}"
 
 
+def entry_order(case: Case) -> str | None:
+    """In which order the entries of a cycle are processed without fair sharing."""
+    at = CaseWorld(case)
+    entries: list[Entry] = []
+    for number, one in enumerate(case["inputs"]["entries"]):
+        # Kueue leaves equal ones in the order in which they came; here the UID decides, which the fixtures don't have.
+        metadata = {**one["workload"]["metadata"], "uid": f"{number:04}"}
+        value = {**one["workload"], "metadata": metadata, "spec": {**one["workload"]["spec"], "podSets": []}}
+        workload = at.submitted(value)
+        queue = ClusterQueueObserved(name=f"queue-{number}")
+        if one["is_preemptor"]:
+            at.fold([PreemptionRequested(workload=workload.key, cluster_queue=queue.name, assignments=(), victims=())])
+        entries.append(
+            Entry(
+                head=Head(workload=workload, queue=queue),
+                assignment=Assignment(pod_sets=[], usage={}, attempts=[], borrow=one["borrowing"]),
+                timestamp=queue_timestamp(workload, at.world.settings),
+            )
+        )
+    found = [entry.workload.name for entry in in_turn(at.world, entries)]
+    return None if found == case["want"]["order"] else f"found {found}, recorded {case['want']['order']}"
+
+
 def _used(case: Case) -> tuple[CaseWorld, Node]:
     at = CaseWorld(case)
     node = at.world.quota.queues["cq"]
@@ -137,8 +166,10 @@ def _flat(at: CaseWorld, usage: Case) -> Usage:
 
 FAIRNESS_SUITES: dict[str, Callable[[Case], str | None]] = {
     "TestDominantResourceShare": shares,
+    "TestEntryOrdering": entry_order,
     "TestFairPreemptions": victims,
     "TestIsBorrowingOn": borrowing,
     "TestMakeClusterQueueOrdering": target_queues,
     "TestPreciseWeightedShareSerialized": share_in_digits,
+    "TestScheduleForFairSharing": cycle,
 }
