@@ -6,9 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from events.settings import SettingsObserved
 from ops.cli.failures import known_failures
 from ops.lint.check import lint
 from ops.replay import read_all
+from ops.scenario.card_verdict import Finding
 from ops.scenario.platform import platform
 from ops.scenario.play import play
 from ops.scenario.report import show
@@ -37,11 +39,20 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ve
     if loose:
         warnings = [one for one in lint([folder], loose=True) if one.severity == "warning"]
         console.print(f"{len(warnings)} warning(s) about these manifests: kuelog lint {folder}")
-    async with platform(data.resolve(), scale=script.clock_scale) as on:
-        await play(script, folder, on, loose=loose, tell=lambda text: console.print(f"  {text}"))
+    settings = SettingsObserved(device_policies=script.device_policies)
+    async with platform(data.resolve(), scale=script.clock_scale, settings=settings) as on:
+        agreed = await play(script, folder, on, loose=loose, tell=lambda text: console.print(f"  {text}"))
         played = time.monotonic() - begun
         entries = await read_all(on.bus)
     verdict = judge(script, entries)
+    if agreed:
+        verdict.findings.append(
+            Finding(
+                what="log and cluster agree about every card before each step and at the end",
+                held=all(agreed),
+                seen=f"{sum(agreed)} of {len(agreed)} times",
+            )
+        )
     show(verdict, console)
     facts, commits = len(entries["FACTS"]), sum(len(found) for name, found in entries.items() if name != "FACTS")
     console.print(

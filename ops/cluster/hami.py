@@ -37,7 +37,7 @@ class HamiNodes:
         best: tuple[int, str, Object, list[list[str]]] | None = None
         for node in nodes:
             cards = self._cards(node)
-            taken = self._taken(node["metadata"]["name"])
+            taken = self.taken(node["metadata"]["name"])
             found, reason = self._fit(node, cards, taken, pod, requests)
             if found is None:
                 why = reason
@@ -73,7 +73,8 @@ class HamiNodes:
         cordoned = (node["metadata"].get("annotations") or {}).get("hami.io/device-cordon", "").split(",")
         return [card for card in cards if card.get("health") and card["id"] not in cordoned]
 
-    def _taken(self, node: str) -> dict[str, tuple[int, int, int]]:
+    def taken(self, node: str) -> dict[str, tuple[int, int, int]]:
+        """Slots, MiB and cores that living pods hold of each card of a node, by their annotations."""
         taken: dict[str, tuple[int, int, int]] = {}
         for pod in self._store.of("pods").values():
             if look(pod, "spec.nodeName") != node or look(pod, "status.phase") in ("Succeeded", "Failed"):

@@ -4,6 +4,7 @@ from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.cluster.clock import ScaledClock
 from ops.cluster.controller import Controller
+from ops.cluster.happenings import node_is_heard_of
 from ops.cluster.resources import Resources
 from ops.cluster.selection import look
 from ops.cluster.store import Name, Object
@@ -13,6 +14,8 @@ EXIT = "kuelog.io/exit"
 TERMINATION_SECONDS = "kuelog.io/termination-seconds"
 PODS = "pods"
 _JOB_POD_RUNS_S = 10.0
+_LOST_MS = 1000
+"""How often a pod on a lost node is looked at."""
 
 
 class Kubelet(Controller):
@@ -28,8 +31,11 @@ class Kubelet(Controller):
         return (PODS,)
 
     def look(self, key: str, name: Name, value: Object) -> None:
-        """Start, end or remove a pod when its time has come."""
-        uid = value["metadata"]["uid"]
+        """Start, end or remove a pod when its time has come; nothing is heard of pods on a lost node."""
+        uid, node = value["metadata"]["uid"], look(value, "spec.nodeName")
+        if node and not node_is_heard_of(self.store, node):
+            self.look_again(self.clock.now() + _LOST_MS, PODS, name)
+            return
         phase = look(value, "status.phase")
         if value["metadata"].get("deletionTimestamp"):
             self._remove(name, value, uid)

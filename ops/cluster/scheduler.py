@@ -136,7 +136,7 @@ class Scheduler(Controller):
         labels = node["metadata"].get("labels") or {}
         if look(node, "spec.unschedulable"):
             return "node(s) were unschedulable"
-        if look(node, 'status.conditions[?(@.type=="Ready")].status') == "False":
+        if look(node, 'status.conditions[?(@.type=="Ready")].status') in ("False", "Unknown"):
             return "node(s) were not ready"
         if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
             return "node(s) didn't match Pod's node affinity/selector"

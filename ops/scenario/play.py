@@ -5,10 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ops.cluster.failures import ApiFailure
+from ops.cluster.happenings import set_card_health, set_node_ready
 from ops.cluster.nodes import gpu_node
+from ops.cluster.store import Store
 from ops.manifests import Document, read_manifests
+from ops.scenario.agreement import agreement
 from ops.scenario.platform import Platform
-from ops.scenario.script import Script
+from ops.scenario.script import ScenarioBroken, Script, Step
 from services.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 
 Tell = Callable[[str], None]
@@ -25,8 +29,50 @@ class ManifestRefused(Exception):
         super().__init__(f"{document.place}: {document.label}: {problem}")
 
 
-async def play(script: Script, folder: Path, on: Platform, *, loose: bool, tell: Tell) -> None:
-    """Play all steps, then wait until every workload has finished or can never run."""
+async def play(script: Script, folder: Path, on: Platform, *, loose: bool, tell: Tell) -> list[bool]:
+    """Play all steps, then wait until every workload has finished or can never run.
+
+    Gives, where the script asks for it, whether log and cluster agreed before each step and at the end.
+    """
+    agreed: list[bool] = []
+    _add_nodes(script, on)
+    names = dict.fromkeys(name for step in script.steps for name in step.apply)
+    documents = read_manifests([folder / name for name in names], loose=loose)
+    begin = on.clock.now()
+    for step in script.steps:
+        await on.clock.sleep(begin + step.at * 1000 - on.clock.now())
+        on.check()
+        if script.agree:
+            agreed.append(await agreement(on))
+        if step.say:
+            tell(f"{step.at:>4} s  {step.say}")
+        for document in documents:
+            if Path(document.file).name in step.apply:
+                await apply(on, document, script.run_seconds)
+        befall(on.cluster.store, step)
+    end = begin + script.at_most * 1000
+    while on.clock.now() < end:
+        on.check()
+        if await _settled(on):
+            break
+        await asyncio.sleep(_LOOK_S)
+    if script.agree:
+        agreed.append(await agreement(on))
+    return agreed
+
+
+def befall(store: Store, step: Step) -> None:
+    """What a step lets happen to cards and nodes. Raises `ScenarioBroken`."""
+    try:
+        for card in step.cards:
+            set_card_health(store, card.node, card.card, healthy=card.healthy)
+        for node in step.nodes:
+            set_node_ready(store, node.node, ready=node.ready)
+    except ApiFailure as failure:
+        raise ScenarioBroken(Path("scenario.yaml"), f"at {step.at} s: {failure}") from failure
+
+
+def _add_nodes(script: Script, on: Platform) -> None:
     for pool in script.nodes:
         for number in range(1, pool.count + 1):
             on.cluster.add(
@@ -39,23 +85,6 @@ async def play(script: Script, folder: Path, on: Platform, *, loose: bool, tell:
                     model=pool.model,
                 )
             )
-    names = dict.fromkeys(name for step in script.steps for name in step.apply)
-    documents = read_manifests([folder / name for name in names], loose=loose)
-    begin = on.clock.now()
-    for step in script.steps:
-        await on.clock.sleep(begin + step.at * 1000 - on.clock.now())
-        on.check()
-        if step.say:
-            tell(f"{step.at:>4} s  {step.say}")
-        for document in documents:
-            if Path(document.file).name in step.apply:
-                await apply(on, document, script.run_seconds)
-    end = begin + script.at_most * 1000
-    while on.clock.now() < end:
-        on.check()
-        if await _settled(on):
-            return
-        await asyncio.sleep(_LOOK_S)
 
 
 async def apply(on: Platform, document: Document, run_seconds: int = 0) -> None:

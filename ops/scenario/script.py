@@ -6,6 +6,9 @@ from typing import Any
 import msgspec
 import yaml
 
+from events.device import DriftKind
+from events.settings import DevicePolicy
+
 
 class NodePool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Nodes of one kind, named `<prefix>-1` and so on."""
@@ -19,11 +22,28 @@ class NodePool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     model: str
 
 
+class CardReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What the device plugin of a node reports of one card from then on."""
+
+    node: str
+    card: str
+    healthy: bool
+
+
+class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether anything is heard of a node from then on."""
+
+    node: str
+    ready: bool
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """Manifests that are applied at a time of the scenario, in seconds from its beginning."""
+    """What happens at a time of the scenario, in seconds from its beginning: manifests applied, cards, nodes."""
 
     at: int
-    apply: tuple[str, ...]
+    apply: tuple[str, ...] = ()
+    cards: tuple[CardReport, ...] = ()
+    nodes: tuple[NodeReport, ...] = ()
     say: str = ""
 
 
@@ -41,6 +61,13 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     finished: bool = False
 
 
+class DriftExpectation(msgspec.Struct, frozen=True, kw_only=True):
+    """A difference that has to be told, and to be resolved later; of a job, or `pod:namespace/name`."""
+
+    kind: DriftKind
+    holder: str = ""
+
+
 class Script(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A whole scenario."""
 
@@ -48,6 +75,15 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     nodes: tuple[NodePool, ...]
     steps: tuple[Step, ...]
     expect: tuple[Expectation, ...] = ()
+    drift: tuple[DriftExpectation, ...] = ()
+    returned: tuple[str, ...] = ()
+    """Cards that have to come back into service."""
+    short: tuple[str, ...] = ()
+    """Flavors whose cards have to be told short of their quota, and to cover it again."""
+    device_policies: dict[str, DevicePolicy] = {}
+    """What the cards that are really there mean for the quota of a flavor."""
+    agree: bool = False
+    """Whether log and cluster have to agree about every card before each step and at the end."""
     clock_scale: int = 10
     at_most: int = 600
     """Scenario seconds after which it is over in any case."""

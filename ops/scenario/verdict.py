@@ -8,20 +8,13 @@ from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
 from events.preemption import PreemptionOrdered
 from events.workload import WorkloadFinished
 from ops.replay import fold_lane, listen
+from ops.scenario.card_verdict import Finding, judge_cards
 from ops.scenario.script import Expectation, Script
 from ops.wiring import DEVICE_LANE, LANE
 from projections.card_time import CardTime
 from projections.timeline import Moment, Timeline
 from services.lane_fold import LaneFold
 from services.log_port import Entry
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One expectation, and whether it held."""
-
-    what: str
-    held: bool
-    seen: str = ""
 
 
 class Verdict(msgspec.Struct, kw_only=True):
@@ -46,6 +39,7 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
     findings: list[Finding] = []
     for expectation in script.expect:
         findings.extend(_judge(expectation, timeline))
+    findings.extend(judge_cards(script, entries, timeline))
     fold, first = fold_lane(LANE, entries, verify=True)
     _, second = fold_lane(LANE, entries)
     devices, third = fold_lane(DEVICE_LANE, entries, verify=True)
