@@ -136,6 +136,7 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Plac
     if workload.line:
         line = world.lines.of(workload.line)
         line.remove(world.trail, workload.key)
+        line.forget_scan(world.trail)
         if line.held.get("preemptor") == workload.key:
             world.trail.drop(line.held, "preemptor")
             world.trail.drop(line.held, "sticky")
@@ -195,6 +196,7 @@ def _request(world: World, workload: Workload, event: PreemptionRequested, place
     world.put_workload(workload)
     world.trail.put(world.requests, workload.key, event)
     line = world.lines.of(event.cluster_queue)
+    line.forget_scan(world.trail)
     world.trail.put(line.held, "preemptor", workload.key)
     queue = world.cluster_queues.get(event.cluster_queue)
     if queue is not None and queue.strategy is QueueingStrategy.BEST_EFFORT_FIFO:

@@ -13,9 +13,13 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from functools import partial
 
+import msgspec
+
 from projections.trail import Trail
 
 OrderKey = tuple[int | str, ...]
+DOOR = 5
+"""Where an order names the local queue, if it does."""
 Place = tuple[OrderKey, str]
 """An order and the key of the workload that has it."""
 
@@ -32,10 +36,19 @@ class ParkedClass:
         """How far the quota had changed when the class was last found not to fit."""
 
 
+class Scan(msgspec.Struct, frozen=True):
+    """How far the tree had come when a workload was tried on its first flavor, its queue's stamp when it was tried last,
+    and whether it has been through all of them."""
+
+    began: int
+    stamp: int
+    done: bool
+
+
 class Line:
     """The line of one cluster queue."""
 
-    __slots__ = ("_alike", "_class_of", "_heap", "_kind_of", "classes", "held", "news", "parked", "waiting")
+    __slots__ = ("_alike", "_class_of", "_doors", "_heap", "_kind_of", "classes", "held", "news", "parked", "scan", "waiting")
 
     def __init__(self) -> None:
         self.waiting: dict[str, OrderKey] = {}
@@ -47,11 +60,14 @@ class Line:
         """`preemptor`: the workload of this queue that waits for its victims, and whether it is sticky."""
         self.news = [0]
         """Grows when something other than quota may have made refused workloads admissible."""
+        self.scan: dict[str, Scan] = {}
+        """How far the workload that was tried last has come with its flavors, if it takes them one by one."""
         self._class_of: dict[str, tuple[str, Place]] = {}
         self._kind_of: dict[str, str] = {}
         self._alike: dict[str, dict[str, None]] = {}
         """Those in line by class."""
         self._heap: list[Place] = []
+        self._doors: dict[str, list[Place]] = {}
 
     @property
     def empty(self) -> bool:
@@ -63,18 +79,21 @@ class Line:
         self._unpark(trail, key)
         old = self.waiting.get(key)
         if old is not None:
-            if old == order and self._kind_of[key] == kind:
+            if self._kind_of[key] != kind:
+                self.forget_scan(trail)
+            elif old == order:
                 return
             self._leave(trail, key)
         trail.put(self.waiting, key, order)
         trail.put(self._kind_of, key, kind)
         trail.put(self._alike.setdefault(kind, {}), key, None)
-        heapq.heappush(self._heap, (order, key))
+        self._enter((order, key))
 
     def park(self, trail: Trail, key: str, reason: str) -> None:
         """Take a workload out of the line and set it beside."""
         self._leave(trail, key)
         self._unpark(trail, key)
+        self._drop_scan(trail, key)
         trail.put(self.parked, key, reason)
 
     def park_refused(self, trail: Trail, key: str, order: OrderKey, *, kind: str, reason: str, stamp: int) -> None:
@@ -96,6 +115,25 @@ class Line:
         """The workload waits here no longer."""
         self._leave(trail, key)
         self._unpark(trail, key)
+        self._drop_scan(trail, key)
+
+    def note_scan(self, trail: Trail, key: str, came: int, stamp: int) -> None:
+        """A workload was tried on some of its flavors and will go on with the next (kueue-semantics §5.4)."""
+        known = self.scan.get(key)
+        self.forget_scan(trail)
+        trail.put(self.scan, key, Scan(came if known is None or known.done else known.began, stamp, done=False))
+
+    def end_scan(self, trail: Trail, key: str) -> None:
+        """A workload was tried on the last of its flavors."""
+        known = self.scan.get(key)
+        self.forget_scan(trail)
+        if known is not None:
+            trail.put(self.scan, key, Scan(known.began, known.stamp, done=True))
+
+    def forget_scan(self, trail: Trail) -> None:
+        """Whoever is tried next starts with its first flavor."""
+        for key in list(self.scan):
+            trail.drop(self.scan, key)
 
     def stir(self, trail: Trail) -> None:
         """Let everything that was refused be tried again."""
@@ -104,7 +142,21 @@ class Line:
 
     def head(self) -> Place | None:
         """The first in line."""
-        heap = self._heap
+        return self._first_of(self._heap)
+
+    def heads_by_door(self) -> Iterator[tuple[str, Place]]:
+        """The first of each local queue, where the orders name it."""
+        for door in sorted(self._doors):
+            first = self._first_of(self._doors[door])
+            if first is not None:
+                yield door, first
+
+    def _enter(self, place: Place) -> None:
+        heapq.heappush(self._heap, place)
+        if len(place[0]) > DOOR:
+            heapq.heappush(self._doors.setdefault(str(place[0][DOOR]), []), place)
+
+    def _first_of(self, heap: list[Place]) -> Place | None:
         while heap:
             order, key = heap[0]
             if self.waiting.get(key) == order:
@@ -124,6 +176,10 @@ class Line:
         """The class under which a workload is parked since it was refused."""
         found = self._class_of.get(key)
         return None if found is None else found[0]
+
+    def _drop_scan(self, trail: Trail, key: str) -> None:
+        if key in self.scan:
+            trail.drop(self.scan, key)
 
     def _unpark(self, trail: Trail, key: str) -> None:
         if key not in self.parked:
@@ -145,7 +201,7 @@ class Line:
         if order is None:
             return
         # Going back puts the order into `waiting` again; its heap entry may have been skipped as stale by then.
-        trail.note(partial(heapq.heappush, self._heap, (order, key)))
+        trail.note(partial(self._enter, (order, key)))
         trail.drop(self.waiting, key)
         kind = self._kind_of[key]
         trail.drop(self._kind_of, key)

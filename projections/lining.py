@@ -36,8 +36,14 @@ def place_refused(world: World, workload: Workload, event: AdmissionRefused) -> 
     line = world.lines.of(event.cluster_queue)
     order = order_in_line(world, workload)
     if stays_in_line(world.cluster_queues.get(event.cluster_queue), event.requeue, event.progress):
+        if event.progress:
+            came = world.quota.changed(event.cluster_queue) + line.news[0]
+            line.note_scan(world.trail, workload.key, came, world.stamp(event.cluster_queue))
+        else:
+            line.end_scan(world.trail, workload.key)
         line.push(world.trail, workload.key, order, kind=workload.equivalence)
         return
+    line.forget_scan(world.trail)
     bulk = event.requeue in BULK and _by_class(world, event.cluster_queue)
     kind = workload.equivalence if bulk else f"{workload.equivalence}/{workload.key}"
     stamp = world.stamp(event.cluster_queue)

@@ -87,6 +87,11 @@ class QuotaTree:
         node = self._laid().queues.get(cluster_queue)
         return 0 if node is None else node.root.stamps[RELEASED]
 
+    def changed(self, cluster_queue: str) -> int:
+        """A number that grows whenever quota or usage of the queue's tree changes at all."""
+        node = self._laid().queues.get(cluster_queue)
+        return 0 if node is None else node.root.stamps[CHANGED]
+
     def add_usage(self, cluster_queue: str, usage: Mapping[Column, int]) -> None:
         """Charge usage to a queue, and what spills over to its ancestors."""
         node = self._laid().queues.get(cluster_queue)

@@ -26,9 +26,11 @@ from events.settings import SettingsObserved
 from projections.card_care import Suspect, Told
 from projections.card_holdings import Holding
 from projections.devices.health import CardHealth
+from projections.fair_sharing.ledger import Entered, Ledger
 from projections.holding import hold
 from projections.line_order import order_in_line
-from projections.state_hash import stale_classes, state_hash
+from projections.lines import Scan
+from projections.state_hash import scan_of, stale_classes, state_hash
 from projections.workloads import Workload
 from projections.world import World
 
@@ -43,6 +45,8 @@ class LineSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     stale: tuple[str, ...]
     """Classes that may be tried again."""
     held: dict[str, str]
+    scan: tuple[str, bool, bool, bool] | None = None
+    """Who tries its flavors one by one, as `scan_of` says."""
 
 
 class CareTables(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +82,8 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
     requests: dict[str, PreemptionRequested]
     claims: dict[str, RoomClaimed]
     epochs: dict[str, int]
+    ledgers: dict[str, Ledger] = {}
+    entered: dict[str, Entered] = {}
     lines: dict[str, LineSnapshot]
     holding: dict[str, tuple[str, ...]]
     holdings: dict[str, Holding]
@@ -114,6 +120,8 @@ _PLAIN = (
     "requests",
     "claims",
     "epochs",
+    "ledgers",
+    "entered",
 )
 
 
@@ -128,6 +136,7 @@ def tables_of(world: World) -> Tables:
             },
             stale=tuple(stale_classes(world, name)),
             held=dict(world.lines.of(name).held),
+            scan=scan_of(world, name),
         )
         for name in world.lines.names()
         if not world.lines.of(name).empty
@@ -187,6 +196,11 @@ def _line_up(world: World, name: str, saved: LineSnapshot) -> None:
     line.held.update(saved.held)
     for key, order in saved.waiting.items():
         line.push(world.trail, key, order, kind=world.workloads[key].equivalence)
+    if saved.scan is not None:
+        key, as_it_was, nothing_back, done = saved.scan
+        came = world.quota.changed(name) + line.news[0]
+        stamp = world.stamp(name)
+        line.scan[key] = Scan(came if as_it_was else -1, stamp if nothing_back else -1, done=done)
     for key, reason in saved.parked.items():
         kind = saved.refused.get(key)
         if kind is None:

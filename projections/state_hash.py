@@ -29,6 +29,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
             "parked": dict(sorted(world.lines.of(name).parked.items())),
             "held": dict(sorted(world.lines.of(name).held.items())),
             "stale": stale_classes(world, name),
+            "scan": scan_of(world, name),
         }
         for name in world.lines.names()
         if not world.lines.of(name).empty
@@ -59,11 +60,21 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         ("requests", dict(world.requests)),
         ("claims", dict(world.claims)),
         ("epochs", dict(world.epochs)),
+        ("ledgers", dict(world.ledgers)),
+        ("entered", dict(world.entered)),
         ("lines", lines),
         ("usage", usage),
         ("cards", cards),
         ("care", care),
     ]
+
+
+def scan_of(world: World, cluster_queue: str) -> tuple[str, bool, bool, bool] | None:
+    """Who of a queue tries its flavors one by one, and whether its tree is as it was when it began, whether no quota came
+    back since, and whether it has been through all of them."""
+    line = world.lines.of(cluster_queue)
+    came, stamp = world.quota.changed(cluster_queue) + line.news[0], world.stamp(cluster_queue)
+    return next(((key, one.began == came, one.stamp == stamp, one.done) for key, one in line.scan.items()), None)
 
 
 def stale_classes(world: World, cluster_queue: str) -> list[str]:

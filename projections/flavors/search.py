@@ -117,16 +117,20 @@ def _find_flavor(
     pod_set, first, last = part.names[0], group.resources[0], len(group.options) - 1
     fungibility = space.plan.queue.fungibility
     start = max((space.progress.get((name, first), -1) for name in part.names), default=-1) + 1
+    if start > last:
+        start = 0  # The list has become shorter since.
     best: dict[str, FlavorChoice] | None = None
     best_granular = Granular(Mode.NO_FIT)
     reasons: list[str] = []
     least, tried = "", -1
     for index in range(start, len(group.options)):
         option = group.options[index]
-        pin = space.pinned.get((pod_set, first))
-        if pin is not None and pin != option.flavor:
-            continue
         tried = index
+        if space.pinned.get((pod_set, first), option.flavor) != option.flavor:
+            reasons.append(
+                f"skipping flavor {option.flavor} as it is not found in the nomination mapping for resource {first}"
+            )
+            continue
         barred = option.unsuitable or _excluded(space, part, option.flavor)
         if barred:
             reasons.append(barred)

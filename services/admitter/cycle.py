@@ -105,6 +105,8 @@ class Cycle:
         }
         mark = self.world.mark()
         self._discharge(preempted.values())
+        for victim in preempted.values():
+            self.world.holders(victim.node.name).remove(self.world.trail, victim.workload.key)
         consider(self.world, entry, plan_for(self.world, entry.head), self.at, pinned)
         entry.deferred = entry.mode is Mode.FIT
         self.world.undo(mark)

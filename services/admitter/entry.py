@@ -39,6 +39,8 @@ class Entry(msgspec.Struct, kw_only=True):
     timestamp: Millis = 0
     searched: dict[tuple[Column, int], list[Candidate]] = {}
     """Victims that the search for flavors found, by column and amount."""
+    progress: Mapping[tuple[str, str], int] = {}
+    """Where the search for flavors goes on, by pod set and resource."""
     deferred: bool = False
     """It fits, but only when the victims of others have left (kueue-semantics §4.2, step 2)."""
 

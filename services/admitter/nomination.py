@@ -6,6 +6,7 @@ from events.admission import Mode, RequeueReason
 from events.event import Millis
 from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.requests import CARD_RESOURCES, asks_for_cards
+from projections.flavor_scan import NOTHING, progress_of
 from projections.flavors.affinity import selects
 from projections.flavors.fewer_pods import largest_that_fits
 from projections.flavors.mode import Granular
@@ -38,6 +39,8 @@ def nominate(world: World, head: Head, at: Millis) -> Entry:
     if queue.max_concurrent is not None and len(world.holders(queue.name)) >= queue.max_concurrent:
         message = f"ClusterQueue {queue.name} already has its maximum of {queue.max_concurrent} workloads"
         return entry.refused("WaitingForQuota", message, RequeueReason.NO_FIT)
+    if not head.parked_as:
+        entry.progress = progress_of(world, workload, queue.name)
     plan = plan_for(world, head)
     if not still_waiting(world, entry, plan):
         consider(world, entry, plan, at)
@@ -79,7 +82,7 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
         return
     while True:
         entry.searched = {}
-        straight = None if pinned or excluded else assign_straight(plan, entry.node)
+        straight = None if pinned or excluded or entry.progress else assign_straight(plan, entry.node)
         assignment = straight or assign(_space(world, entry, plan, at, pinned, excluded))
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
         entry.reason = entry.message = ""
@@ -149,6 +152,7 @@ def _space(
         names=world.quota.columns.names,
         oracle=oracle,
         fair=world.settings.fair_sharing,
+        progress=NOTHING if pinned else entry.progress,
         pinned=pinned,
         excluded=excluded,
     )

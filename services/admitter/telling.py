@@ -11,6 +11,7 @@ from events.admission import (
     Victim,
 )
 from events.workload import PodSetAssignment
+from projections.flavor_scan import went_through_all
 from projections.flavors.holders import borrowers
 from projections.requeue_rule import stays_in_line
 from projections.world import World
@@ -47,18 +48,18 @@ def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> A
     reason, message = reason or told_reason, message or told_message
     last = entry.workload.attempt
     kind = entry.head.parked_as
-    if kind and entry.requeue is RequeueReason.FAILED_AFTER_NOMINATION:
+    progress = _progress(entry)
+    if kind and not progress and entry.requeue is RequeueReason.FAILED_AFTER_NOMINATION:
         return None  # Somebody else was faster. It is tried again at once, and then it is told why not.
-    progress: tuple[tuple[str, str, int], ...] = ()
-    if entry.assignment is not None:
-        progress = tuple(step for step in entry.assignment.progress if step[2] >= 0)
+    if went_through_all(world, entry.workload, entry.queue.name):
+        return None
     if isinstance(last, AdmissionRefused) and (last.reason, last.requeue) == (reason, entry.requeue):
-        if kind:
+        if kind and not progress:
             return None
         if last.message == message:
-            if stays_in_line(entry.queue, entry.requeue, progress):
+            if progress == last.progress and stays_in_line(entry.queue, entry.requeue, progress):
                 return None
-            return _brief(entry, reason, message)
+            return replace(_brief(entry, reason, message), progress=progress)
     event = _brief(entry, reason, message)
     if entry.assignment is None:
         return event
@@ -71,6 +72,13 @@ def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> A
         ),
         progress=progress,
     )
+
+
+def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
+    """Where to go on next time; one that waits for others' victims starts anew (kueue-semantics §4.2, step 6)."""
+    if entry.assignment is None or entry.requeue is RequeueReason.PENDING_PREEMPTION:
+        return ()
+    return tuple(step for step in entry.assignment.progress if step[2] >= 0)
 
 
 def _brief(entry: Entry, reason: str, message: str) -> AdmissionRefused:

@@ -1,6 +1,6 @@
 """Suites about quota, victims and whole cycles, checked with the production deciders."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from events.quantity import to_units
@@ -94,14 +94,14 @@ def victims(case: Case) -> str | None:
 def cycle(case: Case) -> str | None:
     """One scheduling cycle over all queues: who holds quota after it, who is in line, who is parked."""
     at = CaseWorld(case)
-    _line_up(at)
+    line_up(at)
     at.cycle()
     at.decided(Preemptor())
     want = case["want"]
-    return _held(at, want.get("assignments") or {}) or _waiting(at, want)
+    return held(at, want.get("assignments") or {}) or _waiting(at, want)
 
 
-def _line_up(at: CaseWorld) -> None:
+def line_up(at: CaseWorld) -> None:
     """Everything that waits gets to its place; what holds quota is not reconciled by a scheduling cycle."""
     for key in sorted(at.world.workloads):
         while not (workload := at.world.workloads[key]).reserved:
@@ -111,8 +111,13 @@ def _line_up(at: CaseWorld) -> None:
             at.fold(events)
 
 
-def _held(at: CaseWorld, wanted: Case) -> str | None:
-    holders = {key: one for key, one in at.world.workloads.items() if one.admission is not None and not one.finished}
+def held(at: CaseWorld, wanted: Case, without: Collection[str] = ()) -> str | None:
+    """Who holds quota, and of what."""
+    holders = {
+        key: one
+        for key, one in at.world.workloads.items()
+        if one.admission is not None and not one.finished and key not in without
+    }
     if set(holders) != set(wanted):
         return f"holding quota: {sorted(holders)}, recorded {sorted(wanted)}"
     for key, recorded in wanted.items():

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.conformance.kueue.fairness import FAIRNESS_SUITES
 from tests.conformance.kueue.flavors import FLAVOR_SUITES
+from tests.conformance.kueue.over_time import OVER_TIME_SUITES
 from tests.conformance.kueue.reconciling import RECONCILE_SUITES
 from tests.conformance.kueue.scheduling import SCHEDULING_SUITES
 from tests.conformance.kueue.validation import VALIDATION_SUITES
@@ -16,6 +17,7 @@ Case = dict[str, Any]
 CHECKS: dict[str, Callable[[Case], str | None]] = {
     **FAIRNESS_SUITES,
     **FLAVOR_SUITES,
+    **OVER_TIME_SUITES,
     **RECONCILE_SUITES,
     **SCHEDULING_SUITES,
     **VALIDATION_SUITES,
@@ -55,7 +57,8 @@ def why_not(case: Case) -> str | None:
     replaces = case["suite"] == "TestAssignment_TotalRequestsFor" and "Replacement" in case["name"]
     if replaces or inputs.get("preempt_workload_slice") or inputs.get("replace_wl"):
         return ELASTIC
-    if (case.get("objects") or {}).get("topologies") and _wants_topology(case.get("incoming")):
+    workloads = [case.get("incoming"), *(case.get("workloads") or ())]
+    if (case.get("objects") or {}).get("topologies") and any(_wants_topology(one) for one in workloads):
         return TOPOLOGY
     if (case.get("inputs") or {}).get("admission_error"):
         return "a decision stands once it is on the log; a write that fails is tried again by the applier"
