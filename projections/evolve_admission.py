@@ -34,6 +34,7 @@ from projections.workloads import (
     Requeue,
     Workload,
     with_condition,
+    with_news,
     without_conditions,
 )
 from projections.world import World
@@ -94,7 +95,7 @@ def _evolve_workload(  # noqa: C901 - one case per event
             world.put_workload(replace(with_condition(workload, told), decided=place.sequence, admitted_at=place.at))
         case PreemptionOrdered():
             told = _true(PREEMPTED, event.reason, event.message, workload, place)
-            workload = with_condition(workload, told)
+            workload = with_news(with_condition(workload, told), place, "Preempted", event.message)
             workload = replace(workload, preempted_count=workload.preempted_count + 1, preempted_at=place.at)
             world.put_workload(_evicted(workload, "Preempted", "", event.message, place))
         case EvictionOrdered():
@@ -172,6 +173,7 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Plac
         pods_gone="",
         decided=place.sequence,
     )
+    workload = not_admitted(workload, world.settings, place)
     world.put_workload(workload)
     hold(world, workload)
     if event.placements:
@@ -211,6 +213,7 @@ def _request(world: World, workload: Workload, event: PreemptionRequested, place
 def _evicted(workload: Workload, reason: str, cause: str, message: str, place: Place) -> Workload:
     full = f"DeactivatedDueTo{cause}" if reason == "Deactivated" and cause else reason
     workload = with_condition(workload, _true(EVICTED, full, message, workload, place))
+    workload = with_news(workload, place, f"EvictedDueTo{full}", message)
     checks = {
         name: CheckStatus(
             name=name,

@@ -10,6 +10,7 @@ from events.upkeep import (
     ChecksRequired,
     DeactivationOrdered,
     DeactivationSettled,
+    DiscardReason,
     WorkloadDiscarded,
     WorkloadOrphaned,
 )
@@ -17,7 +18,15 @@ from events.workload import CheckStatus, Condition, ConditionStatus
 from projections.evolve_workloads import leave
 from projections.place import Place
 from projections.unadmitted import GATE_CLEARED_MESSAGE, PENDING, not_admitted, without_quota
-from projections.workloads import DEACTIVATION_TARGET, FINISHED, Requeue, Workload, with_condition, without_conditions
+from projections.workloads import (
+    DEACTIVATION_TARGET,
+    FINISHED,
+    Requeue,
+    Workload,
+    with_condition,
+    with_news,
+    without_conditions,
+)
 from projections.world import World
 
 UpkeepEvent: TypeAlias = (
@@ -47,24 +56,47 @@ def _evolved(world: World, workload: Workload, event: UpkeepEvent, place: Place)
         case BackoffSet():
             return replace(workload, requeue=Requeue(count=event.count, at=event.until))
         case AdmissionGateCleared():
-            return without_quota(workload, world.settings, PENDING, GATE_CLEARED_MESSAGE, place)
+            told = with_news(
+                workload, place, "AdmissionGateCleared", "Admission gate cleared, workload is now admissible"
+            )
+            return without_quota(told, world.settings, PENDING, GATE_CLEARED_MESSAGE, place)
         case DeactivationOrdered():
-            told = _true(workload, DEACTIVATION_TARGET, event.cause, event.message, place)
-            if event.cause == "MaximumExecutionTimeExceeded":
-                told = replace(told, past_execution=0)  # Once it is active again, its time starts anew.
-            return not_admitted(told, world.settings, place)
+            return not_admitted(_to_be_deactivated(workload, event, place), world.settings, place)
         case DeactivationSettled():
             return replace(without_conditions(workload, DEACTIVATION_TARGET), requeue=Requeue())
         case WorkloadOrphaned():
-            left = leave(world, workload)
-            if left.finished:
-                return replace(left, released=True)
-            message = "The workload's owner no longer exists"
-            return replace(_true(left, FINISHED, OWNER_NOT_FOUND, message, place), released=True)
+            return _orphaned(leave(world, workload), place)
         case WorkloadDiscarded():
-            return replace(leave(world, workload), discarded=event.reason)
+            return _discarded(leave(world, workload), event, place)
         case _:
             assert_never(event)
+
+
+def _to_be_deactivated(workload: Workload, event: DeactivationOrdered, place: Place) -> Workload:
+    told = _true(workload, DEACTIVATION_TARGET, event.cause, event.message, place)
+    match event.cause:
+        case "AdmissionCheck":
+            message = f"Deactivated due to {event.message}"
+            return with_news(told, place, "AdmissionCheckRejected", message, warning=True)
+        case "MaximumExecutionTimeExceeded":
+            message = f"The maximum execution time ({(workload.spec.max_execution or 0) // 1000}s) exceeded"
+            told = replace(told, past_execution=0)  # Once it is active again, its time starts anew.
+            return with_news(told, place, event.cause, message, warning=True)
+        case _:
+            return told
+
+
+def _orphaned(workload: Workload, place: Place) -> Workload:
+    if not workload.finished:
+        workload = _true(workload, FINISHED, OWNER_NOT_FOUND, "The workload's owner no longer exists", place)
+    return replace(workload, released=True)
+
+
+def _discarded(workload: Workload, event: WorkloadDiscarded, place: Place) -> Workload:
+    workload = replace(workload, discarded=event.reason)
+    if event.reason is DiscardReason.DELETED:
+        return workload
+    return with_news(workload, place, "Deleted", f"Deleted {event.reason.lower()} workload due to elapsed retention")
 
 
 def _require(workload: Workload, event: ChecksRequired, place: Place) -> Workload:

@@ -92,8 +92,14 @@ def _applied(world: World, workload: Workload, event: DecisionApplied) -> None:
     if workload.discarded and event.sequence >= workload.decided:
         _forget(world, workload)
         return
-    shown = workload.finish_shown or event.finished
-    world.put_workload(replace(workload, applied=max(workload.applied, event.sequence), finish_shown=shown))
+    world.put_workload(
+        replace(
+            workload,
+            applied=max(workload.applied, event.sequence),
+            finish_shown=workload.finish_shown or event.finished,
+            news=tuple(one for one in workload.news if one.sequence > event.sequence) if workload.news else (),
+        )
+    )
 
 
 def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:

@@ -10,16 +10,17 @@ from events.settings import SettingsObserved
 from events.workload import CheckState, Condition, ConditionStatus
 from projections.gates import enabled
 from projections.place import Place
-from projections.workloads import ADMITTED, QUOTA_RESERVED, Workload, with_condition
+from projections.workloads import ADMITTED, QUOTA_RESERVED, Workload, with_condition, with_news
 
 OBSERVABILITY = "UnadmittedWorkloadsObservability"
 EXPLICIT_STATUS = "UnadmittedWorkloadsExplicitStatus"
 
+GATED = "AdmissionGated"
 PENDING = "PendingEvaluation"
 PENDING_MESSAGE = "Workload is pending evaluation in the scheduling queue"
 GATE_CLEARED_MESSAGE = "AdmissionGatedBy cleared, waiting for quota reservation"
 
-STANDING = frozenset({"Misconfigured", "Suspended", "Deactivated", "AdmissionGated", "OnHold"})
+STANDING = frozenset({"Misconfigured", "Suspended", "Deactivated", GATED, "OnHold"})
 """Reasons that end as soon as the workload is in line again; any other stays until the next attempt."""
 
 SILENT = frozenset({"Backoff"})
@@ -41,6 +42,10 @@ _BROADER = {
 def without_quota(workload: Workload, settings: SettingsObserved, reason: str, message: str, place: Place) -> Workload:
     """The workload with QuotaReserved=False for this reason, and Admitted=False where that is told."""
     told = reason if enabled(settings, OBSERVABILITY) else _BROADER.get(reason, reason)
+    if reason == GATED:
+        before = workload.condition(QUOTA_RESERVED)
+        if before is None or before.message != message:
+            workload = with_news(workload, place, GATED, f"Workload a{message[1:]}")
     return not_admitted(_with_false(workload, QUOTA_RESERVED, told, message, place), settings, place)
 
 

@@ -20,6 +20,7 @@ from events.workload import (
     PodSetAssignment,
     WorkloadSpec,
 )
+from projections.place import Place
 
 QUOTA_RESERVED = "QuotaReserved"
 ADMITTED = "Admitted"
@@ -58,6 +59,17 @@ class Requeue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     at: Millis | None = None
 
 
+class News(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Something that the cluster is told in passing, as an Event on the Workload object."""
+
+    sequence: int
+    """The decision that it is about."""
+    at: Millis
+    reason: str
+    message: str
+    warning: bool = False
+
+
 class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One unit of admission, as it stands."""
 
@@ -94,6 +106,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The cluster shows that it has finished, which no decision says."""
     released: bool = False
     """Nothing here holds its object any more."""
+    news: tuple[News, ...] = ()
+    """What the cluster has not been told yet."""
     discarded: str = ""
     """Why its object is to go from the cluster; empty while it may stay."""
     stopped_by: int = 0
@@ -159,6 +173,12 @@ def with_condition(workload: Workload, condition: Condition) -> Workload:
     if old == condition:
         return workload
     return msgspec.structs.replace(workload, conditions={**workload.conditions, condition.type: condition})
+
+
+def with_news(workload: Workload, place: Place, reason: str, message: str, *, warning: bool = False) -> Workload:
+    """The workload with something to be told about the decision at this place."""
+    news = News(sequence=place.sequence, at=place.at, reason=reason, message=message, warning=warning)
+    return msgspec.structs.replace(workload, news=(*workload.news, news))
 
 
 def without_conditions(workload: Workload, *kinds: str) -> Workload:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from events.upkeep import DiscardReason
-from projections.workloads import Workload
+from projections.workloads import News, Workload
 from projections.world import World
 from services.applier.manifests import Plain, injected, job_should_run, workload_object, workload_status
 
@@ -32,6 +32,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing here holds the object any more."""
     discard: bool = False
     """The object goes from the cluster."""
+    news: tuple[News, ...] = ()
+    """What is told in passing, as Events on the object."""
     discard_job: bool = False
     """The job behind it goes, too."""
 
@@ -81,6 +83,7 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         inactive=not workload.spec.active,
         release=workload.released or bool(workload.discarded),
         discard=bool(workload.discarded),
+        news=workload.news,
         discard_job=workload.discarded == DiscardReason.DEACTIVATED,
     )
 

@@ -15,9 +15,9 @@ from events.commit import Sighting
 from events.control import ObjectRefused
 from events.subjects import fact_subject
 from projections.world import World
+from services.applier.cluster_events import refusal_event, workload_event
 from services.applier.manifests import DECISION, finalizers_left
 from services.applier.plan import Application, plan
-from services.applier.refusal_events import refusal_event
 from services.clock_port import Clock
 from services.cluster_port import (
     ClusterUnavailable,
@@ -73,13 +73,20 @@ class Applier:
         """An Event on every object that could not be understood; one that is there already was told before."""
         while self._refused:
             _, refused = self._refused.popitem()
-            event = refusal_event(refused, self._clock.now())
-            try:
-                await self._writer.create(EVENTS, event["metadata"]["namespace"], event)
-            except ObjectConflict:
-                log.debug("told already", object=refused.name)
-            except (ClusterUnavailable, ObjectInvalid, ObjectMissing) as problem:
-                log.warning("refusal not told", object=refused.name, problem=str(problem))
+            await self._tell(refusal_event(refused, self._clock.now()))
+
+    async def _tell(self, event: dict[str, Any]) -> None:
+        try:
+            await self._writer.create(EVENTS, event["metadata"]["namespace"], event)
+        except ObjectConflict:
+            log.debug("told already", object=event["involvedObject"]["name"])
+        except (ClusterUnavailable, ObjectInvalid, ObjectMissing) as problem:
+            log.warning("not told", object=event["involvedObject"]["name"], problem=str(problem))
+
+    async def _tell_news(self, application: Application, found: dict[str, Any]) -> None:
+        uid = (found.get("metadata") or {}).get("uid", "")
+        for news in application.news:
+            await self._tell(workload_event(application.workload, uid, application.lane, news))
 
     async def _work(self) -> None:
         while True:
@@ -174,8 +181,9 @@ class Applier:
             "metadata": {"annotations": {DECISION: application.decision}},
             "status": application.status,
         }
+        place = (WORKLOADS, application.namespace, application.name)
         try:
-            await self._writer.merge(WORKLOADS, application.namespace, application.name, patch, subresource="status")
+            found = await self._writer.merge(*place, patch, subresource="status")
         except ObjectMissing:
             if not application.object["metadata"].get("ownerReferences"):
                 raise
@@ -183,9 +191,10 @@ class Applier:
                 await self._writer.create(WORKLOADS, application.namespace, application.object)
             except ObjectConflict:
                 log.debug("there already", workload=application.workload)
-            await self._writer.merge(WORKLOADS, application.namespace, application.name, patch, subresource="status")
+            found = await self._writer.merge(*place, patch, subresource="status")
         if application.inactive:
-            await self._writer.merge(WORKLOADS, application.namespace, application.name, {"spec": {"active": False}})
+            await self._writer.merge(*place, {"spec": {"active": False}})
+        await self._tell_news(application, found)
         if application.release:
             await self._release(application)
 
@@ -206,6 +215,8 @@ class Applier:
         """Take our hold off the object; whether somebody has deleted it already."""
         found = await self._writer.get(WORKLOADS, application.namespace, application.name)
         meta = found["metadata"]
+        if application.discard:
+            await self._tell_news(application, found)
         left = finalizers_left(meta)
         if left is not None:
             patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}

@@ -53,7 +53,8 @@ def _one(case: Case, gates: dict[str, bool], want: Case, *, applied: bool) -> st
     at.fold(events)
     if not events and _due(at, workload) != duration(want["result"]["requeue_after"]):
         return f"looks again after {_due(at, workload)} ms, recorded {want['result']['requeue_after']}"
-    return _compare(value, at.world.workloads[workload.key], want.get("workload"), applied=applied)
+    after = at.world.workloads[workload.key]
+    return _compare(value, after, want.get("workload"), applied=applied) or _compare_news(after, want)
 
 
 def _due(at: CaseWorld, workload: Workload) -> int:
@@ -159,6 +160,14 @@ def _compare(before: Case, workload: Workload, wanted: Case | None, *, applied: 
             **_plain(status),
         },
     )
+
+
+def _compare_news(workload: Workload, want: Case) -> str | None:
+    told = [("Warning" if one.warning else "Normal", one.reason, one.message) for one in workload.news]
+    recorded = [(one["event_type"], one["reason"], one["message"]) for one in want.get("events") or ()]
+    # The record compares events only where it holds any; of an admission kuelog tells by its conditions alone.
+    wanted = [one for one in recorded if one[1] != "Admitted"]
+    return None if not wanted or told == wanted else f"events: {told}, recorded {wanted}"
 
 
 def _with_leftovers(before: Case, status: Case) -> Case:

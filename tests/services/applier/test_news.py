@@ -1,0 +1,62 @@
+"""What the cluster is told in passing about a workload, and that it is told once."""
+
+from msgspec.structs import replace
+
+from events.application import DecisionApplied
+from events.quota import CheckRule
+from events.workload import CheckState, WorkloadSwitched
+from projections.workloads import News
+from services.applier.cluster_events import workload_event
+from services.applier.plan import plan
+from tests.services.queue_manager.waiting_room import KEY, SPEC, Room, check, submitted
+
+
+def test_an_eviction_is_told_as_an_event_under_its_full_reason() -> None:
+    room = Room(submitted())
+    room.steps()
+    room.tell(WorkloadSwitched(workload=KEY, active=False))
+    room.step()
+    (news,) = room.workload.news
+    assert (news.reason, news.message, news.warning) == (
+        "EvictedDueToDeactivated",
+        "The workload is deactivated",
+        False,
+    )
+
+
+def test_a_rejected_check_is_told_as_a_warning() -> None:
+    room = Room(checks=(CheckRule(name="a"),))
+    room.tell(submitted(reserved=True, checks=(check("a", CheckState.REJECTED),)))
+    room.step()
+    assert [(one.reason, one.message) for one in room.workload.news if one.warning] == [
+        ("AdmissionCheckRejected", 'Deactivated due to AdmissionCheck in Rejected state: "a"')
+    ]
+
+
+def test_what_is_applied_is_told_no_more_and_later_news_stay() -> None:
+    room = Room(submitted(replace(SPEC, gated_by=("x",))))
+    room.steps()
+    told = room.sequence
+    room.tell(WorkloadSwitched(workload=KEY, active=False))
+    room.steps()
+    assert [one.reason for one in room.workload.news] == ["AdmissionGated", "EvictedDueToDeactivated"]
+    room.tell(DecisionApplied(workload=KEY, lane="LOG_0", sequence=told))
+    (application,) = plan(room.world, "LOG_0", [KEY])
+    assert [one.reason for one in application.news] == ["EvictedDueToDeactivated"]
+
+
+def test_an_event_bears_the_same_name_whoever_tells_it_and_however_often() -> None:
+    news = News(sequence=7, at=1000, reason="EvictedDueToPreempted", message="m")
+    event = workload_event("team/w", "u", "LOG_0", news)
+    assert event == workload_event("team/w", "u", "LOG_0", news)
+    assert event["involvedObject"] == {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "namespace": "team",
+        "name": "w",
+        "uid": "u",
+    }
+    assert (
+        event["metadata"]["name"]
+        != workload_event("team/w", "u", "LOG_0", replace(news, sequence=8))["metadata"]["name"]
+    )
