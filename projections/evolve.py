@@ -60,6 +60,7 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
+from projections.admission_usage import keep_ledgers, settle_all
 from projections.evolve_admission import evolve_admission
 from projections.evolve_devices import evolve_devices
 from projections.evolve_lines import evolve_lines
@@ -72,22 +73,9 @@ from projections.world import World
 
 def evolve(world: World, event: AnyEvent, place: Place) -> None:
     """Fold one event into the world; what the event does not touch stays as it is."""
+    if isinstance(event, SettingsObserved):
+        settle_all(world, place.at)
     match event:
-        case (
-            ClusterQueueObserved()
-            | CohortObserved()
-            | LocalQueueObserved()
-            | FlavorObserved()
-            | PriorityClassObserved()
-            | NamespaceObserved()
-            | AdmissionCheckObserved()
-            | LimitRangeObserved()
-            | RuntimeClassObserved()
-            | SettingsObserved()
-            | ObjectRemoved()
-            | ObjectRefused()
-        ):
-            evolve_objects(world, event)
         case (
             WorkloadSubmitted()
             | WorkloadChanged()
@@ -105,16 +93,6 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:
         case WorkloadQueued() | WorkloadParked() | WorkloadRequeued():
             evolve_lines(world, event, place)
         case (
-            ChecksRequired()
-            | BackoffSet()
-            | AdmissionGateCleared()
-            | DeactivationOrdered()
-            | DeactivationSettled()
-            | WorkloadOrphaned()
-            | WorkloadDiscarded()
-        ):
-            evolve_upkeep(world, event, place)
-        case (
             QuotaReserved()
             | AdmissionRefused()
             | PreemptionRequested()
@@ -128,6 +106,31 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:
             | QuotaReleased()
         ):
             evolve_admission(world, event, place)
+        case (
+            ClusterQueueObserved()
+            | CohortObserved()
+            | LocalQueueObserved()
+            | FlavorObserved()
+            | PriorityClassObserved()
+            | NamespaceObserved()
+            | AdmissionCheckObserved()
+            | LimitRangeObserved()
+            | RuntimeClassObserved()
+            | SettingsObserved()
+            | ObjectRemoved()
+            | ObjectRefused()
+        ):
+            evolve_objects(world, event)
+        case (
+            ChecksRequired()
+            | BackoffSet()
+            | AdmissionGateCleared()
+            | DeactivationOrdered()
+            | DeactivationSettled()
+            | WorkloadOrphaned()
+            | WorkloadDiscarded()
+        ):
+            evolve_upkeep(world, event, place)
         case (
             NodeObserved()
             | DevicesRegistered()
@@ -150,3 +153,4 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:
             pass
         case _:
             assert_never(event)
+    keep_ledgers(world, event, place.at)

@@ -197,6 +197,7 @@ def _request(world: World, workload: Workload, event: PreemptionRequested, place
     workload = replace(told, attempt=event, decided=place.sequence, line=event.cluster_queue)
     world.put_workload(workload)
     world.trail.put(world.requests, workload.key, event)
+    world.review_requests.add(workload.key)
     line = world.lines.of(event.cluster_queue)
     line.forget_scan(world.trail)
     world.trail.put(line.held, "preemptor", workload.key)

@@ -79,7 +79,7 @@ def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901 - on
             put(world.runtime_classes, event.name, event)
         case SettingsObserved():
             put(world.sole, "settings", event)
-            world.settings_changed()
+            world.use(event)
             _forget_plans(world)
             stir_all(world)
         case ObjectRefused():

@@ -29,6 +29,8 @@ class QuotaTree:
         """Usage of cluster queues that are gone: it counts again if they come back."""
         self._layout = Layout({}, {}, self.columns)
         self._stale = False
+        self._width = 0
+        """So many columns every node has room for."""
 
     def set_cluster_queue(self, observed: ClusterQueueObserved) -> None:
         """Add or change a queue; what it uses stays used."""
@@ -155,12 +157,10 @@ class QuotaTree:
         self._trail.put(self._homeless, cluster_queue, sums)
 
     def _widen(self) -> None:
-        width = self.columns.width
-        layout = self._layout
-        for node in (*layout.queues.values(), *layout.cohorts.values()):
-            if len(node.usage) >= width:
-                return
-            node.widen(width)
+        if self._width < self.columns.width:
+            self._width = self.columns.width
+            for node in (*self._layout.queues.values(), *self._layout.cohorts.values()):
+                node.widen(self._width)
 
     def _outdate(self) -> None:
         if not self._stale:
@@ -188,6 +188,8 @@ class QuotaTree:
             if node.parent is None:
                 node.stamps = [top, top]
                 self._touched[node.key] = None
+        for node in (*layout.queues.values(), *layout.cohorts.values()):
+            node.widen(self.columns.width)
         quiet = Trail()
         for name, usage in sorted(usages.items()):
             node = layout.queues.get(name)
@@ -197,9 +199,10 @@ class QuotaTree:
             self._trail.drop(self._homeless, name)
             for column, amount in usage.items():
                 node.charge(quiet, column, amount)
-        self._layout, self._stale = layout, False
+        self._layout, self._stale, self._width = layout, False, 0
+        self._widen()
         self._trail.note(lambda: self._put_back(before))
 
     def _put_back(self, layout: Layout) -> None:
-        self._layout, self._stale = layout, True
+        self._layout, self._stale, self._width = layout, True, 0
         self._widen()

@@ -32,7 +32,7 @@ from projections.line_order import order_in_line
 from projections.lines import Scan
 from projections.state_hash import scan_of, stale_classes, state_hash
 from projections.workloads import Workload
-from projections.world import World
+from projections.world import DEFAULT_SETTINGS, World
 
 
 class LineSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,6 +157,7 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     world = World()
     for name in _PLAIN:
         getattr(world, name).update(getattr(tables, name))
+    world.use(tables.sole.get("settings", DEFAULT_SETTINGS))
     for cohort in tables.cohorts.values():
         world.quota.set_cohort(cohort)
     for name, queue in tables.cluster_queues.items():

@@ -28,6 +28,7 @@ from events.quota import (
 from events.settings import SettingsObserved
 from projections.card_holdings import CardHoldings
 from projections.deadlines import next_deadline
+from projections.fair_sharing.ledger import Entered, Ledger
 from projections.lines import Lines
 from projections.memory import Memory
 from projections.quota_holders import QuotaHolders
@@ -42,6 +43,8 @@ class World:
 
     def __init__(self) -> None:
         self.trail = Trail()
+        self.settings = DEFAULT_SETTINGS
+        """The configuration in force."""
         self.sole: dict[str, SettingsObserved] = {}
         self.cluster_queues: dict[str, ClusterQueueObserved] = {}
         self.cohorts: dict[str, CohortObserved] = {}
@@ -62,6 +65,10 @@ class World:
         self.claims: dict[str, RoomClaimed] = {}
         """Room kept for a preemptor while its victims leave."""
         self.epochs: dict[str, int] = {}
+        self.ledgers: dict[str, Ledger] = {}
+        """Past usage by local queue, where admission fair sharing counts it."""
+        self.entered: dict[str, Entered] = {}
+        """What is counted there, by workload."""
         self.lines = Lines()
         self.quota = QuotaTree(self.trail)
         self.cards = CardHoldings(self.trail)
@@ -71,15 +78,14 @@ class World:
         self.holding: dict[str, QuotaHolders] = {}
         """Workloads that hold quota, by cluster queue."""
         self.review = Review(self.trail, self.workloads)
+        self.review_reserved = Review(self.trail, self.workloads)
+        """The same, of workloads that hold quota and are not admitted yet."""
+        self.review_requests = Review(self.trail, self.requests)
+        """The same, of preemptors that ask for room."""
         self.examined: dict[tuple[str, str], int] = {}
         """By cluster queue and class of refused workloads: the stamp at which the class was found not to fit again."""
         self.memory = Memory()
         self._deadlines: list[tuple[Millis, str]] = []
-
-    @property
-    def settings(self) -> SettingsObserved:
-        """The configuration in force."""
-        return self.sole.get("settings", DEFAULT_SETTINGS)
 
     def mark(self) -> int:
         """A place to come back to with `undo`."""
@@ -120,6 +126,8 @@ class World:
         self.trail.put(self.workloads, workload.key, workload)
         self.review.add(workload.key)
         if workload.admission is not None:
+            if not workload.admitted:
+                self.review_reserved.add(workload.key)
             holders = self.holding.get(workload.admission.cluster_queue)
             if holders is not None and workload.key in holders:
                 holders.place(self.trail, workload)
@@ -142,8 +150,11 @@ class World:
         """When the next workload has to be looked at, though nothing happened."""
         return self._deadlines[0][0] if self._deadlines else None
 
-    def settings_changed(self) -> None:
-        """Times out differently from now on: look at everything, and reckon every deadline anew."""
+    def use(self, settings: SettingsObserved) -> None:
+        """Another configuration is in force: look at everything, and reckon every deadline anew."""
+        before = self.settings
+        self.settings = settings
+        self.trail.note(lambda: setattr(self, "settings", before))
         for key in sorted(self.workloads):
             self.put_workload(self.workloads[key])
 
@@ -155,6 +166,9 @@ class World:
             ended = workload.finished and not (workload.spec.leaving or workload.spec.orphaned)
             if not ended or self.settings.retain_finished is not None:
                 self.review.add(key)
+                self.review_reserved.add(key)
+        for key in self.requests:
+            self.review_requests.add(key)
         self.cards.stir_all()
 
     def reviewed(self) -> None:

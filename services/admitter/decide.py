@@ -24,7 +24,7 @@ class Admitter:
 
     def decide(self, world: World, place: Place) -> list[Decision]:
         """Reserve, refuse, ask for room, admit; each decision is folded before the next one is made."""
-        events = _fold(world, _admit_ready(world, world.review.take(self.name)), place)
+        events = _fold(world, _admit_ready(world, world.review_reserved.take(self.name)), place)
         for tree in _in_turn(world, place):
             while len(events) < MOST_EVENTS and _cycle(world, tree, place, events):
                 pass
@@ -42,7 +42,7 @@ def _in_turn(world: World, place: Place) -> list[str]:
 
 def _cycle(world: World, tree: str, place: Place, events: list[Decision]) -> bool:
     """Run one cycle over a tree; whether another one may find more."""
-    entering = heads(world, tree)
+    entering = heads(world, tree, place.at)
     if not entering:
         return False
     mark = world.mark()

@@ -4,22 +4,30 @@ Workloads that were refused wait beside the line by class. A class whose stamp i
 if it were in line; that it was found not to fit once more is remembered without a word on the log.
 """
 
+from collections.abc import Iterator
+
+from events.event import Millis
 from events.quota import ClusterQueueObserved, StopPolicy
-from projections.lines import Line, Place
+from projections.lines import Line, ParkedClass, Place
+from projections.past_usage import past_usage
+from projections.usage_mode import by_usage
 from projections.world import World
 from services.admitter.entry import Head
 from services.admitter.hopeless import hopeless
 from services.admitter.planning import plan_for
 
 
-def heads(world: World, tree: str) -> list[Head]:
+def heads(world: World, tree: str, at: Millis) -> list[Head]:
     """The first of every queue of the tree that takes workloads in."""
     found: list[Head] = []
     for name in world.quota.members(tree):
         queue = world.cluster_queues.get(name)
         if queue is None or queue.stop is not StopPolicy.NONE or queue.terminating or world.quota.cyclic(name):
             continue
-        head = _head(world, queue, world.lines.of(name))
+        if by_usage(world, name):
+            head = _head_by_usage(world, queue, world.lines.of(name), at)
+        else:
+            head = _head(world, queue, world.lines.of(name))
         if head is not None:
             found.append(head)
     return found
@@ -35,26 +43,58 @@ def _head(world: World, queue: ClusterQueueObserved, line: Line) -> Head | None:
     return None if workload is None else Head(workload=workload, queue=queue, parked_as=kind)
 
 
+def _head_by_usage(world: World, queue: ClusterQueueObserved, line: Line, at: Millis) -> Head | None:
+    """The first of the local queue that has used the least (kueue-semantics §3.2, step 1)."""
+    while True:
+        first = _first_by_door(world, queue, line)
+        if not first:
+            return None
+        _, (_, key), kind = min((past_usage(world, door, at), *one) for door, one in first.items())
+        if not kind or not _hopeless(world, queue, key, kind):
+            return Head(workload=world.workloads[key], queue=queue, parked_as=kind)
+        world.examined[(queue.name, kind)] = world.stamp(queue.name)
+
+
+def _first_by_door(world: World, queue: ClusterQueueObserved, line: Line) -> dict[str, tuple[Place, str]]:
+    """By local queue, who would be first if there were no other, and the class under which it is parked."""
+    first = {door: (place, "") for door, place in line.heads_by_door()}
+    for kind, parked in _retriable(world, queue, line):
+        unseen = set(world.doors.get(queue.name, ()))
+        for place in parked.members:
+            door = world.workloads[place[1]].local_queue
+            if door not in first or place < first[door][0]:
+                first[door] = (place, kind)
+            unseen.discard(door)
+            if not unseen:
+                break
+    return first
+
+
 def _first_refused(
     world: World, queue: ClusterQueueObserved, line: Line, first: Place | None
 ) -> tuple[Place, str] | None:
     """The first of the refused ones that may be tried again, if it comes before the first in line."""
-    stamp = world.stamp(queue.name)
-    by_time = queue.preemption.minimum_runtime or queue.preemption.cooldown
     best: tuple[Place, str] | None = None
-    for kind, parked in line.classes.items():
-        if parked.stamp == stamp and not by_time:
-            continue
-        if world.examined.get((queue.name, kind)) == stamp or not parked.members:
-            continue
+    for kind, parked in _retriable(world, queue, line):
         place = parked.members[0]
         if (first is not None and place > first) or (best is not None and place > best[0]):
             continue
         if _hopeless(world, queue, place[1], kind):
-            world.examined[(queue.name, kind)] = stamp
+            world.examined[(queue.name, kind)] = world.stamp(queue.name)
         else:
             best = (place, kind)
     return best
+
+
+def _retriable(world: World, queue: ClusterQueueObserved, line: Line) -> Iterator[tuple[str, ParkedClass]]:
+    """The classes of refused workloads for which something has changed since they were tried."""
+    stamp = world.stamp(queue.name)
+    by_time = queue.preemption.minimum_runtime or queue.preemption.cooldown
+    for kind, parked in line.classes.items():
+        if parked.stamp == stamp and not by_time:
+            continue
+        if world.examined.get((queue.name, kind)) != stamp and parked.members:
+            yield kind, parked
 
 
 def _hopeless(world: World, queue: ClusterQueueObserved, key: str, kind: str) -> bool:

@@ -23,7 +23,7 @@ class Preemptor:
     def decide(self, world: World, place: Place) -> list[Decision]:
         """Order the evictions that open requests need, and close what is settled; each decision is folded at once."""
         events: list[Decision] = []
-        for preemptor in world.review.take(self.name):
+        for preemptor in world.review_requests.take(self.name):
             request = world.requests.get(preemptor)
             for event in self._answer(world, request, place.at) if request is not None else ():
                 evolve(world, event, place)
