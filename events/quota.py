@@ -167,6 +167,9 @@ class LocalQueueObserved(Event, frozen=True, kw_only=True, tag="LocalQueueObserv
     cluster_queue: str
     stop: StopPolicy = StopPolicy.NONE
     weight: Weight = Weight()
+    consumed: dict[str, int] = {}
+    """What Kueue had measured of its past usage, in units, when it was first seen (status.fairSharing)."""
+    consumed_at: Millis = 0
     terminating: bool = False
 
 

@@ -3,6 +3,7 @@
 from events.settings import SettingsObserved
 
 DEFAULTS: dict[str, bool] = {
+    "AdmissionFairSharing": True,
     "AdmissionGatedBy": True,
     "ConcurrentAdmission": False,
     "ElasticJobsViaWorkloadSlices": True,

@@ -5,20 +5,22 @@ from events.settings import RequeuingTimestamp, SettingsObserved
 from events.workload import ConditionStatus
 from projections.gates import enabled
 from projections.lines import OrderKey
+from projections.usage_mode import by_usage
 from projections.workloads import EVICTED, PREEMPTED, Workload
 from projections.world import World
 
 
 def order_in_line(world: World, workload: Workload) -> OrderKey:
-    """The total order: sticky preemptor, priority, time, UID, key."""
+    """The total order: sticky preemptor, priority, time, UID, key; and the local queue, where each has a head of its own."""
     sticky = world.lines.of(workload.line).held.get("sticky") == workload.key if workload.line else False
-    return (
+    order = (
         0 if sticky else 1,
         -workload.priority,
         queue_timestamp(workload, world.settings),
         workload.uid,
         workload.key,
     )
+    return (*order, workload.local_queue) if by_usage(world, workload.line) else order
 
 
 def queue_timestamp(workload: Workload, settings: SettingsObserved) -> Millis:

@@ -48,7 +48,19 @@ class Scan(msgspec.Struct, frozen=True):
 class Line:
     """The line of one cluster queue."""
 
-    __slots__ = ("_alike", "_class_of", "_doors", "_heap", "_kind_of", "classes", "held", "news", "parked", "scan", "waiting")
+    __slots__ = (
+        "_alike",
+        "_class_of",
+        "_doors",
+        "_heap",
+        "_kind_of",
+        "classes",
+        "held",
+        "news",
+        "parked",
+        "scan",
+        "waiting",
+    )
 
     def __init__(self) -> None:
         self.waiting: dict[str, OrderKey] = {}

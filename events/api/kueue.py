@@ -149,11 +149,31 @@ class LocalQueueSpec(ApiStruct, frozen=True, kw_only=True):
     fair_sharing: FairSharingSpec | None = None
 
 
+class PastUsageStatus(ApiStruct, frozen=True, kw_only=True):
+    """What Kueue has measured of the past usage of a LocalQueue."""
+
+    consumed_resources: dict[str, Quantity] | None = None
+    last_update: str | None = None
+
+
+class LocalQueueFairSharingStatus(ApiStruct, frozen=True, kw_only=True):
+    """How a LocalQueue stands in admission fair sharing."""
+
+    admission_fair_sharing_status: PastUsageStatus | None = None
+
+
+class LocalQueueStatus(ApiStruct, frozen=True, kw_only=True):
+    """What is read of a LocalQueue's status."""
+
+    fair_sharing: LocalQueueFairSharingStatus | None = None
+
+
 class ApiLocalQueue(ApiStruct, frozen=True, kw_only=True):
     """A LocalQueue."""
 
     metadata: ObjectMeta
     spec: LocalQueueSpec = LocalQueueSpec()
+    status: LocalQueueStatus = LocalQueueStatus()
 
 
 class ResourceFlavorSpec(ApiStruct, frozen=True, kw_only=True):

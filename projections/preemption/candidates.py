@@ -12,6 +12,7 @@ import msgspec
 
 from events.event import Millis
 from events.quota import ClusterQueueObserved, PreemptionPolicy
+from projections.preemption.giving_order import in_order_of_usage
 from projections.preemption.policy import protected, satisfies_policy
 from projections.quota_columns import Column, Usage
 from projections.quota_holders import HolderOrder
@@ -132,12 +133,14 @@ class Groups:
         """The candidates of several queues as one sorted row, as far as their priority lets them be preempted."""
         rules = self._ask.queue.preemption
         policy = rules.within_cluster_queue if nodes == self.own else rules.reclaim_within_cohort
-        most = None if policy is PreemptionPolicy.ANY else self._ask.workload.priority
+        anybody = policy is PreemptionPolicy.ANY or self._world.settings.admission_fair_sharing is not None
+        most = None if anybody else self._ask.workload.priority
+        at = self._ask.at
         rows = [
             (row, node)
             for node in nodes
             if (holders := self._world.holding.get(node.name)) is not None
-            and (row := holders.leaving if leaving else holders.staying)
+            and (row := in_order_of_usage(self._world, node.name, holders.leaving if leaving else holders.staying, at))
         ]
         if len(rows) == 1:
             row, node = rows[0]

@@ -17,6 +17,7 @@ from projections.gates import enabled
 from projections.preemption.candidates import Ask, Candidate, Variant, as_candidate
 from projections.preemption.classic import charge, discharge, fits_now
 from projections.preemption.fair_targets import Row, TargetQueues
+from projections.preemption.giving_order import in_order_of_usage
 from projections.quota_node import Node
 from projections.world import World
 
@@ -190,7 +191,7 @@ def candidates_in(world: World, ask: Ask, node: Node) -> Iterator[Candidate]:
     if holders is None:
         return
     for row in (holders.leaving, holders.staying):
-        for order in row:
+        for order in in_order_of_usage(world, node.name, row, ask.at):
             found = as_candidate(world, ask, node, order[3], Variant.FAIR_SHARING)
             if found is not None:
                 yield found

@@ -14,6 +14,7 @@ from events.api.kueue import (
     ApiLocalQueue,
     ApiResourceFlavor,
     FairSharingSpec,
+    PastUsageStatus,
     PreemptionSpec,
     ResourceGroupSpec,
 )
@@ -124,6 +125,8 @@ def cohort(value: dict[str, Any]) -> Fact:
 def local_queue(value: dict[str, Any]) -> Fact:
     """A LocalQueue."""
     found = read(value, ApiLocalQueue)
+    sharing = found.status.fair_sharing
+    past = (sharing.admission_fair_sharing_status if sharing is not None else None) or PastUsageStatus()
     return LocalQueueObserved(
         namespace=found.metadata.namespace,
         name=found.metadata.name,
@@ -131,6 +134,8 @@ def local_queue(value: dict[str, Any]) -> Fact:
         cluster_queue=found.spec.cluster_queue,
         stop=StopPolicy(found.spec.stop_policy or "None"),
         weight=weight(found.spec.fair_sharing),
+        consumed=amounts(past.consumed_resources or {}, "status.fairSharing.admissionFairSharingStatus"),
+        consumed_at=parse_timestamp(past.last_update) if past.last_update else 0,
         terminating=found.metadata.deletion_timestamp is not None,
     )
 

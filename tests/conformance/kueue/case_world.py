@@ -1,13 +1,15 @@
 """The world of a recorded case: its objects through the watcher's own translation, folded as facts."""
 
+import re
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
 
 import msgspec
 
 from events.catalogue import AnyEvent, Decision
 from events.event import Millis
-from events.settings import FairStrategy, PodsReadyRule, RequeuingTimestamp, SettingsObserved
+from events.settings import AdmissionFairSharing, FairStrategy, PodsReadyRule, RequeuingTimestamp, SettingsObserved
 from events.timestamp import parse_timestamp
 from events.workload import WorkloadSubmitted
 from projections.evolve import evolve
@@ -46,6 +48,7 @@ class CaseWorld:
                 FairStrategy(name) for name in config.get("fair_sharing_preemption_strategies") or FairStrategy
             ),
             pods_ready=_pods_ready(config),
+            admission_fair_sharing=_past_usage(config),
             gates=dict(case.get("gates_non_default") or {}),
             device_totals=False,
         )
@@ -88,7 +91,7 @@ class CaseWorld:
 
     def cycle(self) -> list[Decision]:
         """One scheduling cycle over the heads of all trees at once, as Kueue runs it; its decisions are folded."""
-        entering = [head for tree in self.world.quota.trees() for head in heads(self.world, tree)]
+        entering = [head for tree in self.world.quota.trees() for head in heads(self.world, tree, self.now)]
         mark = self.world.mark()
         cycle = Cycle(self.world, self.now)
         cycle.run(entering)
@@ -101,6 +104,24 @@ class CaseWorld:
         for event in events:
             self.sequence += 1
             evolve(self.world, event, Place(lane="LOG_0", sequence=self.sequence, at=self.now))
+
+
+def _past_usage(config: Case) -> AdmissionFairSharing | None:
+    """How past usage fades."""
+    found = config.get("admission_fair_sharing")
+    if found is None:
+        return None
+    return AdmissionFairSharing(
+        half_life=_millis(found["usageHalfLifeTime"]),
+        sampling=_millis(found["usageSamplingInterval"]),
+        resource_weights={name: str(weight) for name, weight in (found.get("resourceWeights") or {}).items()},
+    )
+
+
+def _millis(duration: str) -> Millis:
+    """A duration as Go writes it, such as `1h10m0.5s`."""
+    each = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+    return sum(int(Fraction(number) * each[unit]) for number, unit in re.findall(r"([\d.]+)(ms|h|m|s)", duration))
 
 
 def _pods_ready(config: Case) -> PodsReadyRule | None:
