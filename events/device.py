@@ -66,6 +66,8 @@ class PodPlacement(Value, frozen=True, kw_only=True):
     containers: tuple[tuple[CardShare, ...], ...]
     init: int = 0
     """How many of the containers are init containers."""
+    policy: str = ""
+    """HAMi's card policy under which it was found, where it is not the pod's own: HAMi has to choose by it as well."""
 
 
 class DevicesReserved(Event, frozen=True, kw_only=True, tag="DevicesReserved.v1"):

@@ -101,6 +101,7 @@ class HamiNodes:
         banned = [one.strip() for one in annotations.get("nvidia.com/nouse-gpuuuid", "").split(",") if one.strip()]
         wanted = annotations.get("nvidia.com/use-gputype", "").lower()
         unwanted = annotations.get("nvidia.com/nouse-gputype", "").lower()
+        sign = -1 if annotations.get("hami.io/gpu-scheduler-policy") == "binpack" else 1
         state = dict(taken)
         result: list[list[str]] = []
         for request in requests:
@@ -108,7 +109,7 @@ class HamiNodes:
                 result.append([])
                 continue
             picked: list[str] = []
-            order = sorted(cards, key=lambda card: (state.get(card["id"], (0, 0, 0))[1], card.get("index", 0)))
+            order = sorted(cards, key=lambda card: (sign * state.get(card["id"], (0, 0, 0))[1], card.get("index", 0)))
             for card in order:
                 uuid, model = card["id"], str(card.get("type", "")).lower()
                 if (pins and uuid not in pins) or uuid in banned:

@@ -2,10 +2,14 @@
 
 Nodes are tried from the best by score; the first that fits is the best that fits. While pods of one shape are placed,
 cards only fill up, so a node that does not fit one of them is not looked at again.
+
+Containers of one pod are placed one after the other, as HAMi does it, and so the first may take what only the second
+could have used; the same holds for pod sets. Where that may have happened, pods that name no card policy are tried
+again under binpack, which HAMi is then told to choose by, and pod sets with the largest request first.
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -14,7 +18,7 @@ from events.device import NodeObserved, PodPlacement
 from events.pod_set import PodSet
 from events.quota import FlavorObserved
 from projections.card_holdings import CardHoldings
-from projections.devices.annotations import NODE_POLICY
+from projections.devices.annotations import CARD_POLICY, NODE_POLICY
 from projections.devices.digest import may_hold
 from projections.devices.fit import Asking, asking, fit_asking
 from projections.devices.refusal import refusal
@@ -54,34 +58,48 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
 def place(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequence[Gang], trail: Trail) -> Placed:
     """Place all pods on a trial ledger, which is as it was afterwards.
 
-    Pod sets are tried in the workload's order, and if that fails with the largest request first.
+    Why there is no place is told of the first try: pod sets in the workload's order, each under its own policy.
     """
-    placed = _try(cards, nodes, gangs, trail)
-    if placed.placements or len(gangs) == 1:
-        return placed
-    by_size = sorted(gangs, key=_largest_request, reverse=True)
-    again = _try(cards, nodes, by_size, trail)
-    if not again.placements:
-        return placed
-    order = {gang.pod_set.name: place for place, gang in enumerate(gangs)}
-    return Placed(placements=tuple(sorted(again.placements, key=lambda each: (order[each.pod_set], each.index))))
-
-
-def _try(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequence[Gang], trail: Trail) -> Placed:
-    mark = trail.mark()
-    placements: list[PodPlacement] = []
-    try:
-        for gang in gangs:
-            refused = _place_gang(cards, nodes, gang, placements)
-            if refused is not None:
-                return refused
-        return Placed(placements=tuple(placements))
-    finally:
+    asked = [_Asked(gang, *pod_card_requests(gang.pod_set.shape)) for gang in gangs]
+    asked = [one for one in asked if any(one.requests)]
+    refused: list[Placed] = []
+    for line, policies in _tries(asked):
+        mark = trail.mark()
+        placements: list[PodPlacement] = []
+        placed = all(_place_gang(cards, nodes, one, policies, placements, trail, refused) for one in line)
         trail.undo(mark)
+        if placed:
+            order = {gang.pod_set.name: number for number, gang in enumerate(gangs)}
+            return Placed(placements=tuple(sorted(placements, key=lambda each: (order[each.pod_set], each.index))))
+    return refused[0]
 
 
-def _largest_request(gang: Gang) -> tuple[int, int, int]:
-    requests, _ = pod_card_requests(gang.pod_set.shape)
+class _Asked(msgspec.Struct, frozen=True):
+    """A gang with what the containers of one of its pods ask for."""
+
+    gang: Gang
+    requests: Containers
+    init: int
+
+    def policies(self, wanted: Sequence[str]) -> Sequence[str]:
+        """Those of the card policies that the pod leaves open; empty stands for its own, or HAMi's default, spread."""
+        return ("",) if CARD_POLICY in self.gang.pod_set.shape.device_annotations else wanted
+
+
+def _tries(asked: Sequence[_Asked]) -> Iterator[tuple[Sequence[_Asked], Sequence[str]]]:
+    """In which order to place the pod sets, and under which card policies to try each."""
+    if len(asked) == 1:
+        several = sum(bool(requests) for requests in asked[0].requests) > 1
+        yield asked, ("", BINPACK) if several else ("",)
+        return
+    by_size = sorted(asked, key=lambda one: _largest_request(one.requests), reverse=True)
+    yield asked, ("", BINPACK)
+    yield by_size, ("", BINPACK)
+    yield asked, (BINPACK, "")
+    yield by_size, (BINPACK, "")
+
+
+def _largest_request(requests: Containers) -> tuple[int, int, int]:
     return max(
         (
             (each.count, each.memory or (each.percent or 0) * _BEYOND, each.cores)
@@ -98,57 +116,94 @@ def suits(node: NodeObserved, gang: Gang) -> bool:
 
 
 def _place_gang(
-    cards: CardHoldings, nodes: Mapping[str, NodeObserved], gang: Gang, placements: list[PodPlacement]
-) -> Placed | None:
-    shape = gang.pod_set.shape
-    requests, init = pod_card_requests(shape)
-    if not any(requests):
-        return None
-    suitable = Suitability(shape, gang.flavor)
-    names = [name for name in cards.nodes if name in nodes and suitable.allows(nodes[name])]
-    pod = asking(shape.device_annotations, [request for asked in requests for request in asked])
+    cards: CardHoldings,
+    nodes: Mapping[str, NodeObserved],
+    asked: _Asked,
+    policies: Sequence[str],
+    placements: list[PodPlacement],
+    trail: Trail,
+    refused: list[Placed],
+) -> bool:
+    """Place all pods of a gang under the first card policy that allows it; the cards stay charged.
+
+    The first refusal of all is put into words, while the pods before it are still charged.
+    """
+    for policy in asked.policies(policies):
+        mark, before = trail.mark(), len(placements)
+        index = _place_under(cards, nodes, asked, policy, placements)
+        if index is None:
+            return True
+        if not refused:
+            refused.append(_refused(cards, nodes, asked, index))
+        trail.undo(mark)
+        del placements[before:]
+    return False
+
+
+def _place_under(
+    cards: CardHoldings,
+    nodes: Mapping[str, NodeObserved],
+    asked: _Asked,
+    policy: str,
+    placements: list[PodPlacement],
+) -> int | None:
+    """Place all pods of a gang under one card policy; the first that finds no place, None if all do."""
+    gang, shape = asked.gang, asked.gang.pod_set.shape
+    pod = _pod(asked, policy)
     spread = shape.device_annotations.get(NODE_POLICY, BINPACK) == SPREAD
     line = [
         (found.fullness if spread else -found.fullness, name)
-        for name in names
+        for name in _suitable(cards, nodes, gang)
         for found in (cards.digest(name),)
-        if may_hold(found, requests)
+        if may_hold(found, asked.requests)
     ]
     heapq.heapify(line)
     for index in range(gang.count):
-        placement = _place_pod(cards, line, gang, index, (requests, init, pod), spread=spread)
+        placement = _place_pod(cards, line, asked, index, pod, spread=spread)
         if placement is None:
-            ever, message = refusal(cards, sorted(names), requests, init, pod)
-            where = f"flavor {gang.flavor.name}" if gang.flavor is not None else "any flavor"
-            return Placed(
-                pod_set=gang.pod_set.name,
-                reason=WAITING_FOR_CARDS if ever else EXCEEDS_CARDS,
-                message=f"pod {index + 1} of {gang.count} of pod set {gang.pod_set.name} finds no cards in {where}: "
-                + message,
-            )
-        placements.append(placement)
+            return index
+        placements.append(msgspec.structs.replace(placement, policy=policy) if policy else placement)
     return None
 
 
 def _place_pod(
-    cards: CardHoldings,
-    line: list[tuple[int, str]],
-    gang: Gang,
-    index: int,
-    asked: tuple[Containers, int, Asking],
-    *,
-    spread: bool,
+    cards: CardHoldings, line: list[tuple[int, str]], asked: _Asked, index: int, pod: Asking, *, spread: bool
 ) -> PodPlacement | None:
     """Take the best node that fits; its cards are charged, and it goes back into line with its new score."""
-    requests, init, pod = asked
     while line:
         _, name = heapq.heappop(line)
-        fit = fit_asking(cards.digest(name).on, requests, init, pod)
+        fit = fit_asking(cards.digest(name).on, asked.requests, asked.init, pod)
         if fit.shares is None:
             continue
-        placement = PodPlacement(pod_set=gang.pod_set.name, index=index, node=name, containers=fit.shares, init=init)
+        placement = PodPlacement(
+            pod_set=asked.gang.pod_set.name, index=index, node=name, containers=fit.shares, init=asked.init
+        )
         cards.trial((placement,))
         after = cards.digest(name).fullness
         heapq.heappush(line, (after if spread else -after, name))
         return placement
     return None
+
+
+def _refused(cards: CardHoldings, nodes: Mapping[str, NodeObserved], asked: _Asked, index: int) -> Placed:
+    """Why a pod finds no place beside what is taken already, in words."""
+    gang = asked.gang
+    names = sorted(_suitable(cards, nodes, gang))
+    ever, message = refusal(cards, names, asked.requests, asked.init, _pod(asked, ""))
+    where = f"flavor {gang.flavor.name}" if gang.flavor is not None else "any flavor"
+    return Placed(
+        pod_set=gang.pod_set.name,
+        reason=WAITING_FOR_CARDS if ever else EXCEEDS_CARDS,
+        message=f"pod {index + 1} of {gang.count} of pod set {gang.pod_set.name} finds no cards in {where}: " + message,
+    )
+
+
+def _suitable(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gang: Gang) -> list[str]:
+    suitable = Suitability(gang.pod_set.shape, gang.flavor)
+    return [name for name in cards.nodes if name in nodes and suitable.allows(nodes[name])]
+
+
+def _pod(asked: _Asked, policy: str) -> Asking:
+    own = asked.gang.pod_set.shape.device_annotations
+    annotations = {**own, CARD_POLICY: policy} if policy else own
+    return asking(annotations, [request for each in asked.requests for request in each])

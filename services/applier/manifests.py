@@ -5,7 +5,7 @@ from typing import Any
 from events.quantity import from_units
 from events.timestamp import format_timestamp
 from events.workload import CheckStatus, Condition, GateState, PodSetAssignment, PodSetUpdate
-from projections.devices.annotations import vendor_word
+from projections.devices.annotations import CARD_POLICY, vendor_word
 from projections.devices.vendors import BY_WORD
 from projections.workloads import Requeue, Workload
 from projections.world import World
@@ -144,7 +144,7 @@ def injected(world: World, workload: Workload) -> Plain:
 
 
 def card_pins(workload: Workload) -> dict[str, str]:
-    """Per vendor the annotation that keeps HAMi to the cards that the workload's pods were given."""
+    """Per vendor the annotation that keeps HAMi to the cards that the workload's pods were given, and how to choose."""
     pins: dict[str, set[str]] = {}
     for placement in workload.devices.placements if workload.devices is not None else ():
         for shares in placement.containers:
@@ -152,7 +152,11 @@ def card_pins(workload: Workload) -> dict[str, str]:
                 vendor = BY_WORD.get(vendor_word(share))
                 if vendor is not None and vendor.use_uuid:
                     pins.setdefault(vendor.use_uuid, set()).add(share.uuid)
-    return {name: ",".join(sorted(pins[name])) for name in sorted(pins)}
+    annotations = {name: ",".join(sorted(pins[name])) for name in sorted(pins)}
+    for placement in workload.devices.placements if workload.devices is not None else ():
+        if placement.policy:
+            annotations[CARD_POLICY] = placement.policy
+    return annotations
 
 
 def _texts(requests: dict[str, int]) -> dict[str, str]:
