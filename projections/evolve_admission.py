@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
-from events.quota import QueueingStrategy
 from events.workload import (
     CheckState,
     CheckStatus,
@@ -20,7 +19,7 @@ from events.workload import (
 )
 from projections.holding import give_back, hold
 from projections.line_order import order_in_line
-from projections.lining import place_refused
+from projections.lining import place_refused, remember_preemptor
 from projections.place import Place
 from projections.unadmitted import PENDING, not_admitted, without_quota
 from projections.workloads import (
@@ -138,9 +137,6 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Plac
         line = world.lines.of(workload.line)
         line.remove(world.trail, workload.key)
         line.forget_scan(world.trail)
-        if line.held.get("preemptor") == workload.key:
-            world.trail.drop(line.held, "preemptor")
-            world.trail.drop(line.held, "sticky")
     world.trail.drop(world.requests, workload.key)
     world.trail.drop(world.claims, workload.key)
     message = f"Quota reserved in ClusterQueue {event.cluster_queue}"
@@ -200,14 +196,7 @@ def _request(world: World, workload: Workload, event: PreemptionRequested, place
     world.review_requests.add(workload.key)
     line = world.lines.of(event.cluster_queue)
     line.forget_scan(world.trail)
-    world.trail.put(line.held, "preemptor", workload.key)
-    queue = world.cluster_queues.get(event.cluster_queue)
-    if queue is not None and queue.strategy is QueueingStrategy.BEST_EFFORT_FIFO:
-        former = line.held.get("sticky")
-        world.trail.put(line.held, "sticky", workload.key)
-        if former is not None and former != workload.key and former in line.waiting:
-            behind = world.workloads[former]
-            line.push(world.trail, former, order_in_line(world, behind), kind=behind.equivalence)
+    remember_preemptor(world, workload, event.cluster_queue)
     line.push(world.trail, workload.key, order_in_line(world, workload), kind=workload.equivalence)
 
 

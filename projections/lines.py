@@ -128,6 +128,8 @@ class Line:
         self._leave(trail, key)
         self._unpark(trail, key)
         self._drop_scan(trail, key)
+        for role in [role for role, holder in self.held.items() if holder == key]:
+            trail.drop(self.held, role)
 
     def note_scan(self, trail: Trail, key: str, came: int, stamp: int) -> None:
         """A workload was tried on some of its flavors and will go on with the next (kueue-semantics §5.4)."""

@@ -11,6 +11,9 @@ from projections.world import World
 BULK = frozenset({RequeueReason.NO_FIT, RequeueReason.PREEMPTION_NO_CANDIDATES})
 """Refusals that hold for every workload of the class."""
 
+WAITS_FOR_OTHERS = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION})
+"""Refusals of a workload that gets in when others have left."""
+
 
 def line_up(world: World, workload: Workload) -> None:
     """The workload waits in the line that it belongs to, unless its like was refused and nothing has changed since."""
@@ -34,6 +37,8 @@ def line_up(world: World, workload: Workload) -> None:
 def place_refused(world: World, workload: Workload, event: AdmissionRefused) -> None:
     """Where a refused workload waits: in line, or parked with its class."""
     line = world.lines.of(event.cluster_queue)
+    if event.requeue in WAITS_FOR_OTHERS:
+        remember_preemptor(world, workload, event.cluster_queue)
     order = order_in_line(world, workload)
     if stays_in_line(world.cluster_queues.get(event.cluster_queue), event.requeue, event.progress):
         if event.progress:
@@ -52,6 +57,20 @@ def place_refused(world: World, workload: Workload, event: AdmissionRefused) -> 
         for key in line.alike(workload.equivalence):
             order = line.waiting[key]
             line.park_refused(world.trail, key, order, kind=kind, reason=event.reason, stamp=stamp)
+
+
+def remember_preemptor(world: World, workload: Workload, cluster_queue: str) -> None:
+    """The workload waits for others to leave; in a BestEffortFIFO queue it comes first meanwhile (§3.1, §3.7)."""
+    line = world.lines.of(cluster_queue)
+    world.trail.put(line.held, "preemptor", workload.key)
+    queue = world.cluster_queues.get(cluster_queue)
+    if queue is None or queue.strategy is not QueueingStrategy.BEST_EFFORT_FIFO:
+        return
+    former = line.held.get("sticky")
+    world.trail.put(line.held, "sticky", workload.key)
+    if former is not None and former != workload.key and former in line.waiting:
+        behind = world.workloads[former]
+        line.push(world.trail, former, order_in_line(world, behind), kind=behind.equivalence)
 
 
 def _by_class(world: World, cluster_queue: str) -> bool:

@@ -67,7 +67,7 @@ class ApiAdmission(ApiStruct, frozen=True, kw_only=True):
     """Where a Workload was admitted."""
 
     cluster_queue: str
-    pod_set_assignments: tuple[ApiAssignment, ...] = ()
+    pod_set_assignments: tuple[ApiAssignment, ...] | None = None
 
 
 class ApiCheckState(ApiStruct, frozen=True, kw_only=True):

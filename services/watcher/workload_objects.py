@@ -137,7 +137,7 @@ def _adopted(found: ApiWorkload) -> AdoptedStatus | None:
                 flavors=dict(sorted((one.flavors or {}).items())),
                 usage=amounts(one.resource_usage, "status.admission.podSetAssignments.resourceUsage"),
             )
-            for one in (admission.pod_set_assignments if admission else ())
+            for one in ((admission.pod_set_assignments or ()) if admission else ())
         ),
         checks=checks_of(found),
         reclaimable={one.name: one.count for one in status.reclaimable_pods or ()},

@@ -32,7 +32,8 @@ def backoff_over(case: Case) -> str | None:
     at = CaseWorld(case)
     said = decide_waiting(at.world, at.submitted(case["inputs"]["workload_info"]["obj"]), at.now)
     found = not any(
-        isinstance(one, WorkloadRequeued) or (isinstance(one, WorkloadParked) and one.reason == "Backoff") for one in said
+        isinstance(one, WorkloadRequeued) or (isinstance(one, WorkloadParked) and one.reason == "Backoff")
+        for one in said
     )
     return None if found is case["want"]["result"] else f"found {found}"
 
