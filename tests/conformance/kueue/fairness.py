@@ -1,31 +1,38 @@
 """Suites about fair sharing: shares, victims, the order of a cycle, and the past usage of local queues."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from events.admission import PreemptionRequested
-from events.control import ObjectRemoved
-from events.quota import ClusterQueueObserved, Weight
-from events.workload import WorkloadQueued
+from events.quota import (
+    AdmissionMode,
+    ClusterQueueObserved,
+    LocalQueueObserved,
+    PreemptionPolicy,
+    PreemptionRules,
+    Weight,
+)
+from events.settings import AdmissionFairSharing, SettingsObserved
 from projections.effective_requests import pod_set_requests
 from projections.fair_sharing.share import Share, share_of, weighted
 from projections.flavors.assignment import Assignment
 from projections.line_order import queue_timestamp
-from projections.preemption.candidates import Ask, Candidate, Variant
+from projections.preemption.candidates import Ask, Candidate, Groups, Variant
 from projections.preemption.fair_targets import Row, TargetQueues
 from projections.preemption.victims import find_victims
 from projections.quota_columns import Usage
 from projections.quota_node import Node
 from services.admitter.cycle_order import in_turn
-from services.admitter.decide import admission_of
 from services.admitter.entry import Entry, Head
-from services.admitter.heads import heads
-from services.queue_manager.decide import QueueManager
 from tests.conformance.kueue.case_world import CaseWorld
+from tests.conformance.kueue.past_usage import cycles_by_past_usage, order_by_past_usage
 from tests.conformance.kueue.scheduling import cycle
 
 Case = dict[str, Any]
+
+USED = "example.com/used"
+ONE_FOR_ONE = AdmissionFairSharing(half_life=1)
 
 
 def shares(case: Case) -> str | None:
@@ -121,6 +128,55 @@ def target_queues(case: Case) -> str | None:
     return None if found == wanted else f"found {found}, recorded {wanted}"
 
 
+def candidate_order(case: Case) -> str | None:
+    """In which order those who hold quota would have to make room for somebody in one of their queues."""
+    own = case["inputs"]["preemptor_cq"]
+    candidates = [(one["cluster_queue"] or own, one) for one in case["inputs"]["candidates"]]
+    at = CaseWorld(case)
+    used = {
+        _door(one): one[name] for _, one in candidates for name in one if name.startswith("local_queue") and one[name]
+    }
+    if used:
+        at.fold([SettingsObserved(admission_fair_sharing=ONE_FOR_ONE, gates=at.world.settings.gates)])
+    for door, amount in used.items():
+        namespace, _, name = door.partition("/")
+        seen = LocalQueueObserved(namespace=namespace, name=name, cluster_queue="", consumed={USED: int(amount * 1000)})
+        at.fold([seen])
+    anybody = PreemptionRules(within_cluster_queue=PreemptionPolicy.ANY, reclaim_within_cohort=PreemptionPolicy.ANY)
+    mode = AdmissionMode.USAGE_BASED if used else AdmissionMode.NONE
+    for name in sorted({own, *(name for name, _ in candidates)}):
+        at.fold([ClusterQueueObserved(name=name, cohort="all", preemption=anybody, admission_mode=mode)])
+    for name, one in candidates:
+        at.submit(_holding_one(one["obj"], name))
+    node = at.world.quota.queues[own]
+    ask = Ask(
+        workload=at.submitted({"metadata": {"name": "incoming"}, "spec": {"podSets": []}}),
+        queue=at.world.cluster_queues[own],
+        node=node,
+        usage={at.world.quota.column("any", USED): 1},
+        needed=(at.world.quota.column("any", USED),),
+        at=at.now,
+    )
+    found = [one.workload.name for one in Groups(at.world, ask).in_order()]
+    return None if found == case["want"]["candidates"] else f"found {found}, recorded {case['want']['candidates']}"
+
+
+def _holding_one(value: Case, cluster_queue: str) -> Case:
+    """A workload that holds one of something in a queue, whatever it is recorded to hold."""
+    pod_set = value["spec"]["podSets"][0]["name"]
+    held = {"name": pod_set, "count": 1, "flavors": {USED: "any"}, "resourceUsage": {USED: "1"}}
+    status = value.get("status") or {}
+    conditions = list(status.get("conditions") or ())
+    if not any(one["type"] == "QuotaReserved" for one in conditions):
+        conditions.append({"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved"})
+    admission = {"clusterQueue": cluster_queue, "podSetAssignments": [held]}
+    return {**value, "status": {**status, "admission": admission, "conditions": conditions}}
+
+
+def _door(candidate: Case) -> str:
+    return f"{candidate['obj']['metadata'].get('namespace', '')}/{candidate['obj']['spec'].get('queueName', '')}"
+
+
 def entry_order(case: Case) -> str | None:
     """In which order the entries of a cycle are processed without fair sharing."""
     at = CaseWorld(case)
@@ -142,67 +198,6 @@ def entry_order(case: Case) -> str | None:
         )
     found = [entry.workload.name for entry in in_turn(at.world, entries)]
     return None if found == case["want"]["order"] else f"found {found}, recorded {case['want']['order']}"
-
-
-def order_by_past_usage(case: Case) -> str | None:
-    """Who comes first in a queue whose local queues have used what they have used."""
-    inputs = case["inputs"]
-    (queue,) = case["objects"]["cluster_queues"]
-    used = inputs.get("init_consumed_resources") or {}
-    doors = [
-        _led(_with_usage(door, used.get(_key(door))), queue["metadata"]["name"])
-        for door in case["objects"]["local_queues"]
-    ]
-    at = CaseWorld({**case, "objects": {**case["objects"], "local_queues": doors}, "workloads": inputs["wls"]})
-    name = queue["metadata"]["name"]
-    at.fold([WorkloadQueued(workload=_key(one), cluster_queue=name) for one in inputs["wls"]])
-    found = [head.workload.key for head in heads(at.world, at.world.quota.root_of(name), at.now)]
-    wanted = [_key(case["want"]["wl"])]
-    return None if found == wanted else f"found {found}, recorded {wanted}"
-
-
-def cycles_by_past_usage(case: Case) -> str | None:
-    """Several cycles over a queue whose local queues have used what they have used: who holds quota after them."""
-    inputs = case["inputs"]
-    used = inputs.get("initial_usage") or {}
-    doors = [_with_usage(door, used.get(door["metadata"]["name"])) for door in case["objects"]["local_queues"]]
-    at = CaseWorld({**case, "objects": {**case["objects"], "local_queues": doors}})
-    at.decided(QueueManager())
-    for door in doors:
-        if door["metadata"]["name"] == inputs.get("delete_queue"):
-            at.fold(
-                [ObjectRemoved(kind="LocalQueue", namespace=door["metadata"]["namespace"], name=inputs["delete_queue"])]
-            )
-    for _ in range(case["config"]["cycles"]):
-        at.cycle()
-        ready = [decision for one in list(at.world.workloads.values()) for decision in admission_of(at.world, one)]
-        at.fold(ready)
-    found = _statuses((one.key, one.reserved, one.conditions) for one in at.world.workloads.values())
-    wanted = _statuses(
-        (_key(one), "admission" in status, {told["type"]: told for told in status.get("conditions") or ()})
-        for one in case["want"]["workloads"]
-        for status in [one.get("status") or {}]
-    )
-    return None if found == wanted else f"found {found}, recorded {wanted}"
-
-
-def _statuses(told: Iterable[tuple[str, bool, Mapping[str, Any]]]) -> dict[str, tuple[bool, bool]]:
-    """Who holds quota, and whether anything was ever said about it."""
-    return {key: (holds, "QuotaReserved" in conditions) for key, holds, conditions in told}
-
-
-def _with_usage(door: Case, consumed: Case | None) -> Case:
-    """A LocalQueue with what Kueue would have measured."""
-    status = {"fairSharing": {"admissionFairSharingStatus": {"consumedResources": consumed}}}
-    return {**door, "status": status} if consumed else door
-
-
-def _led(door: Case, cluster_queue: str) -> Case:
-    return {**door, "spec": {**door["spec"], "clusterQueue": cluster_queue}}
-
-
-def _key(value: Case) -> str:
-    return f"{value['metadata'].get('namespace', '')}/{value['metadata']['name']}"
 
 
 def _used(case: Case) -> tuple[CaseWorld, Node]:
@@ -231,6 +226,7 @@ def _flat(at: CaseWorld, usage: Case) -> Usage:
 
 
 FAIRNESS_SUITES: dict[str, Callable[[Case], str | None]] = {
+    "TestCandidatesOrdering": candidate_order,
     "TestDominantResourceShare": shares,
     "TestEntryOrdering": entry_order,
     "TestFsAdmission": order_by_past_usage,
