@@ -42,6 +42,7 @@ def _search(world: World, ask: Ask, groups: Groups, *, borrowing: bool) -> list[
     fits = False
     above = ask.node.path
     forbidden = borrow_forbidden(ask)
+    missing = {column: amount - ask.node.available(column) for column, amount in ask.usage.items()}
     for candidate in groups.in_order(by_priority=not (borrowing and forbidden)):
         if borrowing and candidate.variant is Variant.WITHOUT_BORROWING:
             continue
@@ -49,7 +50,10 @@ def _search(world: World, ask: Ask, groups: Groups, *, borrowing: bool) -> list[
             continue
         discharge(world, candidate)
         victims.append(candidate)
-        if fits_now(ask.node, ask.usage, borrowing=borrowing):
+        for column, amount in candidate.usage.items():
+            missing[column] = missing.get(column, 0) - amount
+        # Nobody gains more than what the victims held: until then the tree need not be asked.
+        if max(missing.values()) <= 0 and fits_now(ask.node, ask.usage, borrowing=borrowing):
             fits = True
             break
     if fits:
