@@ -7,6 +7,7 @@ Nothing is written anywhere: this measures deciding and folding alone.
 import heapq
 import resource
 import time
+from collections.abc import Callable
 from statistics import mean, median, quantiles
 
 import msgspec
@@ -16,7 +17,7 @@ from events.admission import QuotaReserved, WorkloadAdmitted
 from events.catalogue import Decision
 from events.preemption import PreemptionOrdered
 from events.workload import QuotaReleased, WorkloadFinished
-from ops.bench.load import Arrival, Load, arrivals_of, capacity_of, platform_of
+from ops.bench.load import Load, arrivals_of, capacity_of, platform_of
 from ops.quiet_garbage import collect_seldom
 from projections.evolve import evolve
 from projections.place import Place
@@ -47,8 +48,17 @@ class SchedulerFigures(msgspec.Struct, kw_only=True):
     turn_p99_ms: float = 0
     turn_max_ms: float = 0
     time_to_admission_s: dict[str, float] = {}
+    evictions_per_finished: float = 0
     average_use: float = 0
     """Part of all quota that was in use, over the virtual time."""
+    useful_use: float = 0
+    """The same without the work that evictions threw away."""
+    least_s: float = 0
+    """No rule could end sooner: work over quota, or the last arrival and its run time."""
+    most_use: float = 0
+    """The useful use if it ended then."""
+    pending: int = 0
+    """Workloads that wait at the end."""
     peak_memory_mib: float = 0
     load_before: float = 0
     load_after: float = 0
@@ -71,6 +81,8 @@ class SchedulerRun:
         self._attempt: dict[str, int] = {}
         self._held_since: dict[str, float] = {}
         self._used = 0.0
+        self._admitted: set[str] = set()
+        self._done: set[str] = set()
         self._waited: dict[str, list[float]] = {}
         self._turns: list[float] = []
         self._sequence = self._facts = 0
@@ -83,14 +95,25 @@ class SchedulerRun:
         """Every workload has finished."""
         return self.figures.finished == len(self._arrivals)
 
-    def run(self) -> SchedulerFigures:
-        """Play the load to its end."""
+    @property
+    def size(self) -> int:
+        """How many workloads there are."""
+        return len(self._arrivals)
+
+    def run(self, until_s: float = 0, told: Callable[[int], None] = lambda _: None) -> SchedulerFigures:
+        """Play the load to its end, or for so many seconds of virtual time; `told` hears how many have finished."""
         figures = self.figures
         figures.workloads, figures.load_before = len(self._arrivals), psutil.getloadavg()[0]
         collect_seldom()
-        while not self.done:
+        while not self.done and not (until_s and self.now >= until_s * 1000):
+            told(figures.finished)
             if not self._turn() and not self._jump():
                 break
+        self._close()
+        return figures
+
+    def _close(self) -> None:
+        figures = self.figures
         figures.virtual_s = self.now / 1000
         figures.turns = len(self._turns)
         figures.wall_s = sum(self._turns) / 1000
@@ -101,7 +124,13 @@ class SchedulerRun:
         figures.average_use = self._used / (self._capacity * self.now)
         figures.peak_memory_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         figures.load_after = psutil.getloadavg()[0]
-        return figures
+        figures.evictions_per_finished = figures.evictions / max(figures.finished, 1)
+        figures.pending = sum(not one.reserved and not one.finished for one in self.world.workloads.values())
+        done = [one for key, one in self._by_key.items() if key in self._done]
+        figures.useful_use = sum(one.asked * one.runtime for one in done) / (self._capacity * self.now)
+        work = sum(one.asked * one.runtime for one in self._arrivals)
+        least = max(work / self._capacity, max(one.at + one.runtime for one in self._arrivals))
+        figures.least_s, figures.most_use = least / 1000, work / (self._capacity * least)
 
     def _turn(self) -> bool:
         """Tell what is due, let each decider speak once; whether any did."""
@@ -133,6 +162,7 @@ class SchedulerRun:
             if self._attempt.get(key) == attempt:
                 evolve(self.world, WorkloadFinished(workload=key, reason="Succeeded"), self._place_of_fact())
                 self._let_go(key, at)
+                self._done.add(key)
                 self.figures.finished += 1
         while self._next < len(self._arrivals) and self._arrivals[self._next].at <= self.now and self._facts < most:
             evolve(self.world, self._arrivals[self._next].fact, self._place_of_fact())
@@ -149,7 +179,9 @@ class SchedulerRun:
                 heapq.heappush(self._ends, (self.now + arrival.runtime, attempt, event.workload))
                 if event.workload not in self._held_since:
                     self._held_since[event.workload] = self.now
-                self._waited.setdefault(arrival.kind, []).append(self.now - arrival.at)
+                if event.workload not in self._admitted:
+                    self._admitted.add(event.workload)
+                    self._waited.setdefault(arrival.kind, []).append(self.now - arrival.at)
             case PreemptionOrdered():
                 self.figures.evictions += 1
                 self._attempt.pop(event.workload, None)
@@ -181,8 +213,3 @@ class SchedulerRun:
     def _place_of_fact(self) -> Place:
         self._facts += 1
         return Place(lane="FACTS", sequence=self._facts, at=int(self.now))
-
-
-def waiting_at_end(run: SchedulerRun) -> list[Arrival]:
-    """Workloads that never finished, though nothing was left to happen."""
-    return [arrival for key, arrival in run._by_key.items() if not run.world.workloads[key].finished]

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
+from ops.bench.load import LoadUnreadable
 from ops.kube.client import KubeConfigMissing
 from ops.log.server import NatsMissing
 from ops.manifests import ManifestBroken
@@ -25,6 +26,7 @@ KNOWN: tuple[type[Exception], ...] = (
     KubeConfigMissing,
     LogGap,
     LogRegressed,
+    LoadUnreadable,
     LogUnavailable,
     ManifestBroken,
     ManifestRefused,

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ops.cli.bench_commands import bench_app
 from ops.cli.device_commands import devices_app, drift
 from ops.telemetry import configure_logging
 
@@ -17,6 +18,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 console = Console(soft_wrap=False)
+
+app.add_typer(bench_app)
 
 Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
 EXAMPLES = Path("examples/ai-platform")
@@ -197,20 +200,6 @@ def accept_loss(
     from ops.cli.log_care import run_accept_loss  # noqa: PLC0415
 
     raise typer.Exit(run_accept_loss(stream, witness, console=console))
-
-
-@app.command()
-def bench(
-    jobs: Annotated[int, typer.Option(help="How many jobs are submitted.")] = 200,
-    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
-) -> None:
-    """Measure the log, the replay, the decisions and the whole way of a job, in one run.
-
-    Example: kuelog bench --jobs 500 -o json
-    """
-    from ops.cli.bench import run_bench  # noqa: PLC0415
-
-    raise typer.Exit(run_bench(jobs, output=output, console=console))
 
 
 def main() -> None:

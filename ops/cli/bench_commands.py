@@ -1,0 +1,51 @@
+"""`kuelog bench` and `kuelog bench scheduler`: what can be asked on the command line."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+bench_app = typer.Typer(
+    name="bench",
+    help="Measure the log, the replay, the decisions and the whole way of a job, in one run.\n\n"
+    "Example: kuelog bench --jobs 500 -o json",
+    invoke_without_command=True,
+)
+
+Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
+
+
+@bench_app.callback()
+def bench(
+    context: typer.Context,
+    jobs: Annotated[int, typer.Option(min=2, help="How many jobs are submitted.")] = 200,
+    output: Output = "text",
+) -> None:
+    """Measure everything, unless a part of it is named."""
+    if context.invoked_subcommand is not None:
+        return
+    from ops.cli.bench import run_bench  # noqa: PLC0415 - a command loads what it needs
+
+    raise typer.Exit(run_bench(jobs, output=output, console=Console(soft_wrap=False)))
+
+
+@bench_app.command()
+def scheduler(
+    load: Annotated[Path, typer.Argument(help="A generator file of Kueue's scheduler benchmark.")],
+    seed: Annotated[int, typer.Option(help="Decides the order of workloads that arrive in the same moment.")] = 0,
+    at_once: Annotated[bool, typer.Option("--at-once", help="All workloads are there from the beginning.")] = False,
+    until: Annotated[float, typer.Option(min=0, help="Stop after so many seconds of virtual time; 0: at the end.")] = 0,
+    output: Output = "text",
+) -> None:
+    """Run the decision core in virtual time: arrivals and run times as the file says, a decision costs its real time.
+
+    Example: kuelog bench scheduler baseline.yaml --seed 7 -o json
+    """
+    from ops.cli.bench_scheduler import run_bench_scheduler  # noqa: PLC0415 - a command loads what it needs
+
+    raise typer.Exit(
+        run_bench_scheduler(
+            load, seed=seed, at_once=at_once, until=until, output=output, console=Console(soft_wrap=False)
+        )
+    )

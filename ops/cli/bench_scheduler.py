@@ -1,0 +1,58 @@
+"""`kuelog bench scheduler`: one load, its figures as a table or as JSON."""
+
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from ops.bench.load import read_load
+from ops.bench.scheduler import SchedulerFigures, SchedulerRun
+from ops.cli.failures import known_failures
+
+
+def run_bench_scheduler(path: Path, *, seed: int, at_once: bool, until: float, output: str, console: Console) -> int:
+    """Play the load and print what was measured; 1 when workloads are left that never ran."""
+    with known_failures(console) as outcome:
+        run = SchedulerRun(read_load(path), seed=seed, at_once=at_once)
+        figures = _played(run, until, Console(stderr=True))
+        if output == "json":
+            print(msgspec.json.encode(figures).decode())  # noqa: T201 - bytes for programs
+        else:
+            _show(path, figures, console)
+        outcome.code = 0 if until or figures.finished == figures.workloads else 1
+    return outcome.code
+
+
+def _played(run: SchedulerRun, until: float, console: Console) -> SchedulerFigures:
+    columns = (TextColumn("finished"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=run.size)
+        return run.run(until, lambda finished: progress.update(task, completed=finished))
+
+
+def _show(path: Path, figures: SchedulerFigures, console: Console) -> None:
+    table = Table(title=f"kuelog bench scheduler {path.name}")
+    table.add_column("measured")
+    table.add_column("figure", justify="right")
+    waits = ", ".join(f"{kind} {wait:.1f} s" for kind, wait in figures.time_to_admission_s.items())
+    for name, text in (
+        ("workloads finished", f"{figures.finished:,} of {figures.workloads:,}"),
+        ("admissions", f"{figures.admissions:,}"),
+        ("evictions", f"{figures.evictions:,} ({figures.evictions_per_finished:.3f} per finished workload)"),
+        ("deciding and folding took", f"{figures.wall_s:.2f} s for {figures.decisions:,} decisions"),
+        ("admissions", f"{figures.admissions_per_s:,.0f} /s"),
+        (
+            "turn p50 / p99 / max",
+            f"{figures.turn_p50_ms:.1f} / {figures.turn_p99_ms:.1f} / {figures.turn_max_ms:.1f} ms",
+        ),
+        ("average time to the first admission", waits),
+        ("virtual time, and the least that the load allows", f"{figures.virtual_s:.1f} s, {figures.least_s:.1f} s"),
+        ("average use of the queues", f"{figures.average_use:.1%}"),
+        ("… by work that was not thrown away", f"{figures.useful_use:.1%} (at most {figures.most_use:.1%})"),
+        ("peak memory", f"{figures.peak_memory_mib:.0f} MiB"),
+        ("load of the machine before / after", f"{figures.load_before:.2f} / {figures.load_after:.2f}"),
+    ):
+        table.add_row(name, text)
+    console.print(table)
