@@ -1,11 +1,10 @@
 """The search for victims under fair sharing: who has the most gives first, and never so much that it could take it back.
 
-The rules are those of kueue-semantics §7.2. Every choice by share remembers by which rule it was made. When victims are
-given back that turned out not to be needed, the choices that remain have to be right without them too: Kueue does not look
-again, and two queues may then preempt each other without end (docs/decisions/0005).
+The rules are those of kueue-semantics §7.2. Victims that could come back and preempt the one they made room for are passed
+over: Kueue does not look at that, and two queues may then preempt each other without end (docs/decisions/0005).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator
 from itertools import chain
 
 import msgspec
@@ -16,18 +15,11 @@ from projections.fair_sharing.share import Share, share_of
 from projections.gates import enabled
 from projections.preemption.candidates import Ask, Candidate, Variant, as_candidate
 from projections.preemption.classic import charge, discharge, fits_now
+from projections.preemption.fair_return import by_share, may_come_back, sides
 from projections.preemption.fair_targets import Row, TargetQueues
 from projections.preemption.giving_order import in_order_of_usage
 from projections.quota_node import Node
 from projections.world import World
-
-
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """A victim, when it was chosen, and by which rule of shares; None when its share did not matter."""
-
-    turn: int
-    victim: Candidate
-    rule: FairStrategy | None
 
 
 def find_victims(world: World, ask: Ask) -> list[Candidate]:
@@ -35,34 +27,41 @@ def find_victims(world: World, ask: Ask) -> list[Candidate]:
 
     The world is as it was afterwards.
     """
-    mark = world.mark()
-    search = FairSearch(world, ask)
-    found = search.run()
-    world.undo(mark)
-    return found
+    excluded: set[str] = set()
+    while True:
+        mark = world.mark()
+        victims = FairSearch(world, ask, excluded).run()
+        returning = may_come_back(world, ask, victims)
+        world.undo(mark)
+        if not returning:
+            return victims
+        excluded.update(one.workload.key for one in returning)
 
 
 class FairSearch:
     """One search. The tree is changed as it goes on: the usage that asks for room counts all the time."""
 
-    __slots__ = ("_ask", "_choices", "_names", "_world")
+    __slots__ = ("_ask", "_excluded", "_names", "_victims", "_world")
 
-    def __init__(self, world: World, ask: Ask) -> None:
-        self._world, self._ask = world, ask
+    def __init__(self, world: World, ask: Ask, excluded: Container[str] = ()) -> None:
+        self._world, self._ask, self._excluded = world, ask, excluded
         self._names = world.quota.columns.names
-        self._choices: list[Choice] = []
+        self._victims: list[Candidate] = []
 
     def run(self) -> list[Candidate]:
-        """The victims; empty when nobody can make enough room."""
+        """The victims; empty when nobody can make enough room. The tree is left with the asker in and the victims out."""
         world, ask = self._world, self._ask
-        rows = {node.name: Row(candidates_in(world, ask, node)) for node in self._queues()}
+        rows = {node.name: Row(self._candidates(node)) for node in self._queues()}
         charge(world, ask.node, ask.usage)
         strategies = world.settings.fair_strategies
         retry: dict[str, Row] = {}
         fits = self._by_first(rows, strategies[0], retry)
         if not fits and len(strategies) > 1:
             fits = self._by_second(retry)
-        return [choice.victim for choice in self._needed()] if fits else []
+        return self._needed() if fits else []
+
+    def _candidates(self, node: Node) -> Iterator[Candidate]:
+        return (one for one in candidates_in(self._world, self._ask, node) if one.workload.key not in self._excluded)
 
     def _queues(self) -> Iterator[Node]:
         """Whose holders may be candidates: the own queue's, and those of the queues that borrow what is needed."""
@@ -85,7 +84,7 @@ class FairSearch:
             row = rows[node.name]
             if node is ask.node or entitled:
                 variant = Variant.WITHIN_QUEUE if node is ask.node else Variant.HIERARCHICAL
-                if self._choose(next(row.take()), variant, None):
+                if self._choose(next(row.take()), variant):
                     return True
                 continue
             failed = spared.setdefault(node.name, [])
@@ -96,7 +95,7 @@ class FairSearch:
                 continue
             for one in row.take():
                 if self._passes(rule, one, mine, before):
-                    if self._choose(one, Variant.FAIR_SHARING, rule):
+                    if self._choose(one, Variant.FAIR_SHARING):
                         return True
                     break  # The shares have changed: another queue may have the most now.
                 failed.append(one)
@@ -112,15 +111,15 @@ class FairSearch:
         while (node := targets.next()) is not None:
             mine, before = self._shares(node)
             first = next(retry[node.name].take())
-            if self._passes(rule, first, mine, before) and self._choose(first, Variant.FAIR_SHARING, rule):
+            if self._passes(rule, first, mine, before) and self._choose(first, Variant.FAIR_SHARING):
                 return True
             targets.drop(node)
         return False
 
-    def _choose(self, chosen: Candidate, variant: Variant, rule: FairStrategy | None) -> bool:
+    def _choose(self, chosen: Candidate, variant: Variant) -> bool:
         """Reckon as if the candidate were gone; whether that is enough."""
         chosen = msgspec.structs.replace(chosen, variant=variant)
-        self._choices.append(Choice(turn=len(self._choices), victim=chosen, rule=rule))
+        self._victims.append(chosen)
         discharge(self._world, chosen)
         return self._fits()
 
@@ -150,39 +149,29 @@ class FairSearch:
                 self._world.undo(mark)
                 return mine <= after
 
-    def _needed(self) -> list[Choice]:
-        """Give back, from the last but one to the first, every victim without which it fits and the rest stays right."""
-        kept = list(self._choices)
+    def _needed(self) -> list[Candidate]:
+        """Give back, from the last but one to the first, every victim without which it fits and none could come back."""
+        kept = list(self._victims)
         for index in range(len(kept) - 2, -1, -1):
             spared = kept[index]
-            charge(self._world, spared.victim.node, spared.victim.usage)
             rest = [*kept[:index], kept[-1], *kept[index + 1 : -1]]
-            if self._fits() and self._still_right(rest, spared):
+            harmless = self._harmless(kept, spared)
+            charge(self._world, spared.node, spared.usage)
+            if self._fits() and (harmless or not may_come_back(self._world, self._ask, rest)):
                 kept = rest
             else:
-                discharge(self._world, spared.victim)
+                discharge(self._world, spared)
         return kept
 
-    def _still_right(self, kept: Sequence[Choice], spared: Choice) -> bool:
-        """Whether every choice by share holds, made again in its turn without the one that is spared.
+    def _harmless(self, kept: list[Candidate], spared: Candidate) -> bool:
+        """Whether giving one back lets nobody return who could not before.
 
-        Only what the preemptor's side keeps can make one wrong; what a target keeps makes its share greater.
+        Only what the preemptor's side keeps can do that; what a target keeps makes its own share greater.
         """
-        world, node = self._world, self._ask.node
-        path = spared.victim.node.path
-        if all(one.rule is None or sides(node, one.victim.node)[0] not in path for one in kept):
+        path, ask = spared.node.path, self._ask
+        if all(not by_share(ask, one) or sides(ask.node, one.node)[0] not in path for one in kept):
             return True
-        mark = world.mark()
-        for one in kept:
-            charge(world, one.victim.node, one.victim.usage)
-        right = True
-        for one in sorted(kept, key=lambda choice: choice.turn):
-            if one.rule is not None and not self._passes(one.rule, one.victim, *self._shares(one.victim.node)):
-                right = False
-                break
-            discharge(world, one.victim)
-        world.undo(mark)
-        return right
+        return bool(may_come_back(self._world, ask, kept))
 
 
 def candidates_in(world: World, ask: Ask, node: Node) -> Iterator[Candidate]:
@@ -195,12 +184,3 @@ def candidates_in(world: World, ask: Ask, node: Node) -> Iterator[Candidate]:
             found = as_candidate(world, ask, node, order[3], Variant.FAIR_SHARING)
             if found is not None:
                 yield found
-
-
-def sides(preemptor: Node, target: Node) -> tuple[Node, Node]:
-    """The children of the lowest common ancestor of two queues, on the way to each ("almost LCA")."""
-    mine, theirs = preemptor.path, target.path
-    depth = 1
-    while depth < len(mine) and depth < len(theirs) and mine[-depth - 1] is theirs[-depth - 1]:
-        depth += 1
-    return mine[-depth - 1], theirs[-depth - 1]
