@@ -18,6 +18,7 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from projections.lining import reclass
 from projections.world import World
 
 ObjectEvent: TypeAlias = (
@@ -36,7 +37,7 @@ ObjectEvent: TypeAlias = (
 )
 
 
-def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901 - one case after the other
+def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901, PLR0915 - one case after the other
     """Fold one fact about an object that is not a workload, a node or a pod."""
     put = world.trail.put
     match event:
@@ -74,9 +75,11 @@ def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901 - on
                     review_cluster_queue(world, name)
         case LimitRangeObserved():
             put(world.limit_ranges, f"{event.namespace}/{event.name}", event)
-            stir_all(world)
+            _readjust(world, event.namespace)
         case RuntimeClassObserved():
             put(world.runtime_classes, event.name, event)
+            _forget_plans(world)
+            stir_all(world)
         case SettingsObserved():
             put(world.sole, "settings", event)
             world.use(event)
@@ -135,6 +138,15 @@ def _forget_plans(world: World) -> None:
     world.trail.note(world.memory.clear)
 
 
+def _readjust(world: World, namespace: str) -> None:
+    """What pods of a namespace ask for is filled in otherwise from now on."""
+    _forget_plans(world)
+    for door in sorted(world.by_local_queue):
+        if door.partition("/")[0] == namespace:
+            for key in sorted(world.by_local_queue[door]):
+                reclass(world, world.workloads[key])
+
+
 def _stir_users_of_flavor(world: World, flavor: str) -> None:
     _forget_plans(world)
     for name, queue in sorted(world.cluster_queues.items()):
@@ -172,8 +184,11 @@ def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one cas
                 review_cluster_queue(world, name)
         case "LimitRange":
             drop(world.limit_ranges, spaced)
+            _readjust(world, event.namespace)
         case "RuntimeClass":
             drop(world.runtime_classes, event.name)
+            _forget_plans(world)
+            stir_all(world)
         case "Node":
             drop(world.nodes, event.name)
             drop(world.registered, event.name)

@@ -116,7 +116,7 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
     if event.adopted is not None:
         workload = adopt(world, workload, event.adopted, place)
     workload = with_gates(world.settings, workload, place)
-    workload = replace(workload, equivalence=equivalence_of(workload))
+    workload = replace(workload, equivalence=equivalence_of(workload, by_namespace=bool(world.limit_ranges)))
     world.trail.drop(world.refused, f"{event.owner.kind if event.owner else 'Workload'}/{event.workload}")
     world.put_workload(workload)
     _index(world, workload)
@@ -142,7 +142,7 @@ def _change(world: World, workload: Workload, event: WorkloadChanged, place: Pla
         spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
     changed = replace(workload, spec=spec, generation=event.generation)
     changed = with_gates(world.settings, changed, place)
-    changed = replace(changed, equivalence=equivalence_of(changed))
+    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=bool(world.limit_ranges)))
     world.put_workload(changed)
     if moved:
         _index(world, changed)
@@ -184,7 +184,7 @@ def _reclaim(world: World, workload: Workload, counts: dict[str, int]) -> None:
     if not enabled(world.settings, "ReclaimablePods"):
         return
     changed = replace(workload, reclaimable=dict(sorted(counts.items())))
-    changed = replace(changed, equivalence=equivalence_of(changed))
+    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=bool(world.limit_ranges)))
     world.put_workload(changed)
     hold_less(world, changed)
 

@@ -1,7 +1,10 @@
 """Putting a workload in its line, or beside it when its class is known not to fit (kueue-semantics §3.4, §3.5, §3.7)."""
 
+from msgspec.structs import replace
+
 from events.admission import AdmissionRefused, RequeueReason
 from events.quota import QueueingStrategy
+from projections.equivalence import equivalence_of
 from projections.gates import enabled
 from projections.line_order import order_in_line
 from projections.requeue_rule import stays_in_line
@@ -57,6 +60,17 @@ def place_refused(world: World, workload: Workload, event: AdmissionRefused) -> 
         for key in line.alike(workload.equivalence):
             order = line.waiting[key]
             line.park_refused(world.trail, key, order, kind=kind, reason=event.reason, stamp=stamp)
+
+
+def reclass(world: World, workload: Workload) -> None:
+    """What the workload asks for counts otherwise from now on, though it asks for the same: try it anew (§3.4)."""
+    equivalence = equivalence_of(workload, by_namespace=bool(world.limit_ranges))
+    changed = replace(workload, equivalence=equivalence)
+    world.put_workload(changed)
+    line = world.lines.of(workload.line)
+    if workload.line and (workload.key in line.waiting or line.refused_as(workload.key) is not None):
+        line.push(world.trail, workload.key, order_in_line(world, changed), kind=equivalence)
+        world.quota.touch(workload.line)
 
 
 def remember_preemptor(world: World, workload: Workload, cluster_queue: str) -> None:

@@ -64,6 +64,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     requests: tuple[Requests, ...]
     """Per pod set what is counted: resources that the queue ignores are left out."""
     parts: tuple[PodSetsPlan, ...]
+    problem: str = ""
+    """Why the cluster would not let these pods in, whatever the quota."""
 
 
 def plan_of(
@@ -72,6 +74,8 @@ def plan_of(
     flavors: Mapping[str, FlavorObserved],
     asked: Sequence[Asked],
     rules: PlanRules,
+    *,
+    problem: str = "",
 ) -> Plan:
     """Lay out the search for these pod sets in a queue."""
     if queue.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED:
@@ -85,7 +89,7 @@ def plan_of(
         members = _group_of(asked, index)
         done.update(members)
         parts.append(_part(quota, queue, flavors, asked, members, requests, rules))
-    return Plan(queue=queue, asked=tuple(asked), requests=tuple(requests), parts=tuple(parts))
+    return Plan(queue=queue, asked=tuple(asked), requests=tuple(requests), parts=tuple(parts), problem=problem)
 
 
 def unsuitable_attempt(pod_set: str, option: FlavorOption) -> FlavorAttempt:

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from events.admission import Mode, RequeueReason
 from events.event import Millis
-from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, Placed, place
-from projections.devices.requests import CARD_RESOURCES, asks_for_cards
+from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
 from projections.flavor_scan import NOTHING, progress_of
 from projections.flavors.affinity import selects
 from projections.flavors.fewer_pods import largest_that_fits
@@ -15,12 +14,13 @@ from projections.flavors.search import WAITING_FOR_QUOTA, FlavorSearchSpace, ass
 from projections.flavors.straight import assign_straight
 from projections.gates import enabled
 from projections.line_order import queue_timestamp
-from projections.preemption.candidates import Ask, Candidate
+from projections.preemption.candidates import Candidate
 from projections.preemption.oracle import how_room_is_made
 from projections.preemption.victims import find_victims
 from projections.quota_columns import Column
 from projections.world import World
-from services.admitter.entry import Entry, Head
+from services.admitter.cards import card_flavor, enough_for_cards, placed_on_cards, preempts_for_cards
+from services.admitter.entry import Entry, Head, ask_of
 from services.admitter.pending import still_waiting
 from services.admitter.planning import plan_for, plan_with
 
@@ -42,6 +42,8 @@ def nominate(world: World, head: Head, at: Millis) -> Entry:
     if not head.parked_as:
         entry.progress = progress_of(world, workload, queue.name)
     plan = plan_for(world, head)
+    if plan.problem:
+        return entry.refused("Misconfigured", plan.problem)
     if not still_waiting(world, entry, plan):
         consider(world, entry, plan, at)
     return entry
@@ -75,11 +77,11 @@ def _good(entry: Entry) -> bool:
 
 
 def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str]) -> None:
-    """Assign flavors; where quota fits but cards do not, go on with the next flavor."""
-    excluded: dict[tuple[str, str], str] = {}
-    card_reasons: set[str] = set()
+    """Assign flavors; where quota fits but cards do not, go on with the next flavor, or ask others for theirs."""
     if entry.node is None:
         return
+    excluded: dict[tuple[str, str], str] = {}
+    waiting: dict[tuple[str, str], str] = {}
     while True:
         entry.searched = {}
         straight = None if pinned or excluded or entry.progress else assign_straight(plan, entry.node)
@@ -88,20 +90,28 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
         entry.reason = entry.message = ""
         if assignment.representative is not Mode.FIT:
             break
-        placed = _place(world, entry, plan)
+        placed = placed_on_cards(world, entry, plan)
         if not placed.reason:
             entry.placements = placed.placements
             return
-        flavor = _card_flavor(entry, placed.pod_set)
+        flavor = card_flavor(entry, placed.pod_set)
         excluded[(placed.pod_set, flavor)] = placed.message
-        card_reasons.add(placed.reason)
+        if placed.reason == WAITING_FOR_CARDS:
+            waiting[(placed.pod_set, flavor)] = placed.message
         if not flavor:
             assignment.pod_sets[0].failed = placed.reason
             break
     if assignment.representative is Mode.PREEMPT:
-        entry.victims = victims_for(world, entry, at)
-    if excluded and assignment.representative is Mode.NO_FIT and refusal_reason(assignment) != WAITING_FOR_QUOTA:
-        entry.reason = WAITING_FOR_CARDS if WAITING_FOR_CARDS in card_reasons else EXCEEDS_CARDS
+        entry.victims = enough_for_cards(world, entry, plan, victims_for(world, entry, at), at)
+    elif excluded and refusal_reason(assignment) != WAITING_FOR_QUOTA:
+        if waiting and not pinned:
+            never = {key: why for key, why in excluded.items() if key not in waiting}
+            refused = assignment
+            entry.assignment = assign(_space(world, entry, plan, at, pinned, never))
+            if preempts_for_cards(world, entry, plan, at):
+                return
+            entry.assignment = refused
+        entry.reason = WAITING_FOR_CARDS if waiting else EXCEEDS_CARDS
         entry.message = assignment.message or "; ".join(excluded.values())
 
 
@@ -121,13 +131,7 @@ def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:
         found = entry.searched.get(next(iter(usage.items())))
         if found is not None:
             return found  # The search for flavors asked the very same.
-    return find_victims(world, _ask(entry, at, usage, tuple(needed)))
-
-
-def _ask(entry: Entry, at: Millis, usage: Mapping[Column, int], needed: tuple[Column, ...]) -> Ask:
-    if entry.node is None:
-        raise LookupError(entry.queue.name)
-    return Ask(workload=entry.workload, queue=entry.queue, node=entry.node, usage=dict(usage), needed=needed, at=at)
+    return find_victims(world, ask_of(entry, at, usage, tuple(needed)))
 
 
 def _space(
@@ -142,7 +146,7 @@ def _space(
         raise LookupError(entry.queue.name)
 
     def oracle(column: Column, amount: int) -> Granular:
-        ask = _ask(entry, at, {column: amount}, (column,))
+        ask = ask_of(entry, at, {column: amount}, (column,))
         victims = entry.searched[(column, amount)] = find_victims(world, ask)
         return how_room_is_made(world, ask, victims)
 
@@ -156,25 +160,3 @@ def _space(
         pinned=pinned,
         excluded=excluded,
     )
-
-
-def _place(world: World, entry: Entry, plan: Plan) -> Placed:
-    if not world.settings.devices or not world.cards.nodes:
-        return Placed()
-    gangs = [
-        Gang(
-            pod_set=one.pod_set,
-            count=one.count,
-            flavor=world.flavors.get(_card_flavor(entry, one.pod_set.name)),
-        )
-        for one in plan.asked
-        if asks_for_cards(one.pod_set.shape)
-    ]
-    return place(world.cards, world.nodes, gangs, world.trail) if gangs else Placed()
-
-
-def _card_flavor(entry: Entry, pod_set: str) -> str:
-    if entry.assignment is None:
-        return ""
-    chosen = next(one for one in entry.assignment.pod_sets if one.name == pod_set)
-    return next((chosen.flavors[name].flavor for name in sorted(chosen.flavors) if name in CARD_RESOURCES), "")

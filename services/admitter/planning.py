@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from events.quota import QuotaCheckStrategy
+from projections.adjusted_pods import adjusted, misfit
 from projections.effective_requests import PODS, pod_set_requests
 from projections.flavors.plan import Asked, Plan, plan_of
 from projections.flavors.suitability import PlanRules
@@ -31,7 +32,12 @@ def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
         Asked(
             pod_set=pod_set,
             count=counts[pod_set.name],
-            requests=pod_set_requests(pod_set, counts[pod_set.name], world.settings, covers_pods=covers_pods),
+            requests=pod_set_requests(
+                adjusted(world, head.workload.namespace, pod_set),
+                counts[pod_set.name],
+                world.settings,
+                covers_pods=covers_pods,
+            ),
         )
         for pod_set in head.workload.spec.pod_sets
     ]
@@ -41,4 +47,5 @@ def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
         topology=enabled(settings, "TopologyAwareScheduling"),
         allowed=(head.workload.spec.allowed_flavors or None) if enabled(settings, "ConcurrentAdmission") else None,
     )
-    return plan_of(world.quota, head.queue, world.flavors, asked, rules)
+    problem = misfit(world, head.workload.namespace, head.workload.spec.pod_sets)
+    return plan_of(world.quota, head.queue, world.flavors, asked, rules, problem=problem)

@@ -152,4 +152,7 @@ def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
 
 
 def _parked_as(world: World, workload: Workload, line: str) -> str | None:
-    return world.lines.of(line).parked.get(workload.key) if workload.line == line else None
+    """Why this service parked the workload; None also when it is parked because the admitter refused it."""
+    if workload.line != line or world.lines.of(line).refused_as(workload.key) is not None:
+        return None
+    return world.lines.of(line).parked.get(workload.key)

@@ -27,6 +27,7 @@ def pod_shape(template: PodTemplate, field: str) -> PodShape:
         containers=_containers(spec.containers, f"{field}.spec.containers"),
         init_containers=_containers(spec.init_containers or (), f"{field}.spec.initContainers"),
         pod_requests=amounts(spec.resources.requests if spec.resources else None, f"{field}.spec.resources.requests"),
+        pod_limits=amounts(spec.resources.limits if spec.resources else None, f"{field}.spec.resources.limits"),
         overhead=amounts(spec.overhead, f"{field}.spec.overhead"),
         runtime_class=spec.runtime_class_name or "",
         node_selector=dict(sorted((spec.node_selector or {}).items())),

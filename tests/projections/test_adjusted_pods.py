@@ -1,0 +1,105 @@
+from events.admission import AdmissionRefused, QuotaReserved
+from events.control import ObjectRemoved
+from events.pod_set import ContainerShape, PodSet, PodShape
+from events.quota import (
+    ClusterQueueObserved,
+    FlavorObserved,
+    FlavorQuotas,
+    LimitRangeItem,
+    LimitRangeObserved,
+    LocalQueueObserved,
+    NamespaceObserved,
+    Quota,
+    ResourceGroup,
+    RuntimeClassObserved,
+)
+from events.selector import LabelSelector
+from events.settings import SettingsObserved, Transformation, TransformationStrategy
+from events.workload import WorkloadSpec, WorkloadSubmitted
+from tests.stories.small_world import Story
+
+
+def platform(*resources: str, nominal: int = 10_000) -> Story:
+    group = ResourceGroup(
+        resources=resources,
+        flavors=(
+            FlavorQuotas(flavor="f", quotas=tuple(Quota(resource=one, nominal=nominal) for one in resources)),
+        ),
+    )
+    return Story().told(
+        NamespaceObserved(name="team"),
+        NamespaceObserved(name="other"),
+        FlavorObserved(name="f"),
+        ClusterQueueObserved(name="cq", namespaces=LabelSelector(), groups=(group,)),
+        LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq"),
+        LocalQueueObserved(namespace="other", name="lq", cluster_queue="cq"),
+    )
+
+
+def asking(shape: PodShape, *, name: str = "w", namespace: str = "team", count: int = 1) -> WorkloadSubmitted:
+    spec = WorkloadSpec(queue="lq", pod_sets=(PodSet(name="main", count=count, shape=shape),))
+    return WorkloadSubmitted(workload=f"{namespace}/{name}", uid=name, created_at=0, spec=spec)
+
+
+def one(requests: dict[str, int] | None = None, limits: dict[str, int] | None = None) -> PodShape:
+    return PodShape(containers=(ContainerShape(name="c", requests=requests or {}, limits=limits or {}),))
+
+
+def charged(told: Story, key: str = "team/w") -> dict[str, int]:
+    reserved = [event for event in told.decisions if isinstance(event, QuotaReserved) and event.workload == key]
+    return reserved[-1].assignments[0].usage
+
+
+def refusals(told: Story) -> list[tuple[str, str]]:
+    return [(event.reason, event.message) for event in told.decisions if isinstance(event, AdmissionRefused)]
+
+
+def limits(**items: dict[str, int]) -> LimitRangeObserved:
+    return LimitRangeObserved(namespace="team", name="lr", items=(LimitRangeItem(kind="Container", **items),))
+
+
+def test_limits_stand_in_for_requests_and_the_runtime_class_costs_on_top() -> None:
+    told = platform("cpu").told(RuntimeClassObserved(name="kata", overhead={"cpu": 250}))
+    shape = PodShape(containers=one(limits={"cpu": 1000}).containers, runtime_class="kata")
+    told.told(asking(shape)).decided()
+    assert charged(told) == {"cpu": 1250}
+
+
+def test_a_limit_range_fills_in_for_its_own_namespace_only() -> None:
+    told = platform("cpu").told(limits(default_request={"cpu": 700}, default={"cpu": 900}))
+    told.told(asking(one()), asking(one({"cpu": 100}), name="v", namespace="other")).decided()
+    assert charged(told) == {"cpu": 700}
+    assert charged(told, "other/v") == {"cpu": 100}
+
+
+def test_requests_above_limits_are_misconfigured() -> None:
+    told = platform("cpu").told(asking(one({"cpu": 2000}, {"cpu": 1000})))
+    told.decided()
+    message = "pod set main: container c asks for cpu 2 above its limit of 1"
+    assert refusals(told) == [("Misconfigured", message)]
+
+
+def test_what_a_limit_range_forbids_is_refused_until_the_limit_range_is_gone() -> None:
+    told = platform("cpu").told(limits(maximum={"cpu": 1000}), asking(one({"cpu": 2000})))
+    told.decided()
+    message = "pod set main: container c: cpu 2 is above the namespace's limit range of 1"
+    assert refusals(told) == [("Misconfigured", message)]
+    told.told(ObjectRemoved(kind="LimitRange", namespace="team", name="lr")).decided()
+    assert charged(told) == {"cpu": 2000}
+
+
+def test_a_limit_range_that_comes_later_counts_for_those_that_wait() -> None:
+    told = platform("cpu", nominal=500).told(asking(one({"cpu": 600})))
+    told.decided()
+    told.told(limits(minimum={"cpu": 700})).decided()
+    assert [reason for reason, _ in refusals(told)] == ["ExceedsMaxQuota", "Misconfigured"]
+
+
+def test_resources_are_left_out_transformed_multiplied_and_counted_in_pods() -> None:
+    rule = Transformation(
+        input="gpumem", strategy=TransformationStrategy.REPLACE, multiply_by="gpu", outputs={"mem": "0.5"}
+    )
+    settings = SettingsObserved(exclude_resource_prefixes=("vendor/",), transformations=(rule,), device_totals=False)
+    told = platform("cpu", "gpu", "mem", "pods").told(settings)
+    told.told(asking(one({"cpu": 10, "gpu": 2, "gpumem": 5, "vendor/x": 1}), count=3)).decided()
+    assert charged(told) == {"cpu": 30, "gpu": 6, "mem": 15, "pods": 3}
