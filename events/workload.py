@@ -104,6 +104,8 @@ class CheckStatus(Value, frozen=True, kw_only=True):
     requeue_after: Millis | None = None
     retries: int = 0
     updates: tuple[PodSetUpdate, ...] = ()
+    decided: int = 0
+    """Sequence of the decision that set it last, where one did."""
 
 
 class EvictionCount(Value, frozen=True, kw_only=True):
@@ -204,6 +206,8 @@ class CheckReported(Event, frozen=True, kw_only=True, tag="CheckReported.v1"):
 
     workload: str
     check: CheckStatus
+    decision: str = ""
+    """What the object showed when this was said, as `lane/sequence`: of what was set later it knows nothing."""
 
 
 class WorkloadQueued(Event, frozen=True, kw_only=True, tag="WorkloadQueued.v1"):

@@ -113,7 +113,8 @@ def _evolve_workload(  # noqa: C901 - one case per event
         case WorkloadDeactivated():
             told = _true(DEACTIVATION_TARGET, event.cause, event.message, workload, place)
             spec = replace(workload.spec, active=False)
-            world.put_workload(replace(with_condition(workload, told), spec=spec, decided=place.sequence))
+            workload = replace(with_condition(workload, told), spec=spec)
+            world.put_workload(replace(workload, decided=place.sequence, deactivated_by=place.sequence))
         case QuotaReleased():
             _release(world, workload, event, place)
         case _:
@@ -158,7 +159,7 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Plac
     )
     checks = dict(workload.checks)
     for name in event.checks:
-        checks.setdefault(name, CheckStatus(name=name, since=place.at))
+        checks.setdefault(name, CheckStatus(name=name, since=place.at, decided=place.sequence))
     workload = replace(
         workload,
         admission=admission,
@@ -210,6 +211,7 @@ def _evicted(workload: Workload, reason: str, cause: str, message: str, place: P
             state=CheckState.PENDING,
             message=f"Reset to Pending after eviction. Previously: {check.state}",
             since=place.at,
+            decided=place.sequence,
             retries=check.retries + (1 if check.state is CheckState.RETRY else 0),
         )
         for name, check in workload.checks.items()

@@ -101,7 +101,8 @@ def _discarded(workload: Workload, event: WorkloadDiscarded, place: Place) -> Wo
 
 def _require(workload: Workload, event: ChecksRequired, place: Place) -> Workload:
     checks = {
-        name: workload.checks.get(name) or CheckStatus(name=name, since=place.at) for name in sorted(event.checks)
+        name: workload.checks.get(name) or CheckStatus(name=name, since=place.at, decided=place.sequence)
+        for name in sorted(event.checks)
     }
     admission = workload.admission
     if admission is not None:

@@ -77,7 +77,7 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  
             leave(world, workload)
             _forget(world, workload)
         case CheckReported():
-            world.put_workload(replace(workload, checks={**workload.checks, event.check.name: event.check}))
+            _report(world, workload, event)
         case WorkloadSwitched():
             world.put_workload(replace(workload, spec=replace(workload.spec, active=event.active)))
         case DecisionApplied():
@@ -86,6 +86,15 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  
             world.put_workload(workload)
         case _:
             assert_never(event)
+
+
+def _report(world: World, workload: Workload, event: CheckReported) -> None:
+    before, check = workload.checks.get(event.check.name), event.check
+    if before is not None:
+        if event.decision and _sequence(event.decision) < before.decided:
+            return  # It was said about an earlier attempt.
+        check = replace(check, decided=before.decided, retries=max(check.retries, before.retries))
+    world.put_workload(replace(workload, checks={**workload.checks, check.name: check}))
 
 
 def _applied(world: World, workload: Workload, event: DecisionApplied) -> None:

@@ -104,6 +104,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Sequence of the last decision that the cluster shows."""
     finish_shown: bool = False
     """The cluster shows that it has finished, which no decision says."""
+    deactivated_by: int = 0
+    """Sequence of the decision that set it inactive last."""
     released: bool = False
     """Nothing here holds its object any more."""
     news: tuple[News, ...] = ()

@@ -26,12 +26,14 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     template: Plain = {}
     stopping: bool = False
     """It has to stop, and its quota waits for the end of its pods."""
-    inactive: bool = False
-    """The object has to say that nothing is tried any more until somebody sets it active."""
+    deactivated: int = 0
+    """The decision by which the object has to say that nothing is tried any more until somebody sets it active."""
     release: bool = False
     """Nothing here holds the object any more."""
     discard: bool = False
     """The object goes from the cluster."""
+    checks: dict[str, int] = {}
+    """The decision that last set the state of each admission check."""
     news: tuple[News, ...] = ()
     """What is told in passing, as Events on the object."""
     discard_job: bool = False
@@ -80,9 +82,10 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         run=run,
         template=injected(world, workload) if run else {},
         stopping=workload.evicted and workload.reserved,
-        inactive=not workload.spec.active,
+        deactivated=0 if workload.spec.active else workload.deactivated_by,
         release=workload.released or bool(workload.discarded),
         discard=bool(workload.discarded),
+        checks={name: check.decided for name, check in sorted(workload.checks.items())},
         news=workload.news,
         discard_job=workload.discarded == DiscardReason.DEACTIVATED,
     )

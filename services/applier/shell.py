@@ -16,7 +16,8 @@ from events.control import ObjectRefused
 from events.subjects import fact_subject
 from projections.world import World
 from services.applier.cluster_events import refusal_event, workload_event
-from services.applier.manifests import DECISION, finalizers_left
+from services.applier.manifests import finalizers_left
+from services.applier.patches import job_patch, mark_patch, with_checks
 from services.applier.plan import Application, plan
 from services.clock_port import Clock
 from services.cluster_port import (
@@ -177,12 +178,11 @@ class Applier:
             await self._steer_job(application)
 
     async def _show(self, application: Application) -> None:
-        patch: dict[str, Any] = {
-            "metadata": {"annotations": {DECISION: application.decision}},
-            "status": application.status,
-        }
+        patch: dict[str, Any] = {"status": application.status}
         place = (WORKLOADS, application.namespace, application.name)
         try:
+            if application.checks:
+                patch = with_checks(patch, await self._writer.get(*place), application)
             found = await self._writer.merge(*place, patch, subresource="status")
         except ObjectMissing:
             if not application.object["metadata"].get("ownerReferences"):
@@ -192,8 +192,9 @@ class Applier:
             except ObjectConflict:
                 log.debug("there already", workload=application.workload)
             found = await self._writer.merge(*place, patch, subresource="status")
-        if application.inactive:
-            await self._writer.merge(*place, {"spec": {"active": False}})
+        mark = mark_patch(found, application)
+        if mark is not None:
+            await self._writer.merge(*place, mark)
         await self._tell_news(application, found)
         if application.release:
             await self._release(application)
@@ -241,35 +242,5 @@ class Applier:
         raise ObjectConflict(f"job {application.job} keeps changing")
 
 
-def job_patch(job: dict[str, Any], application: Application) -> dict[str, Any] | None:
-    """The merge patch that brings the job where the decision wants it; None when it is there."""
-    meta, spec = job["metadata"], job["spec"]
-    mark = (meta.get("annotations") or {}).get(DECISION, "")
-    suspended = bool(spec.get("suspend"))
-    if _sequence(mark, application.lane) > application.sequence:
-        return None
-    if application.run and not suspended:
-        return None
-    head = {"resourceVersion": meta["resourceVersion"], "annotations": {DECISION: application.decision}}
-    if not application.run and suspended:
-        # A job that is stopped already still has to say by which decision, so that its pods' end can be told.
-        return {"metadata": head} if application.stopping and mark != application.decision else None
-    patch: dict[str, Any] = {"metadata": head, "spec": {"suspend": not application.run}}
-    if application.run:
-        old = ((spec.get("template") or {}).get("spec") or {}).get("nodeSelector") or {}
-        wanted = dict(application.template["spec"])
-        wanted["nodeSelector"] = {
-            **{key: None for key in old if key not in wanted["nodeSelector"]},
-            **wanted["nodeSelector"],
-        }
-        patch["spec"]["template"] = {**application.template, "spec": wanted}
-    return patch
-
-
 def _state(application: Application) -> tuple[int, bool]:
     return application.sequence, application.finished
-
-
-def _sequence(mark: str, lane: str) -> int:
-    found, _, number = mark.rpartition("/")
-    return int(number) if found == lane and number.isdigit() else 0

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from events.api.workload import ApiWorkload
 from events.catalogue import Fact
 from events.workload import CheckReported, WorkloadSwitched
 from services.watcher.cluster_objects import read
+from services.watcher.jobs import DECISION
 from services.watcher.workload_objects import checks_of
 
 
@@ -14,11 +17,19 @@ def companion_facts(
 ) -> list[Fact]:
     """In what the object differs from what was told of it. Raises `Refused`."""
     found = read(value, ApiWorkload)
+    decision = (found.metadata.annotations or {}).get(DECISION, "")
     facts: list[Fact] = []
     if found.spec.active != active:
         facts.append(WorkloadSwitched(workload=workload, active=found.spec.active))
     for check in checks_of(found):
-        report = CheckReported(workload=workload, check=check)
-        if checks.get(check.name) != report:
+        report = CheckReported(workload=workload, check=check, decision=decision)
+        if not _says_the_same(checks.get(check.name), report):
             facts.append(report)
     return facts
+
+
+def _says_the_same(told: CheckReported | None, report: CheckReported) -> bool:
+    """Whether all but the time is as it was told: the time is ours, where we have written the object meanwhile."""
+    if told is None:
+        return False
+    return replace(told, check=replace(told.check, since=report.check.since)) == report

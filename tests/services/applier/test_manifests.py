@@ -2,11 +2,13 @@
 
 from msgspec.structs import replace
 
+from events.quota import CheckRule
 from events.settings import SettingsObserved
 from events.upkeep import BackoffSet, DiscardReason, WorkloadDiscarded
-from events.workload import CheckState, CheckStatus, EvictionOrdered, Owner
+from events.workload import CheckState, CheckStatus, EvictionOrdered, Owner, WorkloadDeactivated
 from projections.workloads import Requeue
-from services.applier.manifests import IN_USE, finalizers_left, workload_status
+from services.applier.manifests import DECISION, IN_USE, finalizers_left, workload_status
+from services.applier.patches import mark_patch, with_checks
 from services.applier.plan import plan
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SPEC, Room, submitted, true
 
@@ -51,11 +53,21 @@ def test_preemption_gates_show_those_that_are_asked_for_closed_unless_they_were_
     assert "preemptionGates" not in workload_status(Room(submitted(replace(SPEC, preemption_gates=("a",)))).workload)
 
 
-def test_an_inactive_workload_is_shown_as_such() -> None:
-    room = Room(submitted(replace(SPEC, active=False)))
+def test_who_is_deactivated_by_a_decision_is_set_inactive_once_and_who_was_set_so_by_hand_is_left_alone() -> None:
+    room = Room(submitted())
+    room.tell(WorkloadDeactivated(workload=KEY, cause="RequeuingLimitExceeded", message="too often"))
+    by_decision = room.sequence
     room.step()
     (application,) = plan(room.world, "LOG_0", [KEY])
-    assert application.inactive and not application.discard
+    assert application.deactivated == by_decision
+    fresh = {"metadata": {"resourceVersion": "5"}}
+    assert (mark_patch(fresh, application) or {})["spec"] == {"active": False}
+    seen = {"metadata": {"resourceVersion": "6", "annotations": {DECISION: f"LOG_0/{by_decision}"}}}
+    assert "spec" not in (mark_patch(seen, application) or {}), "somebody may have set it active since"
+    by_hand = Room(submitted(replace(SPEC, active=False)))
+    by_hand.step()
+    (application,) = plan(by_hand.world, "LOG_0", [KEY])
+    assert mark_patch(fresh, application) is None
     assert application.status["schedulingStats"] == {
         "evictions": [{"reason": "Deactivated", "underlyingCause": "", "count": 1}]
     }
@@ -68,6 +80,20 @@ def test_a_discarded_workload_takes_its_job_along_only_when_it_was_deactivated()
         (application,) = plan(room.world, "LOG_0", [KEY])
         assert application.discard and application.release
         assert application.discard_job is with_job and application.job == "j"
+
+
+def test_the_state_of_a_check_is_left_to_its_controller_unless_a_decision_has_set_it_since() -> None:
+    room = Room(checks=(CheckRule(name="a"), CheckRule(name="b")))
+    room.tell(submitted())
+    room.step()
+    (application,) = plan(room.world, "LOG_0", [KEY])
+    ready = [{"name": "a", "state": "Ready"}, {"name": "b", "state": "Ready"}]
+    found = {"metadata": {"resourceVersion": "5"}, "status": {"admissionChecks": ready}}
+    patch = with_checks({"status": application.status}, found, application)
+    assert [one["state"] for one in patch["status"]["admissionChecks"]] == ["Pending", "Pending"]
+    assert patch["metadata"] == {"resourceVersion": "5"}, "nobody may have written meanwhile"
+    found["metadata"]["annotations"] = {DECISION: application.decision}
+    assert with_checks({"status": application.status}, found, application)["status"]["admissionChecks"] == ready
 
 
 def test_of_the_finalizers_only_ours_is_taken_away() -> None:

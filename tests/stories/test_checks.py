@@ -1,0 +1,86 @@
+"""Two-phase admission with somebody else's check, and what happens when it says no: the whole way through a cluster."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from ops.wiring import SERVICES
+from services.applier.shell import WORKLOADS
+from services.cluster_port import ObjectConflict, Resource
+from tests.stories.test_kills import Stage, job
+
+CHECK = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "AdmissionCheck",
+    "metadata": {"name": "budget"},
+    "spec": {"controllerName": "example.com/budget"},
+}
+ACTIVE = {"status": {"conditions": [{"type": "Active", "status": "True", "reason": "Ready", "message": ""}]}}
+CHECKS = Resource(
+    group="kueue.x-k8s.io", version="v1beta2", plural="admissionchecks", kind="AdmissionCheck", namespaced=False
+)
+
+
+def workload(stage: Stage) -> dict[str, Any]:
+    """The only Workload object, or nothing yet."""
+    return next(iter(stage.cluster.store.of("workloads.kueue.x-k8s.io").values()), {})
+
+
+def conditions(stage: Stage) -> dict[str, tuple[str, str]]:
+    found = workload(stage).get("status", {}).get("conditions") or ()
+    return {one["type"]: (one["status"], one["reason"]) for one in found}
+
+
+def check(stage: Stage) -> str:
+    found = workload(stage).get("status", {}).get("admissionChecks") or ()
+    return found[0]["state"] if found else ""
+
+
+async def say(stage: Stage, state: str) -> None:
+    """What the controller of the check writes."""
+    while True:
+        now = workload(stage)
+        told = [{**one, "state": state, "message": f"said {state}"} for one in now["status"]["admissionChecks"]]
+        patch = {
+            "metadata": {"resourceVersion": now["metadata"]["resourceVersion"]},
+            "status": {"admissionChecks": told},
+        }
+        try:
+            await stage.client.merge(WORKLOADS, "default", now["metadata"]["name"], patch, subresource="status")
+        except ObjectConflict:
+            continue
+        return
+
+
+async def play(stage: Stage) -> None:
+    stage.cluster.add(job("patient", 500))
+    await stage.until("workloads", lambda: check(stage) == "Pending" and "QuotaReserved" in conditions(stage))
+    assert not stage.running("patient")
+    await say(stage, "Ready")
+    await stage.until("jobs", lambda: stage.running("patient"))
+    await say(stage, "Rejected")
+    await stage.until("workloads", lambda: conditions(stage).get("QuotaReserved") == ("False", "Deactivated"))
+    assert conditions(stage)["Evicted"] == ("True", "DeactivatedDueToAdmissionCheck")
+    assert conditions(stage)["Requeued"] == ("False", "DeactivatedDueToAdmissionCheck")
+    assert workload(stage)["spec"]["active"] is False
+    assert not stage.running("patient")
+    told = {one["reason"] for one in stage.cluster.store.of("events").values()}
+    assert {"AdmissionCheckRejected", "EvictedDueToDeactivatedDueToAdmissionCheck"} <= told
+    name = workload(stage)["metadata"]["name"]
+    await stage.client.merge(WORKLOADS, "default", name, {"spec": {"active": True}})
+    await stage.until("workloads", lambda: conditions(stage).get("Requeued") == ("True", "Reactivated"))
+    await stage.until("workloads", lambda: conditions(stage).get("QuotaReserved") == ("True", "QuotaReserved"))
+    assert check(stage) == "Pending", "what was said before counts no more"
+    await say(stage, "Ready")
+    await stage.until("jobs", lambda: stage.running("patient"))
+
+
+async def test_a_check_lets_in_throws_out_and_lets_in_again_once_the_workload_is_set_active(tmp_path: Path) -> None:
+    async with Stage(tmp_path) as stage:
+        stage.cluster.add(CHECK)
+        await stage.client.merge(CHECKS, "", "budget", ACTIVE, subresource="status")
+        queue = stage.cluster.store.get("clusterqueues.kueue.x-k8s.io", ("", "team"))
+        assert queue is not None
+        queue["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": "budget"}]}
+        stage.serve(*SERVICES, replica="all")
+        await asyncio.wait_for(play(stage), 60)
