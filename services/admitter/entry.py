@@ -10,7 +10,7 @@ from events.event import Millis
 from events.quota import ClusterQueueObserved
 from projections.flavors.assignment import Assignment
 from projections.flavors.search import refusal_reason
-from projections.preemption.candidates import Candidate
+from projections.preemption.candidates import Ask, Candidate
 from projections.quota_columns import Column
 from projections.quota_node import Node
 from projections.workloads import Workload
@@ -81,3 +81,10 @@ class Entry(msgspec.Struct, kw_only=True):
         if self.assignment is None:
             return "PendingEvaluation", "Workload is pending evaluation in the scheduling queue"
         return refusal_reason(self.assignment), self.assignment.message
+
+
+def ask_of(entry: Entry, at: Millis, usage: Mapping[Column, int], needed: tuple[Column, ...]) -> Ask:
+    """The question who makes room for the entry."""
+    if entry.node is None:
+        raise LookupError(entry.queue.name)
+    return Ask(workload=entry.workload, queue=entry.queue, node=entry.node, usage=dict(usage), needed=needed, at=at)

@@ -19,7 +19,13 @@ from projections.preemption.oracle import how_room_is_made
 from projections.preemption.victims import find_victims
 from projections.quota_columns import Column
 from projections.world import World
-from services.admitter.cards import card_flavor, enough_for_cards, placed_on_cards, preempts_for_cards
+from services.admitter.cards import (
+    CardRefusals,
+    card_flavor,
+    enough_for_cards,
+    placed_on_cards,
+    preempts_for_cards,
+)
 from services.admitter.entry import Entry, Head, ask_of
 from services.admitter.pending import still_waiting
 from services.admitter.planning import plan_for, plan_with
@@ -78,14 +84,11 @@ def _good(entry: Entry) -> bool:
 
 def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str]) -> None:
     """Assign flavors; where quota fits but cards do not, go on with the next flavor, or ask others for theirs."""
-    if entry.node is None:
-        return
-    excluded: dict[tuple[str, str], str] = {}
-    waiting: dict[tuple[str, str], str] = {}
-    while True:
+    refused = CardRefusals()
+    while entry.node is not None:
         entry.searched = {}
-        straight = None if pinned or excluded or entry.progress else assign_straight(plan, entry.node)
-        assignment = straight or assign(_space(world, entry, plan, at, pinned, excluded))
+        straight = None if pinned or refused.why or entry.progress else assign_straight(plan, entry.node)
+        assignment = straight or assign(_space(world, entry, plan, at, pinned, refused.why))
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
         entry.reason = entry.message = ""
         if assignment.representative is not Mode.FIT:
@@ -94,25 +97,32 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
         if not placed.reason:
             entry.placements = placed.placements
             return
-        flavor = card_flavor(entry, placed.pod_set)
-        excluded[(placed.pod_set, flavor)] = placed.message
-        if placed.reason == WAITING_FOR_CARDS:
-            waiting[(placed.pod_set, flavor)] = placed.message
-        if not flavor:
+        if not refused.note(placed, card_flavor(entry, placed.pod_set)):
             assignment.pod_sets[0].failed = placed.reason
             break
-    if assignment.representative is Mode.PREEMPT:
+    if entry.mode is Mode.PREEMPT:
         entry.victims = enough_for_cards(world, entry, plan, victims_for(world, entry, at), at)
-    elif excluded and refusal_reason(assignment) != WAITING_FOR_QUOTA:
-        if waiting and not pinned:
-            never = {key: why for key, why in excluded.items() if key not in waiting}
-            refused = assignment
-            entry.assignment = assign(_space(world, entry, plan, at, pinned, never))
-            if preempts_for_cards(world, entry, plan, at):
-                return
-            entry.assignment = refused
-        entry.reason = WAITING_FOR_CARDS if waiting else EXCEEDS_CARDS
-        entry.message = assignment.message or "; ".join(excluded.values())
+    elif refused.why and entry.assignment is not None and refusal_reason(entry.assignment) != WAITING_FOR_QUOTA:
+        _without_cards(world, entry, plan, at, pinned, refused)
+
+
+def _without_cards(
+    world: World,
+    entry: Entry,
+    plan: Plan,
+    at: Millis,
+    pinned: Mapping[tuple[str, str], str],
+    refused: CardRefusals,
+) -> None:
+    """No flavor has both quota and cards: others give their cards back, or it waits for them."""
+    assignment = entry.assignment
+    if refused.for_now and not pinned:
+        entry.assignment = assign(_space(world, entry, plan, at, pinned, refused.for_ever))
+        if preempts_for_cards(world, entry, plan, at):
+            return
+        entry.assignment = assignment
+    entry.reason = WAITING_FOR_CARDS if refused.for_now else EXCEEDS_CARDS
+    entry.message = (assignment.message if assignment is not None else "") or "; ".join(refused.why.values())
 
 
 def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:

@@ -1,0 +1,106 @@
+"""Who has to make room on cards: quota would do, but no card can hold the pods as they are (gpu-features-and-pains).
+
+The right to preempt is that of quota (kueue-semantics §6.1, §6.2); of those who may be preempted, the ones are chosen
+whose cards are of use. Everything here is tried on the ledgers and taken back.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from projections.devices.gang import Gang, place
+from projections.preemption.candidates import Ask, Candidate, Groups
+from projections.preemption.classic import discharge, still_borrows
+from projections.world import World
+
+MOST_SINGLES = 64
+"""So many candidates are tried alone before several are looked for."""
+
+
+def with_card_victims(
+    world: World, ask: Ask, gangs: Sequence[Gang], chosen: Sequence[Candidate]
+) -> list[Candidate] | None:
+    """Those chosen for their quota, and whoever has to go beside them so that all pods find cards.
+
+    One that suffices alone is better than several; of several none is taken without need. None when nobody could make
+    enough room. Cards of those who have lost their quota already are on their way back: nobody goes for them.
+    """
+    mark = world.mark()
+    try:
+        _vacate_leavers(world)
+        for victim in chosen:
+            world.cards.vacate(victim.workload.key)
+            discharge(world, victim)
+        if _placed(world, gangs):
+            return list(chosen)
+        candidates = list(_holders_of_cards(world, ask, {victim.workload.key for victim in chosen}))
+        more = _alone(world, ask, gangs, candidates) or _several(world, ask, gangs, candidates)
+        return [*chosen, *more] if more else None
+    finally:
+        world.undo(mark)
+
+
+def cards_coming_back(world: World, gangs: Sequence[Gang]) -> bool:
+    """Whether the pods will find cards as soon as those are back whose workloads have lost their quota."""
+    mark = world.mark()
+    _vacate_leavers(world)
+    placed = _placed(world, gangs)
+    world.undo(mark)
+    return placed
+
+
+def _alone(world: World, ask: Ask, gangs: Sequence[Gang], candidates: Sequence[Candidate]) -> list[Candidate]:
+    for candidate in candidates[:MOST_SINGLES]:
+        mark = world.mark()
+        suffices = _takes(world, ask, candidate) and _placed(world, gangs)
+        world.undo(mark)
+        if suffices:
+            return [candidate]
+    return []
+
+
+def _several(world: World, ask: Ask, gangs: Sequence[Gang], candidates: Sequence[Candidate]) -> list[Candidate]:
+    taken: list[Candidate] = []
+    mark = world.mark()
+    placed = False
+    for candidate in candidates:
+        if _takes(world, ask, candidate):
+            taken.append(candidate)
+            placed = _placed(world, gangs)
+            if placed:
+                break
+    world.undo(mark)
+    if not placed:
+        return []
+    for index in range(len(taken) - 2, -1, -1):
+        fewer = [*taken[:index], *taken[index + 1 :]]
+        mark = world.mark()
+        if all([_takes(world, ask, one) for one in fewer]) and _placed(world, gangs):
+            taken = fewer
+        world.undo(mark)
+    return taken
+
+
+def _takes(world: World, ask: Ask, candidate: Candidate) -> bool:
+    """Reckon as if the candidate were gone, if its queue still has no right to keep it."""
+    if candidate.node is not ask.node and not still_borrows(candidate.node, ask.node.path, ask.needed):
+        return False
+    discharge(world, candidate)
+    world.cards.vacate(candidate.workload.key)
+    return True
+
+
+def _holders_of_cards(world: World, ask: Ask, without: set[str]) -> Iterator[Candidate]:
+    for candidate in Groups(world, ask).in_order():
+        key = candidate.workload.key
+        if key not in without and (world.cards.attempts_of(key) or world.cards.living.get(key)):
+            yield candidate
+
+
+def _vacate_leavers(world: World) -> None:
+    for holding in list(world.cards.holdings.values()):
+        workload = world.workloads.get(holding.workload)
+        if workload is None or workload.admission is None or workload.finished:
+            world.cards.vacate(holding.workload)
+
+
+def _placed(world: World, gangs: Sequence[Gang]) -> bool:
+    return not place(world.cards, world.nodes, gangs, world.trail).reason

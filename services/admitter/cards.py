@@ -1,0 +1,103 @@
+"""The cards of an entry: where its pods would go, and who has to give theirs back."""
+
+import msgspec
+
+from events.admission import Mode
+from events.event import Millis
+from projections.devices.gang import WAITING_FOR_CARDS, Gang, Placed, place
+from projections.devices.requests import CARD_RESOURCES, asks_for_cards
+from projections.flavors.plan import Plan
+from projections.preemption.candidates import Candidate
+from projections.preemption.card_victims import cards_coming_back, with_card_victims
+from projections.world import World
+from services.admitter.entry import Entry, ask_of
+
+
+class CardRefusals:
+    """Flavors with enough quota whose cards don't do, by pod set and flavor."""
+
+    __slots__ = ("for_now", "why")
+
+    def __init__(self) -> None:
+        self.why: dict[tuple[str, str], str] = {}
+        self.for_now: set[tuple[str, str]] = set()
+        """Those where it would fit if others gave cards back."""
+
+    @property
+    def for_ever(self) -> dict[tuple[str, str], str]:
+        """Those where no card could hold it even if nothing ran."""
+        return {key: why for key, why in self.why.items() if key not in self.for_now}
+
+    def note(self, placed: Placed, flavor: str) -> bool:
+        """Remember why a pod set finds no cards on a flavor; False when there is no flavor to go on from."""
+        key = (placed.pod_set, flavor)
+        self.why[key] = placed.message
+        if placed.reason == WAITING_FOR_CARDS:
+            self.for_now.add(key)
+        return bool(flavor)
+
+
+def placed_on_cards(world: World, entry: Entry, plan: Plan) -> Placed:
+    """Where every pod of the entry's assignment finds its cards; nowhere in particular when it asks for none."""
+    gangs = _gangs(world, entry, plan)
+    return place(world.cards, world.nodes, gangs, world.trail) if gangs else Placed()
+
+
+def enough_for_cards(world: World, entry: Entry, plan: Plan, chosen: list[Candidate], at: Millis) -> list[Candidate]:
+    """The victims that quota needs, with those that the cards need beside them; nobody when that would not do either."""
+    gangs = _gangs(world, entry, plan)
+    if not chosen or not gangs:
+        return chosen
+    return with_card_victims(world, ask_of(entry, at, entry.usage, _card_columns(world, entry)), gangs, chosen) or []
+
+
+def preempts_for_cards(world: World, entry: Entry, plan: Plan, at: Millis) -> bool:
+    """Whether others can give back the cards that an entry with enough quota lacks: then they become its victims."""
+    gangs = _gangs(world, entry, plan)
+    if entry.assignment is None or entry.mode is not Mode.FIT or cards_coming_back(world, gangs):
+        return False
+    victims = with_card_victims(world, ask_of(entry, at, entry.usage, _card_columns(world, entry)), gangs, [])
+    if not victims:
+        return False
+    entry.victims = victims
+    for pod_set in entry.assignment.pod_sets:
+        for resource, choice in pod_set.flavors.items():
+            if resource in CARD_RESOURCES:
+                pod_set.flavors[resource] = msgspec.structs.replace(choice, mode=Mode.PREEMPT)
+        pod_set.reasons.append("no card can hold it as they are")
+    return True
+
+
+def card_flavor(entry: Entry, pod_set: str) -> str:
+    """The flavor that a pod set gets its cards from."""
+    if entry.assignment is None:
+        return ""
+    chosen = next(one for one in entry.assignment.pod_sets if one.name == pod_set)
+    return next((chosen.flavors[name].flavor for name in sorted(chosen.flavors) if name in CARD_RESOURCES), "")
+
+
+def _gangs(world: World, entry: Entry, plan: Plan) -> list[Gang]:
+    if not world.settings.devices or not world.cards.nodes:
+        return []
+    return [
+        Gang(
+            pod_set=one.pod_set,
+            count=one.count,
+            flavor=world.flavors.get(card_flavor(entry, one.pod_set.name)),
+        )
+        for one in plan.asked
+        if asks_for_cards(one.pod_set.shape)
+    ]
+
+
+def _card_columns(world: World, entry: Entry) -> tuple[int, ...]:
+    if entry.assignment is None:
+        return ()
+    return tuple(
+        dict.fromkeys(
+            world.quota.columns.of(choice.flavor, resource)
+            for pod_set in entry.assignment.pod_sets
+            for resource, choice in pod_set.flavors.items()
+            if resource in CARD_RESOURCES
+        )
+    )

@@ -1,0 +1,64 @@
+"""Victims are chosen by the cards that they free, when quota is there and cards are not."""
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.preemption import PreemptionOrdered
+from events.quota import LocalQueueObserved, PreemptionPolicy
+from events.workload import PodsGone
+from tests.stories.small_world import Story, job, platform, queue
+
+
+def preempted(said: list[object]) -> list[str]:
+    return [event.workload for event in said if isinstance(event, PreemptionOrdered)]
+
+
+def gone(told: Story, key: str) -> list[object]:
+    return list(told.told(PodsGone(workload=key, decision=f"LOG_0/{told.world.workloads[key].stopped_by}")).decided())
+
+
+def two_cards_in_use() -> Story:
+    """On one card a job that holds nearly all of it, on the other two that share it; the smallest came last."""
+    told = Story().told(*platform(nominal=40, cards=2))
+    for name, memory in (("whole", 30000), ("part", 20000), ("scrap", 5000)):
+        told.told(job(name, memory=memory, cores=30)).decided()
+    return told
+
+
+def test_the_one_victim_goes_whose_card_is_of_use_though_others_come_first_in_order() -> None:
+    told = two_cards_in_use()
+    said = list(told.told(job("urgent", memory=32000, cores=50, priority=10)).decided())
+    assert [e.workload for e in said if isinstance(e, PreemptionRequested)] == ["team/urgent"]
+    assert preempted(said) == ["team/whole"]
+    said = gone(told, "team/whole")
+    assert "team/urgent" in [e.workload for e in said if isinstance(e, WorkloadAdmitted)]
+
+
+def test_several_go_only_when_no_single_one_suffices_and_none_without_need() -> None:
+    told = Story().told(*platform(nominal=40, cards=1))
+    for name, memory in (("a", 12000), ("b", 12000), ("c", 6000)):
+        told.told(job(name, memory=memory, cores=20)).decided()
+    said = list(told.told(job("urgent", memory=24000, cores=20, priority=10)).decided())
+    assert sorted(preempted(said)) == ["team/a", "team/b"]
+
+
+def test_nobody_goes_while_cards_are_on_their_way_back() -> None:
+    told = two_cards_in_use()
+    told.told(job("urgent", memory=32000, cores=50, priority=10)).decided()
+    again = list(told.told(job("also", memory=1000, cores=10, priority=5)).decided())
+    assert preempted(again) == []
+
+
+def test_a_request_that_no_card_could_ever_hold_preempts_nobody() -> None:
+    told = two_cards_in_use()
+    said = list(told.told(job("giant", memory=60000, priority=10)).decided())
+    assert preempted(said) == []
+    assert [e.reason for e in said if isinstance(e, AdmissionRefused)] == ["ExceedsCardCapacity"]
+
+
+def test_a_queue_within_its_nominal_quota_keeps_its_cards() -> None:
+    other = queue("other", nominal=40, reclaim=PreemptionPolicy.ANY, cohort="pool")
+    told = Story().told(*platform(nominal=40, cards=1, cohort="pool"), other)
+    told.told(LocalQueueObserved(namespace="team", name="other", cluster_queue="other"))
+    told.told(job("held", memory=30000)).decided()
+    said = list(told.told(job("stranger", memory=30000, queue="other", priority=10)).decided())
+    assert preempted(said) == []
+    assert not [e for e in said if isinstance(e, QuotaReserved)]
