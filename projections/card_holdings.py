@@ -33,6 +33,8 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NOTHING = Stake()
+_OFFER = ""
+"""Stands for what all cards offer, where versions are kept by node."""
 
 
 class CardHoldings:
@@ -47,6 +49,8 @@ class CardHoldings:
         self._versions: dict[str, int] = {}
         """By node, which change was the last; no number is used twice, and an undo brings the old one back."""
         self._changes = 0
+        self.offered: dict[tuple[str, str], tuple[int, object, dict[str, int]]] = {}
+        """What offers were reckoned, by flavor and resource, with the version they are of; kept outside the trail."""
         self._digests: dict[str, tuple[int, NodeDigest]] = {}
         """Kept outside the trail: one of another version is made anew when asked for."""
         self.used: dict[str, CardUse] = {}
@@ -71,14 +75,14 @@ class CardHoldings:
         for card in registered.cards:
             homes = tuple(sorted({*self.homes.get(card.uuid, ()), registered.node}))
             self._trail.put(self.homes, card.uuid, homes)
-        self.touch(registered.node)
-        self.stir_node(registered.node)
+        self.change_service(registered.node)
 
     def remove_node(self, node: str) -> None:
         """The node is gone; what its cards held stays on the books until its holders are gone too."""
         self._leave_home(node)
         self._trail.drop(self.nodes, node)
         self.touch(node)
+        self.touch(_OFFER)
 
     def cards_of(self, node: str) -> NodeCards:
         """The cards of one node and what is taken of each; those out of service count as unhealthy."""
@@ -184,10 +188,15 @@ class CardHoldings:
         self._trail.put(self._versions, node, self._changes)
 
     def change_service(self, node: str) -> None:
-        """Cards of a node have come into service or gone out of it."""
+        """Cards of a node have come into service or gone out of it, or the node itself has."""
+        self.touch(_OFFER)
         if node in self.nodes:
             self.touch(node)
             self.stir_node(node)
+
+    def offer_version(self) -> int:
+        """Changes whenever what cards offer to workloads may have: not when workloads take cards or give them back."""
+        return self._versions.get(_OFFER, 0)
 
     def stir_node(self, node: str) -> None:
         """Have all cards of a node looked at."""
@@ -255,6 +264,8 @@ class CardHoldings:
             self._trail.put(row, owner, stake)
         after = stake.charged()
         self.stirred[uuid] = None
+        if owner.startswith(POD):
+            self.touch(_OFFER)
         if before != after:
             self._change(uuid, self.used.get(uuid, IDLE).minus(before).plus(after))
 

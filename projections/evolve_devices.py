@@ -39,7 +39,7 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
     match event:
         case NodeObserved():
             put(world.nodes, event.name, event)
-            world.cards.stir_node(event.name)
+            world.cards.change_service(event.name)
             care.node_seen(event.name)
             stir_all(world)
         case DevicesRegistered():

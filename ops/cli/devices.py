@@ -124,9 +124,9 @@ def picture(card: CardView, signs: dict[str, str], width: int = _WIDTH) -> Text:
 
 
 def show_models(models: Sequence[ModelCapacity], console: Console) -> None:
-    """Free in sum beside the largest piece, by model; `together` are idle cards on one node."""
-    columns = ("model", "cards", "idle", "together", "free\nMiB", "largest\nMiB", "largest\ncores", "stranded\nMiB")
-    table = _table("Free, and the largest request that still fits", columns, left=1)
+    """Free in sum beside the largest piece, by model; `together` are idle cards on one node, `cores` the most of one card."""
+    columns = ("model", "cards", "idle", "together", "free", "largest", "cores", "stranded")
+    table = _table("Free MiB, and the largest request that still fits", columns, left=1)
     for one in models:
         numbers = (one.registered.cards, one.free.cards, one.idle_together, one.free.memory)
         largest = (one.largest_memory, one.largest_cores, one.stranded.memory)
@@ -160,7 +160,7 @@ def show_offers(offers: Sequence[Offer], console: Console) -> None:
 
 
 def _table(title: str, columns: Sequence[str], *, left: int) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1))
+    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
     for place, name in enumerate(columns):
         table.add_column(name, justify="left" if place < left else "right", overflow="fold", no_wrap=place >= left)
     return table

@@ -97,9 +97,16 @@ def _offer(world: World, flavor: str, resource: str, nominal: int) -> Offer | No
     meaning, known = meaning_of(resource), world.flavors.get(flavor)
     if meaning is None or known is None:
         return None
-    vendor, what = meaning
-    totals = dict.fromkeys(("registered", "unhealthy", "absent", "cordoned", "unmanaged"), 0)
-    for node in _nodes(world.cards, world, known.node_labels):
+    version, cached = world.cards.offer_version(), world.cards.offered.get((flavor, resource))
+    if cached is None or cached[0] != version or cached[1] is not known:
+        cached = world.cards.offered[flavor, resource] = (version, known, _totals(world, known.node_labels, *meaning))
+    policy = world.settings.device_policies.get(flavor, DevicePolicy.IGNORE)
+    return Offer(flavor=flavor, resource=resource, policy=policy, nominal=nominal, **cached[2])
+
+
+def _totals(world: World, labels: Mapping[str, str], vendor: Vendor, what: str) -> dict[str, int]:
+    totals: dict[str, int] = dict.fromkeys(("registered", "unhealthy", "absent", "cordoned", "unmanaged"), 0)
+    for node in _nodes(world.cards, world, labels):
         registered, seen = world.cards.nodes[node], world.nodes.get(node)
         for card in registered.cards:
             if card.vendor != vendor.word:
@@ -114,8 +121,7 @@ def _offer(world: World, flavor: str, resource: str, nominal: int) -> Offer | No
                 totals["cordoned"] += whole
             else:
                 totals["unmanaged"] += min(_amount(card, unmanaged_use(world.cards, card), vendor, what), whole)
-    policy = world.settings.device_policies.get(flavor, DevicePolicy.IGNORE)
-    return Offer(flavor=flavor, resource=resource, policy=policy, nominal=nominal, **totals)
+    return totals
 
 
 def _nodes(cards: CardHoldings, world: World, labels: Mapping[str, str]) -> Iterable[str]:
