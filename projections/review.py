@@ -1,10 +1,12 @@
 """Which workloads each service still has to look at: a hint, so that nobody looks at what has not changed.
 
-A service takes each workload once after anything happened to it. What it took for a decision that was taken back, it
-finds here again.
+A service takes each workload once after anything happened to it, in the order of keys. What it took for a decision that
+was taken back, it finds here again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import heapq
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from projections.trail import Trail
 
@@ -12,32 +14,52 @@ from projections.trail import Trail
 class Review:
     """Keys of workloads by reader. A reader that comes for the first time finds all workloads."""
 
-    __slots__ = ("_all", "_tables", "_trail")
+    __slots__ = ("_all", "_readers", "_trail")
 
     def __init__(self, trail: Trail, everything: Mapping[str, object]) -> None:
         self._trail, self._all = trail, everything
-        self._tables: dict[str, dict[str, None]] = {}
+        self._readers: dict[str, _Pile] = {}
 
     def add(self, key: str) -> None:
         """Something happened to this workload."""
-        for table in self._tables.values():
-            table[key] = None
-
-    def add_all(self, keys: Iterable[str]) -> None:
-        """Something happened that may matter to all of these."""
-        for key in keys:
-            self.add(key)
+        for pile in self._readers.values():
+            pile.add(key)
 
     def forget(self, key: str) -> None:
         """The workload is gone: there is nothing to look at."""
-        for table in self._tables.values():
-            table.pop(key, None)
+        for pile in self._readers.values():
+            pile.keys.discard(key)
 
     def take(self, reader: str) -> Iterator[str]:
         """What the reader has not looked at since something happened to it, by key; each is taken as it is told."""
-        table = self._tables.get(reader)
-        if table is None:
-            table = self._tables[reader] = dict.fromkeys(self._all)
-        for key in sorted(table):
-            self._trail.drop(table, key)
+        pile = self._readers.get(reader)
+        if pile is None:
+            pile = self._readers[reader] = _Pile()
+            for key in self._all:
+                pile.add(key)
+        while (key := pile.first()) is not None:
+            self._trail.note(partial(pile.add, key))
             yield key
+
+
+class _Pile:
+    """Keys to look at, each once, the smallest first."""
+
+    __slots__ = ("_heap", "keys")
+
+    def __init__(self) -> None:
+        self.keys: set[str] = set()
+        self._heap: list[str] = []
+
+    def add(self, key: str) -> None:
+        if key not in self.keys:
+            self.keys.add(key)
+            heapq.heappush(self._heap, key)
+
+    def first(self) -> str | None:
+        while self._heap:
+            key = heapq.heappop(self._heap)
+            if key in self.keys:
+                self.keys.remove(key)
+                return key
+        return None
