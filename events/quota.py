@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from events.event import Event, Millis, Value
 from events.selector import LabelSelector, Taint, Toleration
+from events.settings import QuotaCheckStrategy
 
 
 class Quota(Value, frozen=True, kw_only=True):
@@ -110,13 +111,6 @@ class AdmissionMode(StrEnum):
     USAGE_BASED = "UsageBasedAdmissionFairSharing"
 
 
-class QuotaCheckStrategy(StrEnum):
-    """What a resource means that no group of the queue covers."""
-
-    BLOCK_UNDECLARED = "BlockUndeclared"
-    IGNORE_UNDECLARED = "IgnoreUndeclared"
-
-
 class Weight(Value, frozen=True, kw_only=True):
     """A fair-sharing weight as an exact fraction; 0/1 means "never borrow while anyone else waits"."""
 
@@ -173,6 +167,14 @@ class LocalQueueObserved(Event, frozen=True, kw_only=True, tag="LocalQueueObserv
     terminating: bool = False
 
 
+class DevicePolicy(StrEnum):
+    """What the cards that are really there mean beside the nominal quota of a flavor."""
+
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    CAP = "Cap"
+
+
 class FlavorObserved(Event, frozen=True, kw_only=True, tag="FlavorObserved.v1"):
     """A kind of capacity stands so in the cluster."""
 
@@ -182,6 +184,8 @@ class FlavorObserved(Event, frozen=True, kw_only=True, tag="FlavorObserved.v1"):
     node_taints: tuple[Taint, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     topology: str = ""
+    device_policy: DevicePolicy | None = None
+    """What the cards that are really there mean beside the quota; None where the settings say it."""
 
 
 class PriorityClassObserved(Event, frozen=True, kw_only=True, tag="PriorityClassObserved.v1"):

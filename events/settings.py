@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from events.event import Event, Millis, Value
-from events.quota import QuotaCheckStrategy
+from events.quota import DevicePolicy, QuotaCheckStrategy
 
 
 class TransformationStrategy(StrEnum):
@@ -56,12 +56,11 @@ class AdmissionFairSharing(Value, frozen=True, kw_only=True):
     resource_weights: dict[str, str] = {}
 
 
-class DevicePolicy(StrEnum):
-    """What the cards that are really there mean beside the nominal quota of a flavor."""
+class QuotaCheckStrategy(StrEnum):
+    """What a resource means that no group of the queue covers."""
 
-    IGNORE = "Ignore"
-    WARN = "Warn"
-    CAP = "Cap"
+    BLOCK_UNDECLARED = "BlockUndeclared"
+    IGNORE_UNDECLARED = "IgnoreUndeclared"
 
 
 class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v1"):

@@ -12,7 +12,7 @@ from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE
 from projections.world import World
 from services.log_port import Entry
-from services.watcher.cluster_objects import duration
+from services.watcher.quantities import duration
 
 Entries = Mapping[str, Sequence[Entry]]
 

@@ -48,20 +48,24 @@ class CardCare:
         self.short: dict[str, tuple[int, int]] = {}
         """By `flavor/resource`: the nominal quota and what the cards offer, as last told to be less."""
 
-    def register(self, registered: DevicesRegistered, at: Millis) -> None:
-        """Take note of how a node's cards and plugins are reported."""
+    def register(self, registered: DevicesRegistered, at: Millis) -> list[Millis]:
+        """Take note of how a node's cards and plugins are reported; when something of it falls due."""
+        dues: list[Millis] = []
         for card in registered.cards:
             known = self.health.get(card.uuid)
             now = reported(known, registered.node, at, healthy=card.healthy)
             if now is not None and now is not known:
                 self._trail.put(self.health, card.uuid, now)
+                dues.extend(time for time in (due(now),) if time is not None)
         prefix = f"{registered.node}/"
         silent = {prefix + vendor for vendor in registered.silent}
         for key in sorted(silent - self.silent.keys()):
             self._trail.put(self.silent, key, at)
+            dues.append(at + TIMEOUT)
         for key in sorted(key for key in self.silent if key.startswith(prefix) and key not in silent):
             self._trail.drop(self.silent, key)
             self._trail.drop(self.lost, key)
+        return dues
 
     def card_returned(self, card: str) -> None:
         """New pods may have the card again."""

@@ -19,7 +19,7 @@ from events.device import (
     PluginLost,
     PodObserved,
 )
-from projections.card_care import Suspect, Told
+from projections.card_care import OVERDUE, Suspect, Told
 from projections.evolve_objects import stir_all
 from projections.place import Place
 from projections.workloads import Devices
@@ -45,19 +45,12 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
         case DevicesRegistered():
             put(world.registered, event.node, event)
             drop(world.refused, f"Node//{event.node}")
-            care.register(event, place.at)
+            for due in care.register(event, place.at):
+                world.look_again(due)
             world.cards.register(event)
-            _look_again(world)
             stir_all(world)
         case PodObserved():
-            put(world.pods, f"{event.namespace}/{event.name}", event)
-            drop(world.refused, f"Pod/{event.namespace}/{event.name}")
-            if world.cards.observe_pod(event, place.at):
-                stir_all(world)
-            if event.terminating or event.bind_failed:
-                _look_again(world)
-            if event.workload in world.workloads:
-                world.review.add(event.workload)
+            _see_pod(world, event, place)
         case DevicesReserved():
             world.cards.confirm(event.workload, event.reservation, event.placements)
             _answer(world, event.workload, Devices(reservation=event.reservation, placements=event.placements))
@@ -70,6 +63,18 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
             stir_all(world)
         case _:
             _evolve_care(world, event)
+
+
+def _see_pod(world: World, event: PodObserved, place: Place) -> None:
+    world.trail.put(world.pods, f"{event.namespace}/{event.name}", event)
+    world.trail.drop(world.refused, f"Pod/{event.namespace}/{event.name}")
+    if world.cards.observe_pod(event, place.at):
+        stir_all(world)
+    suspect = world.cards.care.suspects.get(f"{event.namespace}/{event.name}")
+    if suspect is not None:
+        world.look_again(suspect.since + OVERDUE)
+    if event.workload in world.workloads:
+        world.review.add(event.workload)
 
 
 def _evolve_care(world: World, event: CareEvent) -> None:
@@ -95,11 +100,6 @@ def _evolve_care(world: World, event: CareEvent) -> None:
             world.trail.drop(care.short, f"{event.flavor}/{event.resource}")
         case _:
             assert_never(event)
-
-
-def _look_again(world: World) -> None:
-    for due in world.cards.care.dues():
-        world.look_again(due)
 
 
 def _answer(world: World, key: str, devices: Devices) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from events.settings import SettingsObserved
 from ops.cli.failures import known_failures
 from ops.lint.check import lint
 from ops.replay import read_all
@@ -39,8 +38,7 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ve
     if loose:
         warnings = [one for one in lint([folder], loose=True) if one.severity == "warning"]
         console.print(f"{len(warnings)} warning(s) about these manifests: kuelog lint {folder}")
-    settings = SettingsObserved(device_policies=script.device_policies)
-    async with platform(data.resolve(), scale=script.clock_scale, settings=settings) as on:
+    async with platform(data.resolve(), scale=script.clock_scale) as on:
         agreed = await play(script, folder, on, loose=loose, tell=lambda text: console.print(f"  {text}"))
         played = time.monotonic() - begun
         entries = await read_all(on.bus)

@@ -7,7 +7,6 @@ import msgspec
 import yaml
 
 from events.device import DriftKind
-from events.settings import DevicePolicy
 
 
 class NodePool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -80,8 +79,6 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Cards that have to come back into service."""
     short: tuple[str, ...] = ()
     """Flavors whose cards have to be told short of their quota, and to cover it again."""
-    device_policies: dict[str, DevicePolicy] = {}
-    """What the cards that are really there mean for the quota of a flavor."""
     agree: bool = False
     """Whether log and cluster have to agree about every card before each step and at the end."""
     clock_scale: int = 10

@@ -10,7 +10,7 @@ import msgspec
 
 from events.amount import UNLIMITED
 from events.card import Card
-from events.settings import DevicePolicy
+from events.quota import DevicePolicy
 from projections.card_holdings import CardHoldings
 from projections.card_stakes import POD
 from projections.devices.use import IDLE, CardUse
@@ -76,10 +76,18 @@ def cap(world: World, flavor: str, resource: str) -> int | None:
 
     Asked for flavors under the policy `Cap` (users-pains §5: usable = min(nominal, observed)).
     """
-    if world.settings.device_policies.get(flavor) is not DevicePolicy.CAP:
+    if policy_of(world, flavor) is not DevicePolicy.CAP:
         return None
     offer = _offer(world, flavor, resource, 0)
     return None if offer is None else max(offer.offered, 0)
+
+
+def policy_of(world: World, flavor: str) -> DevicePolicy:
+    """What the cards that are really there mean for a flavor: by its own word, else by the settings'."""
+    known = world.flavors.get(flavor)
+    if known is not None and known.device_policy is not None:
+        return known.device_policy
+    return world.settings.device_policies.get(flavor, DevicePolicy.IGNORE)
 
 
 def nominal_of(world: World, flavor: str) -> dict[str, int]:
@@ -100,8 +108,7 @@ def _offer(world: World, flavor: str, resource: str, nominal: int) -> Offer | No
     version, cached = world.cards.offer_version(), world.cards.offered.get((flavor, resource))
     if cached is None or cached[0] != version or cached[1] is not known:
         cached = world.cards.offered[flavor, resource] = (version, known, _totals(world, known.node_labels, *meaning))
-    policy = world.settings.device_policies.get(flavor, DevicePolicy.IGNORE)
-    return Offer(flavor=flavor, resource=resource, policy=policy, nominal=nominal, **cached[2])
+    return Offer(flavor=flavor, resource=resource, policy=policy_of(world, flavor), nominal=nominal, **cached[2])
 
 
 def _totals(world: World, labels: Mapping[str, str], vendor: Vendor, what: str) -> dict[str, int]:

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 from events.catalogue import Decision
 from events.device import CapacityCovered, CapacityShort
-from events.settings import DevicePolicy
-from projections.devices.offer import Offer, offers
+from events.quota import DevicePolicy
+from projections.devices.offer import Offer, offers, policy_of
 from projections.world import World
 
 
 def shortages(world: World) -> Iterator[Decision]:
     """Tell a shortage when it comes or its numbers change, and when it is over."""
     told = dict(world.cards.care.short)
-    for flavor, policy in sorted(world.settings.device_policies.items()):
-        for offer in offers(world, flavor) if policy is not DevicePolicy.IGNORE else ():
+    for flavor in sorted(world.flavors):
+        for offer in offers(world, flavor) if policy_of(world, flavor) is not DevicePolicy.IGNORE else ():
             before = told.pop(f"{flavor}/{offer.resource}", None)
             if offer.short and before != (offer.nominal, offer.offered):
                 yield CapacityShort(

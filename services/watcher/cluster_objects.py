@@ -28,6 +28,7 @@ from events.quota import (
     CheckRule,
     ClusterQueueObserved,
     CohortObserved,
+    DevicePolicy,
     FlavorObserved,
     FlavorPreference,
     FlavorQuotas,
@@ -42,16 +43,16 @@ from events.quota import (
     PriorityClassObserved,
     QueueingStrategy,
     Quota,
-    QuotaCheckStrategy,
     ResourceGroup,
     RuntimeClassObserved,
     StopPolicy,
     Weight,
 )
+from events.settings import QuotaCheckStrategy
 from events.timestamp import parse_timestamp
 from services.watcher.pod_shapes import selector, taints, tolerations
 from services.watcher.problems import Refused, problem
-from services.watcher.quantities import amounts, units
+from services.watcher.quantities import amounts, duration, units
 
 T = TypeVar("T")
 
@@ -59,6 +60,8 @@ MINIMUM_RUNTIME = "kuelog.io/minimum-runtime"
 COOLDOWN = "kuelog.io/preemption-cooldown"
 CLAIMS = "kuelog.io/preemption-claims"
 MAX_CONCURRENT = "kuelog.io/max-concurrent-workloads"
+DEVICE_POLICY = "kuelog.io/device-policy"
+"""On a ResourceFlavor: what the cards that are really there mean beside its quota."""
 UNDECLARED = "kuelog.io/quota-check-strategy"
 
 
@@ -104,7 +107,7 @@ def cluster_queue(value: dict[str, Any]) -> Fact:
         admission_mode=AdmissionMode(spec.admission_scope.admission_mode)
         if spec.admission_scope
         else AdmissionMode.NONE,
-        undeclared=_annotated(meta, UNDECLARED, QuotaCheckStrategy, QuotaCheckStrategy.BLOCK_UNDECLARED),
+        undeclared=_annotated(meta, UNDECLARED, QuotaCheckStrategy.BLOCK_UNDECLARED),
         max_concurrent=_annotated(meta, MAX_CONCURRENT, int, None),
         terminating=meta.deletion_timestamp is not None,
     )
@@ -150,6 +153,7 @@ def flavor(value: dict[str, Any]) -> Fact:
         node_taints=taints(found.spec.node_taints or (), "spec.nodeTaints"),
         tolerations=tolerations(found.spec.tolerations or ()),
         topology=found.spec.topology_name or "",
+        device_policy=_annotated(found.metadata, DEVICE_POLICY, DevicePolicy, None, "Ignore, Warn or Cap"),
     )
 
 
@@ -271,29 +275,13 @@ def _preemption(found: PreemptionSpec | None, meta: ObjectMeta) -> PreemptionRul
     )
 
 
-def duration(text: str) -> int:
-    """A duration such as 90s, 10m, 2h or 1h30m, in milliseconds. Raises ValueError."""
-    sizes = {"h": 3_600_000, "m": 60_000, "s": 1000}
-    total, number = 0, ""
-    for character in text:
-        if character.isdigit():
-            number += character
-        elif character in sizes and number:
-            total, number = total + int(number) * sizes[character], ""
-        else:
-            raise ValueError(text)
-    if number or not text:
-        raise ValueError(text)
-    return total
-
-
-def _annotated(meta: ObjectMeta, name: str, read_as: Callable[[str], T], default: Any) -> Any:
+def _annotated(
+    meta: ObjectMeta, name: str, read_as: Callable[[str], T], default: Any, instead: str = "e.g. 10m or a number"
+) -> Any:
     text = (meta.annotations or {}).get(name)
     if text is None:
         return default
     try:
         return read_as(text)
     except ValueError as bad:
-        raise Refused(
-            [problem(f"metadata.annotations[{name}]", f"{text!r} can't be read", "e.g. 10m or a number")]
-        ) from bad
+        raise Refused([problem(f"metadata.annotations[{name}]", f"{text!r} can't be read", instead)]) from bad

@@ -36,6 +36,22 @@ def amounts(requests: Mapping[str, Quantity] | None, field: str) -> Requests:
     return {name: units(name, (requests or {})[name], f"{field}[{name}]") for name in sorted(requests or {})}
 
 
+def duration(text: str) -> int:
+    """A duration such as 90s, 10m, 2h or 1h30m, in milliseconds. Raises ValueError."""
+    sizes = {"h": 3_600_000, "m": 60_000, "s": 1000}
+    total, number = 0, ""
+    for character in text:
+        if character.isdigit():
+            number += character
+        elif character in sizes and number:
+            total, number = total + int(number) * sizes[character], ""
+        else:
+            raise ValueError(text)
+    if number or not text:
+        raise ValueError(text)
+    return total
+
+
 def _unit(resource: str) -> str:
     return "MiB" if resource.endswith("gpumem") else "whole numbers"
 

@@ -20,7 +20,8 @@ from events.device import (
     PluginLost,
     PodObserved,
 )
-from events.settings import DevicePolicy, SettingsObserved
+from events.quota import DevicePolicy, FlavorObserved
+from events.settings import SettingsObserved
 from events.workload import WorkloadFinished
 from projections.devices.offer import cap, offers
 from projections.snapshot import tables_of, world_of
@@ -184,6 +185,8 @@ def test_what_the_cards_offer_stands_beside_the_quota_and_caps_it_where_that_is_
     told.told(SettingsObserved(device_policies={"v100": DevicePolicy.CAP}))
     assert cap(told.world, "v100", MEMORY) == 2 * 32768 - 10000
     assert cap(told.world, "v100", "cpu") is None
+    told.told(FlavorObserved(name="v100", node_labels={"card": "v100"}, device_policy=DevicePolicy.IGNORE))
+    assert cap(told.world, "v100", MEMORY) is None, "the flavor's own word counts more"
 
 
 def test_a_shortage_is_told_under_warn_with_its_numbers_and_once_more_when_it_is_over() -> None:
