@@ -38,6 +38,8 @@ class FlavorSearchSpace(msgspec.Struct, frozen=True, kw_only=True):
     """Index of the last flavor tried, by pod set and resource; the search goes on behind it."""
     pinned: Mapping[tuple[str, str], str] = {}
     """Flavors that an earlier nomination of the cycle fixed, by pod set and resource."""
+    caps: Mapping[Column, int] = {}
+    """What the cards of a flavor really offer, where its policy is `Cap`."""
     excluded: Mapping[tuple[str, str], str] = {}
     """Flavors that fit by quota but where placement failed, by pod set and flavor, and why."""
 
@@ -197,6 +199,14 @@ def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) ->
     node = space.node
     value = assumed + asked
     available = node.available(column)
+    cap = space.caps.get(column)
+    if cap is not None and value > cap:
+        flavor, resource = space.names[column]
+        message = (
+            f"the cards of flavor {flavor} offer {from_units(resource, cap)} of {resource}, fewer than the "
+            f"{from_units(resource, value)} asked for"
+        )
+        return Granular(Mode.NO_FIT), EXCEEDS_MAX_QUOTA, message
     if value <= available:
         return Granular(Mode.FIT, lowest_that_fits(node, column, value)[0]), "", ""
     flavor, resource = space.names[column]

@@ -4,11 +4,14 @@ import msgspec
 
 from events.admission import Mode
 from events.event import Millis
+from events.quota import DevicePolicy
 from projections.devices.gang import WAITING_FOR_CARDS, Gang, Placed, place
+from projections.devices.offer import cap
 from projections.devices.requests import CARD_RESOURCES, asks_for_cards
 from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate
 from projections.preemption.card_victims import cards_coming_back, with_card_victims
+from projections.quota_columns import Column
 from projections.world import World
 from services.admitter.entry import Entry, ask_of
 
@@ -35,6 +38,18 @@ class CardRefusals:
         if placed.reason == WAITING_FOR_CARDS:
             self.for_now.add(key)
         return bool(flavor)
+
+
+def card_caps(world: World, plan: Plan) -> dict[Column, int]:
+    """What the cards really offer of the flavors in a plan, of those whose policy says that more can't be promised."""
+    if DevicePolicy.CAP not in world.settings.device_policies.values():
+        return {}
+    names = world.quota.columns.names
+    columns = {
+        column for part in plan.parts for group in part.groups for option in group.options for column in option.columns
+    }
+    caps = {column: cap(world, *names[column]) for column in sorted(columns)}
+    return {column: most for column, most in caps.items() if most is not None}
 
 
 def placed_on_cards(world: World, entry: Entry, plan: Plan) -> Placed:

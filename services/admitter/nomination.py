@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from events.admission import Mode, RequeueReason
 from events.event import Millis
+from events.workload import CheckState
 from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
 from projections.flavor_scan import NOTHING, progress_of
 from projections.flavors.affinity import selects
@@ -21,6 +22,7 @@ from projections.quota_columns import Column
 from projections.world import World
 from services.admitter.cards import (
     CardRefusals,
+    card_caps,
     card_flavor,
     enough_for_cards,
     placed_on_cards,
@@ -30,6 +32,8 @@ from services.admitter.entry import Entry, Head, ask_of
 from services.admitter.pending import still_waiting
 from services.admitter.planning import plan_for, plan_with
 
+FAILED = frozenset({CheckState.RETRY, CheckState.REJECTED})
+
 
 def nominate(world: World, head: Head, at: Millis) -> Entry:
     """Try one head against the quota as it stands at the beginning of a cycle."""
@@ -38,6 +42,8 @@ def nominate(world: World, head: Head, at: Millis) -> Entry:
     entry.node = world.quota.node(queue.name)
     if entry.node is None:
         return entry.refused("Misconfigured", f"ClusterQueue {queue.name} not found")
+    if any(check.state in FAILED for check in workload.checks.values()):
+        return entry.refused("PendingEvaluation", "The workload has failed admission checks")
     namespace = world.namespaces.get(workload.namespace)
     if not selects(queue.namespaces, namespace.labels if namespace is not None else {}):
         message = "Workload namespace doesn't match ClusterQueue selector"
@@ -84,10 +90,10 @@ def _good(entry: Entry) -> bool:
 
 def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str]) -> None:
     """Assign flavors; where quota fits but cards do not, go on with the next flavor, or ask others for theirs."""
-    refused = CardRefusals()
+    refused, caps = CardRefusals(), card_caps(world, plan)
     while entry.node is not None:
         entry.searched = {}
-        straight = None if pinned or refused.why or entry.progress else assign_straight(plan, entry.node)
+        straight = None if pinned or refused.why or entry.progress or caps else assign_straight(plan, entry.node)
         assignment = straight or assign(_space(world, entry, plan, at, pinned, refused.why))
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
         entry.reason = entry.message = ""
@@ -168,5 +174,6 @@ def _space(
         fair=world.settings.fair_sharing,
         progress=NOTHING if pinned else entry.progress,
         pinned=pinned,
+        caps=card_caps(world, plan),
         excluded=excluded,
     )

@@ -3,6 +3,8 @@
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.preemption import PreemptionOrdered
 from events.quota import LocalQueueObserved, PreemptionPolicy
+from events.quota import DevicePolicy
+from events.settings import SettingsObserved
 from events.workload import PodsGone
 from tests.stories.small_world import Story, job, platform, queue
 
@@ -52,6 +54,18 @@ def test_a_request_that_no_card_could_ever_hold_preempts_nobody() -> None:
     said = list(told.told(job("giant", memory=60000, priority=10)).decided())
     assert preempted(said) == []
     assert [e.reason for e in said if isinstance(e, AdmissionRefused)] == ["ExceedsCardCapacity"]
+
+
+def test_a_gang_beyond_what_the_cards_offer_is_told_so_where_the_policy_is_cap() -> None:
+    for policy, reason in ((DevicePolicy.CAP, "ExceedsMaxQuota"), (DevicePolicy.IGNORE, "WaitingForDevices")):
+        told = Story().told(SettingsObserved(device_policies={"v100": policy}), *platform(nominal=40, cards=2))
+        said = told.told(job("many", count=30, memory=20000)).decided()
+        refused = [event for event in said if isinstance(event, AdmissionRefused)]
+        assert [event.reason for event in refused] == [reason]
+    told = Story().told(
+        SettingsObserved(device_policies={"v100": DevicePolicy.CAP}), *platform(nominal=40, cards=2), job("one")
+    )
+    assert [e.workload for e in told.decided() if isinstance(e, WorkloadAdmitted)] == ["team/one"]
 
 
 def test_a_queue_within_its_nominal_quota_keeps_its_cards() -> None:
