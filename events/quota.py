@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from events.event import Event, Millis, Value
 from events.selector import LabelSelector, Taint, Toleration
-from events.settings import QuotaCheckStrategy
+from events.settings import DevicePolicy, QuotaCheckStrategy
 
 
 class Quota(Value, frozen=True, kw_only=True):
@@ -165,14 +165,6 @@ class LocalQueueObserved(Event, frozen=True, kw_only=True, tag="LocalQueueObserv
     """What Kueue had measured of its past usage, in units, when it was first seen (status.fairSharing)."""
     consumed_at: Millis = 0
     terminating: bool = False
-
-
-class DevicePolicy(StrEnum):
-    """What the cards that are really there mean beside the nominal quota of a flavor."""
-
-    IGNORE = "Ignore"
-    WARN = "Warn"
-    CAP = "Cap"
 
 
 class FlavorObserved(Event, frozen=True, kw_only=True, tag="FlavorObserved.v1"):

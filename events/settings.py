@@ -3,7 +3,6 @@
 from enum import StrEnum
 
 from events.event import Event, Millis, Value
-from events.quota import DevicePolicy, QuotaCheckStrategy
 
 
 class TransformationStrategy(StrEnum):
@@ -54,6 +53,14 @@ class AdmissionFairSharing(Value, frozen=True, kw_only=True):
     half_life: Millis
     sampling: Millis = 300_000
     resource_weights: dict[str, str] = {}
+
+
+class DevicePolicy(StrEnum):
+    """What the cards that are really there mean beside the nominal quota of a flavor."""
+
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    CAP = "Cap"
 
 
 class QuotaCheckStrategy(StrEnum):
