@@ -10,7 +10,7 @@ import msgspec
 
 from events.amount import UNLIMITED
 from events.card import Card
-from events.quota import DevicePolicy
+from events.settings import DevicePolicy
 from projections.card_holdings import CardHoldings
 from projections.card_stakes import POD
 from projections.devices.use import IDLE, CardUse
@@ -80,6 +80,13 @@ def cap(world: World, flavor: str, resource: str) -> int | None:
         return None
     offer = _offer(world, flavor, resource, 0)
     return None if offer is None else max(offer.offered, 0)
+
+
+def any_cap(world: World) -> bool:
+    """Whether the cards bound the quota of any flavor."""
+    return DevicePolicy.CAP in world.settings.device_policies.values() or any(
+        flavor.device_policy is DevicePolicy.CAP for flavor in world.flavors.values()
+    )
 
 
 def policy_of(world: World, flavor: str) -> DevicePolicy:

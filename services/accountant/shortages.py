@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from events.catalogue import Decision
 from events.device import CapacityCovered, CapacityShort
-from events.quota import DevicePolicy
+from events.settings import DevicePolicy
 from projections.devices.offer import Offer, offers, policy_of
 from projections.world import World
 

@@ -4,9 +4,8 @@ import msgspec
 
 from events.admission import Mode
 from events.event import Millis
-from events.quota import DevicePolicy
 from projections.devices.gang import WAITING_FOR_CARDS, Gang, Placed, place
-from projections.devices.offer import cap
+from projections.devices.offer import any_cap, cap
 from projections.devices.requests import CARD_RESOURCES, asks_for_cards
 from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate
@@ -42,7 +41,7 @@ class CardRefusals:
 
 def card_caps(world: World, plan: Plan) -> dict[Column, int]:
     """What the cards really offer of the flavors in a plan, of those whose policy says that more can't be promised."""
-    if DevicePolicy.CAP not in world.settings.device_policies.values():
+    if not any_cap(world):
         return {}
     names = world.quota.columns.names
     columns = {

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from events.card import Card, CardShare
 from events.catalogue import AnyEvent
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved, PodPlacement
-from events.quota import DevicePolicy, FlavorObserved
-from events.settings import SettingsObserved
+from events.quota import FlavorObserved
+from events.settings import DevicePolicy, SettingsObserved
 from projections.devices.drift import all_findings
 from projections.devices.gang import Gang, place
 from projections.devices.offer import cap

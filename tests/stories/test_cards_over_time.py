@@ -20,8 +20,8 @@ from events.device import (
     PluginLost,
     PodObserved,
 )
-from events.quota import DevicePolicy, FlavorObserved
-from events.settings import SettingsObserved
+from events.quota import FlavorObserved
+from events.settings import DevicePolicy, SettingsObserved
 from events.workload import WorkloadFinished
 from projections.devices.offer import cap, offers
 from projections.snapshot import tables_of, world_of

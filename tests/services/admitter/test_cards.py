@@ -3,8 +3,7 @@
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.preemption import PreemptionOrdered
 from events.quota import LocalQueueObserved, PreemptionPolicy
-from events.quota import DevicePolicy
-from events.settings import SettingsObserved
+from events.settings import DevicePolicy, SettingsObserved
 from events.workload import PodsGone
 from tests.stories.small_world import Story, job, platform, queue
 
