@@ -1,0 +1,112 @@
+"""Cards of each vendor: from what a node tells, through quota and reservation, to the pins, and back from what HAMi writes."""
+
+from typing import Any
+
+import pytest
+
+from events.card import Card
+from events.catalogue import AnyEvent
+from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.pod_set import ContainerShape, PodSet, PodShape
+from events.quota import (
+    ClusterQueueObserved,
+    FlavorObserved,
+    FlavorQuotas,
+    LocalQueueObserved,
+    NamespaceObserved,
+    Quota,
+    ResourceGroup,
+)
+from events.selector import LabelSelector
+from events.workload import Owner, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
+from projections.devices.annotations import by_vendor
+from projections.devices.drift import all_findings
+from projections.devices.registration import encode_json, encode_legacy
+from projections.devices.vendor import Encoding, Vendor
+from projections.devices.vendors import VENDORS
+from projections.devices.written import written
+from services.applier.manifests import card_pins
+from services.watcher.view import View
+from tests.stories.small_world import Story
+
+
+def node(vendor: Vendor) -> dict[str, Any]:
+    """A node with two cards, as the vendor's plugin tells them."""
+    names, cores = vendor.resources, vendor.registered_cores or 100
+    cards = [
+        Card(uuid=f"card-{i}", index=i, slots=4, memory=65536, cores=cores, model=vendor.word, mode="")
+        for i in range(2)
+    ]
+    status: dict[str, Any] = {"allocatable": {names.count: "8"}, "capacity": {}}
+    annotations = {}
+    if vendor.encoding is Encoding.CAPACITY:
+        status["capacity"] = {names.cores: "200", names.memory: str(2 * 65536 // names.factor)}
+    else:
+        encode = encode_legacy if vendor.encoding is Encoding.LEGACY else encode_json
+        annotations[vendor.register] = encode(cards)
+    return {"metadata": {"name": "n1", "labels": {"card": "x"}, "annotations": annotations}, "status": status}
+
+
+def job(vendor: Vendor) -> WorkloadSubmitted:
+    limits = {vendor.resources.count: 2 if vendor.super_pod else 1}
+    shape = PodShape(containers=(ContainerShape(name="side"), ContainerShape(name="main", limits=limits)))
+    return WorkloadSubmitted(
+        workload="team/job",
+        uid="u",
+        owner=Owner(kind="Job", name="job", uid="u"),
+        created_at=0,
+        spec=WorkloadSpec(queue="lq", pod_sets=(PodSet(name="main", count=1, shape=shape),)),
+    )
+
+
+def queue(vendor: Vendor) -> list[AnyEvent]:
+    resource = vendor.resources.count
+    quotas = FlavorQuotas(flavor="f", quotas=(Quota(resource=resource, nominal=8),))
+    return [
+        NamespaceObserved(name="team"),
+        FlavorObserved(name="f", node_labels={"card": "x"}),
+        ClusterQueueObserved(
+            name="cq", namespaces=LabelSelector(), groups=(ResourceGroup(resources=(resource,), flavors=(quotas,)),)
+        ),
+        LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq"),
+    ]
+
+
+@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.word)
+def test_a_job_gets_its_cards_and_what_hami_writes_is_what_the_log_has_reserved(vendor: Vendor) -> None:
+    view = View()
+    seen = view.see("Node", node(vendor))
+    assert [type(fact) for fact in seen] == [NodeObserved, DevicesRegistered]
+    told = Story().told(*queue(vendor), *seen, job(vendor))
+    told.decided()
+    workload = told.world.workloads["team/job"]
+    assert workload.admitted, workload.attempt
+    assert workload.devices is not None
+    (placement,) = workload.devices.placements
+    given = sorted(share.uuid for shares in placement.containers for share in shares)
+    assert len(given) == (2 if vendor.super_pod else 1)
+    assert card_pins(workload) == {vendor.use_uuid: ",".join(given)}
+    (word,) = by_vendor(placement.containers)
+    assert word == vendor.word
+    pod = {
+        "metadata": {
+            "namespace": "team",
+            "name": "job-0",
+            "uid": "p",
+            "annotations": {
+                **written(vendor, placement.containers, {}, "1"),
+                "kueue.x-k8s.io/workload": "job",
+            },
+        },
+        "spec": {"nodeName": "n1", "containers": [{"name": "side"}, {"name": "main"}]},
+        "status": {"phase": "Running"},
+    }
+    (fact,) = view.see("Pod", pod)
+    assert isinstance(fact, PodObserved)
+    before = dict(told.world.cards.used)
+    assert told.told(fact).decided() == []
+    assert told.world.cards.used == before
+    assert all_findings(told.world.cards, told.world.nodes, told.world.pods) == []
+    pod["status"] = {"phase": "Succeeded"}
+    told.told(*view.see("Pod", pod), WorkloadFinished(workload="team/job", reason="Succeeded")).decided()
+    assert not any(told.world.cards.stakes.values())
