@@ -37,7 +37,7 @@ from services.watcher import cluster_objects as objects
 from services.watcher.companions import companion_facts
 from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import node_facts, pod_fact
-from services.watcher.problems import Refused
+from services.watcher.problems import Refused, refuse_invalid
 from services.watcher.told import Told, changes, note
 from services.watcher.workload_objects import belongs_to_job, workload_state
 
@@ -58,7 +58,9 @@ SIMPLE: dict[str, Callable[[dict[str, Any]], Fact]] = {
 class View:
     """Facts told so far, by object."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, validates: bool = True) -> None:
+        self._validates = validates
+        """Whether objects are held to the rules of their kind, or what they say is simply taken."""
         self.facts: dict[str, Fact] = {}
         """By `kind/namespace/name`, with a part behind it where one object gives several facts."""
         self.workloads: dict[str, Told] = {}
@@ -158,7 +160,10 @@ class View:
 
     def _translate(self, kind: str, place: str, value: dict[str, Any]) -> list[Fact]:
         if kind in SIMPLE:
-            return [SIMPLE[kind](value)]
+            fact = SIMPLE[kind](value)
+            if self._validates:
+                refuse_invalid(value)
+            return [fact]
         match kind:
             case "Node":
                 return node_facts(value)
@@ -218,7 +223,9 @@ class View:
                 return False
             if place not in self.facts:
                 return not fact.cards
-        return bool(place) and self.facts.get(place) == fact
+        # An object that is back to what was told before has to be told again: it is not refused any more.
+        lifts = not isinstance(fact, NodeObserved) and f"{place}#refused" in self.facts
+        return bool(place) and not lifts and self.facts.get(place) == fact
 
 
 def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact

@@ -139,3 +139,14 @@ def test_an_object_that_is_mended_is_refused_no_longer() -> None:
     assert view.see("Job", job(limits={"cpu": "-1"})) == [], "the same refusal is told once"
     (submitted,) = view.see("Job", job())
     assert isinstance(submitted, WorkloadSubmitted)
+
+
+def test_a_queue_that_breaks_a_rule_is_refused_with_the_field_and_the_old_one_goes_on() -> None:
+    view = View()
+    view.see("ClusterQueue", QUEUE)
+    group = QUEUE["spec"]["resourceGroups"][0]  # type: ignore[index]
+    (refused,) = view.see("ClusterQueue", {**QUEUE, "spec": {"cohort": "pool", "resourceGroups": [group, group]}})
+    assert isinstance(refused, ObjectRefused)
+    assert "resourceGroups[1]" in refused.problems[0].field and refused.problems[0].message
+    assert [type(fact) for fact in view.see("ClusterQueue", QUEUE)] == [ClusterQueueObserved], "it is lifted"
+    assert view.see("ClusterQueue", QUEUE) == []
