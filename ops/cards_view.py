@@ -13,6 +13,14 @@ from projections.devices.offer import Offer, offers
 from projections.devices.use import IDLE, CardUse
 from projections.world import World
 
+_SHORT = {
+    "reported unhealthy": "unhealthy",
+    "not trusted yet": "recovering",
+    "silent": "plugin silent",
+    "pieces": "pieces unknown",
+}
+"""In short what `out_of_service` says at length."""
+
 
 class Slice(msgspec.Struct, frozen=True, kw_only=True):
     """What one holder has of a card; `reserved` by the log, `held` by HAMi's annotations of living pods."""
@@ -122,7 +130,7 @@ def state_of(world: World, registered: DevicesRegistered, card: Card) -> str:
         return "node not ready"
     why = out_of_service(world.cards, registered, card)
     if why:
-        return {"reported unhealthy": "unhealthy"}.get(why, "recovering" if "again" in why else "plugin silent")
+        return next(short for word, short in _SHORT.items() if word in why)
     if card.uuid in registered.cordoned or node.unschedulable:
         return "cordoned"
     return "ok"

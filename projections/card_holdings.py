@@ -5,7 +5,7 @@ it. Each card keeps a stake per owner, a workload or a pod that belongs to none:
 pods hold. The larger of both is charged, so that the books are right in whatever order facts and decisions come.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -13,9 +13,11 @@ from events.card import Card
 from events.device import DevicesRegistered, PodObserved, PodPlacement
 from events.event import Millis
 from projections.card_care import CardCare
-from projections.card_stakes import POD, PodHold, Stake, exceeds
+from projections.card_stakes import POD, PodHold, Stake, exceeds, uses_of
 from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.digest import NodeDigest, digest
+from projections.devices.mig import unknown_pieces
+from projections.devices.pick import MIG_MODE
 from projections.devices.use import IDLE, CardUse, NodeCards, effective_use
 from projections.trail import Trail
 
@@ -87,11 +89,9 @@ class CardHoldings:
     def cards_of(self, node: str) -> NodeCards:
         """The cards of one node and what is taken of each; those out of service count as unhealthy."""
         registered = self.nodes[node]
-        cards = registered.cards
-        if self.care.health or self.care.lost:
-            cards = tuple(
-                card if not card.healthy or self.care.in_service(node, card) else _unhealthy(card) for card in cards
-            )
+        cards = tuple(
+            card if not card.healthy or self.in_service(node, card) else _unhealthy(card) for card in registered.cards
+        )
         return NodeCards(
             node=node,
             cards=cards,
@@ -100,6 +100,12 @@ class CardHoldings:
             pair_scores=registered.pair_scores,
             annotations=_SOFT_SPLIT if registered.soft_split else {},
         )
+
+    def in_service(self, node: str, card: Card) -> bool:
+        """Whether new pods may have the card, cordons and what is free on it aside."""
+        if card.mode == MIG_MODE and unknown_pieces(self.used.get(card.uuid, IDLE)):
+            return False
+        return self.care.in_service(node, card)
 
     def digest(self, node: str) -> NodeDigest:
         """The cards of one node in short."""
@@ -165,9 +171,8 @@ class CardHoldings:
 
     def trial(self, placements: Sequence[PodPlacement]) -> None:
         """Charge placements for the time of a trial; the caller undoes it by the trail."""
-        for placement in placements:
-            for uuid, use in effective_use(placement.containers, placement.init).items():
-                self._change(uuid, self.used.get(uuid, IDLE).plus(use))
+        for uuid, use in uses_of(placements).items():
+            self._change(uuid, self.used.get(uuid, IDLE).plus(use))
 
     def overfull(self, nodes: Iterable[str]) -> bool:
         """Whether any card of these nodes holds more than it has."""
@@ -207,8 +212,12 @@ class CardHoldings:
         """Have every card looked at: what a replay does, that has seen no earlier turn."""
         self.stirred.update(dict.fromkeys((*self.homes, *self.stakes, *self.care.told)))
 
+    def looked_at(self, card: str) -> None:
+        """A card that was stirred has been looked at; if that is taken back, it is stirred again."""
+        self._trail.drop(self.stirred, card)
+
     def calm(self) -> None:
-        """Every card that was stirred has been looked at."""
+        """Every card that was stirred has been looked at, or nobody here looks at cards."""
         self.stirred.clear()
 
     def _leave_home(self, node: str) -> None:
@@ -224,7 +233,7 @@ class CardHoldings:
         key = holding_key(holding.workload, holding.reservation)
         self._trail.put(self.holdings, key, holding)
         self._trail.put(self._attempts.setdefault(holding.workload, {}), key, None)
-        for uuid, use in _all_of(holding.placements).items():
+        for uuid, use in uses_of(holding.placements).items():
             stake = self._stake(uuid, holding.workload)
             self._set(uuid, holding.workload, Stake(stake.reserved.plus(use), stake.held))
 
@@ -234,7 +243,7 @@ class CardHoldings:
             return
         self._trail.drop(self.holdings, key)
         self._trail.drop(self._attempts[holding.workload], key)
-        for uuid, use in _all_of(holding.placements).items():
+        for uuid, use in uses_of(holding.placements).items():
             stake = self._stake(uuid, holding.workload)
             self._set(uuid, holding.workload, Stake(stake.reserved.minus(use), stake.held))
 
@@ -273,14 +282,6 @@ class CardHoldings:
         self._trail.put(self.used, uuid, use)
         for node in self.homes.get(uuid, ()):
             self.touch(node)
-
-
-def _all_of(placements: Sequence[PodPlacement]) -> Mapping[str, CardUse]:
-    total: dict[str, CardUse] = {}
-    for placement in placements:
-        for uuid, use in effective_use(placement.containers, placement.init).items():
-            total[uuid] = total.get(uuid, IDLE).plus(use)
-    return total
 
 
 def _unhealthy(card: Card) -> Card:

@@ -1,8 +1,11 @@
 """What one owner has of a card: a workload by its reservations and its pods, or a pod that belongs to no workload."""
 
+from collections.abc import Sequence
+
 import msgspec
 
-from projections.devices.use import IDLE, CardUse
+from events.device import PodPlacement
+from projections.devices.use import IDLE, CardUse, effective_use
 
 POD = "pod:"
 """What the owner's name begins with where it is a pod that belongs to no workload."""
@@ -32,3 +35,12 @@ class PodHold(msgspec.Struct, frozen=True, kw_only=True):
 def exceeds(use: CardUse, memory: int, cores: int, slots: int) -> bool:
     """Whether more is taken than there is."""
     return use.memory > memory or use.cores > cores or use.slots > slots
+
+
+def uses_of(placements: Sequence[PodPlacement]) -> dict[str, CardUse]:
+    """What placements take of each card, together."""
+    total: dict[str, CardUse] = {}
+    for placement in placements:
+        for uuid, use in effective_use(placement.containers, placement.init).items():
+            total[uuid] = total.get(uuid, IDLE).plus(use)
+    return total

@@ -50,7 +50,7 @@ def _on_node(
         if seen is None or not seen.ready:
             state = "gone" if seen is None else "not ready"
             yield _finding(DriftKind.NODE_LOST, node, card.uuid, holder, f"holds {charged}, and the node is {state}")
-        elif not cards.care.in_service(node, card):
+        elif not cards.in_service(node, card):
             why = out_of_service(cards, cards.nodes[node], card)
             yield _finding(DriftKind.UNHEALTHY, node, card.uuid, holder, f"holds {charged}, and the card is {why}")
         if holder.startswith(POD):
@@ -126,7 +126,7 @@ def out_of_service(cards: CardHoldings, registered: DevicesRegistered, card: Car
     known = cards.care.health.get(card.uuid)
     if known is not None and known.out:
         return "reported healthy again and not trusted yet"
-    return ""
+    return "" if cards.in_service(registered.node, card) else "cut into pieces that nobody tells of"
 
 
 def _node_of(cards: CardHoldings, holder: str, uuid: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from events.card import MigInstance, MigProfile, Span
+from projections.devices.use import CardUse
 
 _FROM_THE_END = ("1g.", "3g.")
 """Profiles that are placed from the highest start, so that they leave room for the others."""
@@ -16,6 +17,11 @@ def overlaps(one: Span, other: Span) -> bool:
 def spans_of(instances: Sequence[MigInstance]) -> list[Span]:
     """The slices that pieces cover."""
     return [Span(start=piece.start, size=piece.size) for piece in instances]
+
+
+def unknown_pieces(use: CardUse) -> bool:
+    """Whether somebody has a share of a MIG card without a word which piece it is: what is free then is not known."""
+    return use.slots > len(use.instances)
 
 
 def placement(profile: MigProfile, occupied: Sequence[Span]) -> Span | None:

@@ -129,7 +129,7 @@ def _totals(world: World, labels: Mapping[str, str], vendor: Vendor, what: str) 
             totals["registered"] += whole
             if seen is None or not seen.ready:
                 totals["absent"] += whole
-            elif not world.cards.care.in_service(node, card):
+            elif not world.cards.in_service(node, card):
                 totals["unhealthy"] += whole
             elif card.uuid in registered.cordoned or seen.unschedulable:
                 totals["cordoned"] += whole

@@ -6,7 +6,7 @@ from events.catalogue import Decision
 from projections.evolve import evolve
 from projections.place import Place
 from projections.world import World
-from services.accountant.differences import differences, stale_allocations
+from services.accountant.differences import differences, overdue
 from services.accountant.giving import gifts
 from services.accountant.releasing import releases
 from services.accountant.service import losses, returns
@@ -28,8 +28,8 @@ class Accountant:
             returns(world, place.at),
             losses(world, place.at),
             gifts(world),
-            differences(world),
-            stale_allocations(world, place.at),
+            differences(world, place.at),
+            overdue(world, place.at),
             shortages(world),
         )
         for event in steps:

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from events.catalogue import Decision
 from events.device import AllocationStale, DriftDetected, DriftResolved
 from events.event import Millis
-from projections.card_care import OVERDUE, Suspect
+from projections.card_care import OVERDUE
 from projections.devices.drift import NOTES, card_findings
 from projections.world import World
 
 
-def differences(world: World) -> Iterator[Decision]:
-    """Look at every card that something happened to, and tell what has come and what has gone."""
+def differences(world: World, at: Millis) -> Iterator[Decision]:
+    """Look once at every card that something happened to, and tell what has come and what has gone."""
     for card in sorted(world.cards.stirred):
         found = {
             (one.kind, one.holder, one.node): one
@@ -24,27 +24,32 @@ def differences(world: World) -> Iterator[Decision]:
         for key in sorted(found.keys() - told):
             one = found[key]
             yield DriftDetected(node=one.node, card=card, kind=one.kind, holder=one.holder, message=one.message)
+        for pod in _on_lost_nodes(world, card):
+            yield _stale(world, pod, at, "its node is gone")
+        world.cards.looked_at(card)
 
 
-def stale_allocations(world: World, at: Millis) -> Iterator[Decision]:
+def overdue(world: World, at: Millis) -> Iterator[Decision]:
     """Pods that should have let go of their cards by now. They keep them on the books until they are proven gone."""
-    suspects = dict(world.cards.care.suspects)
-    for key in _on_lost_nodes(world) - suspects.keys():
-        suspects[key] = Suspect(node=world.cards.pods[key].node, since=at - OVERDUE, why="its node is gone")
-    for key in sorted(suspects.keys() - world.cards.care.stale.keys()):
-        suspect, hold = suspects[key], world.cards.pods.get(key)
-        if hold is not None and hold.use and suspect.since + OVERDUE <= at:
-            yield AllocationStale(
-                node=hold.node, pod=key, cards=tuple(hold.use), since=suspect.since, message=suspect.why
-            )
+    care = world.cards.care
+    for pod in sorted(care.suspects.keys() - care.stale.keys()):
+        suspect = care.suspects[pod]
+        if pod in world.cards.pods and world.cards.pods[pod].use and suspect.since + OVERDUE <= at:
+            yield _stale(world, pod, suspect.since, suspect.why)
 
 
-def _on_lost_nodes(world: World) -> set[str]:
-    """Pods that hold cards which were stirred, on nodes that are gone."""
-    return {
-        key
-        for card in world.cards.stirred
+def _on_lost_nodes(world: World, card: str) -> list[str]:
+    """Pods that hold the card on a node that is gone, as far as that was not told yet."""
+    return sorted(
+        pod
         for owner in world.cards.stakes.get(card, ())
-        for key in world.cards.living.get(owner, ())
-        if world.cards.pods[key].node not in world.nodes
-    }
+        for pod in world.cards.living.get(owner, ())
+        if pod not in world.cards.care.stale
+        and card in world.cards.pods[pod].use
+        and world.cards.pods[pod].node not in world.nodes
+    )
+
+
+def _stale(world: World, pod: str, since: Millis, why: str) -> Decision:
+    hold = world.cards.pods[pod]
+    return AllocationStale(node=hold.node, pod=pod, cards=tuple(hold.use), since=since, message=why)

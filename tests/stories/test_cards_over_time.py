@@ -24,6 +24,7 @@ from events.quota import FlavorObserved
 from events.settings import DevicePolicy, SettingsObserved
 from events.workload import WorkloadFinished
 from projections.devices.offer import cap, offers
+from projections.place import Place
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from tests.stories.small_world import MEMORY, Story, job, platform
@@ -211,3 +212,27 @@ def test_what_is_remembered_of_cards_outlives_a_snapshot() -> None:
     again = world_of(tables_of(told.world))
     assert state_hash(again) == state_hash(told.world)
     assert again.cards.stakes == {uuid: row for uuid, row in told.world.cards.stakes.items() if row}
+
+
+def test_a_mig_card_with_a_share_whose_piece_nobody_tells_is_out_of_service_until_it_is_gone() -> None:
+    told = Story().told(*platform(cards=1))
+    whole = Card(uuid="GPU-0", slots=7, memory=81920, model="NVIDIA-A100", mode="mig")
+    told.told(DevicesRegistered(node="n1", cards=(whole,)), pod("blind", "GPU-0", 10000)).decided()
+    assert not told.world.cards.cards_of("n1").cards[0].healthy
+    assert (DriftKind.UNHEALTHY, "pod:team/blind") in [
+        (one.kind, one.holder) for one in told.world.cards.care.told["GPU-0"]
+    ]
+    told.told(ObjectRemoved(kind="Pod", namespace="team", name="blind")).decided()
+    assert told.world.cards.cards_of("n1").cards[0].healthy
+    assert not told.world.cards.care.told
+
+
+def test_what_was_looked_at_is_not_looked_at_again_unless_it_is_taken_back() -> None:
+    told = Story().told(*platform(cards=2), pod("thief", "GPU-0"))
+    mark = told.world.mark()
+    accountant = told.deciders[-1]
+    first = accountant.decide(told.world, Place(lane="D", sequence=1, at=told.at))
+    assert not told.world.cards.stirred
+    assert accountant.decide(told.world, Place(lane="D", sequence=2, at=told.at)) == []
+    told.world.undo(mark)
+    assert accountant.decide(told.world, Place(lane="D", sequence=1, at=told.at)) == first != []
