@@ -13,6 +13,9 @@ from projections.world import World
 def differences(world: World, at: Millis) -> Iterator[Decision]:
     """Look once at every card that something happened to, and tell what has come and what has gone."""
     for card in sorted(world.cards.stirred):
+        if not world.cards.stakes.get(card) and card not in world.cards.care.told:
+            world.cards.looked_at(card)  # Nobody has anything of it, and nothing stands that was told of it.
+            continue
         found = {
             (one.kind, one.holder, one.node): one
             for one in card_findings(world.cards, world.nodes, card)
