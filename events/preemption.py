@@ -37,6 +37,8 @@ class RoomClaimed(Event, frozen=True, kw_only=True, tag="RoomClaimed.v1"):
     cluster_queue: str
     rooms: tuple[Room, ...]
     until: Millis
+    victims: tuple[str, ...] = ()
+    """While one of them has not left, its part of the room is still its own."""
 
 
 class PreemptionWasted(Event, frozen=True, kw_only=True, tag="PreemptionWasted.v1"):

@@ -4,7 +4,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, RequeueReason, WorkloadAdmitted
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.workload import (
@@ -17,10 +17,13 @@ from events.workload import (
     QuotaReleased,
     WorkloadDeactivated,
 )
+from projections.claims import end_claim
+from projections.devices.gang import WAITING_FOR_CARDS
 from projections.holding import give_back, hold
 from projections.line_order import order_in_line
 from projections.lining import place_refused, remember_preemptor
 from projections.place import Place
+from projections.shields import look_when_unprotected
 from projections.unadmitted import PENDING, not_admitted, without_quota
 from projections.workloads import (
     ADMITTED,
@@ -60,8 +63,9 @@ def evolve_admission(world: World, event: AdmissionEvent, place: Place) -> None:
             world.trail.drop(world.requests, event.preemptor)
         case RoomClaimed():
             world.trail.put(world.claims, event.preemptor, event)
+            world.look_again(event.until)
         case PreemptionWasted():
-            world.trail.drop(world.claims, event.preemptor)
+            end_claim(world, event.preemptor)
             world.trail.drop(world.requests, event.preemptor)
         case _:
             workload = world.workloads.get(event.workload)
@@ -91,7 +95,9 @@ def _evolve_workload(  # noqa: C901 - one case per event
             _request(world, workload, event, place)
         case WorkloadAdmitted():
             told = _true(ADMITTED, "Admitted", "The workload is admitted", workload, place)
-            world.put_workload(replace(with_condition(workload, told), decided=place.sequence, admitted_at=place.at))
+            workload = replace(with_condition(workload, told), decided=place.sequence, admitted_at=place.at)
+            world.put_workload(workload)
+            look_when_unprotected(world, workload)
         case PreemptionOrdered():
             told = _true(PREEMPTED, event.reason, event.message, workload, place)
             workload = with_news(with_condition(workload, told), place, "Preempted", event.message)
@@ -139,7 +145,7 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Plac
         line.remove(world.trail, workload.key)
         line.forget_scan(world.trail)
     world.trail.drop(world.requests, workload.key)
-    world.trail.drop(world.claims, workload.key)
+    end_claim(world, workload.key)
     message = f"Quota reserved in ClusterQueue {event.cluster_queue}"
     workload = with_condition(workload, _true(QUOTA_RESERVED, QUOTA_RESERVED, message, workload, place))
     for kind in (EVICTED, PREEMPTED):
@@ -186,6 +192,9 @@ def _refuse(world: World, workload: Workload, event: AdmissionRefused, place: Pl
     workload = replace(told, attempt=attempt, decided=place.sequence, line=event.cluster_queue)
     world.put_workload(workload)
     world.trail.drop(world.requests, workload.key)
+    if event.requeue is RequeueReason.NO_FIT and event.reason != WAITING_FOR_CARDS:
+        # Cards come back a moment after the quota; for anything else the room that was claimed is of no use.
+        end_claim(world, workload.key)
     place_refused(world, workload, event)
 
 

@@ -11,6 +11,7 @@ from events.workload import (
     WorkloadQueued,
     WorkloadRequeued,
 )
+from projections.claims import end_claim
 from projections.lining import line_up
 from projections.place import Place
 from projections.unadmitted import in_line, parked
@@ -56,6 +57,7 @@ def _queue(world: World, workload: Workload, cluster_queue: str) -> None:
 def _park(world: World, workload: Workload, event: WorkloadParked, place: Place) -> None:
     if workload.line and workload.line != event.cluster_queue:
         world.lines.of(workload.line).remove(world.trail, workload.key)
+    end_claim(world, workload.key)
     world.lines.of(event.cluster_queue).park(world.trail, workload.key, event.reason)
     told = parked(workload, world.settings, event.reason, event.message, place)
     world.put_workload(replace(told, line=event.cluster_queue, decided=place.sequence))

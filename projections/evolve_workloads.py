@@ -20,6 +20,7 @@ from events.workload import (
     WorkloadSwitched,
 )
 from projections.adoption import adopt, with_gates
+from projections.claims import end_claim
 from projections.equivalence import equivalence_of
 from projections.gates import enabled
 from projections.holding import give_back, hold, hold_less
@@ -204,7 +205,7 @@ def leave(world: World, workload: Workload) -> Workload:
         world.lines.of(workload.line).remove(world.trail, workload.key)
         world.put_workload(replace(workload, line=""))
     world.trail.drop(world.requests, workload.key)
-    world.trail.drop(world.claims, workload.key)
+    end_claim(world, workload.key)
     if workload.admission is not None:
         give_back(world, workload)
     return world.workloads[workload.key]

@@ -30,6 +30,7 @@ from projections.fair_sharing.ledger import Entered, Ledger
 from projections.holding import hold
 from projections.line_order import order_in_line
 from projections.lines import Scan
+from projections.shields import look_when_unprotected
 from projections.state_hash import scan_of, stale_classes, state_hash
 from projections.workloads import Workload
 from projections.world import DEFAULT_SETTINGS, World
@@ -171,6 +172,9 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     for keys in tables.holding.values():
         for key in keys:
             hold(world, world.workloads[key])
+            look_when_unprotected(world, world.workloads[key])
+    for claim in world.claims.values():
+        world.look_again(claim.until)
     for one in tables.holdings.values():
         if one.confirmed:
             world.cards.confirm(one.workload, one.reservation, one.placements)

@@ -82,8 +82,9 @@ class World:
         """The same, of workloads that hold quota and are not admitted yet."""
         self.review_requests = Review(self.trail, self.requests)
         """The same, of preemptors that ask for room."""
-        self.examined: dict[tuple[str, str], int] = {}
-        """By cluster queue and class of refused workloads: the stamp at which the class was found not to fit again."""
+        self.examined: dict[tuple[str, str], tuple[int, Millis]] = {}
+        """By cluster queue and class of refused workloads: the stamp, and the time where it matters, at which it was found not to
+        fit again."""
         self.memory = Memory()
         self._deadlines: list[tuple[Millis, str]] = []
 
@@ -139,12 +140,14 @@ class World:
         """Bring workloads whose time has come up for review."""
         while self._deadlines and self._deadlines[0][0] <= at:
             key = heapq.heappop(self._deadlines)[1]
-            if key:
+            if key.startswith(_QUEUE):
+                self.quota.touch(key.removeprefix(_QUEUE))
+            elif key:
                 self.review.add(key)
 
-    def look_again(self, due: Millis) -> None:
-        """Have all deciders take a turn then: something about cards falls due."""
-        heapq.heappush(self._deadlines, (due, ""))
+    def look_again(self, due: Millis, cluster_queue: str = "") -> None:
+        """Have all deciders take a turn then, and look at this queue's tree: something falls due."""
+        heapq.heappush(self._deadlines, (due, _QUEUE + cluster_queue if cluster_queue else ""))
 
     def next_deadline(self) -> Millis | None:
         """When the next workload has to be looked at, though nothing happened."""
@@ -177,5 +180,7 @@ class World:
         self.quota.quiet()
 
 
+_QUEUE = "\0"
+"""Before a cluster queue among the keys of deadlines."""
 DEFAULT_SETTINGS = SettingsObserved()
 NOBODY = QuotaHolders()

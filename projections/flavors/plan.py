@@ -11,7 +11,8 @@ import msgspec
 from events.admission import FlavorAttempt, Mode
 from events.amount import Requests, add
 from events.pod_set import PodSet
-from events.quota import ClusterQueueObserved, FlavorObserved, QuotaCheckStrategy, ResourceGroup
+from events.quota import ClusterQueueObserved, FlavorObserved, ResourceGroup
+from events.settings import QuotaCheckStrategy
 from projections.flavors.suitability import PlanRules, Suitability
 from projections.quota_columns import Column
 from projections.quota_tree import QuotaTree

@@ -84,6 +84,12 @@ def charge(world: World, node: Node, usage: Mapping[Column, int]) -> None:
         node.charge(world.trail, column, amount)
 
 
+def free(world: World, node: Node, usage: Mapping[Column, int]) -> None:
+    """Reckon as if a node used so much less."""
+    for column, amount in usage.items():
+        node.discharge(world.trail, column, amount)
+
+
 def fits_now(node: Node, usage: Mapping[Column, int], *, borrowing: bool) -> bool:
     """Whether the usage fits as the tree stands, with or without borrowing."""
     for column, amount in usage.items():

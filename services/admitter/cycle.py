@@ -10,13 +10,17 @@ from events.admission import Mode, QuotaReserved, RequeueReason
 from events.catalogue import Decision
 from events.event import Millis
 from events.quota import PreemptionPolicy
+from projections.claims import Claimed, claimed_room
 from projections.gates import enabled
 from projections.preemption.candidates import Candidate
-from projections.preemption.classic import charge, discharge, fits_now
+from projections.preemption.classic import charge, discharge, fits_now, free
 from projections.quota_columns import Usage
+from projections.quota_node import Node
 from projections.world import World
+from services.admitter.blocking import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
 from services.admitter.cycle_order import in_turn
 from services.admitter.entry import Entry, Head
+from services.admitter.heads import head_of, remember
 from services.admitter.nomination import consider, nominate
 from services.admitter.planning import plan_for
 from services.admitter.telling import refusal_event, request_event
@@ -30,24 +34,71 @@ Preempted = dict[str, Candidate]
 
 
 class Cycle:
-    """What a cycle decided, and which classes of refused workloads it found not to fit again."""
+    """What a cycle decided."""
 
-    __slots__ = ("at", "events", "examined", "world")
+    __slots__ = ("_claimed", "_unready", "at", "events", "world")
 
     def __init__(self, world: World, at: Millis) -> None:
         self.world, self.at = world, at
         self.events: list[Decision] = []
-        self.examined: list[tuple[str, str]] = []
-        """Cluster queue and class."""
+        self._claimed: Claimed = {}
+        self._unready: bool | None = None
 
     def run(self, entering: Sequence[Head]) -> None:
         """Decide about these heads. Usage is charged on trial as the cycle goes on."""
         world = self.world
         preempted: Preempted = {}
-        for entry in in_turn(world, [nominate(world, head, self.at) for head in entering]):
-            event = self._process(entry, preempted)
+        if world.claims:
+            self._claimed = claimed_room(world)
+            for node, kept in self._claimed.values():
+                charge(world, node, kept)
+        entries = [entry for head in entering if (entry := self._entry_of(head)) is not None]
+        for entry in in_turn(world, entries):
+            event = self._in_own_room(entry, preempted)
             if event is not None:
                 self.events.append(event)
+
+    def _entry_of(self, head: Head | None) -> Entry | None:
+        """The first of a queue about whom there is something to say."""
+        while head is not None:
+            entry = self._nominate(head)
+            if not head.parked_as or not self._as_before(entry):
+                return entry
+            remember(self.world, head, self.at)
+            head = head_of(self.world, head.queue, self.at, timed=head.timed)
+        return None
+
+    def _as_before(self, entry: Entry) -> bool:
+        """Whether it is refused as it was before, whatever else happens in the cycle."""
+        if entry.mode is Mode.FIT or entry.victims:
+            return False
+        if entry.mode is Mode.PREEMPT:
+            entry.requeue = RequeueReason.PREEMPTION_NO_CANDIDATES
+            return refusal_event(self.world, entry, reason=WAITING_FOR_QUOTA, message="") is None
+        if entry.assignment is not None:
+            entry.requeue = RequeueReason.NO_FIT
+        return refusal_event(self.world, entry, reason="", message="") is None
+
+    def _nominate(self, head: Head) -> Entry:
+        """Try a head; what is kept for it is free for it."""
+        own = self._claimed.get(head.workload.key)
+        if own is None:
+            return nominate(self.world, head, self.at)
+        mark = self.world.mark()
+        free(self.world, *own)
+        entry = nominate(self.world, head, self.at)
+        self.world.undo(mark)
+        return entry
+
+    def _in_own_room(self, entry: Entry, preempted: Preempted) -> Decision | None:
+        """Process an entry; what is kept for it is kept on when it does not get in."""
+        own = self._claimed.get(entry.workload.key)
+        if own is not None:
+            free(self.world, *own)
+        event = self._process(entry, preempted)
+        if own is not None and not entry.placed:
+            charge(self.world, *own)
+        return event
 
     def _process(self, entry: Entry, preempted: Preempted) -> Decision | None:
         if entry.assignment is not None and entry.mode is not Mode.NO_FIT:
@@ -57,19 +108,33 @@ class Cycle:
                 self._keep_room(entry)
                 return self._refuse(entry, RequeueReason.PREEMPTION_NO_CANDIDATES, WAITING_FOR_QUOTA)
         if entry.assignment is None or entry.node is None or entry.mode is Mode.NO_FIT:
-            return self._refuse(entry, entry.requeue or RequeueReason.NO_FIT)
+            return self._refuse(entry, entry.requeue if entry.assignment is None else RequeueReason.NO_FIT)
         if entry.deferred:
-            charge(self.world, entry.node, entry.usage)
+            self._place(entry, entry.node)
             return self._refuse(entry, RequeueReason.PENDING_PREEMPTION, "WaitingForPreemptedWorkloads")
         if any(victim.workload.key in preempted for victim in entry.victims):
             return self._refuse(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
         if not self._fits_after(entry, preempted):
             return self._refuse(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, NO_LONGER_FITS)
-        charge(self.world, entry.node, entry.usage)
+        self._place(entry, entry.node)
         if entry.mode is Mode.PREEMPT:
             preempted.update({victim.workload.key: victim for victim in entry.victims})
             return request_event(self.world, entry)
+        if blocks_admission(self.world) and self._somebody_unready(entry):
+            return self._refuse(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_PODS_READY, NOT_ALL_READY)
         return self._reserve(entry)
+
+    def _place(self, entry: Entry, node: Node) -> None:
+        """The entry's usage counts for the rest of the cycle."""
+        charge(self.world, node, entry.usage)
+        entry.placed = True
+
+    def _somebody_unready(self, entry: Entry) -> bool:
+        if self._unready is None:
+            self._unready = somebody_unready(self.world)
+        before = self._unready
+        self._unready = before or not required_checks(entry)
+        return before
 
     def _reserve(self, entry: Entry) -> Decision | None:
         if entry.assignment is None:
@@ -87,10 +152,7 @@ class Cycle:
 
     def _refuse(self, entry: Entry, requeue: RequeueReason, reason: str = "", message: str = "") -> Decision | None:
         entry.requeue = requeue
-        event = refusal_event(self.world, entry, reason=reason, message=message)
-        if event is None and entry.head.parked_as and requeue is not RequeueReason.FAILED_AFTER_NOMINATION:
-            self.examined.append((entry.queue.name, entry.head.parked_as))
-        return event
+        return refusal_event(self.world, entry, reason=reason, message=message)
 
     def _recompute(self, entry: Entry, preempted: Preempted) -> None:
         """Look again, with the victims of earlier entries gone, on the flavors that were chosen (§4.2, step 2)."""
@@ -136,7 +198,11 @@ class Cycle:
         """Hold capacity for a blocked preemptor for the rest of the cycle, unless it always gets its nominal back."""
         if entry.queue.preemption.reclaim_within_cohort is PreemptionPolicy.ANY or entry.node is None:
             return
-        charge(self.world, entry.node, room_to_keep(entry))
+        kept = room_to_keep(entry)
+        if self._claimed:
+            # What is claimed for others is not his to hold.
+            kept = {column: max(min(amount, entry.node.available(column)), 0) for column, amount in kept.items()}
+        charge(self.world, entry.node, kept)
 
 
 def room_to_keep(entry: Entry) -> Usage:

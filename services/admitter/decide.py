@@ -10,6 +10,7 @@ from projections.evolve import evolve
 from projections.place import Place
 from projections.workloads import DEACTIVATION_TARGET, Workload, checks_ready
 from projections.world import World
+from services.admitter.blocking import blocks_admission
 from services.admitter.cycle import Cycle
 from services.admitter.heads import heads
 
@@ -33,7 +34,9 @@ class Admitter:
 
 def _in_turn(world: World, place: Place) -> list[str]:
     """The trees that may have something to decide, from another one on each time, so that each gets its turn."""
-    touched, trees = world.quota.touched(), world.quota.trees()
+    trees = world.quota.trees()
+    # Where admission waits for pods to be ready, what happens in one tree lets others go on.
+    touched = trees if blocks_admission(world) else world.quota.touched()
     if not touched:
         return []
     first = bisect_left(touched, trees[place.sequence % len(trees)])
@@ -49,12 +52,10 @@ def _cycle(world: World, tree: str, place: Place, events: list[Decision]) -> boo
     cycle = Cycle(world, place.at)
     cycle.run(entering)
     world.undo(mark)
-    for queue, kind in cycle.examined:
-        world.examined[(queue, kind)] = world.stamp(queue)
     events.extend(_fold(world, cycle.events, place))
     reserved = [event.workload for event in cycle.events if isinstance(event, QuotaReserved)]
     events.extend(_fold(world, _admit_ready(world, reserved), place))
-    return bool(cycle.events or cycle.examined)
+    return bool(cycle.events)
 
 
 def _fold(world: World, events: list[Decision], place: Place) -> list[Decision]:

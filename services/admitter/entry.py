@@ -23,6 +23,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     queue: ClusterQueueObserved
     parked_as: str = ""
     """The class of refused workloads; empty when it is in line."""
+    timed: bool = False
+    """What protects victims in its tree ends with time."""
 
 
 class Entry(msgspec.Struct, kw_only=True):
@@ -41,6 +43,8 @@ class Entry(msgspec.Struct, kw_only=True):
     """Victims that the search for flavors found, by column and amount."""
     progress: Mapping[tuple[str, str], int] = {}
     """Where the search for flavors goes on, by pod set and resource."""
+    placed: bool = False
+    """Its usage counts for the rest of the cycle."""
     deferred: bool = False
     """It fits, but only when the victims of others have left (kueue-semantics §4.2, step 2)."""
 

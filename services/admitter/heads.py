@@ -1,7 +1,8 @@
 """Who is decided about in a cycle: one head of each queue (kueue-semantics §3.6).
 
 Workloads that were refused wait beside the line by class. A class whose stamp is older than its queue's is tried again as
-if it were in line; that it was found not to fit once more is remembered without a word on the log.
+if it were in line; that it was found not to fit once more is remembered without a word on the log. The next of its queue
+takes its place in the same cycle, so that nobody is decided about otherwise where that is not remembered.
 """
 
 from collections.abc import Iterator
@@ -20,45 +21,71 @@ from services.admitter.planning import plan_for
 def heads(world: World, tree: str, at: Millis) -> list[Head]:
     """The first of every queue of the tree that takes workloads in."""
     found: list[Head] = []
+    timed = _timed(world, tree)
     for name in world.quota.members(tree):
         queue = world.cluster_queues.get(name)
         if queue is None or queue.stop is not StopPolicy.NONE or queue.terminating or world.quota.cyclic(name):
             continue
-        if by_usage(world, name):
-            head = _head_by_usage(world, queue, world.lines.of(name), at)
-        else:
-            head = _head(world, queue, world.lines.of(name))
+        head = head_of(world, queue, at, timed=timed)
         if head is not None:
             found.append(head)
     return found
 
 
-def _head(world: World, queue: ClusterQueueObserved, line: Line) -> Head | None:
+def head_of(world: World, queue: ClusterQueueObserved, at: Millis, *, timed: bool) -> Head | None:
+    """The first of a queue; `timed` says that what protects victims in its tree ends with time."""
+    if by_usage(world, queue.name):
+        return _head_by_usage(world, queue, world.lines.of(queue.name), at, timed=timed)
+    return _head(world, queue, world.lines.of(queue.name), at, timed=timed)
+
+
+def remember(world: World, head: Head, at: Millis) -> None:
+    """The head's class of refused workloads was found not to fit again."""
+    world.examined[(head.queue.name, head.parked_as)] = _moment(world, head.queue, at, timed=head.timed)
+
+
+def _moment(world: World, queue: ClusterQueueObserved, at: Millis, *, timed: bool) -> tuple[int, Millis]:
+    """As long as this is the same, the answer is."""
+    return world.stamp(queue.name), at if timed else 0
+
+
+def _timed(world: World, tree: str) -> bool:
+    for name in world.quota.members(tree):
+        queue = world.cluster_queues.get(name)
+        if queue is not None and (queue.preemption.minimum_runtime or queue.preemption.cooldown):
+            return True
+    return False
+
+
+def _head(world: World, queue: ClusterQueueObserved, line: Line, at: Millis, *, timed: bool) -> Head | None:
     first, kind = line.head(), ""
     if line.classes:
-        refused = _first_refused(world, queue, line, first)
+        refused = _first_refused(world, queue, line, first, _moment(world, queue, at, timed=timed))
         if refused is not None:
             first, kind = refused
     workload = world.workloads.get(first[1]) if first is not None else None
-    return None if workload is None else Head(workload=workload, queue=queue, parked_as=kind)
+    return None if workload is None else Head(workload=workload, queue=queue, parked_as=kind, timed=timed)
 
 
-def _head_by_usage(world: World, queue: ClusterQueueObserved, line: Line, at: Millis) -> Head | None:
+def _head_by_usage(world: World, queue: ClusterQueueObserved, line: Line, at: Millis, *, timed: bool) -> Head | None:
     """The first of the local queue that has used the least (kueue-semantics §3.2, step 1)."""
+    moment = _moment(world, queue, at, timed=timed)
     while True:
-        first = _first_by_door(world, queue, line)
+        first = _first_by_door(world, queue, line, moment)
         if not first:
             return None
         _, (_, key), kind = min((past_usage(world, door, at), *one) for door, one in first.items())
         if not kind or not _hopeless(world, queue, key, kind):
-            return Head(workload=world.workloads[key], queue=queue, parked_as=kind)
-        world.examined[(queue.name, kind)] = world.stamp(queue.name)
+            return Head(workload=world.workloads[key], queue=queue, parked_as=kind, timed=timed)
+        world.examined[(queue.name, kind)] = moment
 
 
-def _first_by_door(world: World, queue: ClusterQueueObserved, line: Line) -> dict[str, tuple[Place, str]]:
+def _first_by_door(
+    world: World, queue: ClusterQueueObserved, line: Line, moment: tuple[int, Millis]
+) -> dict[str, tuple[Place, str]]:
     """By local queue, who would be first if there were no other, and the class under which it is parked."""
     first = {door: (place, "") for door, place in line.heads_by_door()}
-    for kind, parked in _retriable(world, queue, line):
+    for kind, parked in _retriable(world, queue, line, moment):
         unseen = set(world.doors.get(queue.name, ()))
         for place in parked.members:
             door = world.workloads[place[1]].local_queue
@@ -71,29 +98,30 @@ def _first_by_door(world: World, queue: ClusterQueueObserved, line: Line) -> dic
 
 
 def _first_refused(
-    world: World, queue: ClusterQueueObserved, line: Line, first: Place | None
+    world: World, queue: ClusterQueueObserved, line: Line, first: Place | None, moment: tuple[int, Millis]
 ) -> tuple[Place, str] | None:
     """The first of the refused ones that may be tried again, if it comes before the first in line."""
     best: tuple[Place, str] | None = None
-    for kind, parked in _retriable(world, queue, line):
+    for kind, parked in _retriable(world, queue, line, moment):
         place = parked.members[0]
         if (first is not None and place > first) or (best is not None and place > best[0]):
             continue
         if _hopeless(world, queue, place[1], kind):
-            world.examined[(queue.name, kind)] = world.stamp(queue.name)
+            world.examined[(queue.name, kind)] = moment
         else:
             best = (place, kind)
     return best
 
 
-def _retriable(world: World, queue: ClusterQueueObserved, line: Line) -> Iterator[tuple[str, ParkedClass]]:
+def _retriable(
+    world: World, queue: ClusterQueueObserved, line: Line, moment: tuple[int, Millis]
+) -> Iterator[tuple[str, ParkedClass]]:
     """The classes of refused workloads for which something has changed since they were tried."""
-    stamp = world.stamp(queue.name)
-    by_time = queue.preemption.minimum_runtime or queue.preemption.cooldown
+    stamp, at = moment
     for kind, parked in line.classes.items():
-        if parked.stamp == stamp and not by_time:
+        if parked.stamp == stamp and not at:
             continue
-        if world.examined.get((queue.name, kind)) != stamp and parked.members:
+        if world.examined.get((queue.name, kind)) != moment and parked.members:
             yield kind, parked
 
 

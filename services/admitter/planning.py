@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from events.quota import QuotaCheckStrategy
+from events.settings import QuotaCheckStrategy
 from projections.adjusted_pods import adjusted, misfit
 from projections.effective_requests import PODS, pod_set_requests
 from projections.flavors.plan import Asked, Plan, plan_of

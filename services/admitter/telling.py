@@ -15,6 +15,7 @@ from projections.flavor_scan import went_through_all
 from projections.flavors.holders import borrowers
 from projections.requeue_rule import stays_in_line
 from projections.world import World
+from services.admitter.blocking import WAITING_FOR_PODS_READY
 from services.admitter.entry import Entry
 
 
@@ -49,7 +50,12 @@ def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> A
     last = entry.workload.attempt
     kind = entry.head.parked_as
     progress = _progress(entry)
-    if kind and not progress and entry.requeue is RequeueReason.FAILED_AFTER_NOMINATION:
+    if (
+        kind
+        and not progress
+        and entry.requeue is RequeueReason.FAILED_AFTER_NOMINATION
+        and reason != WAITING_FOR_PODS_READY
+    ):
         return None  # Somebody else was faster. It is tried again at once, and then it is told why not.
     if went_through_all(world, entry.workload, entry.queue.name):
         return None

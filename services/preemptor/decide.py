@@ -29,8 +29,7 @@ class Preemptor:
                 evolve(world, event, place)
                 events.append(event)
         for preemptor in sorted(world.claims):
-            claim = world.claims[preemptor]
-            if preemptor not in world.requests and place.at >= claim.until:
+            if place.at >= world.claims[preemptor].until:
                 wasted = PreemptionWasted(preemptor=preemptor, victims=(), reason="ClaimExpired")
                 evolve(world, wasted, place)
                 events.append(wasted)
@@ -89,4 +88,5 @@ def _claim(request: PreemptionRequested, at: Millis) -> RoomClaimed:
             for (flavor, resource), amount in sorted(rooms.items())
         ),
         until=at + CLAIM_FOR,
+        victims=tuple(victim.workload for victim in request.victims),
     )

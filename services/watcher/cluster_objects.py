@@ -107,7 +107,7 @@ def cluster_queue(value: dict[str, Any]) -> Fact:
         admission_mode=AdmissionMode(spec.admission_scope.admission_mode)
         if spec.admission_scope
         else AdmissionMode.NONE,
-        undeclared=_annotated(meta, UNDECLARED, QuotaCheckStrategy.BLOCK_UNDECLARED),
+        undeclared=_annotated(meta, UNDECLARED, QuotaCheckStrategy, QuotaCheckStrategy.BLOCK_UNDECLARED),
         max_concurrent=_annotated(meta, MAX_CONCURRENT, int, None),
         terminating=meta.deletion_timestamp is not None,
     )

@@ -1,0 +1,67 @@
+from msgspec.structs import replace
+
+from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
+from events.preemption import PreemptionOrdered, PreemptionWasted, RoomClaimed
+from events.quota import LocalQueueObserved, PreemptionPolicy
+from events.settings import PodsReadyRule, SettingsObserved
+from events.workload import PodsGone, PodsReady
+from tests.stories.small_world import Story, job, platform, queue
+
+
+def gone(told: Story, name: str) -> Story:
+    stopped = told.world.workloads[f"team/{name}"].stopped_by
+    return told.told(PodsGone(workload=f"team/{name}", decision=f"LOG_0/{stopped}"))
+
+
+def three_queues(*, claims: bool) -> Story:
+    """`lender` and `other` have lent everything to `cq`; `lender` takes it back by preemption."""
+    lender = queue("lender", nominal=2, reclaim=PreemptionPolicy.ANY, cohort="pool")
+    lender = replace(lender, preemption=replace(lender.preemption, claims=claims))
+    told = Story().told(*platform(nominal=0, cards=2, cohort="pool"), lender, queue("other", nominal=2, cohort="pool"))
+    for name in ("lender", "other"):
+        told.told(LocalQueueObserved(namespace="team", name=name, cluster_queue=name))
+    told.told(*(job(name) for name in "abcd"))
+    told.decided()
+    return told
+
+
+def reserved(said: list[object]) -> list[str]:
+    return [event.workload for event in said if isinstance(event, QuotaReserved)]
+
+
+def test_what_victims_give_back_is_kept_for_the_one_that_asked_for_it() -> None:
+    told = three_queues(claims=True)
+    said = told.told(job("owner", queue="lender", count=2)).decided()
+    assert sorted(e.workload for e in said if isinstance(e, PreemptionOrdered)) == ["team/a", "team/b"]
+    assert [e.preemptor for e in said if isinstance(e, RoomClaimed)] == ["team/owner"]
+    told.told(job("thief", queue="other", priority=9))
+    assert not reserved(list(gone(told, "a").decided())), "the room of one victim is kept until the other has left"
+    assert reserved(list(gone(told, "b").decided())) == ["team/owner"]
+    assert not told.world.claims
+
+
+def test_without_a_claim_the_room_goes_to_whoever_comes_first() -> None:
+    told = three_queues(claims=False)
+    told.told(job("owner", queue="lender", count=2)).decided()
+    told.told(job("thief", queue="other", priority=9))
+    assert reserved(list(gone(told, "a").decided())) == ["team/thief"]
+
+
+def test_a_claim_ends_and_lets_the_others_in() -> None:
+    told = three_queues(claims=True)
+    told.told(job("owner", queue="lender", count=2)).decided()
+    gone(told, "a").told(job("thief", queue="other", priority=9)).decided()
+    told.at = told.world.claims["team/owner"].until
+    said = told.decided()
+    assert [e.reason for e in said if isinstance(e, PreemptionWasted)] == ["ClaimExpired"]
+    assert reserved(list(said)) == ["team/thief"]
+
+
+def test_admission_waits_until_the_pods_of_all_that_was_admitted_are_ready() -> None:
+    rule = PodsReadyRule(timeout=600_000, block_admission=True)
+    told = Story().told(SettingsObserved(pods_ready=rule), *platform(), job("a"), job("b"))
+    said = told.decided()
+    assert [e.workload for e in said if isinstance(e, WorkloadAdmitted)] == ["team/a"]
+    assert [e.reason for e in said if isinstance(e, AdmissionRefused)] == ["WaitingForPodsReady"]
+    said = told.told(PodsReady(workload="team/a", ready=True)).decided()
+    assert [e.workload for e in said if isinstance(e, WorkloadAdmitted)] == ["team/b"]
