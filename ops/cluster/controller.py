@@ -24,6 +24,7 @@ class Controller(ABC):
             for key in self.kinds():
                 for name, value in sorted(self.store.of(key).items()):
                     self.look(key, name, value)
+            self.settled(queue.empty())
             while True:
                 change = await self._next(queue)
                 if change is not None and change.key in self.kinds():
