@@ -88,9 +88,6 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     """Feature gates that differ from their defaults, by Kueue's names."""
     retain_finished: Millis | None = None
     retain_deactivated: Millis | None = None
-    flush_delay: Millis = 0
-    """How long wake-ups of parked workloads are gathered before they are done (kueue-semantics §3.8)."""
-    heads_per_queue: int = 1
     device_totals: bool = True
     """Whether card memory and card cores count per container times its cards, as HAMi means them (§3 there)."""
     devices: bool = True

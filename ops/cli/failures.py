@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from ops.bench.load import LoadUnreadable
+from ops.configuration import ConfigurationBroken
 from ops.kube.client import KubeConfigMissing
 from ops.log.server import NatsMissing
 from ops.manifests import ManifestBroken
@@ -23,6 +24,7 @@ KNOWN: tuple[type[Exception], ...] = (
     BadTime,
     ChainBroken,
     ClusterUnavailable,
+    ConfigurationBroken,
     KubeConfigMissing,
     LogGap,
     LogRegressed,

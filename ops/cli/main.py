@@ -112,6 +112,7 @@ def up(
     scale: Annotated[float, typer.Option(help="How fast the embedded cluster's time runs.")] = 1.0,
     port: Annotated[int, typer.Option(help="The port of the embedded Kubernetes API.")] = 0,
     metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
+    config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
 ) -> None:
     """Run everything from this machine: bus, services and, unless one is named, a cluster. Ctrl-C stops all of it.
 
@@ -128,6 +129,7 @@ def up(
             scale=scale,
             port=port,
             metrics=metrics,
+            config=config,
             console=console,
         )
     )
@@ -142,6 +144,7 @@ def run(
     witness: Annotated[str, typer.Option(help="The folder of the head witness; none when empty.")] = "",
     scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
     metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
+    config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
     crash: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Run one service against a common bus and a common cluster. Several replicas of any service are safe.
@@ -160,6 +163,7 @@ def run(
             scale=scale,
             crash=crash,
             metrics=metrics,
+            config=config,
             console=console,
         )
     )

@@ -10,12 +10,14 @@ from rich.console import Console
 from events.settings import SettingsObserved
 from ops.cli.failures import known_failures
 from ops.cluster.clock import ScaledClock
+from ops.configuration import read_configuration
 from ops.crash import Mortal
 from ops.kube.client import connect as connect_kube
 from ops.kube.reflector import Reflector
 from ops.log.jetstream import connect as connect_bus
 from ops.log.server import NatsServer
 from ops.metrics_endpoint import served
+from ops.quiet_garbage import collect_seldom
 from ops.scenario.platform import platform
 from ops.wiring import SERVICES, Ports, Running, stopped
 
@@ -30,6 +32,7 @@ def run_service(
     scale: float,
     crash: str,
     metrics: int = 0,
+    config: Path | None = None,
     console: Console,
 ) -> int:
     """One service, until Ctrl-C or SIGTERM."""
@@ -39,7 +42,9 @@ def run_service(
         )
         return 2
     with known_failures(console) as outcome:
-        asyncio.run(_serve_one(service, nats, kubeconfig, context, witness, scale, crash, metrics))
+        settings = _settings(config, console)
+        collect_seldom()
+        asyncio.run(_serve_one(service, nats, kubeconfig, context, witness, scale, crash, metrics, settings))
         outcome.code = 0
     return outcome.code
 
@@ -53,20 +58,40 @@ def run_up(
     scale: float,
     port: int,
     metrics: int = 0,
+    config: Path | None = None,
     console: Console,
 ) -> int:
     """Everything, until Ctrl-C or SIGTERM."""
     with known_failures(console) as outcome:
+        settings = _settings(config, console)
+        collect_seldom()
         if kubeconfig:
-            asyncio.run(_up_on_cluster(data, kubeconfig, context, nats, metrics, console))
+            asyncio.run(_up_on_cluster(data, kubeconfig, context, nats, metrics, settings, console))
         else:
-            asyncio.run(_up_embedded(data, scale, port, metrics, console))
+            asyncio.run(_up_embedded(data, scale, port, metrics, settings, console))
         outcome.code = 0
     return outcome.code
 
 
+def _settings(config: Path | None, console: Console) -> SettingsObserved:
+    if config is None:
+        return SettingsObserved()
+    found = read_configuration(config)
+    if found.ignored:
+        console.print(f"{config}: of no meaning to kuelog: {', '.join(found.ignored)}", style="dim", highlight=False)
+    return found.settings
+
+
 async def _serve_one(
-    service: str, nats: str, kubeconfig: str, context: str, witness: str, scale: float, crash: str, metrics: int
+    service: str,
+    nats: str,
+    kubeconfig: str,
+    context: str,
+    witness: str,
+    scale: float,
+    crash: str,
+    metrics: int,
+    settings: SettingsObserved,
 ) -> None:
     mortal = Mortal(crash)
     async with AsyncExitStack() as stack:
@@ -77,14 +102,16 @@ async def _serve_one(
         ports = Ports(
             bus=mortal.bus(bus), reader=Reflector(client), writer=mortal.writer(client), clock=ScaledClock(scale)
         )
-        running = Running(ports, (service,), settings=SettingsObserved(), witness=Path(witness) if witness else None)
+        running = Running(ports, (service,), settings=settings, witness=Path(witness) if witness else None)
         await stack.enter_async_context(served(running.world_of_cards, metrics))
         await until_stopped(running)
 
 
-async def _up_embedded(data: Path, scale: float, port: int, metrics: int, console: Console) -> None:
+async def _up_embedded(
+    data: Path, scale: float, port: int, metrics: int, settings: SettingsObserved, console: Console
+) -> None:
     async with (
-        platform(data.resolve(), scale=scale, fresh=False, port=port) as on,
+        platform(data.resolve(), scale=scale, settings=settings, fresh=False, port=port) as on,
         served(on.running.world_of_cards, metrics),
     ):
         console.print(f"Kubernetes API {on.cluster.url}, bus {on.server.url}; everything stays in {data}")
@@ -98,7 +125,15 @@ async def _up_embedded(data: Path, scale: float, port: int, metrics: int, consol
     console.print("stopped")
 
 
-async def _up_on_cluster(data: Path, kubeconfig: str, context: str, nats: str, metrics: int, console: Console) -> None:
+async def _up_on_cluster(
+    data: Path,
+    kubeconfig: str,
+    context: str,
+    nats: str,
+    metrics: int,
+    settings: SettingsObserved,
+    console: Console,
+) -> None:
     async with AsyncExitStack() as stack:
         if not nats:
             server = NatsServer(data.resolve() / "nats")
@@ -111,7 +146,7 @@ async def _up_on_cluster(data: Path, kubeconfig: str, context: str, nats: str, m
         stack.push_async_callback(client.close)
         console.print(f"cluster {client.host}, bus {nats} (Ctrl-C stops)")
         ports = Ports(bus=bus, reader=Reflector(client), writer=client, clock=ScaledClock())
-        running = Running(ports, settings=SettingsObserved(), witness=data.resolve() / "witness")
+        running = Running(ports, settings=settings, witness=data.resolve() / "witness")
         await stack.enter_async_context(served(running.world_of_cards, metrics))
         await until_stopped(running)
     console.print("stopped")

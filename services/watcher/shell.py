@@ -78,13 +78,16 @@ class Watcher:
     async def _read_back(self) -> None:
         """Take note of what is on the log already, so that only differences are told."""
         while True:
+            in_force: SettingsObserved | None = None
             try:
                 async for batch in self._facts.read():
                     for entry in batch:
                         sighting = decode_sighting(entry.data)
-                        if isinstance(sighting.fact, SettingsObserved) and sighting.fact == self._settings:
-                            self._settings = None
+                        if isinstance(sighting.fact, SettingsObserved):
+                            in_force = sighting.fact
                         self.view.fold(sighting.fact)
+                if self._settings == in_force:
+                    self._settings = None
                 return
             except LogUnavailable as problem:
                 log.warning("log unavailable", problem=str(problem))

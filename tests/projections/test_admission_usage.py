@@ -90,7 +90,7 @@ def test_how_often_the_ledger_is_touched_on_the_way_makes_no_difference(pauses: 
         at.running("one", "gpus", 8, door="a")
     for number, pause in enumerate(pauses):
         often.now += pause
-        often.fold(SettingsObserved(admission_fair_sharing=RULE, flush_delay=number))
+        often.fold(SettingsObserved(admission_fair_sharing=RULE, retain_finished=number))
     once.now = often.now
     assert abs(used(once, "a") - used(often, "a")) <= 10 * len(pauses) * STEP
 

@@ -1,0 +1,232 @@
+"""The configuration file: Kueue's own format, read for what it says about decisions (kueue-features, config file).
+
+What concerns only Kueue's manager process (leader election, webhooks, client limits) is accepted and named as of no
+meaning here; what nobody knows is an error.
+"""
+
+import re
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from events.event import Millis
+from events.settings import (
+    AdmissionFairSharing,
+    DevicePolicy,
+    FairStrategy,
+    PodsReadyRule,
+    QuotaCheckStrategy,
+    RequeuingTimestamp,
+    SettingsObserved,
+    Transformation,
+    TransformationStrategy,
+)
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
+_UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+_OF_NO_MEANING = frozenset(
+    {
+        "clientConnection",
+        "controller",
+        "health",
+        "integrations",
+        "internalCertManagement",
+        "leaderElection",
+        "manageJobsWithoutQueueName",
+        "managedJobsNamespaceSelector",
+        "metrics",
+        "multiKueue",
+        "namespace",
+        "queueVisibility",
+        "tls",
+        "visibilityServer",
+        "webhook",
+    }
+)
+
+
+class ConfigurationBroken(Exception):
+    """The file can't be understood."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """A part of the file in which every field is known."""
+
+
+class _FairSharing(_Part, frozen=True, kw_only=True):
+    enable: bool = True
+    preemption_strategies: tuple[FairStrategy, ...] = ()
+
+
+class _AdmissionFairSharing(_Part, frozen=True, kw_only=True):
+    usage_half_life_time: str
+    usage_sampling_interval: str = "5m"
+    resource_weights: dict[str, float | int | str] = {}
+
+
+class _Requeuing(_Part, frozen=True, kw_only=True):
+    timestamp: RequeuingTimestamp = RequeuingTimestamp.EVICTION
+    backoff_limit_count: int | None = None
+    backoff_base_seconds: int = 60
+    backoff_max_seconds: int = 3600
+
+
+class _WaitForPodsReady(_Part, frozen=True, kw_only=True):
+    enable: bool = True
+    timeout: str = "30m"
+    recovery_timeout: str | None = None
+    block_admission: bool = False
+    requeuing_strategy: _Requeuing = _Requeuing()
+
+
+class _Transformation(_Part, frozen=True, kw_only=True):
+    input: str
+    strategy: TransformationStrategy = TransformationStrategy.RETAIN
+    multiply_by: str = ""
+    outputs: dict[str, str | int | float] = {}
+
+
+class _Resources(_Part, frozen=True, kw_only=True):
+    exclude_resource_prefixes: tuple[str, ...] = ()
+    transformations: tuple[_Transformation, ...] = ()
+    quota_check_strategy: QuotaCheckStrategy = QuotaCheckStrategy.BLOCK_UNDECLARED
+    device_class_mappings: Any = None
+
+
+class _Retention(_Part, frozen=True, kw_only=True):
+    after_finished: str | None = None
+    after_deactivated_by_kueue: str | None = None
+
+
+class _RetentionPolicies(_Part, frozen=True, kw_only=True):
+    workloads: _Retention = _Retention()
+
+
+class _Kuelog(_Part, frozen=True, kw_only=True):
+    """What only kuelog knows."""
+
+    devices: bool = True
+    device_totals: bool = True
+    device_policies: dict[str, DevicePolicy] = {}
+
+
+class _File(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    api_version: str = ""
+    kind: str = "Configuration"
+    fair_sharing: _FairSharing | None = None
+    admission_fair_sharing: _AdmissionFairSharing | None = None
+    wait_for_pods_ready: _WaitForPodsReady | None = None
+    resources: _Resources = _Resources()
+    object_retention_policies: _RetentionPolicies = _RetentionPolicies()
+    feature_gates: dict[str, bool] = {}
+    kuelog: _Kuelog = _Kuelog()
+
+
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of a file, and what in it has no meaning here."""
+
+    settings: SettingsObserved
+    ignored: tuple[str, ...] = ()
+
+
+def read_configuration(path: Path) -> Configuration:
+    """The configuration in a file, or under `controller_manager_config.yaml` of a ConfigMap. Raises `ConfigurationBroken`."""
+    try:
+        found = _document(path)
+        unknown = sorted(set(found) - _OF_NO_MEANING - {_camel(name) for name in _File.__struct_fields__})
+        if unknown:
+            raise ConfigurationBroken(path, f"unknown field {', '.join(unknown)}")
+        file = msgspec.convert(found, type=_File)
+        return Configuration(settings=_settings(file), ignored=tuple(sorted(_OF_NO_MEANING & set(found))))
+    except OSError as problem:
+        raise ConfigurationBroken(path, problem.strerror or str(problem)) from problem
+    except yaml.YAMLError as problem:
+        raise ConfigurationBroken(path, f"not YAML: {problem}") from problem
+    except (msgspec.ValidationError, ValueError, InvalidOperation) as problem:
+        raise ConfigurationBroken(path, str(problem)) from problem
+
+
+def _document(path: Path) -> dict[str, Any]:
+    found = yaml.safe_load(path.read_text()) or {}
+    if isinstance(found, dict) and found.get("kind") == "ConfigMap":
+        inner = (found.get("data") or {}).get("controller_manager_config.yaml")
+        found = yaml.safe_load(inner) if isinstance(inner, str) else None
+    if not isinstance(found, dict) or found.get("kind", "Configuration") != "Configuration":
+        raise ConfigurationBroken(path, "expected a Configuration of config.kueue.x-k8s.io, or a ConfigMap with one")
+    return found
+
+
+def _settings(file: _File) -> SettingsObserved:
+    fair, past, retention = file.fair_sharing, file.admission_fair_sharing, file.object_retention_policies.workloads
+    plain = SettingsObserved()
+    return SettingsObserved(
+        fair_sharing=fair is not None and fair.enable,
+        fair_strategies=(fair.preemption_strategies if fair is not None else ()) or plain.fair_strategies,
+        admission_fair_sharing=None
+        if past is None
+        else AdmissionFairSharing(
+            half_life=duration(past.usage_half_life_time),
+            sampling=duration(past.usage_sampling_interval),
+            resource_weights={name: _decimal(weight) for name, weight in sorted(past.resource_weights.items())},
+        ),
+        pods_ready=_pods_ready(file.wait_for_pods_ready),
+        exclude_resource_prefixes=file.resources.exclude_resource_prefixes,
+        transformations=tuple(
+            Transformation(
+                input=one.input,
+                strategy=one.strategy,
+                multiply_by=one.multiply_by,
+                outputs={name: str(factor) for name, factor in sorted(one.outputs.items())},
+            )
+            for one in file.resources.transformations
+        ),
+        undeclared=file.resources.quota_check_strategy,
+        gates=dict(sorted(file.feature_gates.items())),
+        retain_finished=_maybe(retention.after_finished),
+        retain_deactivated=_maybe(retention.after_deactivated_by_kueue),
+        devices=file.kuelog.devices,
+        device_totals=file.kuelog.device_totals,
+        device_policies=dict(sorted(file.kuelog.device_policies.items())),
+    )
+
+
+def _pods_ready(rule: _WaitForPodsReady | None) -> PodsReadyRule | None:
+    if rule is None or not rule.enable:
+        return None
+    again = rule.requeuing_strategy
+    return PodsReadyRule(
+        timeout=duration(rule.timeout),
+        recovery_timeout=_maybe(rule.recovery_timeout),
+        block_admission=rule.block_admission,
+        timestamp=again.timestamp,
+        backoff_limit=again.backoff_limit_count,
+        backoff_base=again.backoff_base_seconds * 1000,
+        backoff_max=again.backoff_max_seconds * 1000,
+    )
+
+
+def duration(text: str) -> Millis:
+    """Go's durations: `90s`, `1h30m`, `500ms`. Raises `ValueError`."""
+    found = _DURATION.findall(text)
+    if text != "0" and (not found or "".join(number + unit for number, unit in found) != text):
+        raise ValueError(f"{text!r} is not a duration such as 90s, 5m or 1h30m")
+    return int(sum(Decimal(number) * _UNITS[unit] for number, unit in found))
+
+
+def _maybe(text: str | None) -> Millis | None:
+    return None if text is None else duration(text)
+
+
+def _decimal(value: float | str) -> str:
+    return str(Decimal(str(value)))
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)

@@ -1,0 +1,77 @@
+"""Kueue's configuration file is read for what it says about decisions, and what can't be understood is named."""
+
+from pathlib import Path
+
+import pytest
+
+from events.settings import DevicePolicy, FairStrategy, QuotaCheckStrategy
+from ops.configuration import ConfigurationBroken, duration, read_configuration
+
+FILE = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+health: {healthProbeBindAddress: ":8081"}
+integrations: {frameworks: [batch/job]}
+fairSharing: {preemptionStrategies: [LessThanInitialShare]}
+admissionFairSharing: {usageHalfLifeTime: 1h30m, resourceWeights: {cpu: 1.5}}
+waitForPodsReady:
+  timeout: 5m
+  blockAdmission: true
+  requeuingStrategy: {timestamp: Creation, backoffLimitCount: 3, backoffBaseSeconds: 10}
+resources:
+  excludeResourcePrefixes: [example.com]
+  quotaCheckStrategy: IgnoreUndeclared
+  transformations:
+  - {input: nvidia.com/gpumem, strategy: Replace, multiplyBy: nvidia.com/gpu, outputs: {total: 1}}
+objectRetentionPolicies: {workloads: {afterFinished: 1h}}
+featureGates: {PartialAdmission: false}
+kuelog: {devicePolicies: {v100: Cap}}
+"""
+
+
+def test_every_part_that_decides_something_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(FILE)
+    found = read_configuration(path)
+    settings = found.settings
+    assert settings.fair_sharing and settings.fair_strategies == (FairStrategy.LESS_THAN_INITIAL_SHARE,)
+    assert settings.admission_fair_sharing is not None and settings.pods_ready is not None
+    assert (settings.admission_fair_sharing.half_life, settings.admission_fair_sharing.resource_weights) == (
+        5_400_000,
+        {"cpu": "1.5"},
+    )
+    assert (settings.pods_ready.timeout, settings.pods_ready.backoff_limit) == (300_000, 3)
+    assert settings.transformations[0].outputs == {"total": "1"}
+    assert settings.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED
+    assert (settings.retain_finished, settings.gates) == (3_600_000, {"PartialAdmission": False})
+    assert settings.device_policies == {"v100": DevicePolicy.CAP}
+    assert found.ignored == ("health", "integrations")
+
+
+def test_a_config_map_is_read_as_it_lies_in_the_cluster(tmp_path: Path) -> None:
+    path = tmp_path / "map.yaml"
+    inner = "\n".join(f"    {line}" for line in FILE.strip().splitlines())
+    path.write_text(f"kind: ConfigMap\ndata:\n  controller_manager_config.yaml: |\n{inner}\n")
+    assert read_configuration(path).settings.fair_sharing
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("fairSharring: {}", "unknown field fairSharring"),
+        ("waitForPodsReady: {timeout: 5 minutes}", "'5 minutes' is not a duration"),
+        ("fairSharing: {preemptionStrategies: [Greedy]}", r"fairSharing\.preemptionStrategies"),
+        ("resources: {transformations: [{strategy: Retain}]}", "input"),
+        ("kind: Deployment", "expected a Configuration"),
+        ("a: [", "not YAML"),
+    ],
+)
+def test_what_cannot_be_understood_is_refused_with_the_field(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationBroken, match=problem):
+        read_configuration(path)
+
+
+def test_durations_are_gos() -> None:
+    assert [duration(text) for text in ("90s", "1h30m", "500ms", "0", "1.5h")] == [90_000, 5_400_000, 500, 0, 5_400_000]
