@@ -1,4 +1,5 @@
 from events.admission import AdmissionRefused, RequeueReason
+from events.catalogue import AnyEvent
 from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, QueueingStrategy, Quota, ResourceGroup
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
