@@ -2,14 +2,17 @@
 
 import msgspec
 
-from events.card import Card
+from events.card import Card, CardRequest
 from events.device import DevicesRegistered
 from events.event import Millis
 from projections.card_stakes import POD
-from projections.devices.capacity import ModelCapacity, capacity
+from projections.devices.capacity import ModelCapacity, Room, capacity
 from projections.devices.drift import out_of_service
+from projections.devices.fit import asking
+from projections.devices.fragmentation import stranded
 from projections.devices.health import due
 from projections.devices.offer import Offer, offers
+from projections.devices.requests import pod_card_requests
 from projections.devices.use import IDLE, CardUse
 from projections.world import World
 
@@ -78,6 +81,19 @@ def model_capacities(world: World) -> list[ModelCapacity]:
     """What is free of each model, in sum and in one piece, on nodes that are there."""
     ready = (on for on in world.cards.all_cards() if on.node in world.nodes and world.nodes[on.node].ready)
     return list(capacity(ready).values())
+
+
+def unwanted(world: World) -> Room:
+    """What is free on cards of which no workload that waits could use its part; nothing while nobody waits."""
+    asked: dict[CardRequest, None] = {}
+    for key in sorted(world.workloads):
+        workload = world.workloads[key]
+        if workload.admission is not None or workload.finished:
+            continue
+        for pod_set in workload.spec.pod_sets:
+            asked.update(dict.fromkeys(one for each in pod_card_requests(pod_set.shape)[0] for one in each))
+    ready = [on for on in world.cards.all_cards() if on.node in world.nodes and world.nodes[on.node].ready]
+    return stranded(ready, list(asked), asking({}, asked)) if asked else Room()
 
 
 def job_of(world: World, holder: str) -> str:

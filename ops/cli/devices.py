@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from events.timestamp import format_timestamp
-from ops.cards_view import CardView, card_views, flavor_offers, model_capacities
+from ops.cards_view import CardView, card_views, flavor_offers, model_capacities, unwanted
 from ops.cli.failures import known_failures
 from ops.cli.replay import bus_of
 from ops.metrics_endpoint import exposition
@@ -36,6 +36,7 @@ def run_devices(data: Path, nats: str, *, at: str, node: str, model: str, output
             plain = {
                 **stamp(moment),
                 "cards": cards,
+                "unwanted": unwanted(moment.world),
                 "flavors": [{**msgspec.structs.asdict(one), "offered": one.offered} for one in offers],
                 "models": [{**msgspec.structs.asdict(one), "scattered_memory": one.scattered_memory} for one in models],
             }
@@ -45,6 +46,9 @@ def run_devices(data: Path, nats: str, *, at: str, node: str, model: str, output
         else:
             show_cards(cards, console)
             show_models(models, console)
+            room = unwanted(moment.world)
+            if room.cards:
+                console.print(f"of it {room.memory} MiB on {room.cards} card(s) serve no request that waits")
             show_offers(offers, console)
             console.print(f"as of {told(moment)}", style="dim")
         outcome.code = 0 if cards else 1

@@ -18,6 +18,9 @@ from projections.devices.use import NodeCards, states_of
 from projections.devices.workload_gangs import gangs_of
 from projections.world import World
 
+MOST_TRIED = 200
+"""How many holders are tried one by one before several are taken together."""
+
 
 class Way(StrEnum):
     """How somebody makes room."""
@@ -84,7 +87,7 @@ def make_room(world: World, gangs: Sequence[Gang]) -> Advice | None:
         return Advice(steps=(), placements=placed.placements)
     holders = _holders(world, gangs)
     best: Advice | None = None
-    for holder in holders:
+    for holder in holders[:MOST_TRIED]:
         advice = _advice(world, gangs, [holder])
         if advice is None:
             continue
@@ -95,14 +98,18 @@ def make_room(world: World, gangs: Sequence[Gang]) -> Advice | None:
 
 
 def _several(world: World, gangs: Sequence[Gang], holders: Sequence[str]) -> Advice | None:
-    chosen: list[str] = []
-    for holder in holders:
-        chosen.append(holder)
-        if _try(world, gangs, chosen).placements:
-            break
-    else:
+    """The shortest beginning of the line whose end makes room, without those of it that are not needed."""
+    if not _try(world, gangs, holders).placements:
         return None
-    for holder in tuple(chosen[:-1]):
+    too_few, enough = 0, len(holders)
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        if _try(world, gangs, holders[:middle]).placements:
+            enough = middle
+        else:
+            too_few = middle
+    chosen = list(holders[:enough])
+    for holder in holders[: min(enough, MOST_TRIED)]:
         fewer = [each for each in chosen if each != holder]
         if _try(world, gangs, fewer).placements:
             chosen = fewer

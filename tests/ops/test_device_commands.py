@@ -44,6 +44,7 @@ def test_every_card_is_shown_as_it_was_at_any_time(run: str) -> None:
     ]
     (model,) = told["models"]
     assert (model["free"]["memory"], model["largest_memory"], model["idle_together"]) == (63072, 15768, 0)
+    assert told["unwanted"]["memory"] == 63072, "what waits asks for 16,000 MiB in one piece"
     assert told["sequences"]["DEVICES_default"] > 0
     _, later = answer("devices", "--data", run)
     assert all(card["slots_used"] == 0 for card in later["cards"])
