@@ -131,6 +131,8 @@ async def _settled(on: Platform) -> bool:
     await asyncio.wait({quiet, on.task}, return_when=asyncio.FIRST_COMPLETED)
     quiet.cancel()
     on.check()
+    if not on.running.hosts:
+        return False  # The services have not even begun.
     for host in on.running.hosts.values():
         world = host.fold.world
         jobs = len(on.cluster.store.of("jobs.batch"))
