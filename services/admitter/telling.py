@@ -57,7 +57,7 @@ def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> A
         and reason != WAITING_FOR_PODS_READY
     ):
         return None  # Somebody else was faster. It is tried again at once, and then it is told why not.
-    if went_through_all(world, entry.workload, entry.queue.name):
+    if progress and went_through_all(world, entry.workload, entry.queue.name):
         return None
     if isinstance(last, AdmissionRefused) and (last.reason, last.requeue) == (reason, entry.requeue):
         if kind and not progress:
