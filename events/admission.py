@@ -28,10 +28,33 @@ class FlavorAttempt(Value, frozen=True, kw_only=True):
     message: str = ""
     asked: int = 0
     available: int = 0
+    missing: int = 0
+    """How much more would have to be free."""
     potential: int = 0
     borrow_level: int = 0
     holders: tuple[str, ...] = ()
     """Cluster queues that hold borrowed quota of this flavor, most first."""
+
+
+class Verdict(StrEnum):
+    """Why a workload that holds what is needed has to make room, or has not."""
+
+    TAKEN = "Taken"
+    NOT_NEEDED = "NotNeeded"
+    NOT_ENOUGH = "NotEnough"
+    """All that may be preempted together would not make enough room."""
+    POLICY_FORBIDS = "PolicyForbids"
+    PRIORITY = "PriorityNotLower"
+    WITHIN_NOMINAL = "QueueWithinNominal"
+    PROTECTED = "Protected"
+
+
+class Considered(Value, frozen=True, kw_only=True):
+    """A workload that holds what is needed, and why it has to make room or has not."""
+
+    workload: str
+    cluster_queue: str
+    verdict: Verdict
 
 
 class RequeueReason(StrEnum):
@@ -78,6 +101,10 @@ class AdmissionRefused(Event, frozen=True, kw_only=True, tag="AdmissionRefused.v
     progress: tuple[tuple[str, str, int], ...] = ()
     """Flavor scan progress: pod set, resource, index of the last flavor that was tried (kueue-semantics §5.4)."""
     progress_generation: int = 0
+    candidates: tuple[Considered, ...] = ()
+    """The first of those who hold what is needed."""
+    holders: int = 0
+    """How many workloads hold quota in the tree."""
 
 
 class Victim(Value, frozen=True, kw_only=True):
@@ -97,6 +124,10 @@ class PreemptionRequested(Event, frozen=True, kw_only=True, tag="PreemptionReque
     message: str = ""
     attempts: tuple[FlavorAttempt, ...] = ()
     borrow_level: int = 0
+    candidates: tuple[Considered, ...] = ()
+    """The first of those who hold what is needed: the victims, then others that were passed over."""
+    holders: int = 0
+    """How many workloads hold quota in the tree."""
 
 
 class WorkloadAdmitted(Event, frozen=True, kw_only=True, tag="WorkloadAdmitted.v1"):

@@ -188,7 +188,9 @@ def _refuse(world: World, workload: Workload, event: AdmissionRefused, place: Pl
     attempt = event
     last = workload.attempt
     if isinstance(last, AdmissionRefused) and not event.attempts and last.message == event.message:
-        attempt = replace(event, attempts=last.attempts)  # Told briefly, because nothing about it had changed.
+        attempt = replace(
+            event, attempts=last.attempts, candidates=last.candidates, holders=last.holders
+        )  # Told briefly, because nothing about it had changed.
     workload = replace(told, attempt=attempt, decided=place.sequence, line=event.cluster_queue)
     world.put_workload(workload)
     world.trail.drop(world.requests, workload.key)

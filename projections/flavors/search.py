@@ -240,6 +240,7 @@ def _attempt(
     message: str,
 ) -> FlavorAttempt:
     flavor, resource = space.names[column]
+    available = space.node.available(column)
     return FlavorAttempt(
         pod_set=pod_set,
         flavor=flavor,
@@ -248,7 +249,8 @@ def _attempt(
         reason=reason,
         message=message,
         asked=asked,
-        available=space.node.available(column),
+        available=available,
+        missing=max(asked - available, 0),
         potential=space.node.potential(column),
         borrow_level=granular.borrow,
     )

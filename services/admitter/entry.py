@@ -14,6 +14,7 @@ from projections.preemption.candidates import Ask, Candidate
 from projections.quota_columns import Column
 from projections.quota_node import Node
 from projections.workloads import Workload
+from projections.world import World
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +40,8 @@ class Entry(msgspec.Struct, kw_only=True):
     reason: str = ""
     message: str = ""
     timestamp: Millis = 0
+    at: Millis = 0
+    """When it is decided about."""
     searched: dict[tuple[Column, int], list[Candidate]] = {}
     """Victims that the search for flavors found, by column and amount."""
     progress: Mapping[tuple[str, str], int] = {}
@@ -92,3 +95,15 @@ def ask_of(entry: Entry, at: Millis, usage: Mapping[Column, int], needed: tuple[
     if entry.node is None:
         raise LookupError(entry.queue.name)
     return Ask(workload=entry.workload, queue=entry.queue, node=entry.node, usage=dict(usage), needed=needed, at=at)
+
+
+def needed_by(world: World, assignment: Assignment) -> tuple[Column, ...]:
+    """What does not fit as it is."""
+    columns = world.quota.columns
+    needed = {
+        columns.of(choice.flavor, resource): None
+        for pod_set in assignment.pod_sets
+        for resource, choice in pod_set.flavors.items()
+        if choice.mode is not Mode.FIT
+    }
+    return tuple(needed)

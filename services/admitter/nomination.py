@@ -28,7 +28,7 @@ from services.admitter.cards import (
     placed_on_cards,
     preempts_for_cards,
 )
-from services.admitter.entry import Entry, Head, ask_of
+from services.admitter.entry import Entry, Head, ask_of, needed_by
 from services.admitter.pending import still_waiting
 from services.admitter.planning import plan_for, plan_with
 
@@ -38,7 +38,7 @@ FAILED = frozenset({CheckState.RETRY, CheckState.REJECTED})
 def nominate(world: World, head: Head, at: Millis) -> Entry:
     """Try one head against the quota as it stands at the beginning of a cycle."""
     workload, queue = head.workload, head.queue
-    entry = Entry(head=head, victims=[], timestamp=queue_timestamp(workload, world.settings))
+    entry = Entry(head=head, victims=[], timestamp=queue_timestamp(workload, world.settings), at=at)
     entry.node = world.quota.node(queue.name)
     if entry.node is None:
         return entry.refused("Misconfigured", f"ClusterQueue {queue.name} not found")
@@ -135,19 +135,12 @@ def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:
     """Who has to make room for the assignment that the entry has."""
     if entry.node is None or entry.assignment is None:
         return []
-    columns = world.quota.columns
-    needed = {
-        columns.of(choice.flavor, resource): None
-        for pod_set in entry.assignment.pod_sets
-        for resource, choice in pod_set.flavors.items()
-        if choice.mode is not Mode.FIT
-    }
     usage = entry.assignment.usage
     if len(usage) == 1:
         found = entry.searched.get(next(iter(usage.items())))
         if found is not None:
             return found  # The search for flavors asked the very same.
-    return find_victims(world, ask_of(entry, at, usage, tuple(needed)))
+    return find_victims(world, ask_of(entry, at, usage, needed_by(world, entry.assignment)))
 
 
 def _space(

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from events.admission import (
     AdmissionRefused,
+    Considered,
     FlavorAttempt,
     Mode,
     PreemptionRequested,
@@ -13,10 +14,11 @@ from events.admission import (
 from events.workload import PodSetAssignment
 from projections.flavor_scan import went_through_all
 from projections.flavors.holders import borrowers
+from projections.preemption.considered import considered
 from projections.requeue_rule import stays_in_line
 from projections.world import World
 from services.admitter.blocking import WAITING_FOR_PODS_READY
-from services.admitter.entry import Entry
+from services.admitter.entry import Entry, ask_of, needed_by
 
 
 def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
@@ -32,6 +34,7 @@ def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
         and {victim.workload for victim in last.victims} >= {victim.workload for victim in victims}
     ):
         return None
+    candidates, holders = _considered(world, entry)
     return PreemptionRequested(
         workload=entry.workload.key,
         cluster_queue=entry.queue.name,
@@ -40,6 +43,8 @@ def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
         message=f"{entry.assignment.message}. Pending the preemption of {len(victims)} workload(s)",
         attempts=_with_holders(world, entry, entry.assignment.attempts),
         borrow_level=entry.borrow,
+        candidates=candidates,
+        holders=holders,
     )
 
 
@@ -69,8 +74,12 @@ def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> A
     event = _brief(entry, reason, message)
     if entry.assignment is None:
         return event
+    blocked = entry.requeue is RequeueReason.PREEMPTION_NO_CANDIDATES
+    candidates, holders = _considered(world, entry) if blocked else ((), 0)
     return replace(
         event,
+        candidates=candidates,
+        holders=holders,
         attempts=_with_holders(world, entry, entry.assignment.attempts),
         requests=tuple(
             PodSetAssignment(name=one.name, count=one.count, usage=dict(sorted(one.requests.items())))
@@ -85,6 +94,13 @@ def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
     if entry.assignment is None or entry.requeue is RequeueReason.PENDING_PREEMPTION:
         return ()
     return tuple(step for step in entry.assignment.progress if step[2] >= 0)
+
+
+def _considered(world: World, entry: Entry) -> tuple[tuple[Considered, ...], int]:
+    if entry.assignment is None or entry.node is None:
+        return (), 0
+    ask = ask_of(entry, entry.at, entry.assignment.usage, needed_by(world, entry.assignment))
+    return considered(world, ask, [victim.workload.key for victim in entry.victims])
 
 
 def _brief(entry: Entry, reason: str, message: str) -> AdmissionRefused:

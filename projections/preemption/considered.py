@@ -1,0 +1,73 @@
+"""Who was considered when somebody needed room, and why each was taken or passed over: the answer to "why not them?".
+
+It is reckoned only for what is written down, and looks at no more holders than it takes to name some.
+"""
+
+from collections.abc import Collection, Iterator
+
+from events.admission import Considered, Verdict
+from events.quota import PreemptionPolicy
+from projections.preemption.candidates import Ask
+from projections.preemption.policy import protected, satisfies_policy
+from projections.quota_node import Node
+from projections.workloads import Workload
+from projections.world import World
+
+MOST_NAMED = 20
+MOST_LOOKED_AT = 200
+
+
+def considered(world: World, ask: Ask, victims: Collection[str]) -> tuple[tuple[Considered, ...], int]:
+    """The first holders that use what is needed, those taken first; and how many holders there are in the tree."""
+    rules, never = ask.queue.preemption, PreemptionPolicy.NEVER
+    if rules.within_cluster_queue is never and rules.reclaim_within_cohort is never:
+        return (), 0
+    found: list[Considered] = []
+    for looked_at, (workload, node) in enumerate(_holders(world, ask, victims)):
+        if looked_at >= MOST_LOOKED_AT or len(found) >= MOST_NAMED:
+            break
+        usage = world.holders(node.name).usage[workload.key]
+        if any(usage.get(column, 0) > 0 for column in ask.needed):
+            verdict = _verdict(world, ask, workload, node, victims)
+            found.append(Considered(workload=workload.key, cluster_queue=node.name, verdict=verdict))
+    return tuple(found), sum(len(world.holders(leaf.name)) for leaf in ask.node.root.leaves())
+
+
+def _holders(world: World, ask: Ask, victims: Collection[str]) -> Iterator[tuple[Workload, Node]]:
+    """Those taken; then the holders of the own queue, and of the others by name, in the order of preemption."""
+    for key in victims:
+        workload = world.workloads[key]
+        node = None if workload.admission is None else world.quota.node(workload.admission.cluster_queue)
+        if node is not None:
+            yield workload, node
+    for node in (ask.node, *(leaf for leaf in ask.node.root.leaves() if leaf is not ask.node)):
+        holders = world.holders(node.name)
+        for order in (*holders.leaving, *holders.staying):
+            if order[3] not in victims:
+                yield world.workloads[order[3]], node
+
+
+def _verdict(world: World, ask: Ask, workload: Workload, node: Node, victims: Collection[str]) -> Verdict:
+    if workload.key in victims:
+        return Verdict.TAKEN
+    rules = ask.queue.preemption
+    policy = rules.within_cluster_queue if node is ask.node else rules.reclaim_within_cohort
+    if policy is PreemptionPolicy.NEVER:
+        return Verdict.POLICY_FORBIDS
+    if node is not ask.node and _within_nominal(ask, node):
+        return Verdict.WITHIN_NOMINAL
+    if not satisfies_policy(policy, ask.workload, workload, world.settings):
+        return Verdict.PRIORITY
+    if protected(workload, world.cluster_queues.get(node.name), ask.at):
+        return Verdict.PROTECTED
+    return Verdict.NOT_NEEDED if victims else Verdict.NOT_ENOUGH
+
+
+def _within_nominal(ask: Ask, node: Node) -> bool:
+    """Whether the queue, or a cohort between it and the common ancestor, uses no more than its own."""
+    for one in node.path:
+        if one in ask.node.path:
+            return False
+        if one.within_nominal(ask.needed):
+            return True
+    return False

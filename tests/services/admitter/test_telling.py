@@ -1,0 +1,50 @@
+from events.admission import AdmissionRefused, Mode, PreemptionRequested, Verdict
+from events.quota import LocalQueueObserved, PreemptionPolicy
+from tests.stories.small_world import GPU, Story, job, platform, queue
+
+
+def considered(event: AdmissionRefused | PreemptionRequested) -> list[tuple[str, Verdict]]:
+    return [(one.workload, one.verdict) for one in event.candidates]
+
+
+def test_a_request_says_who_was_taken_and_who_was_passed_over() -> None:
+    told = Story().told(*platform(nominal=2, cards=1), job("low"), job("equal", priority=10))
+    told.decided()
+    said = told.told(job("high", priority=10)).decided()
+    (request,) = [event for event in said if isinstance(event, PreemptionRequested)]
+    assert considered(request) == [("team/low", Verdict.TAKEN), ("team/equal", Verdict.PRIORITY)]
+    assert request.holders == 2
+
+
+def test_a_refusal_says_in_numbers_what_is_missing_and_why_nobody_makes_room() -> None:
+    mine = queue("mine", nominal=2, reclaim=PreemptionPolicy.ANY, cohort="pool")
+    told = Story().told(*platform(nominal=2, cards=2, cohort="pool"), mine)
+    told.told(LocalQueueObserved(namespace="team", name="mine", cluster_queue="mine"))
+    told.told(job("theirs"), job("theirs-too"), job("own", queue="mine"), job("own-too", queue="mine"))
+    told.decided()
+    said = told.told(job("more", queue="mine")).decided()
+    (refusal,) = [event for event in said if isinstance(event, AdmissionRefused)]
+    (cards,) = [attempt for attempt in refusal.attempts if attempt.resource == GPU]
+    assert (cards.mode, cards.asked, cards.available, cards.missing, cards.potential) == (
+        Mode.NO_CANDIDATES,
+        1,
+        0,
+        1,
+        4,
+    )
+    forbidden, within = Verdict.POLICY_FORBIDS, Verdict.WITHIN_NOMINAL
+    assert considered(refusal) == [
+        ("team/own", forbidden),
+        ("team/own-too", forbidden),
+        ("team/theirs", within),
+        ("team/theirs-too", within),
+    ]
+
+
+def test_a_blocked_preemptor_learns_why_each_holder_stays() -> None:
+    told = Story().told(*platform(nominal=2, cards=1), job("a"), job("b"))
+    told.decided()
+    said = told.told(job("c")).decided()
+    (refusal,) = [event for event in said if isinstance(event, AdmissionRefused)]
+    assert considered(refusal) == [("team/a", Verdict.PRIORITY), ("team/b", Verdict.PRIORITY)]
+    assert told.decided() == [], "what is known already is not told again"
