@@ -1,6 +1,6 @@
 """Replay: fold the log from zero in its canonical order, and decide every decision again."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -8,6 +8,7 @@ from events.catalogue import AnyEvent, Decision
 from events.codec import decode_commit, decode_sighting, encode
 from events.commit import Commit
 from events.control import Quarantined
+from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from ops.wiring import DEVICE_LANE, LANE
 from projections.place import Place
@@ -21,6 +22,9 @@ from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 
 Listener = Callable[[AnyEvent, Place], None]
+Progress = Callable[[int, int], None]
+"""Hears how many commits of how many are folded."""
+_TOLD_EVERY = 200
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +35,11 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     author: str
     recorded: bytes
     decided: bytes
+    at: Millis = 0
+    rules: str = ""
+    """The version of the rules under which it was decided."""
+    led: tuple[Entry, ...] = ()
+    """The inputs that were folded since the commit before."""
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +50,12 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     events: int
     facts: int
     state_hash: str
+    began: int = 0
+    """The commit of the snapshot that the fold began at; 0 where it began at the beginning."""
+    verified: int = 0
+    """How many commits were decided again."""
+    rules: tuple[str, ...] = ()
+    """The versions of the rules under which they were decided."""
     differences: tuple[Difference, ...] = ()
 
 
@@ -56,34 +71,35 @@ async def read_all(bus: Bus) -> dict[str, list[Entry]]:
 
 
 def fold_lane(
-    lane: str, entries: Mapping[str, Sequence[Entry]], *, verify: bool = False, listener: Listener | None = None
+    lane: str,
+    entries: Mapping[str, Sequence[Entry]],
+    *,
+    verify: bool = False,
+    listener: Listener | None = None,
+    start: LaneFold | None = None,
+    told: Progress | None = None,
 ) -> tuple[LaneFold, Replayed]:
-    """Fold one lane from zero; with `verify` decide each of its decisions again and compare bytes."""
-    fold = LaneFold(lane)
+    """Fold one lane from zero, or on from a snapshot; with `verify` decide each of its decisions again, compare bytes."""
+    fold = start or LaneFold(lane)
+    began = fold.base
     fold.quarantined = quarantined(entries.get(CONTROL, ()))
     inputs = {name: found for name, found in entries.items() if name not in (lane, CONTROL)}
     for name, found in inputs.items():
         fold.offer(name, found)
-    deciders: dict[str, Decider] = {one.name: one for one in (QueueManager(), Admitter(), Preemptor(), Accountant())}
-    differences: list[Difference] = []
+    again = _Again(inputs) if verify else None
     events = 0
-    for entry in entries.get(lane, ()):
+    rules: dict[str, None] = {}
+    commits = [entry for entry in entries.get(lane, ()) if entry.sequence > began]
+    for count, entry in enumerate(commits):
+        if told is not None and count % _TOLD_EVERY == 0:
+            told(count, len(commits))
         commit = fold.decode(entry)
         if commit is None:
             fold.skip(entry)
             continue
-        if verify and commit.author in deciders:
-            again = _decide_again(fold, commit, deciders[commit.author])
-            if encode_events(again) != encode_events(commit.events):
-                differences.append(
-                    Difference(
-                        lane=lane,
-                        sequence=entry.sequence,
-                        author=commit.author,
-                        recorded=encode_events(commit.events),
-                        decided=encode_events(again),
-                    )
-                )
+        rules[commit.rules] = None
+        if again is not None:
+            again.compare(fold, entry, commit)
         fold.fold_commit(entry, commit)
         events += len(commit.events)
         if listener is not None:
@@ -93,12 +109,55 @@ def fold_lane(
     fold.fold_inputs()
     return fold, Replayed(
         lane=lane,
-        commits=len(entries.get(lane, ())),
+        commits=len(commits),
         events=events,
         facts=facts,
         state_hash=state_hash(fold.world),
-        differences=tuple(differences),
+        began=began,
+        verified=again.verified if again is not None else 0,
+        rules=tuple(rules),
+        differences=tuple(again.differences) if again is not None else (),
     )
+
+
+class _Again:
+    """Decides commits again, each on the state that it was made on, and keeps those that come out otherwise."""
+
+    def __init__(self, inputs: Mapping[str, Sequence[Entry]]) -> None:
+        self.differences: list[Difference] = []
+        self.verified = 0
+        self._inputs = inputs
+        made: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
+        self._deciders = {one.name: one for one in made}
+
+    def compare(self, fold: LaneFold, entry: Entry, commit: Commit) -> None:
+        """Decide one commit again."""
+        if commit.author not in self._deciders:
+            return
+        self.verified += 1
+        recorded = encode_events(commit.events)
+        decided = encode_events(_decide_again(fold, commit, self._deciders[commit.author]))
+        if recorded != decided:
+            self.differences.append(
+                Difference(
+                    lane=fold.lane,
+                    sequence=entry.sequence,
+                    author=commit.author,
+                    recorded=recorded,
+                    decided=decided,
+                    at=commit.at,
+                    rules=commit.rules,
+                    led=tuple(self._led(fold, commit)),
+                )
+            )
+
+    def _led(self, fold: LaneFold, commit: Commit) -> Iterator[Entry]:
+        ends = dict(fold.settled)
+        for run in commit.inputs:
+            stored = self._inputs.get(run.stream, ())
+            first = stored[0].sequence if stored else 0
+            yield from stored[max(ends.get(run.stream, 0) + 1 - first, 0) : run.upto + 1 - first]
+            ends[run.stream] = run.upto
 
 
 def quarantined(control: Sequence[Entry]) -> set[tuple[str, int]]:

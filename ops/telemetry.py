@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import structlog
 from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 
@@ -14,7 +15,10 @@ class SpanTracer:
     """A span around each decision and its append; its context travels in the message's headers."""
 
     def __init__(self) -> None:
-        self._tracer = trace.get_tracer("kuelog")
+        provider = trace.get_tracer_provider()
+        # Without a provider of the deployment's own there would be no ids: the log keeps them even if nobody collects.
+        made = TracerProvider(shutdown_on_exit=False) if isinstance(provider, trace.ProxyTracerProvider) else provider
+        self._tracer = made.get_tracer("kuelog")
         self._propagator = TraceContextTextMapPropagator()
 
     @contextmanager

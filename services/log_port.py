@@ -14,6 +14,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     subject: str
     message_id: str
     data: bytes
+    trace: str = ""
+    """The id of the trace that stored it, where one was kept."""
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, gc=False):

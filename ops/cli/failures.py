@@ -6,10 +6,13 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
+from ops.asking.point import NotOnTheLog
+from ops.asking.settings_change import BadChange
 from ops.bench.load import LoadUnreadable
 from ops.configuration import ConfigurationBroken
 from ops.kube.client import KubeConfigMissing
 from ops.log.server import NatsMissing
+from ops.log.snapshots import SnapshotUnusable
 from ops.manifests import ManifestBroken
 from ops.metrics_endpoint import PortTaken
 from ops.past import BadTime
@@ -21,6 +24,7 @@ from services.lane_errors import ChainBroken, MessageNotOurs
 from services.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream
 
 KNOWN: tuple[type[Exception], ...] = (
+    BadChange,
     BadTime,
     ChainBroken,
     ClusterUnavailable,
@@ -34,9 +38,11 @@ KNOWN: tuple[type[Exception], ...] = (
     ManifestRefused,
     MessageNotOurs,
     NatsMissing,
+    NotOnTheLog,
     ObjectInvalid,
     PortTaken,
     ScenarioBroken,
+    SnapshotUnusable,
     UnsafeStream,
     WitnessKeyMissing,
 )

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from ops.cli.bench_commands import bench_app
 from ops.cli.device_commands import devices_app, drift
+from ops.cli.question_commands import register
 from ops.telemetry import configure_logging
 
 app = typer.Typer(
@@ -52,38 +53,6 @@ def demo(
 
     as_meant = not (scenario / "scenario.yaml").exists() if loose is None else loose
     raise typer.Exit(run_demo(scenario, data, loose=as_meant, console=console))
-
-
-@app.command()
-def replay(
-    data: Data = Path(".kuelog/demo"),
-    nats: Annotated[str, typer.Option(help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.")] = "",
-    verify: Annotated[bool, typer.Option(help="Decide every decision again and compare bytes.")] = False,
-    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
-) -> None:
-    """Fold the log from zero; with --verify decide every decision again.
-
-    Example: kuelog replay --data .kuelog/demo --verify
-    """
-    from ops.cli.replay import run_replay  # noqa: PLC0415
-
-    raise typer.Exit(run_replay(data, nats, verify=verify, output=output, console=console))
-
-
-@app.command()
-def history(
-    job: Annotated[str, typer.Argument(help="namespace/name of a job.")],
-    data: Data = Path(".kuelog/demo"),
-    nats: Annotated[str, typer.Option(help="A running bus instead of a folder.")] = "",
-    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
-) -> None:
-    """The life of a job, moment by moment, each with its place on the log.
-
-    Example: kuelog history ai-research/llm-training-research
-    """
-    from ops.cli.replay import run_history  # noqa: PLC0415
-
-    raise typer.Exit(run_history(job, data, nats, output=output, console=console))
 
 
 @app.command()
@@ -174,6 +143,7 @@ app.command()(drift)
 
 log_app = typer.Typer(help="Look after the log itself.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
+register(app, log_app)
 
 
 @log_app.command()

@@ -1,4 +1,4 @@
-"""`kuelog replay` and `kuelog history`: what the log says, folded from zero."""
+"""`kuelog replay`: the log folded to any point, as state or as rows; with --verify decided again."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -7,60 +7,78 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from events.timestamp import format_timestamp
+from ops.asking.point import Point, point_at
+from ops.asking.start import begin
 from ops.cli.failures import known_failures
+from ops.cli.replay_rows import SHOWN, rows_of, show_differences, show_rows, told_differences
 from ops.log.jetstream import connect
 from ops.log.server import NatsServer
-from ops.replay import Replayed, fold_lane, listen, read_all
+from ops.replay import Replayed, fold_lane, read_all
 from ops.scenario.script import ScenarioBroken
 from ops.wiring import DEVICE_LANE, LANE
-from projections.timeline import Timeline
+from projections.world import World
 from services.log_port import Bus, Entry
 
 
-def run_replay(data: Path, nats: str, *, verify: bool, output: str, console: Console) -> int:
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of a replay."""
+
+    until: str = ""
+    tree: str = ""
+    show: str = ""
+    verify: bool = False
+    snapshot: Path | None = None
+    """A snapshot that was asked for."""
+    kept: Path | None = None
+    """Where a run may have left some."""
+
+
+def run_replay(data: Path, nats: str, question: Question, *, output: str, console: Console) -> int:
     """Fold both lanes; 0 when nothing differs."""
     with known_failures(console) as outcome:
-        entries = asyncio.run(_read(data, nats))
-        results = [fold_lane(lane, entries, verify=verify)[1] for lane in (LANE, DEVICE_LANE)]
+        if question.show and question.show not in SHOWN:
+            raise ScenarioBroken(data, f"can't be shown as {question.show}: write one of {', '.join(SHOWN)}")
+        point = point_at(read_log(data, nats), question.until)
+        results, world = replayed(point, question, Console(stderr=True))
         if output == "json":
-            console.print_json(msgspec.json.encode([_plain(one) for one in results]).decode())
+            plain = [_plain(one) for one in results]
+            told = {"at": point.at, "sequences": point.upto, **rows_of(world, question.show, question.tree)}
+            # Without anything to show the answer is the list of lanes alone, as scripts know it.
+            print(msgspec.json.encode({"lanes": plain, **told} if question.show else plain).decode())  # noqa: T201
         else:
             for one in results:
-                _show(one, console, verify=verify)
+                _show(one, console, verify=question.verify)
+            if question.show:
+                show_rows(world, question.show, question.tree, console)
+                console.print(f"as of {point.told()}", style="dim", highlight=False)
         outcome.code = 1 if any(one.differences for one in results) else 0
     return outcome.code
 
 
-def run_history(job: str, data: Path, nats: str, *, output: str, console: Console) -> int:
-    """The timeline of one job; 1 when the log knows no such job."""
-    with known_failures(console) as outcome:
-        timeline = Timeline()
-        listen(asyncio.run(_read(data, nats)), timeline.fold)
-        moments = timeline.of_job(job)
-        if not moments:
-            console.print(
-                f"[red]error:[/red] the log knows no job {job}; it knows {', '.join(sorted(set(timeline.jobs.values()))) or 'none'}"
+def replayed(point: Point, question: Question, console: Console) -> tuple[list[Replayed], World]:
+    """What a replay of both lanes up to a point finds, and the world of the lane of admission."""
+    results: list[Replayed] = []
+    world = World()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        for lane in (LANE, DEVICE_LANE):
+            task = progress.add_task(lane, total=None)
+            folder = question.snapshot or (None if question.verify else question.kept)
+            start = begin(lane, point.entries, folder, asked=question.snapshot is not None)
+            fold, result = fold_lane(
+                lane,
+                point.entries,
+                verify=question.verify,
+                start=start,
+                told=lambda done, total, task=task: progress.update(task, completed=done, total=total),
             )
-            outcome.code = 1
-        elif output == "json":
-            plain = [
-                {"at": m.at, "lane": m.lane, "sequence": m.sequence, "what": m.what, "detail": m.detail}
-                for m in moments
-            ]
-            console.print_json(msgspec.json.encode(plain).decode())
-            outcome.code = 0
-        else:
-            table = Table()
-            for name in ("at", "log", "what", "detail"):
-                table.add_column(name, overflow="fold")
-            for m in moments:
-                table.add_row(format_timestamp(m.at), f"{m.lane} {m.sequence}", m.what, m.detail)
-            console.print(table)
-            outcome.code = 0
-    return outcome.code
+            results.append(result)
+            if lane == LANE:
+                world = fold.world
+                world.advance(point.at)
+    return results, world
 
 
 @asynccontextmanager
@@ -88,9 +106,14 @@ async def bus_of(data: Path, nats: str) -> AsyncGenerator[Bus, None]:
         await server.stop()
 
 
-async def _read(data: Path, nats: str) -> dict[str, list[Entry]]:
-    async with bus_of(data, nats) as bus:
-        return await read_all(bus)
+def read_log(data: Path, nats: str) -> dict[str, list[Entry]]:
+    """Every stream of a folder's log, or of a running bus. Raises the known failures."""
+
+    async def read() -> dict[str, list[Entry]]:
+        async with bus_of(data, nats) as bus:
+            return await read_all(bus)
+
+    return asyncio.run(read())
 
 
 def _plain(one: Replayed) -> dict[str, object]:
@@ -100,22 +123,24 @@ def _plain(one: Replayed) -> dict[str, object]:
         "events": one.events,
         "facts": one.facts,
         "state_hash": one.state_hash,
-        "differences": [
-            {"sequence": d.sequence, "author": d.author, "recorded": d.recorded.decode(), "decided": d.decided.decode()}
-            for d in one.differences
-        ],
+        "began": one.began,
+        "verified": one.verified,
+        "rules": one.rules,
+        "differences": told_differences(one),
     }
 
 
 def _show(one: Replayed, console: Console, *, verify: bool) -> None:
+    began = f" behind the snapshot at {one.began}" if one.began else ""
     console.print(
-        f"{one.lane}: {one.commits} commits with {one.events} decisions on {one.facts} facts; state {one.state_hash[:16]}"
+        f"{one.lane}: {one.commits} commits{began} with {one.events} decisions on {one.facts} facts; "
+        f"state {one.state_hash[:16]}"
     )
     if not verify:
         return
     if not one.differences:
-        console.print(f"  every decision of {one.lane} comes out the same, byte for byte")
-    for d in one.differences[:1]:
-        console.print(f"  [red]sequence {d.sequence} by {d.author} comes out otherwise[/red]")
-        console.print(f"  recorded: {d.recorded.decode()}", markup=False)
-        console.print(f"  decided:  {d.decided.decode()}", markup=False)
+        console.print(f"  all {one.verified} commits of {one.lane} come out the same, byte for byte")
+    else:
+        count = len(one.differences)
+        console.print(f"  [red]{count} of {one.verified} commits come out otherwise[/red]; the first:")
+        show_differences(one.differences[:1], console)

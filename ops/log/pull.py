@@ -19,6 +19,8 @@ _EXPIRES_S = 2.0
 _RETRY_S = 0.2
 _SEQUENCE_TOKEN = 5
 _V2_TOKENS = 11
+_TRACE = slice(3, 35)
+"""Where W3C's traceparent names the trace."""
 
 
 class _Created(msgspec.Struct):
@@ -114,6 +116,7 @@ class PullReader:
             subject=message.subject,
             message_id=(message.headers or {}).get("Nats-Msg-Id", ""),
             data=message.data,
+            trace=(message.headers or {}).get("traceparent", "")[_TRACE],
         )
 
     async def _create(self, after: int) -> str:

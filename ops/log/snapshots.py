@@ -22,6 +22,15 @@ EVERY = 500
 """A snapshot is taken every so many commits."""
 
 
+class SnapshotUnusable(Exception):
+    """A snapshot that must not be gone on from, and why."""
+
+    def __init__(self, why: str, path: Path | None = None) -> None:
+        named = f"snapshot {path}" if path is not None else "the snapshot"
+        super().__init__(f"{named} can't be used: {why}. Without it the fold begins at the beginning of the log")
+        self.why = why
+
+
 class Snapshots:
     """The newest snapshot of each lane."""
 
@@ -58,26 +67,45 @@ class Snapshots:
         if not path.exists():
             return fold
         try:
-            snapshot = msgspec.json.decode(path.read_bytes(), type=Snapshot)
-        except (msgspec.MsgspecError, OSError) as problem:
-            return _passed_over(fold, f"it can't be read: {problem}")
-        if snapshot.rules != self._rules:
-            return _passed_over(fold, f"it was folded under rules {snapshot.rules}, these are {self._rules}")
-        try:
-            entry = await stream.get(snapshot.base)
-        except LogGap:
-            return _passed_over(fold, f"the log does not reach its sequence {snapshot.base}")
-        if bytes_hash(entry.data) != snapshot.prev_hash:
-            return _passed_over(fold, "it does not belong to this log")
-        world = restored(snapshot)
-        if world is None:
-            return _passed_over(fold, "its state hash does not match its content")
-        fold = LaneFold(stream.name, world)
-        fold.restore(base=snapshot.base, prev_hash=snapshot.prev_hash, at=snapshot.at, settled=snapshot.settled)
-        return fold
+            snapshot = read_snapshot(path, self._rules)
+            return fold_from(snapshot, await _stored(stream, snapshot.base))
+        except SnapshotUnusable as problem:
+            return _passed_over(fold, problem.why)
 
     def _path(self, lane: str) -> Path:
         return self._folder / f"{lane}.json"
+
+
+def read_snapshot(path: Path, rules: str) -> Snapshot:
+    """The snapshot in a file. Raises `SnapshotUnusable`."""
+    try:
+        snapshot = msgspec.json.decode(path.read_bytes(), type=Snapshot)
+    except (msgspec.MsgspecError, OSError) as problem:
+        raise SnapshotUnusable(f"it can't be read: {problem}") from problem
+    if snapshot.rules != rules:
+        raise SnapshotUnusable(f"it was folded under rules {snapshot.rules}, these are {rules}")
+    return snapshot
+
+
+def fold_from(snapshot: Snapshot, stored: bytes | None) -> LaneFold:
+    """A fold that begins at a snapshot, given what the log holds at its sequence. Raises `SnapshotUnusable`."""
+    if stored is None:
+        raise SnapshotUnusable(f"the log does not reach its sequence {snapshot.base}")
+    if bytes_hash(stored) != snapshot.prev_hash:
+        raise SnapshotUnusable("it does not belong to this log")
+    world = restored(snapshot)
+    if world is None:
+        raise SnapshotUnusable("its state hash does not match its content")
+    fold = LaneFold(snapshot.lane, world)
+    fold.restore(base=snapshot.base, prev_hash=snapshot.prev_hash, at=snapshot.at, settled=snapshot.settled)
+    return fold
+
+
+async def _stored(stream: Stream, sequence: int) -> bytes | None:
+    try:
+        return (await stream.get(sequence)).data
+    except LogGap:
+        return None
 
 
 def _passed_over(fold: LaneFold, why: str) -> LaneFold:

@@ -55,7 +55,7 @@ def test_the_history_of_a_job_is_told_moment_by_moment(demo: Path) -> None:
 
 def test_a_job_that_the_log_does_not_know_is_answered_with_those_it_knows(demo: Path) -> None:
     done = kuelog("history", "ai-research/nobody", "--data", str(demo))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "the log knows no job ai-research/nobody" in done.stdout
 
 

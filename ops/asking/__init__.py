@@ -1,0 +1,1 @@
+"""Questions to the log: where on it, what stood there, what is different."""

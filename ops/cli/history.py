@@ -1,0 +1,57 @@
+"""`kuelog history`: the life of one object, each moment with its place on the log, its cause and its trace."""
+
+from pathlib import Path
+
+import msgspec
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from events.timestamp import format_timestamp
+from ops.asking.point import NotOnTheLog, point_at
+from ops.asking.stored import in_order
+from ops.cli.failures import known_failures
+from ops.cli.replay import read_log
+from projections.explanation.about import canonical
+from projections.explanation.life import Life, Line
+
+_NAMED = 20
+
+
+def run_history(
+    name: str, data: Path, nats: str, *, until: str, everything: bool, output: str, console: Console
+) -> int:
+    """The timeline of one object; an object that the log does not know is a mistake."""
+    with known_failures(console) as outcome:
+        life = Life(canonical(name))
+        for stored in in_order(point_at(read_log(data, nats), until).entries):
+            life.fold(stored.event, stored.place, cause=stored.cause, trace=stored.entry.trace)
+        if not life.lines:
+            raise unknown(canonical(name), list(life.known))
+        lines = life.lines if everything else [line for line in life.lines if not line.note]
+        if output == "json":
+            print(msgspec.json.encode(lines).decode())  # noqa: T201 - bytes for programs
+        else:
+            _show(lines, console)
+        outcome.code = 0
+    return outcome.code
+
+
+def unknown(wanted: str, known: list[str]) -> NotOnTheLog:
+    """What is said of an object that is not on the log."""
+    kind, _, name = wanted.partition("/")
+    names = sorted(one.partition("/")[2] for one in known if one.startswith(f"{kind}/"))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return NotOnTheLog(f"the log knows no {kind} {name}; it knows {', '.join(names[:_NAMED]) or 'none'}{more}")
+
+
+def _show(lines: list[Line], console: Console) -> None:
+    traced = any(line.trace for line in lines)
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
+    for name in ("at", "log", "what", "detail", "cause", *(("trace",) if traced else ())):
+        table.add_column(name, overflow="fold", no_wrap=name in ("at", "log"))
+    for line in lines:
+        what = f"{line.what} {line.object.partition('/')[2]}".rstrip()
+        row = (format_timestamp(line.at), f"{line.lane} {line.sequence}", what, line.detail, line.cause)
+        table.add_row(*row, *((line.trace,) if traced else ()))
+    console.print(table)

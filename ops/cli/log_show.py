@@ -1,0 +1,147 @@
+"""`kuelog log show`: what is stored, filtered by stream, subject, type, object and time; live if wanted."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from events.control import Quarantined
+from events.subjects import CONTROL, FACTS
+from events.timestamp import format_timestamp
+from ops.asking.point import NotOnTheLog, point_at
+from ops.asking.stored import Stored, in_order, opened
+from ops.cli.failures import known_failures
+from ops.cli.replay import bus_of, read_log
+from ops.past import moment, span
+from ops.wiring import DEVICE_LANE, LANE
+from projections.explanation.about import canonical, objects_of
+from services.lane_errors import MessageNotOurs
+from services.log_port import Entry, Stream
+
+STREAMS = (FACTS, LANE, DEVICE_LANE, CONTROL)
+
+
+class Filter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which of the stored events are wanted; what is empty leaves all of them."""
+
+    streams: tuple[str, ...] = ()
+    subject: str = ""
+    """A pattern with * such as `kuelog.log.0.admitter`."""
+    types: tuple[str, ...] = ()
+    object: str = ""
+    since: str = ""
+    until: str = ""
+    limit: int = 0
+    """Only the last so many."""
+
+    def wants(self, one: Stored) -> bool:
+        """Whether an event passes, its time apart."""
+        if self.streams and one.entry.stream not in self.streams:
+            return False
+        if self.subject and not fnmatchcase(one.entry.subject, self.subject):
+            return False
+        name = type(one.event).__name__
+        if self.types and not any(fnmatchcase(name.lower(), wanted.lower()) for wanted in self.types):
+            return False
+        return not self.object or any(fnmatchcase(each, canonical(self.object)) for each in objects_of(one.event))
+
+
+def run_log_show(data: Path, nats: str, wanted: Filter, *, follow: bool, output: str, console: Console) -> int:
+    """Print what passes; 1 when nothing does. With `follow` go on until Ctrl-C."""
+    with known_failures(console) as outcome:
+        unknown = [name for name in wanted.streams if name not in STREAMS]
+        if unknown:
+            raise NotOnTheLog(f"there is no stream {unknown[0]}: write one of {', '.join(STREAMS)}")
+        if follow:
+            asyncio.run(_follow(data, nats, wanted, output, console))
+        found = list(_found(read_log(data, nats), wanted))
+        for one in found:
+            _print(one, output, console)
+        if not found and output != "json":
+            console.print("nothing on the log passes this filter")
+        outcome.code = 0 if found else 1
+    return outcome.code
+
+
+def _found(entries: dict[str, list[Entry]], wanted: Filter) -> Iterator[Stored]:
+    began, _ = span(entries)
+    point = point_at(entries, wanted.until)
+    since = moment(wanted.since, began) if wanted.since else began
+    passing = (one for one in in_order(point.entries, control=True) if one.at >= since and wanted.wants(one))
+    return iter(deque(passing, maxlen=wanted.limit) if wanted.limit else passing)
+
+
+async def _follow(data: Path, nats: str, wanted: Filter, output: str, console: Console) -> None:
+    """What comes from now on, as it comes."""
+    async with bus_of(data, nats) as bus:
+        streams = [await bus.stream(name) for name in wanted.streams or STREAMS]
+        skipped = await _skipped(await bus.stream(CONTROL))
+        async with asyncio.TaskGroup() as tasks:
+            for stream in streams:
+                end = (await stream.last()).sequence
+                tasks.create_task(_follow_one(stream, end, wanted, skipped, output, console))
+
+
+async def _follow_one(
+    stream: Stream, after: int, wanted: Filter, skipped: set[tuple[str, int]], output: str, console: Console
+) -> None:
+    async for batch in stream.follow(after):
+        for entry in batch:
+            if (entry.stream, entry.sequence) in skipped:
+                continue
+            try:
+                found = opened(entry)
+            except MessageNotOurs as problem:
+                # Whoever watches wants to see that it is there; whoever folds will say what to do.
+                console.print(f"{problem}", style="red", markup=False)
+                continue
+            for one in found:
+                if wanted.wants(one):
+                    _print(one, output, console)
+
+
+async def _skipped(control: Stream) -> set[tuple[str, int]]:
+    skipped: set[tuple[str, int]] = set()
+    async for batch in control.read():
+        for entry in batch:
+            skipped.update(
+                (e.event.stream, e.event.sequence) for e in opened(entry) if isinstance(e.event, Quarantined)
+            )
+    return skipped
+
+
+def plain(one: Stored) -> dict[str, Any]:
+    """A stored event as plain values."""
+    return {
+        "stream": one.entry.stream,
+        "sequence": one.entry.sequence,
+        "index": one.index,
+        "subject": one.entry.subject,
+        "at": one.at,
+        "author": one.author,
+        "cause": one.cause,
+        "trace": one.entry.trace,
+        "event": msgspec.to_builtins(one.event),
+    }
+
+
+def _print(one: Stored, output: str, console: Console) -> None:
+    if output == "json":
+        print(msgspec.json.encode(plain(one)).decode(), flush=True)  # noqa: T201 - a line for a program
+        return
+    about = next(iter(objects_of(one.event)), "")
+    fields: dict[str, Any] = msgspec.to_builtins(one.event)
+    said = ", ".join(f"{name}={_short(value)}" for name, value in fields.items() if name not in ("type", "workload"))
+    place = f"{one.entry.stream}/{one.entry.sequence}"
+    line = f"{format_timestamp(one.at)} {place:<20} {one.author:<13} {type(one.event).__name__} {about} {said}"
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _short(value: Any, most: int = 60) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= most else f"{text[: most - 1]}…"

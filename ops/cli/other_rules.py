@@ -1,0 +1,95 @@
+"""`kuelog replay --rules`: what another version of the rules, or other settings, would have decided, commit by commit.
+
+Each commit is decided again on the state that was recorded up to it, so one difference does not breed the next; how things
+would have gone on is what `kuelog whatif` plays. Another version runs its own `replay --verify` in a process of its own.
+"""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from events.settings import SettingsObserved
+from ops.asking.point import point_at
+from ops.asking.settings_change import BadChange, changed_settings, is_setting, observes_settings, with_settings
+from ops.cli.failures import known_failures
+from ops.cli.replay import read_log
+from ops.cli.replay_rows import show_change, told_differences
+from ops.replay import fold_lane
+from ops.wiring import DEVICE_LANE, LANE
+from projections.evolve import evolve
+from projections.explanation.difference import Change
+from projections.place import Place
+from services.lane_fold import LaneFold
+
+_PATIENCE_S = 3600
+
+
+def run_other_rules(data: Path, nats: str, rules: Sequence[str], *, until: str, output: str, console: Console) -> int:
+    """Print every decision that comes out otherwise; 0 when none does, 1 when some do."""
+    with known_failures(console) as outcome:
+        settings = [one for one in rules if is_setting(one)]
+        places = [one for one in rules if not is_setting(one)]
+        if len(places) > 1 or (places and settings):
+            raise BadChange("--rules takes one checkout or wheel, or settings as FIELD=VALUE, not both")
+        if places:
+            lanes = _by_other_version(Path(places[0]), data, nats, until)
+        else:
+            lanes = _under_settings(data, nats, settings, until)
+        if output == "json":
+            print(msgspec.json.encode(lanes).decode())  # noqa: T201 - bytes for programs
+        else:
+            _show(lanes, console)
+        outcome.code = 1 if any(lane["differences"] for lane in lanes) else 0
+    return outcome.code
+
+
+def _under_settings(data: Path, nats: str, words: Sequence[str], until: str) -> list[dict[str, Any]]:
+    point = point_at(read_log(data, nats), until)
+    entries = with_settings(point.entries, words)
+    lanes: list[dict[str, Any]] = []
+    for lane in (LANE, DEVICE_LANE):
+        start = LaneFold(lane)
+        if not observes_settings(entries):
+            fact = changed_settings(SettingsObserved(), words)
+            evolve(start.world, fact, Place(lane="FACTS", sequence=0, at=0))
+            start.world.settle()
+        _, result = fold_lane(lane, entries, verify=True, start=start)
+        lanes.append({"lane": lane, "verified": result.verified, "differences": told_differences(result)})
+    return lanes
+
+
+def _by_other_version(place: Path, data: Path, nats: str, until: str) -> list[dict[str, Any]]:
+    """Ask another kuelog: what it says of the same log is its own answer, not ours."""
+    where = place.resolve()
+    if not (where / "ops" / "cli" / "main.py").is_file() and where.suffix != ".whl":
+        raise BadChange(f"{place} is neither a checkout nor a wheel of kuelog: there is no ops/cli/main.py in it")
+    words = ["replay", "--verify", "-o", "json", *(["--nats", nats] if nats else ["--data", str(data.resolve())])]
+    words += ["--until", until] if until else []
+    code = f"import sys; sys.path.insert(0, {str(where)!r}); from ops.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, *words], capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+    )
+    try:
+        lanes: list[dict[str, Any]] = msgspec.json.decode(done.stdout)
+    except msgspec.DecodeError as problem:
+        said = (done.stdout + done.stderr).strip().splitlines()
+        raise BadChange(f"{place} can't replay this log: {said[-1] if said else 'it said nothing'}") from problem
+    return lanes
+
+
+def _show(lanes: Sequence[dict[str, Any]], console: Console) -> None:
+    for lane in lanes:
+        differences = lane["differences"]
+        of = lane.get("verified") or lane.get("commits", 0)
+        console.print(f"{lane['lane']}: {len(differences)} of {of} commits would have been decided otherwise")
+        for one in differences:
+            console.print(f"  {lane['lane']}/{one['sequence']} by {one['author']}", style="bold", highlight=False)
+            for change in one.get("changes", ()):
+                show_change(Change(**{name: change[name] for name in Change.__struct_fields__}), console)
+            if "changes" not in one:
+                console.print(f"    - {one['recorded']}\n    + {one['decided']}", markup=False, soft_wrap=True)

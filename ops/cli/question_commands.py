@@ -1,0 +1,121 @@
+"""The commands that ask the log: replay, history, explain, whatif, `log show`; what can be said on the command line."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+console = Console(soft_wrap=False)
+
+Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
+Bus = Annotated[str, typer.Option(help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.")]
+Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
+Until = Annotated[
+    str, typer.Option("--until", help="A sequence (17, DEVICES_default/3) or a time (2026-01-31T12:00:00Z, +90s).")
+]
+DEMO = Path(".kuelog/demo")
+
+
+def register(app: typer.Typer, log_app: typer.Typer) -> None:
+    """Add all of them."""
+    app.command()(replay)
+    app.command()(history)
+    log_app.command(name="show")(log_show)
+
+
+def replay(
+    data: Data = DEMO,
+    nats: Bus = "",
+    until: Until = "",
+    tree: Annotated[str, typer.Option(help="Only this tree of quota: a root cohort, or a queue without one.")] = "",
+    show: Annotated[str, typer.Option(help="What to print: queues, workloads, usage or state.")] = "",
+    verify: Annotated[bool, typer.Option(help="Decide every decision again and compare bytes.")] = False,
+    rules: Annotated[
+        list[str] | None,
+        typer.Option(help="Decide under other rules: a checkout or wheel of kuelog, or FIELD=VALUE of the settings."),
+    ] = None,
+    snapshot: Annotated[
+        Path | None, typer.Option(help="Begin at the snapshots in this folder, or at this one; else they are a help.")
+    ] = None,
+    output: Output = "text",
+) -> None:
+    """Fold the log to any point and print what was true; with --verify decide every decision again.
+
+    With --rules: what other rules would have decided, decision by decision, each on the state that was recorded.
+
+    Example: kuelog replay --data .kuelog/demo --verify
+
+    Example: kuelog replay --until +30s --show queues
+
+    Example: kuelog replay --rules gates.PartialAdmission=false --rules fair_sharing=true
+
+    Example: kuelog replay --rules ../kuelog-next
+    """
+    kept = data / "witness" / "snapshots"
+    if rules:
+        from ops.cli.other_rules import run_other_rules  # noqa: PLC0415 - a command loads what it needs
+
+        raise typer.Exit(run_other_rules(data, nats, rules, until=until, output=output, console=console))
+    from ops.cli.replay import Question, run_replay  # noqa: PLC0415
+
+    question = Question(until=until, tree=tree, show=show, verify=verify, snapshot=snapshot, kept=kept)
+    if tree and not show:
+        question = Question(until=until, tree=tree, show="usage", verify=verify, snapshot=snapshot, kept=kept)
+    raise typer.Exit(run_replay(data, nats, question, output=output, console=console))
+
+
+def history(
+    name: Annotated[
+        str, typer.Argument(help="kind/name: job/ns/name, workload/ns/name, clusterqueue/name, node/name …")
+    ],
+    data: Data = DEMO,
+    nats: Bus = "",
+    until: Until = "",
+    everything: Annotated[bool, typer.Option("--all", help="Also its pods, and what the cluster shows of it.")] = False,
+    output: Output = "text",
+) -> None:
+    """The life of an object, moment by moment, each with its place on the log, its cause and its trace.
+
+    Example: kuelog history job/ai-research/sweep-b
+
+    Example: kuelog history clusterqueue/research
+    """
+    from ops.cli.history import run_history  # noqa: PLC0415
+
+    raise typer.Exit(run_history(name, data, nats, until=until, everything=everything, output=output, console=console))
+
+
+def log_show(
+    data: Data = DEMO,
+    nats: Bus = "",
+    stream: Annotated[list[str] | None, typer.Option(help="FACTS, LOG_0, DEVICES_default or CONTROL.")] = None,
+    subject: Annotated[str, typer.Option(help="A pattern, e.g. 'kuelog.log.0.admitter'.")] = "",
+    type_: Annotated[list[str] | None, typer.Option("--type", help="A type of event, e.g. 'Preemption*'.")] = None,
+    object_: Annotated[
+        str, typer.Option("--object", help="kind/name, e.g. clusterqueue/research or 'job/team/*'.")
+    ] = "",
+    since: Annotated[str, typer.Option(help="Not before this time.")] = "",
+    until: Until = "",
+    last: Annotated[int, typer.Option(min=0, help="Only the last so many; 0: all.")] = 0,
+    follow: Annotated[bool, typer.Option("--follow", help="What comes from now on, until Ctrl-C.")] = False,
+    output: Output = "text",
+) -> None:
+    """What is stored, one event a line, in the order of time; with -o json a line of JSON each.
+
+    Example: kuelog log show --type 'Preemption*' --since +20s
+
+    Example: kuelog log show --nats nats://127.0.0.1:4222 --follow --object clusterqueue/research
+    """
+    from ops.cli.log_show import Filter, run_log_show  # noqa: PLC0415
+
+    wanted = Filter(
+        streams=tuple(stream or ()),
+        subject=subject,
+        types=tuple(type_ or ()),
+        object=object_,
+        since=since,
+        until=until,
+        limit=last,
+    )
+    raise typer.Exit(run_log_show(data, nats, wanted, follow=follow, output=output, console=console))

@@ -1,0 +1,141 @@
+"""What a replay prints: rows of a read model, and decisions that come out otherwise with the facts that led there."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from events.catalogue import AnyEvent
+from events.codec import decode_event
+from events.timestamp import format_timestamp
+from ops.asking.point import NotOnTheLog
+from ops.asking.stored import opened
+from ops.replay import Difference, Replayed
+from ops.wiring import RULES
+from projections.explanation.about import objects_of
+from projections.explanation.difference import Change, changes
+from projections.read_models import queue_rows, tree_names, usage_rows, workload_rows
+from projections.state_hash import tables
+from projections.world import World
+
+SHOWN = ("queues", "workloads", "usage", "state")
+_LED = 12
+"""So many of the facts that led to a decision are shown."""
+
+
+def rows_of(world: World, show: str, tree: str) -> dict[str, Any]:
+    """A read model, or the whole state, as plain values. Raises `NotOnTheLog` for a tree that is not there."""
+    names = tree_names(world)
+    if tree and tree not in names and tree not in world.quota.trees():
+        raise NotOnTheLog(f"there is no tree {tree} at this point; there are {', '.join(names) or 'none'}")
+    match show:
+        case "queues":
+            return {show: msgspec.to_builtins(queue_rows(world, tree))}
+        case "workloads":
+            return {show: msgspec.to_builtins(workload_rows(world, tree))}
+        case "usage":
+            return {show: msgspec.to_builtins(usage_rows(world, tree))}
+        case "state":
+            return {show: msgspec.to_builtins(dict(tables(world)))}
+        case _:
+            return {}
+
+
+def show_rows(world: World, show: str, tree: str, console: Console) -> None:
+    """The same as a table; the state as JSON."""
+    rows = rows_of(world, show, tree)[show]
+    if show == "state":
+        console.print_json(msgspec.json.encode(rows).decode())
+        return
+    if not rows:
+        console.print(f"no {show} at this point")
+        return
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
+    for name in rows[0]:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(name, value) for name, value in row.items()))
+    console.print(table)
+
+
+def _cell(name: str, value: Any) -> str:
+    if name == "since":
+        return format_timestamp(value) if value else ""
+    if isinstance(value, list | tuple):
+        return ", ".join(str(one) for one in value)
+    return "no bound" if value == -1 else str(value)
+
+
+def told_differences(one: Replayed) -> list[dict[str, Any]]:
+    """Differences as plain values."""
+    return [
+        {
+            "sequence": d.sequence,
+            "author": d.author,
+            "at": d.at,
+            "rules": d.rules,
+            "recorded": d.recorded.decode(),
+            "decided": d.decided.decode(),
+            "changes": [{**msgspec.to_builtins(change), "fields": change.fields} for change in changes_of(d)],
+            "led": [f"{entry.stream}/{entry.sequence}" for entry in d.led],
+        }
+        for d in one.differences
+    ]
+
+
+def changes_of(difference: Difference) -> list[Change]:
+    """In what the recorded and the new decisions differ."""
+    return changes(_events(difference.recorded), _events(difference.decided))
+
+
+def show_differences(differences: Sequence[Difference], console: Console, *, led: bool = True) -> None:
+    """Each difference as a person reads it: field by field, and the facts that led there."""
+    for one in differences:
+        words = f"  {one.lane}/{one.sequence} by {one.author} at {format_timestamp(one.at)}"
+        rules = f", decided under rules {one.rules}; these are {RULES}" if one.rules != RULES else ""
+        console.print(words + rules, style="bold", highlight=False)
+        for change in changes_of(one):
+            show_change(change, console)
+        if led:
+            _show_led(one, console)
+
+
+def show_change(change: Change, console: Console) -> None:
+    """One decision, with - what is recorded and + what comes out."""
+    name = f"{change.type} {change.object}".rstrip()
+    if not change.decided:
+        _print(console, f"    - {name}: recorded, not decided again", "red")
+    elif not change.recorded:
+        _print(console, f"    + {name}: not recorded", "green")
+        _print(console, f"        {_text(change.decided)}", "green")
+    else:
+        _print(console, f"    ~ {name}", "bold")
+        for field in change.fields:
+            _print(console, f"      - {field}: {_text(change.recorded.get(field))}", "red")
+            _print(console, f"      + {field}: {_text(change.decided.get(field))}", "green")
+
+
+def _show_led(one: Difference, console: Console) -> None:
+    if not one.led:
+        console.print("    no fact came between this commit and the one before")
+        return
+    console.print(f"    the facts that led there ({len(one.led)} since the commit before):")
+    for entry in one.led[-_LED:]:
+        for stored in opened(entry):
+            about = next(iter(objects_of(stored.event)), "")
+            _print(console, f"      {entry.stream}/{entry.sequence} {type(stored.event).__name__} {about}", "dim")
+
+
+def _events(data: bytes) -> list[AnyEvent]:
+    return [decode_event(line) for line in data.split(b"\n") if line]
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _print(console: Console, text: str, style: str) -> None:
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)

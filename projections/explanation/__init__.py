@@ -1,0 +1,1 @@
+"""Why things are as they are, in numbers: pending, preempted, different; and what would change it."""

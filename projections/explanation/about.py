@@ -1,0 +1,115 @@
+"""What an event is about: the objects that it names, as `kind/name` or `kind/namespace/name`."""
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.catalogue import AnyEvent
+from events.control import ObjectRefused, ObjectRemoved
+from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
+from events.quota import (
+    AdmissionCheckObserved,
+    ClusterQueueObserved,
+    CohortObserved,
+    FlavorObserved,
+    LimitRangeObserved,
+    LocalQueueObserved,
+    NamespaceObserved,
+    PriorityClassObserved,
+    RuntimeClassObserved,
+)
+from events.settings import SettingsObserved
+from events.workload import CheckReported, WorkloadParked, WorkloadQueued, WorkloadSubmitted
+
+KINDS = {
+    "job": "job",
+    "workload": "workload",
+    "wl": "workload",
+    "clusterqueue": "clusterqueue",
+    "cq": "clusterqueue",
+    "localqueue": "localqueue",
+    "queue": "localqueue",
+    "lq": "localqueue",
+    "cohort": "cohort",
+    "resourceflavor": "resourceflavor",
+    "flavor": "resourceflavor",
+    "rf": "resourceflavor",
+    "node": "node",
+    "card": "card",
+    "pod": "pod",
+    "namespace": "namespace",
+    "ns": "namespace",
+    "admissioncheck": "admissioncheck",
+    "workloadpriorityclass": "workloadpriorityclass",
+    "priorityclass": "priorityclass",
+    "limitrange": "limitrange",
+    "runtimeclass": "runtimeclass",
+    "settings": "settings",
+}
+"""Kinds as people write them, and as they are told."""
+
+
+def canonical(text: str) -> str:
+    """An object as people name it, with its kind as it is told here; `namespace/name` alone is a job."""
+    kind, slash, name = text.partition("/")
+    known = KINDS.get(kind.lower())
+    return f"{known}/{name}" if known is not None and slash and name else f"job/{text}"
+
+
+def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one case per kind of event
+    """The objects that an event names, the one that it is about first."""
+    match event:
+        case WorkloadSubmitted():
+            space = event.workload.partition("/")[0]
+            job = (f"job/{space}/{event.owner.name}",) if event.owner is not None else ()
+            return (f"workload/{event.workload}", *job, f"localqueue/{space}/{event.spec.queue}")
+        case PreemptionRequested():
+            victims = (f"workload/{victim.workload}" for victim in event.victims)
+            return (f"workload/{event.workload}", f"clusterqueue/{event.cluster_queue}", *victims)
+        case QuotaReserved() | AdmissionRefused() | WorkloadAdmitted() | WorkloadQueued() | WorkloadParked():
+            queue = (f"clusterqueue/{event.cluster_queue}",) if event.cluster_queue else ()
+            return (f"workload/{event.workload}", *queue)
+        case PreemptionOrdered():
+            return (f"workload/{event.workload}", f"workload/{event.preemptor}")
+        case RoomClaimed():
+            return (f"workload/{event.preemptor}", f"clusterqueue/{event.cluster_queue}")
+        case PreemptionRefused() | PreemptionWasted():
+            return (f"workload/{event.preemptor}",)
+        case ClusterQueueObserved():
+            return (f"clusterqueue/{event.name}",)
+        case CohortObserved():
+            return (f"cohort/{event.name}",)
+        case LocalQueueObserved():
+            return (f"localqueue/{event.namespace}/{event.name}", f"clusterqueue/{event.cluster_queue}")
+        case FlavorObserved():
+            return (f"resourceflavor/{event.name}",)
+        case PriorityClassObserved():
+            return (f"{'workloadpriorityclass' if event.workload else 'priorityclass'}/{event.name}",)
+        case NamespaceObserved():
+            return (f"namespace/{event.name}",)
+        case AdmissionCheckObserved():
+            return (f"admissioncheck/{event.name}",)
+        case LimitRangeObserved():
+            return (f"limitrange/{event.namespace}/{event.name}",)
+        case RuntimeClassObserved():
+            return (f"runtimeclass/{event.name}",)
+        case SettingsObserved():
+            return ("settings/kuelog",)
+        case NodeObserved():
+            return (f"node/{event.name}",)
+        case DevicesRegistered():
+            return (f"node/{event.node}", *(f"card/{card.uuid}" for card in event.cards))
+        case PodObserved():
+            owner = (f"workload/{event.workload}",) if event.workload else ()
+            return (f"pod/{event.namespace}/{event.name}", *owner)
+        case CheckReported():
+            return (f"workload/{event.workload}", f"admissioncheck/{event.check.name}")
+        case ObjectRemoved() | ObjectRefused():
+            kind = KINDS.get(event.kind.lower(), event.kind.lower())
+            return (f"{kind}/{event.namespace}/{event.name}" if event.namespace else f"{kind}/{event.name}",)
+        case _:
+            return _by_field(event)
+
+
+def _by_field(event: AnyEvent) -> tuple[str, ...]:
+    """Events that name their objects in fields of the same name."""
+    named = (("workload", "workload"), ("card", "card"), ("node", "node"), ("flavor", "resourceflavor"))
+    return tuple(f"{kind}/{value}" for field, kind in named if (value := getattr(event, field, "")))

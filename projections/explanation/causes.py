@@ -1,0 +1,62 @@
+"""What made a decision possible: the nearest earlier event without which it would not have been made then.
+
+A commit may name its cause; most are told apart here, by rule: an order follows the request of the preemptor, a
+release follows the pods that are gone, and who waits gets its answer when something came back or it was put in line.
+"""
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved
+from events.application import DecisionApplied, DecisionRejected
+from events.catalogue import AnyEvent
+from events.control import ObjectRemoved
+from events.device import DevicesReleased, PodObserved
+from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted
+from events.quota import ClusterQueueObserved, CohortObserved
+from events.workload import QuotaReleased, WorkloadDeleted, WorkloadFinished
+from projections.place import Place
+
+
+class Causes:
+    """Follows the log and says of each event what came before it."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, str] = {}
+        """By workload, the last event about it."""
+        self._requests: dict[str, str] = {}
+        """By preemptor, its open request for room."""
+        self._pods: dict[str, str] = {}
+        """By workload, what was seen last of its pods."""
+        self._room = ""
+        """The last event that may have made room for somebody."""
+        self._room_number = 0
+        self._number = 0
+        self._numbers: dict[str, int] = {}
+
+    def fold(self, event: AnyEvent, place: Place) -> str:
+        """The cause of this event, as `lane/sequence what`; empty for what comes from outside."""
+        self._number += 1
+        key = str(getattr(event, "workload", "") or getattr(event, "preemptor", ""))
+        cause = self._cause(event, key) if place.lane != "FACTS" else ""
+        told = f"{place.lane}/{place.sequence} {type(event).__name__}"
+        if key and not isinstance(event, DecisionApplied | DecisionRejected | PodObserved):
+            self._last[key], self._numbers[key] = told, self._number
+        if isinstance(event, PodObserved) and key:
+            self._pods[key] = told
+        if isinstance(event, PreemptionRequested):
+            self._requests[event.workload] = told
+        room = (QuotaReleased, WorkloadFinished, WorkloadDeleted, ClusterQueueObserved, CohortObserved, ObjectRemoved)
+        if isinstance(event, room):
+            self._room, self._room_number = f"{told} {key}".rstrip(), self._number
+        return cause
+
+    def _cause(self, event: AnyEvent, key: str) -> str:
+        match event:
+            case PreemptionOrdered():
+                return self._requests.get(event.preemptor, "")
+            case PreemptionRefused() | PreemptionWasted():
+                return self._requests.get(event.preemptor, "")
+            case QuotaReserved() | AdmissionRefused() | PreemptionRequested():
+                return self._room if self._room_number > self._numbers.get(key, 0) else self._last.get(key, "")
+            case DevicesReleased():
+                return self._pods.get(key, "") or self._last.get(key, "")
+            case _:
+                return self._last.get(key, "")

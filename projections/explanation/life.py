@@ -1,0 +1,146 @@
+"""The life of any object, moment by moment: what happened, its detail, and what had caused it."""
+
+from typing import Any
+
+import msgspec
+
+from events.application import DecisionApplied
+from events.catalogue import AnyEvent
+from events.control import ObjectRefused, ObjectRemoved
+from events.device import DevicesReleased, DevicesReserved, PodObserved
+from events.event import Millis
+from events.preemption import PreemptionRefused, PreemptionWasted, RoomClaimed
+from events.workload import CheckReported, PodsReclaimed, WorkloadChanged, WorkloadRequeued
+from projections.explanation.about import objects_of
+from projections.explanation.causes import Causes
+from projections.place import Place
+from projections.timeline import describe
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One moment in the life of an object."""
+
+    at: Millis
+    lane: str
+    sequence: int
+    object: str
+    what: str
+    detail: str = ""
+    cause: str = ""
+    trace: str = ""
+    note: bool = False
+    """Something about its pods, or that the cluster shows it now: seldom what is looked for."""
+
+
+class Life:
+    """The moments of one object, gathered while the log is told in order."""
+
+    def __init__(self, wanted: str) -> None:
+        self.lines: list[Line] = []
+        self.known: dict[str, None] = {}
+        """Every object of the wanted kind that the log names."""
+        self._wanted, self._kind = wanted, wanted.partition("/")[0]
+        self._causes = Causes()
+        self._aliases: dict[str, None] = {wanted: None}
+        self._before: dict[str, AnyEvent] = {}
+        self._cards: dict[str, str] = {}
+        """By workload with a reservation, the cards that it was given."""
+
+    def fold(self, event: AnyEvent, place: Place, *, cause: str = "", trace: str = "") -> None:
+        """Take note of an event if it is about the object."""
+        derived = self._causes.fold(event, place)
+        objects = [*objects_of(event), *self._cards_of(event)]
+        self.known.update(dict.fromkeys(one for one in objects if one.startswith(f"{self._kind}/")))
+        if self._kind == "job" and self._wanted in objects:
+            self._aliases[objects[0]] = None
+        if not any(one in self._aliases for one in objects):
+            return
+        what, detail = self._told(event, objects[0])
+        about = "" if objects[0] in self._aliases else objects[0]
+        self.lines.append(
+            Line(
+                at=place.at,
+                lane=place.lane,
+                sequence=place.sequence,
+                object=about,
+                what=what,
+                detail=detail,
+                cause=cause or derived,
+                trace=trace,
+                note=isinstance(event, PodObserved | DecisionApplied) and self._kind != "pod",
+            )
+        )
+
+    def _cards_of(self, event: AnyEvent) -> list[str]:
+        """The cards of a reservation, when it begins and when it ends: only asked for the life of a card or a node."""
+        if self._kind not in ("card", "node") or not isinstance(event, DevicesReserved | DevicesReleased):
+            return []
+        key = f"{event.workload} {event.reservation}"
+        if isinstance(event, DevicesReserved):
+            found = {f"node/{one.node}" for one in event.placements} | {
+                f"card/{share.uuid}" for one in event.placements for each in one.containers for share in each
+            }
+            self._cards[key] = " ".join(sorted(found))
+        return self._cards.get(key, "").split()
+
+    def _told(self, event: AnyEvent, about: str) -> tuple[str, str]:
+        told = describe(event) or _other(event)
+        if told is not None:
+            return told
+        before, self._before[about + type(event).__name__] = self._before.get(about + type(event).__name__), event
+        if before is None:
+            return type(event).__name__, ""
+        return f"{type(event).__name__} anew", ", ".join(field_changes(before, event))
+
+
+def _other(event: AnyEvent) -> tuple[str, str] | None:  # noqa: PLR0911 - one case per event
+    match event:
+        case ObjectRemoved():
+            return "removed", ""
+        case ObjectRefused():
+            return "can't be understood", "; ".join(f"{one.field}: {one.message}" for one in event.problems)
+        case PreemptionRefused():
+            return "room refused", f"{event.reason}: {event.message}"
+        case RoomClaimed():
+            return "room kept", ", ".join(f"{one.amount} {one.resource} of {one.flavor}" for one in event.rooms)
+        case PreemptionWasted():
+            return "preempted in vain", event.reason
+        case WorkloadRequeued():
+            return ("may queue again" if event.allowed else "must wait"), f"{event.reason}: {event.message}"
+        case CheckReported():
+            return "check reported", f"{event.check.name} is {event.check.state}"
+        case PodsReclaimed():
+            return "pods done", ", ".join(f"{count} of {name}" for name, count in sorted(event.counts.items()))
+        case WorkloadChanged():
+            return "changed", f"queue {event.spec.queue}, priority {event.spec.priority}"
+        case _:
+            return None
+
+
+def field_changes(before: AnyEvent, after: AnyEvent) -> list[str]:
+    """The fields in which two sights of an object differ, down to the values that changed."""
+    found: list[str] = []
+    _compare("", msgspec.to_builtins(before), msgspec.to_builtins(after), found)
+    return found
+
+
+def _compare(path: str, left: Any, right: Any, found: list[str]) -> None:
+    if left == right:
+        return
+    if isinstance(left, dict) and isinstance(right, dict):
+        for name in sorted({*left, *right}):
+            _compare(f"{path}.{name}" if path else str(name), left.get(name), right.get(name), found)
+    elif isinstance(left, list | tuple) and isinstance(right, list | tuple) and len(left) == len(right):
+        for index, (one, other) in enumerate(zip(left, right, strict=True)):
+            _compare(f"{path}[{_name(one, index)}]", one, other, found)
+    else:
+        found.append(f"{path} {_short(left)} → {_short(right)}")
+
+
+def _name(one: Any, index: int) -> str:
+    named = (one.get("flavor") or one.get("resource") or one.get("name")) if isinstance(one, dict) else None
+    return str(named or index)
+
+
+def _short(value: Any) -> str:
+    return "nothing" if value is None else str(value)
