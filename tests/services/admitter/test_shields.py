@@ -1,0 +1,49 @@
+from msgspec.structs import replace
+
+from events.admission import AdmissionRefused
+from events.preemption import PreemptionOrdered
+from events.quota import ClusterQueueObserved
+from projections.snapshot import tables_of, world_of
+from tests.stories.small_world import Story, job, platform
+
+
+def one_runs(**rules: int) -> Story:
+    facts = [
+        replace(fact, preemption=replace(fact.preemption, **rules)) if isinstance(fact, ClusterQueueObserved) else fact
+        for fact in platform(nominal=1, cards=1)
+    ]
+    told = Story().told(*facts, job("low"))
+    told.decided()
+    return told
+
+
+def ordered(told: Story) -> list[str]:
+    return [event.workload for event in told.decided() if isinstance(event, PreemptionOrdered)]
+
+
+def test_who_waits_for_the_end_of_a_minimum_run_time_preempts_as_soon_as_it_is_over() -> None:
+    told = one_runs(minimum_runtime=60_000)
+    said = told.told(job("high", priority=9)).decided()
+    assert [event.reason for event in said if isinstance(event, AdmissionRefused)] == ["WaitingForQuota"]
+    due = told.world.next_deadline()
+    assert due is not None
+    told.at = due - 1
+    told.world.advance(told.at)
+    assert ordered(told) == []
+    told.at = due
+    told.world.advance(told.at)
+    assert ordered(told) == ["team/low"]
+
+
+def test_the_end_of_a_protection_is_not_forgotten_by_a_snapshot() -> None:
+    told = one_runs(minimum_runtime=60_000)
+    told.told(job("high", priority=9)).decided()
+    told.world.settle()
+    due = told.world.next_deadline()
+    told.world = world_of(tables_of(told.world))
+    told.decided()
+    assert due is not None
+    assert told.world.next_deadline() == due
+    told.at = due
+    told.world.advance(due)
+    assert ordered(told) == ["team/low"]
