@@ -7,7 +7,7 @@ from events.workload import AdoptedStatus, ConditionStatus, GateState
 from projections.gates import enabled
 from projections.place import Place
 from projections.required_checks import required_checks
-from projections.workloads import QUOTA_RESERVED, Admission, Requeue, Workload
+from projections.workloads import FINISHED, QUOTA_RESERVED, Admission, Requeue, Workload
 from projections.world import World
 
 _GATES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
@@ -25,6 +25,7 @@ def adopt(world: World, workload: Workload, status: AdoptedStatus, place: Place)
         past_execution=status.past_execution,
         evictions=status.evictions,
         gates={gate.name: gate for gate in status.gates},
+        finish_shown=FINISHED in conditions and conditions[FINISHED].status is ConditionStatus.TRUE,
     )
     reserved = conditions.get(QUOTA_RESERVED)
     unsaid = reserved is None and bool(status.cluster_queue)

@@ -8,7 +8,7 @@ from events.api.workload import ApiWorkload
 from events.catalogue import Fact
 from events.workload import CheckReported, WorkloadSwitched
 from services.watcher.cluster_objects import read
-from services.watcher.jobs import DECISION
+from services.watcher.jobs import DECISION, JobState
 from services.watcher.workload_objects import checks_of
 
 
@@ -26,6 +26,19 @@ def companion_facts(
         if not _says_the_same(checks.get(check.name), report):
             facts.append(report)
     return facts
+
+
+def as_found(state: JobState, found: JobState | None) -> JobState:
+    """A job that is seen for the first time, with what another manager has decided about it before us.
+
+    The template of a job that was started holds what was injected then; its Workload object holds what was asked for.
+    """
+    if found is None or found.adopted is None or state.started:
+        return state
+    if not found.adopted.cluster_queue:
+        return replace(state, adopted=found.adopted)
+    spec = replace(state.spec, pod_sets=found.spec.pod_sets, active=found.spec.active)
+    return replace(state, adopted=found.adopted, spec=spec)
 
 
 def _says_the_same(told: CheckReported | None, report: CheckReported) -> bool:

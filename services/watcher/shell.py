@@ -38,10 +38,10 @@ CLUSTER_KINDS = (
     Resource(plural="nodes", kind="Node", namespaced=False),
 )
 """Seen before any job is looked at, so that a job finds its queue and its class."""
+WORKLOAD_KIND = Resource(group=KUEUE, version="v1beta2", plural="workloads", kind="Workload")
 JOB_KINDS = (
     Resource(group="batch", plural="jobs", kind="Job"),
     Resource(plural="pods", kind="Pod"),
-    Resource(group=KUEUE, version="v1beta2", plural="workloads", kind="Workload"),
 )
 _RETRY_MS = 500
 _DEPENDS_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue"})
@@ -60,7 +60,7 @@ class Watcher:
         self._reader, self._facts, self._clock, self._settings = reader, facts, clock, settings
         self._writing = asyncio.Lock()
         self._jobs: dict[str, dict[str, Any]] = {}
-        self._waiting = len(CLUSTER_KINDS) + len(JOB_KINDS)
+        self._waiting = len(CLUSTER_KINDS) + 1 + len(JOB_KINDS)
 
     async def run(self) -> None:
         """Watch every kind until cancelled."""
@@ -72,6 +72,9 @@ class Watcher:
             begun = [await task for task in first]
             for sights, resource in begun:
                 tasks.create_task(self._go_on(resource, sights))
+            # What another manager has admitted is known before its job is looked at: nothing that runs is stopped.
+            sights, workloads = await self._begin(WORKLOAD_KIND)
+            tasks.create_task(self._go_on(workloads, sights))
             for resource in JOB_KINDS:
                 tasks.create_task(self._watch(resource))
 

@@ -28,13 +28,15 @@ class Told(msgspec.Struct):
     finished: bool = False
     checks: dict[str, CheckReported] = {}
     active: bool = True
+    injected: bool = False
+    """It was running when it was found: its template holds what somebody else injected at the start."""
 
 
 def changes(told: Told, state: JobState) -> list[Fact]:
     """In what a job differs from what was told of it."""
     facts: list[Fact] = []
     spec = state.spec
-    if state.started and state.owner is not None:
+    if (state.started or told.injected) and state.owner is not None:
         # The template holds what was injected at the start: what was asked for is what was told before.
         spec = msgspec.structs.replace(spec, pod_sets=told.spec.pod_sets)
     if spec != told.spec:

@@ -34,7 +34,7 @@ from events.workload import (
 )
 from projections.validation.conversion import to_v1beta2
 from services.watcher import cluster_objects as objects
-from services.watcher.companions import companion_facts
+from services.watcher.companions import as_found, companion_facts
 from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import node_facts, pod_fact
 from services.watcher.problems import Refused, refuse_invalid
@@ -69,6 +69,8 @@ class View:
         self.priority_classes: dict[str, PriorityClassObserved] = {}
         self._orphans: dict[str, dict[str, Any]] = {}
         """Workload objects whose job has let them go, and is still there."""
+        self._found: dict[str, JobState] = {}
+        """Workload objects of jobs that nothing was told of yet: what another manager has decided about them."""
 
     def has_local_queue(self, namespace: str, name: str) -> bool:
         """Whether there is such a local queue."""
@@ -109,6 +111,7 @@ class View:
             fresh.append(ObjectRemoved(kind=kind, namespace=namespace, name=name))
         for fact in fresh:
             self.fold(fact)
+        self._found.pop(f"{namespace}/{name}", None)
         left = self._orphans.pop(workload or "", None)
         return fresh if left is None else [*fresh, *self.see("Workload", left)]
 
@@ -125,7 +128,9 @@ class View:
                 source = f"{fact.owner.kind if fact.owner else 'Workload'}/{fact.workload.partition('/')[0]}/" + (
                     fact.owner.name if fact.owner else fact.workload.partition("/")[2]
                 )
-                self.workloads[fact.workload] = Told(uid=fact.uid, source=source, spec=fact.spec)
+                injected = fact.adopted is not None and bool(fact.adopted.cluster_queue)
+                self.workloads[fact.workload] = Told(uid=fact.uid, source=source, spec=fact.spec, injected=injected)
+                self._found.pop(fact.workload, None)
                 self.by_source[source] = fact.workload
                 self.facts.pop(f"{source}#refused", None)
             case WorkloadDeleted():
@@ -186,6 +191,8 @@ class View:
             if not beside_job:
                 return self._workload_facts(place, workload_state(value))
             self._orphans[key] = value
+        elif told is None:
+            self._found[key] = workload_state(value)
         facts = self._workload_facts(place, None)
         if told is None or not beside_job:
             return facts
@@ -201,6 +208,7 @@ class View:
             return facts
         told = self.workloads.get(state.workload) if known is not None else None
         if told is None:
+            state = as_found(state, self._found.get(state.workload))
             told = Told(uid=state.uid, source=place, spec=state.spec)
             facts.append(
                 WorkloadSubmitted(
