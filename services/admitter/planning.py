@@ -43,7 +43,8 @@ def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
     ]
     settings = world.settings
     rules = PlanRules(
-        ignore_undeclared=settings.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED,
+        ignore_undeclared=settings.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED
+        and enabled(settings, "QuotaCheckStrategy"),
         topology=enabled(settings, "TopologyAwareScheduling"),
         allowed=(head.workload.spec.allowed_flavors or None) if enabled(settings, "ConcurrentAdmission") else None,
     )

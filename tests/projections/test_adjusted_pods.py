@@ -14,7 +14,7 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.selector import LabelSelector
-from events.settings import SettingsObserved, Transformation, TransformationStrategy
+from events.settings import QuotaCheckStrategy, SettingsObserved, Transformation, TransformationStrategy
 from events.workload import WorkloadSpec, WorkloadSubmitted
 from tests.stories.small_world import Story
 
@@ -22,9 +22,7 @@ from tests.stories.small_world import Story
 def platform(*resources: str, nominal: int = 10_000) -> Story:
     group = ResourceGroup(
         resources=resources,
-        flavors=(
-            FlavorQuotas(flavor="f", quotas=tuple(Quota(resource=one, nominal=nominal) for one in resources)),
-        ),
+        flavors=(FlavorQuotas(flavor="f", quotas=tuple(Quota(resource=one, nominal=nominal) for one in resources)),),
     )
     return Story().told(
         NamespaceObserved(name="team"),
@@ -103,3 +101,13 @@ def test_resources_are_left_out_transformed_multiplied_and_counted_in_pods() -> 
     told = platform("cpu", "gpu", "mem", "pods").told(settings)
     told.told(asking(one({"cpu": 10, "gpu": 2, "gpumem": 5, "vendor/x": 1}), count=3)).decided()
     assert charged(told) == {"cpu": 30, "gpu": 6, "mem": 15, "pods": 3}
+
+
+def test_a_resource_that_no_queue_covers_is_refused_or_ignored_as_the_settings_say() -> None:
+    shape = one({"cpu": 10, "disk": 5})
+    told = platform("cpu").told(asking(shape))
+    told.decided()
+    message = "couldn't assign flavors to pod set main: resource disk unavailable in ClusterQueue"
+    assert refusals(told) == [("NoMatchingFlavor", message)]
+    told.told(SettingsObserved(undeclared=QuotaCheckStrategy.IGNORE_UNDECLARED)).decided()
+    assert charged(told) == {"cpu": 10}

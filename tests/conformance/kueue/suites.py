@@ -60,7 +60,8 @@ def why_not(case: Case) -> str | None:
     if replaces or inputs.get("preempt_workload_slice") or inputs.get("replace_wl"):
         return ELASTIC
     workloads = [case.get("incoming"), *(case.get("workloads") or ())]
-    if (case.get("objects") or {}).get("topologies") and any(_wants_topology(one) for one in workloads):
+    objects = case.get("objects") or {}
+    if objects.get("topologies") and (objects.get("nodes") or any(_wants_topology(one) for one in workloads)):
         return TOPOLOGY
     if (case.get("inputs") or {}).get("admission_error"):
         return "a decision stands once it is on the log; a write that fails is tried again by the applier"
