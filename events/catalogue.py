@@ -4,6 +4,7 @@ from typing import TypeAlias, get_args
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.application import DecisionApplied, DecisionRejected
+from events.billing import CorrectionEntered, PriceListSet
 from events.control import EpochStarted, ObjectRefused, ObjectRemoved, Quarantined
 from events.device import (
     AllocationStale,
@@ -129,7 +130,7 @@ DeviceDecision: TypeAlias = (
 )
 """What the accountant decides, on the lane of a pool of nodes."""
 
-ControlEvent: TypeAlias = EpochStarted | Quarantined
+ControlEvent: TypeAlias = EpochStarted | Quarantined | PriceListSet | CorrectionEntered
 
 Decision: TypeAlias = AdmissionDecision | DeviceDecision | ControlEvent
 

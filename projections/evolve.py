@@ -4,6 +4,7 @@ from typing import assert_never
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.application import DecisionApplied, DecisionRejected
+from events.billing import CorrectionEntered, PriceListSet
 from events.catalogue import AnyEvent
 from events.control import EpochStarted, ObjectRefused, ObjectRemoved, Quarantined
 from events.device import (
@@ -149,7 +150,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:
             evolve_devices(world, event, place)
         case EpochStarted():
             world.trail.put(world.epochs, event.service, event.epoch)
-        case Quarantined():
+        case Quarantined() | PriceListSet() | CorrectionEntered():
             pass
         case _:
             assert_never(event)

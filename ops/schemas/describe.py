@@ -28,7 +28,11 @@ def async_api() -> Plain:
         "FACTS": ("kuelog.facts.{tree}.{kind}", "Sighting", "what the watcher observes and the applier reports"),
         "LOG_p": ("kuelog.log.{partition}.{author}", "Commit", "decisions of a partition of trees"),
         "DEVICES_pool": ("kuelog.devices.{pool}.{author}", "Commit", "the accountant's decisions for a pool of nodes"),
-        "CONTROL": ("kuelog.control.{author}", "Commit", "takeovers and messages that are skipped on record"),
+        "CONTROL": (
+            "kuelog.control.{author}",
+            "Commit",
+            "takeovers, messages skipped on record, price lists and corrections",
+        ),
     }
     return {
         "asyncapi": "3.0.0",

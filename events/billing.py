@@ -1,0 +1,89 @@
+"""What operators enter for billing: price lists, and corrections of what was billed."""
+
+from enum import StrEnum
+
+from events.event import Event, Millis, Value
+
+
+class Meter(StrEnum):
+    """By what cards are priced; all of them count time (gpu-billing §3)."""
+
+    MEMORY = "memory"
+    """GiB-hours of card memory."""
+    CORES = "cores"
+    """GPU-hours by the share of a card's cores."""
+    DOMINANT = "dominant"
+    """GPU-hours by the largest of the shares of memory, cores and slots."""
+    CARD = "card"
+    """GPU-hours in which any part of a card is held."""
+    EXCLUSIVE = "exclusive"
+    """GPU-hours in which nobody else can have a part of the card; where it is priced, no other meter runs then."""
+    SLOTS = "slots"
+    """Slot-hours."""
+
+
+class LineKind(StrEnum):
+    """What a line of a bill is about."""
+
+    USAGE = "usage"
+    """Cards from admission until they were given back."""
+    RESERVATION = "reservation"
+    """Cards set aside before admission."""
+    UNRESERVED = "unreserved"
+    """Cards that pods hold beyond what the log has set aside for them."""
+    CREDIT = "credit"
+    """Given back, because the attempt was cut short."""
+    CORRECTION = "correction"
+    """Entered by a person, in reversal and replacement of another entry or as an amount."""
+    ROUNDING = "rounding"
+    """The difference between exact lines and a total in whole minor units of the currency."""
+
+
+class Price(Value, frozen=True, kw_only=True):
+    """What one unit of a meter costs; of several that apply the most particular one: by tenant, then flavor, then model."""
+
+    meter: Meter
+    unit_price: str
+    """A plain decimal, not negative, at most 10 places behind the point."""
+    flavor: str = ""
+    model: str = ""
+    tenant: str = ""
+    """A price agreed with one namespace; the price without a tenant is the list price."""
+
+
+class PriceListSet(Event, frozen=True, kw_only=True, tag="PriceListSet.v1"):
+    """From `starts` on these prices are in force, all of them, and no others."""
+
+    name: str
+    currency: str
+    """ISO 4217."""
+    starts: Millis
+    prices: tuple[Price, ...]
+    decimals: int = 2
+    """Places of the currency's minor unit."""
+    charges: tuple[LineKind, ...] = (LineKind.USAGE, LineKind.RESERVATION, LineKind.UNRESERVED)
+    """What is charged at all."""
+    credits: tuple[str, ...] = ("Preempted",)
+    """Reasons of eviction after which all that the attempt had cost is given back."""
+    author: str = ""
+    reason: str = ""
+
+
+class CorrectionEntered(Event, frozen=True, kw_only=True, tag="CorrectionEntered.v1"):
+    """A person corrects an entry of the ledger, or enters an amount; nothing that was entered before is changed.
+
+    An entry is reversed in full; where `since` and `until` are given, it is entered again for that time.
+    """
+
+    tenant: str
+    entry: str = ""
+    """The id of the entry; empty where only an amount is entered."""
+    since: Millis | None = None
+    until: Millis | None = None
+    amount: str = ""
+    """A plain decimal in the currency of the price list in force, negative in the tenant's favour."""
+    about: Millis | None = None
+    """A time in the period that an amount is about."""
+    reason: str
+    author: str
+    approved_by: tuple[str, ...] = ()

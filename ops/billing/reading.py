@@ -1,0 +1,169 @@
+"""The streams of the log as one row of events, in an order that every reading gives again.
+
+Of the next messages of all streams the earliest comes first, unless it rests on one that has not come yet (a commit
+names what its author had folded). Within a stream the log's order stands; a time before one that stands ahead of it
+counts as that one, so nothing ever takes negative time (gpu-billing §4.2).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from events.catalogue import AnyEvent
+from events.codec import NotOurs, decode_commit, decode_sighting
+from events.commit import GENESIS, bytes_hash
+from events.event import Millis
+from events.subjects import CONTROL, FACTS
+from ops.replay import quarantined
+from projections.billing.entry import Window
+from projections.billing.ledger import Ledger
+from projections.place import Place
+from services.lane_errors import ChainBroken, MessageNotOurs
+from services.log_errors import LogGap
+from services.log_port import Bus, Entry
+
+Entries = Mapping[str, Sequence[Entry]]
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """One stored message, as far as order and content go."""
+
+    sequence: int
+    at: Millis
+    rests_on: tuple[tuple[str, int], ...]
+    events: tuple[AnyEvent, ...]
+
+
+class Read(msgspec.Struct):
+    """How far the log was read, and what was found on the way."""
+
+    first: Millis = 0
+    last: Millis = 0
+    upto: dict[str, int] = {}
+    late: int = 0
+    """Messages whose time was before that of one ahead of them."""
+    latest: Millis = 0
+    """By how much at most."""
+
+
+async def read_streams(bus: Bus, names: Sequence[str]) -> dict[str, list[Entry]]:
+    """All streams up to a common end: whatever a commit that was read rests on was read as well, while the log grows."""
+    found: dict[str, list[Entry]] = {name: [] for name in names}
+    for _ in range(3):
+        for name in reversed(names):
+            have = found[name]
+            async for batch in (await bus.stream(name)).read(have[-1].sequence if have else 0):
+                have.extend(batch)
+        if not any(missing(name, found) for name in names if name not in {FACTS, CONTROL}):
+            return found
+    for name in names:
+        # The lane runs on ahead of what was read beside it: its end is left for the next time.
+        while name not in {FACTS, CONTROL} and missing(name, found):
+            found[name].pop()
+    return found
+
+
+def missing(name: str, entries: Entries) -> bool:
+    """Whether the last commit of a lane rests on a message that was not read."""
+    if not entries[name]:
+        return False
+    try:
+        inputs = decode_commit(entries[name][-1].data).inputs
+    except NotOurs:
+        return False
+    return any(run.stream in entries and run.upto > _end(entries[run.stream]) for run in inputs)
+
+
+def events_in_order(entries: Entries, read: Read) -> Iterator[tuple[AnyEvent, Place]]:
+    """Every event with its place. Raises `LogGap`, `ChainBroken`, `MessageNotOurs`."""
+    skipped = quarantined(entries.get(CONTROL, ()))
+    streams = {name: _messages(name, found, skipped) for name, found in sorted(entries.items())}
+    heads = {name: message for name, stream in streams.items() if (message := next(stream, None)) is not None}
+    done = dict.fromkeys(streams, 0)
+    now: Millis | None = None
+    while heads:
+        name = _next(heads, done)
+        message = heads[name]
+        if now is None:
+            read.first = message.at
+        elif message.at < now:
+            read.late, read.latest = read.late + 1, max(read.latest, now - message.at)
+        now = message.at if now is None else max(now, message.at)
+        place = Place(lane=name, sequence=message.sequence, at=now)
+        for event in message.events:
+            yield event, place
+        done[name], read.last = message.sequence, now
+        following = next(streams[name], None)
+        if following is None:
+            del heads[name]
+        else:
+            heads[name] = following
+    read.upto = dict(done)
+
+
+def ledger_of(
+    entries: Entries,
+    window: Window | None = None,
+    *,
+    grain: Millis | None = None,
+    wanted: Sequence[str] = (),
+    told: Callable[[int], None] | None = None,
+) -> tuple[Ledger, Read]:
+    """The ledger of a window, or of all time. `told` hears every so often how many events are folded."""
+    read = Read(upto={})
+    ledger = Ledger(window, grain=grain, wanted=wanted) if window is not None else Ledger(grain=grain, wanted=wanted)
+    for count, (event, place) in enumerate(events_in_order(entries, read), 1):
+        ledger.fold(event, place)
+        if told is not None and count % _TELL == 0:
+            told(count)
+    ledger.finish(window.until if window is not None else None)
+    return ledger, read
+
+
+_TELL = 20_000
+
+
+def _next(heads: Mapping[str, Message], done: Mapping[str, int]) -> str:
+    """The stream whose message comes next."""
+    free = [
+        name
+        for name, message in heads.items()
+        if all(upto <= done.get(stream, upto) for stream, upto in message.rests_on)
+    ]
+    if not free:
+        name = min(heads)
+        stream, upto = next((stream, upto) for stream, upto in heads[name].rests_on if upto > done.get(stream, upto))
+        raise LogGap(stream=stream, expected=done[stream] + 1, found=upto)
+    return min(free, key=lambda name: (heads[name].at, _rank(name), name))
+
+
+def _rank(name: str) -> int:
+    """Of one time: what operators say, what is seen, what is decided about quota, then about cards."""
+    return {CONTROL: 0, FACTS: 1}.get(name, 2 if name.startswith("LOG") else 3)
+
+
+def _messages(name: str, entries: Sequence[Entry], skipped: set[tuple[str, int]]) -> Iterator[Message]:
+    before = GENESIS
+    for expected, entry in enumerate(entries, 1):
+        if entry.sequence != expected:
+            raise LogGap(stream=name, expected=expected, found=entry.sequence)
+        if (name, entry.sequence) in skipped:
+            before = bytes_hash(entry.data)
+            continue
+        try:
+            if name == FACTS:
+                sighting = decode_sighting(entry.data)
+                yield Message(entry.sequence, sighting.at, (), (sighting.fact,))
+                continue
+            commit = decode_commit(entry.data)
+        except NotOurs as problem:
+            raise MessageNotOurs(stream=name, sequence=entry.sequence, problem=str(problem)) from problem
+        if commit.prev_hash != before:
+            raise ChainBroken(stream=name, sequence=entry.sequence, expected=before, found=commit.prev_hash)
+        before = bytes_hash(entry.data)
+        rests_on = tuple((run.stream, run.upto) for run in commit.inputs)
+        yield Message(entry.sequence, commit.at, rests_on, commit.events)
+
+
+def _end(entries: Sequence[Entry]) -> int:
+    return entries[-1].sequence if entries else 0

@@ -1,0 +1,106 @@
+"""What the ledger knows of workloads and their attempts, whether or not they have cards yet."""
+
+import msgspec
+
+from events.admission import QuotaReserved
+from events.billing import LineKind
+from events.device import PodPlacement
+from events.workload import PodSetAssignment, WorkloadSubmitted
+from projections.billing.entry import Entry, Holder
+from projections.devices.offer import meaning_of
+from projections.devices.use import CardUse, effective_use
+
+SliceKey = tuple[str, int, str, int, str]
+"""Workload or pod, attempt, pod set, index of the pod in it, card."""
+
+
+class About(msgspec.Struct, frozen=True, gc=False):
+    """Who asks."""
+
+    uid: str
+    job: str
+    owner_kind: str
+    priority_class: str
+    queue: str
+
+
+class Attempt(msgspec.Struct, kw_only=True):
+    """One reservation of quota and what came of it."""
+
+    holder: Holder
+    flavors: dict[str, dict[str, str]]
+    """By pod set: the flavor of each resource."""
+    admitted: bool = False
+    stopped: str = ""
+    """The reason of its eviction."""
+    preemptor: str = ""
+    finished: bool = False
+    keys: tuple[SliceKey, ...] = ()
+    """What it holds of cards."""
+    entries: list[Entry] = []
+    """What it has held."""
+
+    @property
+    def kind(self) -> LineKind:
+        """What its time is called."""
+        return LineKind.USAGE if self.admitted else LineKind.RESERVATION
+
+
+def about(event: WorkloadSubmitted) -> About:
+    """Who asks, as the log was told."""
+    owner, priority = event.owner, event.spec.priority_class
+    name = owner.name if owner is not None else event.workload.partition("/")[2]
+    return About(
+        uid=event.uid,
+        job=f"{event.workload.partition('/')[0]}/{name}",
+        owner_kind=owner.kind if owner is not None else "Workload",
+        priority_class=priority.name if priority is not None else "",
+        queue=event.spec.queue,
+    )
+
+
+def attempt_of(
+    workload: str,
+    known: About | None,
+    number: int,
+    queue: str,
+    cohort: str,
+    assignments: tuple[PodSetAssignment, ...],
+) -> Attempt:
+    """An attempt at its beginning."""
+    known = known or About("", workload, "", "", "")
+    tenant = workload.partition("/")[0]
+    holder = Holder(
+        tenant=tenant,
+        workload=workload,
+        uid=known.uid,
+        job=known.job,
+        owner_kind=known.owner_kind,
+        priority_class=known.priority_class,
+        local_queue=known.queue,
+        cluster_queue=queue,
+        cohort=cohort,
+        attempt=number,
+    )
+    return Attempt(holder=holder, flavors={one.name: one.flavors for one in assignments}, entries=[])
+
+
+def reserved(event: QuotaReserved, known: About | None, number: int, cohort: str) -> Attempt:
+    """The attempt that a reservation of quota begins."""
+    return attempt_of(event.workload, known, number, event.cluster_queue, cohort, event.assignments)
+
+
+def flavor_of(attempt: Attempt, pod_set: str) -> str:
+    """The flavor that the cards of a pod set are charged to."""
+    flavors = attempt.flavors.get(pod_set, {})
+    cards = sorted({flavor for resource, flavor in flavors.items() if meaning_of(resource) is not None})
+    return cards[0] if cards else next(iter(sorted(flavors.values())), "")
+
+
+def uses_by_pod(placements: tuple[PodPlacement, ...]) -> list[tuple[PodPlacement, str, CardUse]]:
+    """What each pod of a placement takes of each of its cards."""
+    return [
+        (placement, uuid, use)
+        for placement in placements
+        for uuid, use in effective_use(placement.containers, placement.init).items()
+    ]

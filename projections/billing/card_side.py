@@ -1,0 +1,212 @@
+"""Slices of cards as they are opened and closed: each makes an entry on its tenant's side and counts on its card's."""
+
+import hashlib
+
+import msgspec
+
+from events.billing import LineKind
+from events.card import Card
+from events.device import DevicesRegistered, NodeObserved
+from events.event import Millis
+from events.quota import FlavorObserved
+from projections.billing.attempts import Attempt, SliceKey
+from projections.billing.card_book import CHARGED, Account, CardBook, Condition
+from projections.billing.entry import Cause, Entry, Holder, Slice, Window
+from projections.devices.use import CardUse
+
+
+class Open(msgspec.Struct, kw_only=True):
+    """A slice that is held; `began` is None while nobody pays for it."""
+
+    kind: LineKind
+    holder: Holder
+    flavor: str
+    pod_set: str
+    index: int
+    use: CardUse
+    attempt: Attempt | None
+    began: Cause | None = None
+
+
+class CardSide:
+    """All cards, who holds what of them, and the entries that have come of it."""
+
+    def __init__(self, window: Window, grain: Millis | None, wanted: frozenset[str]) -> None:
+        self.window, self.wanted = window, wanted
+        self.book = CardBook(window, grain)
+        self.entries: list[Entry] = []
+        self.found: dict[str, Entry] = {}
+        """The entries that were asked for, wherever they lie."""
+        self._open: dict[str, dict[SliceKey, Open]] = {}
+        self._nodes: dict[str, NodeObserved] = {}
+        self._registered: dict[str, DevicesRegistered] = {}
+        self._flavors: dict[str, FlavorObserved] = {}
+
+    def open(self, card: str, key: SliceKey, slice_: Open, cause: Cause) -> None:
+        """A slice is held from now on."""
+        account = self.book.account(card)
+        self.book.settle(account, cause.at)
+        self._open.setdefault(card, {})[key] = slice_
+        self._weigh(account, slice_.use, 1)
+        if account.condition in CHARGED:
+            slice_.began = cause
+
+    def close(self, card: str, key: SliceKey, cause: Cause) -> None:
+        """A slice is given back."""
+        slice_ = self._open.get(card, {}).pop(key, None)
+        if slice_ is None:
+            return
+        account = self.book.account(card)
+        self.book.settle(account, cause.at)
+        self._enter(account, slice_, key, cause)
+        self._weigh(account, slice_.use, -1)
+
+    def rename(self, card: str, key: SliceKey, kind: LineKind, cause: Cause) -> None:
+        """The time of a slice is called otherwise from now on."""
+        slice_ = self._open.get(card, {}).get(key)
+        if slice_ is None or slice_.kind is kind:
+            return
+        self._enter(self.book.account(card), slice_, key, cause)
+        slice_.kind = kind
+        slice_.began = cause if slice_.began is not None else None
+
+    def held(self, card: str, key: SliceKey) -> CardUse | None:
+        """What is open under a key."""
+        slice_ = self._open.get(card, {}).get(key)
+        return slice_.use if slice_ is not None else None
+
+    def see_node(self, node: NodeObserved, cause: Cause) -> None:
+        """A node stands so."""
+        self._nodes[node.name] = node
+        self._reconsider(node.name, cause)
+
+    def register(self, registered: DevicesRegistered, cause: Cause) -> None:
+        """A node's cards are these; those that it no longer tells of have no time to give any more."""
+        before = self._registered.get(registered.node)
+        self._registered[registered.node] = registered
+        stay = {card.uuid for card in registered.cards}
+        for card in before.cards if before is not None else ():
+            if card.uuid not in stay and self.book.account(card.uuid).node == registered.node:
+                self._stand(card.uuid, card, registered.node, Condition.GONE, cause)
+        self._reconsider(registered.node, cause)
+
+    def remove_node(self, node: str, cause: Cause) -> None:
+        """The node is gone, and its cards with it."""
+        self._nodes.pop(node, None)
+        for card in self._registered.pop(node).cards if node in self._registered else ():
+            if self.book.account(card.uuid).node == node:
+                self._stand(card.uuid, card, node, Condition.GONE, cause)
+
+    def see_flavor(self, flavor: FlavorObserved, cause: Cause) -> None:
+        """A flavor stands so: it says which nodes are its own."""
+        self._flavors[flavor.name] = flavor
+        for node in sorted(self._registered):
+            self._reconsider(node, cause)
+
+    def remove_flavor(self, name: str, cause: Cause) -> None:
+        """A flavor is gone."""
+        self._flavors.pop(name, None)
+        for node in sorted(self._registered):
+            self._reconsider(node, cause)
+
+    def knows_flavor(self, name: str) -> bool:
+        """Whether there is such a flavor."""
+        return name in self._flavors
+
+    def finish(self, at: Millis) -> None:
+        """Enter what goes on, as far as the log reaches; nothing may be told after that."""
+        self.book.settle_all(at)
+        for card in sorted(self._open):
+            for key in sorted(self._open[card]):
+                self._enter(self.book.account(card), self._open[card][key], key, None, at)
+
+    def _reconsider(self, node: str, cause: Cause) -> None:
+        registered = self._registered.get(node)
+        for card in registered.cards if registered is not None else ():
+            self._stand(card.uuid, card, node, self._condition(card, node), cause)
+
+    def _condition(self, card: Card, node: str) -> Condition:
+        seen, registered = self._nodes.get(node), self._registered[node]
+        if seen is None:
+            return Condition.GONE
+        if not seen.ready:
+            return Condition.LOST
+        if not card.healthy:
+            return Condition.UNHEALTHY
+        return Condition.CORDONED if card.uuid in registered.cordoned or seen.unschedulable else Condition.OK
+
+    def _stand(self, uuid: str, card: Card, node: str, condition: Condition, cause: Cause) -> None:
+        """A card stands so; who holds it pays only while it can be used."""
+        account = self.book.account(uuid)
+        flavor = self._flavor(node)
+        changed = (account.card, account.node) != (card, node)
+        if not changed and (account.condition, account.flavor) == (condition, flavor):
+            return
+        self.book.settle(account, cause.at)
+        paid, pays = account.condition in CHARGED, condition in CHARGED
+        mine = self._open.get(uuid, {})
+        if paid and (changed or not pays):
+            for key, slice_ in mine.items():
+                self._enter(account, slice_, key, cause)
+                slice_.began = None
+        account.card, account.node, account.condition, account.flavor = card, node, condition, flavor
+        if pays and (changed or not paid):
+            for slice_ in mine.values():
+                slice_.began = cause
+
+    def _flavor(self, node: str) -> str:
+        """The first flavor by name whose nodes this one is among."""
+        seen = self._nodes.get(node)
+        if seen is None:
+            return ""
+        for name, flavor in sorted(self._flavors.items()):
+            if flavor.node_labels and all(seen.labels.get(key) == value for key, value in flavor.node_labels.items()):
+                return name
+        return ""
+
+    def _weigh(self, account: Account, use: CardUse, sign: int) -> None:
+        account.memory += sign * use.memory
+        account.cores += sign * use.cores
+        account.slots += sign * use.slots
+        account.holders += sign
+
+    def _enter(
+        self, account: Account, slice_: Open, key: SliceKey, cause: Cause | None, at: Millis | None = None
+    ) -> None:
+        began, until = slice_.began, cause.at if cause is not None else at or 0
+        if began is None or until <= began.at:
+            return
+        inside = began.at < self.window.until and until > self.window.since
+        if not inside and not self.wanted and slice_.attempt is None:
+            return
+        entry = Entry(
+            id=entry_id(slice_, key, began),
+            kind=slice_.kind,
+            holder=slice_.holder,
+            slice=Slice(
+                card=account.card,
+                node=account.node,
+                flavor=slice_.flavor or account.flavor,
+                memory=slice_.use.memory,
+                cores=slice_.use.cores,
+                slots=slice_.use.slots,
+                pod_set=slice_.pod_set,
+                index=slice_.index,
+            ),
+            since=began.at,
+            until=until,
+            began=began,
+            ended=cause,
+        )
+        if inside:
+            self.entries.append(entry)
+        if entry.id in self.wanted:
+            self.found[entry.id] = entry
+        if slice_.attempt is not None and cause is not None:
+            slice_.attempt.entries.append(entry)
+
+
+def entry_id(slice_: Open, key: SliceKey, began: Cause) -> str:
+    """What says which entry it is: the same on every replay, and whatever ends it (gpu-billing §4.3)."""
+    parts = (slice_.holder.uid, slice_.kind, *key, began.lane, began.sequence, began.at)
+    return hashlib.sha256("\n".join(str(part) for part in parts).encode()).hexdigest()[:24]

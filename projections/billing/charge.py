@@ -1,0 +1,232 @@
+"""From entries to charges: each entry cut at the window, at months and at prices, metered, priced, and never invented.
+
+What has no price has no cost, which is something else than a cost of zero; what a price list does not charge is free.
+"""
+
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+
+import msgspec
+
+from events.billing import LineKind, Meter
+from events.event import Millis
+from events.timestamp import civil_from_days, days_from_civil
+from projections.billing.entry import Entry, Waste, Window
+from projections.billing.ledger import Ledger
+from projections.billing.money import parse_money, times, to_minor
+from projections.billing.prices import Correction, PriceList, Rate, rates_of
+
+HOUR: Millis = 3_600_000
+DAY: Millis = 24 * HOUR
+_MIB_PER_GIB = 1024
+
+
+class Status(IntEnum):
+    """Whether a charge has a cost."""
+
+    PRICED = 0
+    FREE = 1
+    """The price list does not charge for this kind of line."""
+    UNPRICED = 2
+    """Nothing says what it costs."""
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A part of an entry within one month and one price list. A sign of -1 takes it back."""
+
+    entry: Entry
+    kind: LineKind
+    since: Millis
+    until: Millis
+    sign: int = 1
+    prices: PriceList | None = None
+    booked: Millis
+    """When it is entered: in which month's bill it stands."""
+    place: str = ""
+    """Where on the log stands what gave or took it back."""
+
+    @property
+    def length(self) -> Millis:
+        """Milliseconds, negative where it is taken back."""
+        return (self.until - self.since) * self.sign
+
+    @property
+    def status(self) -> Status:
+        """Whether it has a cost."""
+        if self.prices is None:
+            return Status.UNPRICED
+        if self.entry.kind not in self.prices.event.charges:
+            return Status.FREE
+        return Status.PRICED if rates_of(self.prices, self.entry) else Status.UNPRICED
+
+
+class Charge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a piece costs by one meter. Money is in units of 10^-10; the quantity is an exact fraction."""
+
+    rate: Rate
+    numerator: int
+    denominator: int
+    list_cost: int
+    cost: int
+
+
+class Amount(msgspec.Struct, frozen=True, kw_only=True):
+    """Money without a quantity: what a person entered, or what rounding makes up for."""
+
+    kind: LineKind
+    tenant: str
+    cost: int
+    currency: str
+    booked: Millis
+    about: Millis
+    text: str = ""
+    place: str = ""
+
+
+def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
+    """All lines with a quantity of a bill for that window, in the order in which the log entered them."""
+    for entry in ledger.entries:
+        yield from cut(ledger, entry, entry.kind, window)
+    for waste in ledger.wastes:
+        yield from _given_back(ledger, waste, window)
+    for correction in ledger.corrections:
+        if window.since <= correction.at < window.until:
+            yield from _corrected(ledger, correction)
+
+
+def amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
+    """All lines without a quantity."""
+    for correction in ledger.corrections:
+        event, prices = correction.event, ledger.prices.at(correction.at)
+        if event.amount and window.since <= correction.at < window.until:
+            yield Amount(
+                kind=LineKind.CORRECTION,
+                tenant=event.tenant,
+                cost=parse_money(event.amount),
+                currency=prices.event.currency if prices is not None else "",
+                booked=correction.at,
+                about=event.about if event.about is not None else correction.at,
+                text=event.reason,
+                place=correction.place,
+            )
+
+
+def cut(
+    ledger: Ledger,
+    entry: Entry,
+    kind: LineKind,
+    window: Window | None = None,
+    *,
+    sign: int = 1,
+    booked: Millis | None = None,
+    place: str = "",
+) -> Iterator[Piece]:
+    """An entry in pieces that lie in one month and under one price list."""
+    since = entry.since if window is None else max(entry.since, window.since)
+    until = entry.until if window is None else min(entry.until, window.until)
+    while since < until:
+        end = min([until, month_after(since), *ledger.prices.cuts(since, until)])
+        yield Piece(
+            entry=entry,
+            kind=kind,
+            since=since,
+            until=end,
+            sign=sign,
+            prices=ledger.prices.at(since),
+            booked=since if booked is None else booked,
+            place=place,
+        )
+        since = end
+
+
+def charges(piece: Piece) -> list[Charge]:
+    """What a piece costs, meter by meter; nothing where it is free or has no price."""
+    prices = piece.prices
+    if prices is None or piece.entry.kind not in prices.event.charges:
+        return []
+    found: list[Charge] = []
+    for rate in rates_of(prices, piece.entry):
+        numerator, denominator = quantity(piece.entry, rate.meter, piece.length)
+        charge = Charge(
+            rate=rate,
+            numerator=numerator,
+            denominator=denominator,
+            list_cost=times(rate.list_price, numerator, denominator),
+            cost=times(rate.contracted, numerator, denominator),
+        )
+        found.append(charge)
+    return found
+
+
+def quantity(entry: Entry, meter: Meter, length: Millis) -> tuple[int, int]:
+    """So much of a meter in so many milliseconds, in its unit, as an exact fraction (gpu-billing §3)."""
+    slice_ = entry.slice
+    match meter:
+        case Meter.MEMORY:
+            return slice_.memory * length, _MIB_PER_GIB * HOUR
+        case Meter.CORES:
+            return slice_.cores * length, max(slice_.card.cores, 1) * HOUR
+        case Meter.DOMINANT:
+            part, whole = slice_.dominant
+            return part * length, whole * HOUR
+        case Meter.CARD:
+            return length, HOUR
+        case Meter.EXCLUSIVE:
+            return (length if slice_.exclusive else 0), HOUR
+        case Meter.SLOTS:
+            return slice_.slots * length, HOUR
+
+
+def roundings(due: dict[tuple[str, Millis], int], ledger: Ledger) -> Iterator[Amount]:
+    """What each tenant's total of a month lacks to whole minor units, as lines of their own (gpu-billing §4.12)."""
+    for (tenant, month), total in sorted(due.items()):
+        prices = ledger.prices.at(month_after(month) - 1) or ledger.prices.at(ledger.at)
+        if prices is None:
+            continue
+        difference = to_minor(total, prices.event.decimals) - total
+        if difference:
+            yield Amount(
+                kind=LineKind.ROUNDING,
+                tenant=tenant,
+                cost=difference,
+                currency=prices.event.currency,
+                booked=month,
+                about=month,
+                text=f"Rounded to {prices.event.decimals} places",
+            )
+
+
+def month_of(at: Millis) -> Millis:
+    """The beginning of the month, in UTC."""
+    year, month, _ = civil_from_days(at // DAY)
+    return days_from_civil(year, month, 1) * DAY
+
+
+def month_after(at: Millis) -> Millis:
+    """The beginning of the next month, in UTC."""
+    year, month, _ = civil_from_days(at // DAY)
+    return days_from_civil(year + month // 12, month % 12 + 1, 1) * DAY
+
+
+def _given_back(ledger: Ledger, waste: Waste, window: Window) -> Iterator[Piece]:
+    prices = ledger.prices.at(waste.at)
+    if prices is None or waste.reason not in prices.event.credits or not window.since <= waste.at < window.until:
+        return
+    for entry in waste.entries:
+        for piece in cut(ledger, entry, LineKind.CREDIT, sign=-1, booked=waste.at, place=waste.place):
+            if piece.status is Status.PRICED:
+                yield piece
+
+
+def _corrected(ledger: Ledger, correction: Correction) -> Iterator[Piece]:
+    """The entry taken back as it was, and entered again as it should have been."""
+    event = correction.event
+    entry = ledger.cards.found.get(event.entry)
+    if entry is None or entry.ended is None:
+        return
+    again: Iterable[Piece] = ()
+    if event.since is not None and event.until is not None and event.since < event.until:
+        right = msgspec.structs.replace(entry, since=event.since, until=event.until)
+        again = cut(ledger, right, LineKind.CORRECTION, booked=correction.at, place=correction.place)
+    yield from cut(ledger, entry, LineKind.CORRECTION, sign=-1, booked=correction.at, place=correction.place)
+    yield from again

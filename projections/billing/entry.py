@@ -1,0 +1,112 @@
+"""The lines of the ledger: who held what of which card from when until when, and what cut the time there.
+
+Times are half-open. All quantities are integers: MiB, percent of cores (or a vendor's unit), slots, milliseconds.
+"""
+
+from math import lcm
+
+import msgspec
+
+from events.billing import LineKind
+from events.card import Card
+from events.event import Millis
+
+
+class Window(msgspec.Struct, frozen=True):
+    """A half-open stretch of time."""
+
+    since: Millis
+    until: Millis
+
+    def clip(self, since: Millis, until: Millis) -> Millis:
+        """How much of another stretch lies in it."""
+        return max(min(until, self.until) - max(since, self.since), 0)
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """On whose account cards are: one attempt of a workload, or a pod that belongs to none."""
+
+    tenant: str
+    """The namespace."""
+    workload: str
+    uid: str = ""
+    job: str = ""
+    owner_kind: str = ""
+    priority_class: str = ""
+    local_queue: str = ""
+    cluster_queue: str = ""
+    cohort: str = ""
+    attempt: int = 0
+    """Sequence of the reservation of quota; 0 for what the log has not reserved."""
+
+
+class Slice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What is held of one card, and the card's totals as they were then."""
+
+    card: Card
+    node: str
+    flavor: str
+    memory: int
+    cores: int
+    slots: int
+    pod_set: str = ""
+    index: int = 0
+
+    @property
+    def exclusive(self) -> bool:
+        """Nobody else can have a part of the card."""
+        card = self.card
+        return self.memory >= card.memory > 0 or self.cores >= card.cores > 0 or self.slots >= card.slots > 0
+
+    @property
+    def dominant(self) -> tuple[int, int]:
+        """The largest of its shares of the card's memory, cores and slots, as numerator and denominator."""
+        return dominant(self.card, self.memory, self.cores, self.slots)
+
+
+class Cause(msgspec.Struct, frozen=True, gc=False):
+    """Why time is cut at a place of the log."""
+
+    why: str
+    at: Millis
+    lane: str
+    sequence: int
+
+    def __str__(self) -> str:
+        """As people read it."""
+        return f"{self.why} {self.lane}/{self.sequence}"
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One line: a slice of a card, held for a time. Its id says which, whatever is learnt later."""
+
+    id: str
+    kind: LineKind
+    holder: Holder
+    slice: Slice
+    since: Millis
+    until: Millis
+    began: Cause
+    ended: Cause | None
+    """None while it goes on, and `until` is as far as the log reaches."""
+
+
+class Waste(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that was cut short: what it had held was for nothing."""
+
+    at: Millis
+    place: str
+    reason: str
+    holder: Holder
+    preemptor: str
+    preemptor_queue: str
+    entries: tuple[Entry, ...]
+
+
+def dominant(card: Card, memory: int, cores: int, slots: int) -> tuple[int, int]:
+    """The largest share of a card's totals, over a denominator that is the same for all slices of the card."""
+    parts = [
+        (used, total) for used, total in ((memory, card.memory), (cores, card.cores), (slots, card.slots)) if total
+    ]
+    common = lcm(*(total for _, total in parts)) if parts else 1
+    return max((used * (common // total) for used, total in parts), default=0), common

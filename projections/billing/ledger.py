@@ -1,0 +1,262 @@
+"""The ledger, folded from the log: entries of tenants, sums of cards, quota held and lent, waste, prices, corrections."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from events.admission import PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.billing import CorrectionEntered, LineKind, PriceListSet
+from events.catalogue import AnyEvent
+from events.control import ObjectRemoved
+from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved
+from events.event import Millis
+from events.preemption import PreemptionOrdered
+from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, NamespaceObserved
+from events.settings import SettingsObserved
+from events.upkeep import WorkloadDiscarded, WorkloadOrphaned
+from events.workload import (
+    EvictionOrdered,
+    PodSetAssignment,
+    PodsReclaimed,
+    QuotaReleased,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSubmitted,
+)
+from projections.billing.attempts import About, Attempt, SliceKey, about, attempt_of, flavor_of, reserved, uses_by_pod
+from projections.billing.card_side import CardSide, Open
+from projections.billing.entry import Cause, Entry, Waste, Window
+from projections.billing.prices import Correction, PriceBook
+from projections.billing.quota_book import FlavorResource, QuotaBook
+from projections.billing.strays import Strays
+from projections.gates import enabled
+from projections.holding import remaining_usage
+from projections.place import Place
+
+ALWAYS = Window(0, 2**62)
+
+
+class Ledger:
+    """What is entered within a window. Entries that are `wanted` by id are found wherever they lie."""
+
+    def __init__(self, window: Window = ALWAYS, *, grain: Millis | None = None, wanted: Iterable[str] = ()) -> None:
+        self.window = window
+        self.cards = CardSide(window, grain, frozenset(wanted))
+        self.quota = QuotaBook(window)
+        self.prices = PriceBook()
+        self.strays = Strays(self.cards)
+        self.wastes: list[Waste] = []
+        self.tenants: set[str] = set()
+        self.at: Millis = 0
+        """How far time has come."""
+        self._settings = SettingsObserved()
+        self._about: dict[str, About] = {}
+        self._attempts: dict[tuple[str, int], Attempt] = {}
+        self._current: dict[str, Attempt] = {}
+        self._asking: dict[str, str] = {}
+        """The cluster queue of each workload that has asked for room."""
+        self._assignments: dict[str, tuple[str, tuple[PodSetAssignment, ...]]] = {}
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All lines within the window, in the order in which they ended."""
+        return self.cards.entries
+
+    @property
+    def corrections(self) -> list[Correction]:
+        """What people have corrected, wherever it lies."""
+        return self.prices.corrections
+
+    def fold(self, event: AnyEvent, place: Place) -> None:  # noqa: C901, PLR0912 - one case after the other
+        """Enter what an event means for time and money; most events mean nothing for it."""
+        self.at = max(self.at, place.at)
+        match event:
+            case WorkloadSubmitted():
+                self._submit(event, place)
+            case WorkloadChanged():
+                known = self._about.get(event.workload)
+                if known is not None:
+                    self._about[event.workload] = msgspec.structs.replace(known, queue=event.spec.queue)
+            case QuotaReserved():
+                self._reserve(event, place)
+            case WorkloadAdmitted():
+                self._admit(event.workload, place)
+            case PreemptionRequested():
+                self._asking[event.workload] = event.cluster_queue
+            case PreemptionOrdered():
+                self._stop(event.workload, "Preempted", event.preemptor)
+            case EvictionOrdered():
+                self._stop(event.workload, event.reason)
+            case QuotaReleased() | WorkloadOrphaned() | WorkloadDiscarded() | WorkloadDeleted():
+                self._let_quota_go(event.workload, place.at)
+            case WorkloadFinished():
+                self._let_quota_go(event.workload, place.at)
+                current = self._current.get(event.workload)
+                if current is not None:
+                    current.finished = True
+            case PodsReclaimed():
+                self._reclaim(event, place.at)
+            case DevicesReserved():
+                self._give(event, place)
+            case DevicesReleased():
+                self._take_back(event, place)
+            case _:
+                self._see(event, place)
+
+    def finish(self, at: Millis | None = None) -> None:
+        """Enter what goes on, as far as the log reaches or to a time before that; nothing may be folded after that."""
+        end = self.at if at is None else min(at, self.at)
+        self.cards.finish(end)
+        self.quota.settle(end)
+
+    def _see(self, event: AnyEvent, place: Place) -> None:  # noqa: C901 - one case after the other
+        match event:
+            case NodeObserved():
+                self.cards.see_node(event, _cause("node " + ("ready" if event.ready else "not ready"), place))
+            case DevicesRegistered():
+                self.cards.register(event, _cause("cards registered", place))
+            case PodObserved():
+                self.strays.see_pod(event, _cause("pod seen", place))
+                self.tenants.add(event.namespace)
+            case FlavorObserved():
+                self.cards.see_flavor(event, _cause("flavor changed", place))
+            case ClusterQueueObserved():
+                self.quota.set_queue(event, place.at)
+            case CohortObserved():
+                self.quota.set_cohort(event, place.at)
+            case NamespaceObserved():
+                self.tenants.add(event.name)
+            case SettingsObserved():
+                self._settings = event
+            case PriceListSet():
+                self.prices.set(event, place)
+            case CorrectionEntered():
+                self.prices.correct(event, place)
+            case ObjectRemoved():
+                self._remove(event, place)
+            case _:
+                pass
+
+    def _remove(self, event: ObjectRemoved, place: Place) -> None:
+        match event.kind:
+            case "Node":
+                self.cards.remove_node(event.name, _cause("node gone", place))
+            case "Pod":
+                self.strays.remove_pod(f"{event.namespace}/{event.name}", _cause("pod gone", place))
+            case "ResourceFlavor":
+                self.cards.remove_flavor(event.name, _cause("flavor changed", place))
+            case "ClusterQueue" | "Cohort":
+                self.quota.remove(event.kind, event.name, place.at)
+            case _:
+                pass
+
+    def _submit(self, event: WorkloadSubmitted, place: Place) -> None:
+        self.tenants.add(event.workload.partition("/")[0])
+        if event.workload in self._about and event.workload in self._current:
+            return
+        self._about[event.workload] = about(event)
+        adopted = event.adopted
+        if adopted is None or not adopted.cluster_queue:
+            return
+        states = {one.type: one.status for one in adopted.conditions}
+        if states.get("QuotaReserved", "True") != "True" or states.get("Finished") == "True":
+            return
+        cohort = self.quota.cohort_of(adopted.cluster_queue)
+        known = self._about[event.workload]
+        attempt = attempt_of(event.workload, known, place.sequence, adopted.cluster_queue, cohort, adopted.assignments)
+        attempt.admitted = states.get("Admitted") == "True"
+        self._begin(attempt, adopted.assignments, place.at)
+
+    def _reserve(self, event: QuotaReserved, place: Place) -> None:
+        cohort = self.quota.cohort_of(event.cluster_queue)
+        attempt = reserved(event, self._about.get(event.workload), place.sequence, cohort)
+        self._begin(attempt, event.assignments, place.at)
+
+    def _begin(self, attempt: Attempt, assignments: tuple[PodSetAssignment, ...], at: Millis) -> None:
+        holder = attempt.holder
+        self._attempts[holder.workload, holder.attempt] = self._current[holder.workload] = attempt
+        self._assignments[holder.workload] = (holder.cluster_queue, assignments)
+        self.quota.hold(holder.workload, holder.cluster_queue, _amounts(assignments, {}), at)
+
+    def _admit(self, workload: str, place: Place) -> None:
+        attempt = self._current.get(workload)
+        if attempt is None or attempt.admitted:
+            return
+        attempt.admitted = True
+        for key in attempt.keys:
+            self.cards.rename(key[-1], key, LineKind.USAGE, _cause("admitted", place))
+
+    def _stop(self, workload: str, reason: str, preemptor: str = "") -> None:
+        attempt = self._current.get(workload)
+        if attempt is not None and not attempt.stopped:
+            attempt.stopped, attempt.preemptor = reason, preemptor
+
+    def _let_quota_go(self, workload: str, at: Millis) -> None:
+        self.quota.release(workload, at)
+        self._assignments.pop(workload, None)
+
+    def _reclaim(self, event: PodsReclaimed, at: Millis) -> None:
+        known = self._assignments.get(event.workload)
+        if known is not None and enabled(self._settings, "ReclaimablePods"):
+            queue, assignments = known
+            self.quota.hold(event.workload, queue, _amounts(assignments, event.counts), at)
+
+    def _give(self, event: DevicesReserved, place: Place) -> None:
+        attempt = self._attempts.get((event.workload, event.reservation))
+        if attempt is None:
+            attempt = attempt_of(event.workload, self._about.get(event.workload), event.reservation, "", "", ())
+            self._attempts[event.workload, event.reservation] = attempt
+        cause, keys = _cause("reserved", place), list[SliceKey]()
+        for placement, uuid, use in uses_by_pod(event.placements):
+            key: SliceKey = (event.workload, event.reservation, placement.pod_set, placement.index, uuid)
+            keys.append(key)
+            slice_ = Open(
+                kind=attempt.kind,
+                holder=attempt.holder,
+                flavor=flavor_of(attempt, placement.pod_set),
+                pod_set=placement.pod_set,
+                index=placement.index,
+                use=use,
+                attempt=attempt,
+            )
+            self.cards.close(uuid, key, cause)
+            self.cards.open(uuid, key, slice_, cause)
+        attempt.keys = tuple(keys)
+        self.strays.reserved(event.workload, event.reservation, event.placements, cause)
+
+    def _take_back(self, event: DevicesReleased, place: Place) -> None:
+        attempt = self._attempts.pop((event.workload, event.reservation), None)
+        if attempt is None:
+            return
+        cause = _cause("released", place)
+        for key in attempt.keys:
+            self.cards.close(key[-1], key, cause)
+        self.strays.released(event.workload, event.reservation, cause)
+        if self._current.get(event.workload) is attempt:
+            del self._current[event.workload]
+        if attempt.stopped and not attempt.finished and attempt.entries and self.window.clip(place.at, place.at + 1):
+            waste = Waste(
+                at=place.at,
+                place=f"{place.lane}/{place.sequence}",
+                reason=attempt.stopped,
+                holder=attempt.holder,
+                preemptor=attempt.preemptor,
+                preemptor_queue=self._asking.get(attempt.preemptor, ""),
+                entries=tuple(attempt.entries),
+            )
+            self.wastes.append(waste)
+
+
+def _amounts(assignments: tuple[PodSetAssignment, ...], done: dict[str, int]) -> dict[FlavorResource, int]:
+    amounts: dict[FlavorResource, int] = {}
+    for one in assignments:
+        for resource, amount in remaining_usage(one, done.get(one.name, 0)).items():
+            flavor = one.flavors.get(resource)
+            if flavor is not None:
+                amounts[flavor, resource] = amounts.get((flavor, resource), 0) + amount
+    return amounts
+
+
+def _cause(why: str, place: Place) -> Cause:
+    return Cause(why, place.at, place.lane, place.sequence)

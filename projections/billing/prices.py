@@ -1,0 +1,114 @@
+"""Which prices are in force when, and what people have corrected.
+
+A price list stays in force until the next one starts. The first may start in the past; a later one that would change
+prices that were already in force counts from when it was entered: what was charged is changed by corrections alone.
+"""
+
+from bisect import bisect_right
+
+import msgspec
+
+from events.billing import CorrectionEntered, Meter, Price, PriceListSet
+from events.event import Millis
+from projections.billing.entry import Entry
+from projections.billing.money import parse_money
+from projections.place import Place
+
+
+class Rate(msgspec.Struct, frozen=True, kw_only=True):
+    """What a unit of a meter costs somebody: by the list, and as agreed."""
+
+    meter: Meter
+    list_price: int
+    contracted: int
+    sku: str
+    """Which price it is, without the one who pays: flavor or model, and meter."""
+
+
+class PriceList(msgspec.Struct, frozen=True, kw_only=True):
+    """A list, from when it really counts, and where it stands on the log."""
+
+    event: PriceListSet
+    starts: Millis
+    place: str
+    rates: dict[tuple[str, str, str], tuple[Rate, ...]] = {}
+    """What was found, by tenant, flavor and model."""
+
+
+class Correction(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person entered, when, and where it stands on the log."""
+
+    event: CorrectionEntered
+    at: Millis
+    place: str
+
+
+class PriceBook:
+    """All price lists and corrections, in the order in which they were entered."""
+
+    def __init__(self) -> None:
+        self.lists: list[PriceList] = []
+        """By time."""
+        self.corrections: list[Correction] = []
+
+    def set(self, event: PriceListSet, place: Place) -> None:
+        """A list is entered; one that was to start at the same time is superseded."""
+        in_force = self.at(event.starts) is not None
+        starts = max(event.starts, place.at) if in_force else event.starts
+        self.lists = [one for one in self.lists if one.starts != starts]
+        self.lists.append(PriceList(event=event, starts=starts, place=f"{place.lane}/{place.sequence}", rates={}))
+        self.lists.sort(key=lambda one: one.starts)
+
+    def correct(self, event: CorrectionEntered, place: Place) -> None:
+        """A correction is entered."""
+        self.corrections.append(Correction(event=event, at=place.at, place=f"{place.lane}/{place.sequence}"))
+
+    def at(self, at: Millis) -> PriceList | None:
+        """The list in force at a time."""
+        found = bisect_right(self.lists, at, key=lambda one: one.starts)
+        return self.lists[found - 1] if found else None
+
+    def cuts(self, since: Millis, until: Millis) -> list[Millis]:
+        """When prices change between two times."""
+        return [one.starts for one in self.lists if since < one.starts < until]
+
+
+def rates_of(prices: PriceList, entry: Entry) -> tuple[Rate, ...]:
+    """The meters that run for an entry; none when nothing is priced for it."""
+    key = (entry.holder.tenant, entry.slice.flavor, entry.slice.card.model)
+    found = prices.rates.get(key)
+    if found is None:
+        found = prices.rates[key] = tuple(
+            rate for meter in Meter for rate in (_rate(prices.event, meter, *key),) if rate is not None
+        )
+    exclusive = tuple(rate for rate in found if rate.meter is Meter.EXCLUSIVE)
+    if exclusive and entry.slice.exclusive:
+        return exclusive
+    return tuple(rate for rate in found if rate.meter is not Meter.EXCLUSIVE)
+
+
+def _rate(event: PriceListSet, meter: Meter, tenant: str, flavor: str, model: str) -> Rate | None:
+    fitting = [
+        price
+        for price in event.prices
+        if price.meter is meter
+        and price.flavor in {"", flavor}
+        and price.model in {"", model}
+        and price.tenant in {"", tenant}
+    ]
+    public = [price for price in fitting if not price.tenant]
+    agreed = [price for price in fitting if price.tenant]
+    if not fitting:
+        return None
+    listed = max(public or agreed, key=_particular)
+    contracted = max(agreed or public, key=_particular)
+    return Rate(
+        meter=meter,
+        list_price=parse_money(listed.unit_price),
+        contracted=parse_money(contracted.unit_price),
+        sku=f"{listed.flavor or listed.model or 'any'}/{meter}",
+    )
+
+
+def _particular(price: Price) -> tuple[bool, bool]:
+    return bool(price.flavor), bool(price.model)

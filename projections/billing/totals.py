@@ -1,0 +1,185 @@
+"""Bills by group: exact sums of what was held and what it costs, over any of the words that a line bears."""
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+
+import msgspec
+
+from events.billing import LineKind
+from events.event import Millis
+from projections.billing.charge import (
+    Amount,
+    Piece,
+    Status,
+    amounts,
+    charges,
+    month_of,
+    pieces,
+    roundings,
+)
+from projections.billing.entry import Window
+from projections.billing.ledger import Ledger
+
+GROUPS: Mapping[str, Callable[[Piece], str]] = {
+    "tenant": lambda piece: piece.entry.holder.tenant,
+    "queue": lambda piece: piece.entry.holder.cluster_queue,
+    "local-queue": lambda piece: piece.entry.holder.local_queue,
+    "cohort": lambda piece: piece.entry.holder.cohort,
+    "flavor": lambda piece: piece.entry.slice.flavor,
+    "model": lambda piece: piece.entry.slice.card.model,
+    "node": lambda piece: piece.entry.slice.node,
+    "card": lambda piece: piece.entry.slice.card.uuid,
+    "workload": lambda piece: piece.entry.holder.workload,
+    "job": lambda piece: piece.entry.holder.job,
+}
+"""By what lines can be summed up."""
+
+CREDITED = frozenset({LineKind.CREDIT})
+
+
+class Totals(msgspec.Struct):
+    """Sums of one group and kind of line: MiB·ms, percent·ms of cores, card·ms, and money in units of 10^-10."""
+
+    memory: int = 0
+    cores: int = 0
+    cards: int = 0
+    exclusive: int = 0
+    dominant: dict[int, int] = {}
+    """Share·ms of cards, by the denominator of the share."""
+    cost: int | None = None
+    """None where nothing has a price."""
+    list_cost: int | None = None
+    unpriced: int = 0
+    """Lines without a price."""
+    unpriced_time: int = 0
+    """Card·ms of them."""
+
+    @property
+    def dominant_share(self) -> Fraction:
+        """Card·ms by dominant share."""
+        return sum((Fraction(part, whole) for whole, part in sorted(self.dominant.items())), Fraction(0))
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One group and kind of line."""
+
+    group: tuple[str, ...]
+    kind: LineKind
+    totals: Totals
+
+
+class Bill(msgspec.Struct, kw_only=True):
+    """A bill: rows by group and kind, the total by currency, and what is to be told beside it."""
+
+    window: Window
+    group_by: tuple[str, ...]
+    rows: list[Row]
+    total: dict[str, int]
+    unpriced: dict[tuple[str, str], int]
+    """Card·ms without a price, by flavor and model."""
+    unknown_entries: list[str]
+    """Entries that corrections name and the log does not have, or that still go on."""
+
+
+def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenant: str = "") -> Bill:
+    """Sum up a window; of one tenant where one is named."""
+    found: dict[tuple[tuple[str, ...], LineKind], Totals] = {}
+    due: dict[tuple[str, Millis], int] = {}
+    total: dict[str, int] = {}
+    unpriced: dict[tuple[str, str], int] = {}
+    words = [GROUPS[name] for name in group_by]
+
+    def put(amount: Amount) -> None:
+        group = tuple(amount.tenant if name == "tenant" else "" for name in group_by)
+        sums = found.setdefault((group, amount.kind), Totals(dominant={}))
+        sums.cost = (sums.cost or 0) + amount.cost
+        sums.list_cost = (sums.list_cost or 0) + amount.cost
+        total[amount.currency] = total.get(amount.currency, 0) + amount.cost
+
+    for piece in pieces(ledger, window):
+        who = piece.entry.holder.tenant
+        if tenant and who != tenant:
+            continue
+        group = tuple(word(piece) for word in words)
+        sums = found.get((group, piece.kind))
+        if sums is None:
+            sums = found[group, piece.kind] = Totals(dominant={})
+        _measure(sums, piece)
+        costs = charges(piece)
+        if costs and piece.prices is not None:
+            cost = sum(one.cost for one in costs)
+            sums.cost = (sums.cost or 0) + cost
+            sums.list_cost = (sums.list_cost or 0) + sum(one.list_cost for one in costs)
+            month = month_of(piece.booked)
+            due[who, month] = due.get((who, month), 0) + cost
+            currency = piece.prices.event.currency
+            total[currency] = total.get(currency, 0) + cost
+        elif piece.status is Status.UNPRICED:
+            sums.unpriced += 1
+            sums.unpriced_time += piece.length
+            kind = (piece.entry.slice.flavor, piece.entry.slice.card.model)
+            unpriced[kind] = unpriced.get(kind, 0) + piece.length
+    for amount in amounts(ledger, window):
+        if not tenant or amount.tenant == tenant:
+            put(amount)
+            month = month_of(amount.booked)
+            due[amount.tenant, month] = due.get((amount.tenant, month), 0) + amount.cost
+    for amount in roundings(due, ledger):
+        put(amount)
+    order = {kind: place for place, kind in enumerate(LineKind)}
+    rows = [Row(*key, sums) for key, sums in sorted(found.items(), key=lambda one: (one[0][0], order[one[0][1]]))]
+    return Bill(
+        window=window,
+        group_by=group_by,
+        rows=rows,
+        total=dict(sorted(total.items())),
+        unpriced=dict(sorted(unpriced.items())),
+        unknown_entries=unknown_entries(ledger, window),
+    )
+
+
+def unknown_entries(ledger: Ledger, window: Window) -> list[str]:
+    """Entries that corrections within the window name and the log does not have, or that still go on."""
+    return [
+        one.event.entry
+        for one in ledger.corrections
+        if one.event.entry and window.since <= one.at < window.until and not _over(ledger, one.event.entry)
+    ]
+
+
+def sum_up(rows: Iterable[Row]) -> Totals:
+    """All rows together."""
+    total = Totals(dominant={})
+    for row in rows:
+        one = row.totals
+        total.memory += one.memory
+        total.cores += one.cores
+        total.cards += one.cards
+        total.exclusive += one.exclusive
+        for whole, part in one.dominant.items():
+            total.dominant[whole] = total.dominant.get(whole, 0) + part
+        if one.cost is not None:
+            total.cost = (total.cost or 0) + one.cost
+            total.list_cost = (total.list_cost or 0) + (one.list_cost or 0)
+        total.unpriced += one.unpriced
+        total.unpriced_time += one.unpriced_time
+    return total
+
+
+def _over(ledger: Ledger, entry: str) -> bool:
+    found = ledger.cards.found.get(entry)
+    return found is not None and found.ended is not None
+
+
+def _measure(sums: Totals, piece: Piece) -> None:
+    """Add the quantities; a credit gives money back, and the cards were held all the same."""
+    if piece.kind in CREDITED:
+        return
+    slice_, length = piece.entry.slice, piece.length
+    sums.memory += slice_.memory * length
+    sums.cores += slice_.cores * length
+    sums.cards += length
+    if slice_.exclusive:
+        sums.exclusive += length
+    part, whole = slice_.dominant
+    sums.dominant[whole] = sums.dominant.get(whole, 0) + part * length
