@@ -19,6 +19,7 @@ from ops.witness import HeadWitness
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
+from services.applier.queue_status_shell import QueueStatusWriter
 from services.applier.shell import Applier
 from services.clock_port import Clock
 from services.cluster_port import Reader, Writer
@@ -89,6 +90,9 @@ class Running:
                 applier = Applier(self.ports.writer, facts, clock, LANE)
                 observers.append(applier.observe)
                 tasks.create_task(applier.run())
+                statuses = QueueStatusWriter(self.ports.writer, clock)
+                observers.append(statuses.observe)
+                tasks.create_task(statuses.run())
             keepers = [self._snapshots.settled] if self._snapshots is not None else []
             if deciders or observers:
                 self.hosts[LANE] = LaneHost(

@@ -14,7 +14,7 @@ import structlog
 
 from events.catalogue import Decision
 from events.codec import encode
-from events.commit import Commit
+from events.commit import Commit, InputRun
 from events.event import Millis
 from events.subjects import commit_subject
 from projections.place import Place
@@ -88,6 +88,9 @@ class LaneHost:
         """Whether this replica's deciders speak, or only follow so as to take over."""
         self._clock, self._tracer, self._rules, self._replica = clock, tracer, rules, replica
         self._observers, self._keepers = tuple(observers), tuple(keepers)
+        self._whose = self._silent = 0
+        """Whose turn it is, and how many in a row had nothing to say about what is known."""
+        self._known: tuple[int, tuple[InputRun, ...]] = (-1, ())
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
 
@@ -102,6 +105,7 @@ class LaneHost:
                 behind = await self._absorb(MOST_INPUTS)
                 if not await self._turn() and not behind:
                     await self._wait()
+                    self._silent = 0
 
     def stop_deciding(self, why: str) -> None:
         """Only follow from now on."""
@@ -178,19 +182,27 @@ class LaneHost:
         self._news.clear()
 
     async def _turn(self) -> bool:
-        """Let each decider speak once; whether any did, or somebody else wrote first."""
-        world, spoke = self.fold.world, False
-        if self.decides:
-            at = max(self.fold.at, self._clock.now())
-            world.advance(at)
-            for decider in self.deciders:
-                mark = world.mark()
-                events = decider.decide(world, Place(lane=self.own.name, sequence=self.fold.base + 1, at=at))
-                if not events:
-                    continue
-                spoke = True
+        """Let the next decider speak; whether another turn may have something to say before anything else happens.
+
+        Between two turns what has arrived is folded, so that nobody waits for all deciders.
+        """
+        world = self.fold.world
+        at = max(self.fold.at, self._clock.now())
+        world.advance(at)
+        known = (self.fold.base, self.fold.runs)
+        if known != self._known:
+            self._known, self._silent = known, 0
+        if self.decides and self.deciders:
+            decider = self.deciders[self._whose]
+            self._whose = (self._whose + 1) % len(self.deciders)
+            mark = world.mark()
+            events = decider.decide(world, Place(lane=self.own.name, sequence=self.fold.base + 1, at=at))
+            self._silent += 1
+            if events:
+                self._silent = 0
                 if not await self._commit(decider.name, events, at, mark):
                     return True
+        spoke = self.decides and self._silent < len(self.deciders)
         if self._observers:
             touched = list(world.review.take("observers"))
             for observer in self._observers:

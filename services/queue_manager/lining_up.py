@@ -6,6 +6,7 @@ from events.quota import StopPolicy
 from events.upkeep import AdmissionGateCleared
 from events.workload import ConditionStatus, WorkloadParked, WorkloadQueued, WorkloadRequeued
 from projections.gates import enabled
+from projections.queue_standing import takes_in
 from projections.unadmitted import OBSERVABILITY
 from projections.workloads import QUOTA_RESERVED, REQUEUED, Workload
 from projections.world import World
@@ -109,46 +110,10 @@ def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | Non
     queue = world.cluster_queues.get(door.cluster_queue)
     if queue is None:
         return "Misconfigured", f"ClusterQueue {door.cluster_queue} doesn't exist"
-    if inactive_reasons(world, queue.name):
+    if not takes_in(world, queue.name):
         return "Suspended", f"ClusterQueue {queue.name} is inactive"
     # Without the gate's own reason, an inactive workload is told what else is wrong, and waits in silence otherwise.
     return None if workload.spec.active else DEACTIVATED
-
-
-def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
-    """Why a cluster queue takes nothing in: reason and message, first the one to show."""
-    queue = world.cluster_queues[name]
-    found: list[tuple[str, str]] = []
-    if queue.terminating:
-        found.append(("Terminating", "Can't admit new workloads; clusterQueue is terminating"))
-    if queue.stop is not StopPolicy.NONE:
-        found.append(("Stopped", "Can't admit new workloads: is stopped"))
-    if world.quota.cyclic(name):
-        found.append(("CohortCycle", f"Can't admit new workloads: cohort {queue.cohort} is part of a cycle"))
-    missing = [
-        quotas.flavor for group in queue.groups for quotas in group.flavors if quotas.flavor not in world.flavors
-    ]
-    if missing:
-        found.append(
-            ("FlavorNotFound", f"Can't admit new workloads: references missing ResourceFlavor(s): {','.join(missing)}")
-        )
-    absent = [rule.name for rule in queue.checks if rule.name not in world.checks]
-    if absent:
-        found.append(
-            (
-                "AdmissionCheckNotFound",
-                f"Can't admit new workloads: references missing AdmissionCheck(s): {','.join(absent)}",
-            )
-        )
-    sleeping = [rule.name for rule in queue.checks if rule.name in world.checks and not world.checks[rule.name].active]
-    if sleeping:
-        found.append(
-            (
-                "AdmissionCheckInactive",
-                f"Can't admit new workloads: references inactive AdmissionCheck(s): {','.join(sleeping)}",
-            )
-        )
-    return found
 
 
 def _parked_as(world: World, workload: Workload, line: str) -> str | None:

@@ -7,6 +7,8 @@ twice (design §3).
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from events.catalogue import Fact
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import DevicesRegistered, NodeObserved, PodObserved
@@ -224,6 +226,10 @@ class View:
 
     def _known(self, fact: Fact) -> bool:
         place = place_of(fact)
+        before = self.facts.get(place)
+        if isinstance(fact, LocalQueueObserved) and isinstance(before, LocalQueueObserved):
+            # Once a queue is known its past usage is kept on the log: what its status shows comes from there.
+            fact = replace(fact, consumed=before.consumed, consumed_at=before.consumed_at)
         if isinstance(fact, PodObserved) and place not in self.facts:
             return not fact.node and not fact.workload and not fact.assigned
         if isinstance(fact, DevicesRegistered):
@@ -233,7 +239,7 @@ class View:
                 return not fact.cards
         # An object that is back to what was told before has to be told again: it is not refused any more.
         lifts = not isinstance(fact, NodeObserved) and f"{place}#refused" in self.facts
-        return bool(place) and not lifts and self.facts.get(place) == fact
+        return bool(place) and not lifts and before == fact
 
 
 def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact

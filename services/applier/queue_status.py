@@ -1,0 +1,188 @@
+"""Which statuses of queues and cohorts are to be written, and what each looks like; pure.
+
+A queue is reckoned anew only when a workload of it was touched, or when its line, its holders, its quota or its own object
+have changed; and what comes out as it was told before is not told again.
+"""
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from events.event import Millis
+from events.quantity import from_units
+from events.timestamp import format_timestamp
+from projections.queue_standing import Standing, cluster_queue_standing
+from projections.queue_status import (
+    FlavorUse,
+    QueueStatus,
+    Status,
+    Tally,
+    ancestors,
+    cluster_queue_status,
+    cohort_status,
+    local_queue_status,
+    sampled_at,
+    tallies,
+    unhoused,
+)
+from projections.world import World
+
+Plain = dict[str, Any]
+Place: TypeAlias = tuple[str, str, str]
+"""Kind, namespace and name of an object."""
+ACTIVE = "Active"
+
+
+class Statuses:
+    """What was told of each queue, and the signs by which a change is noticed."""
+
+    def __init__(self) -> None:
+        self.told: dict[Place, Status] = {}
+        self._signs: dict[str, tuple[Any, ...]] = {}
+        self._touched: set[str] = set()
+
+    def touch(self, world: World, workloads: Iterable[str]) -> None:
+        """Something happened to these workloads."""
+        for key in workloads:
+            workload = world.workloads.get(key)
+            if workload is None:
+                continue
+            door = world.local_queues.get(workload.local_queue)
+            self._touched.add(workload.line or (door.cluster_queue if door is not None else ""))
+            if workload.admission is not None:
+                self._touched.add(workload.admission.cluster_queue)
+
+    def changed(self, world: World, at: Millis) -> dict[Place, Status]:
+        """What has to be told, by object."""
+        queues = self._stale(world, at)
+        found: dict[Place, Status] = {}
+        for name in queues:
+            found |= _of_cluster_queue(world, name, at)
+        for name in ancestors(world, queues):
+            found["Cohort", "", name] = cohort_status(world, name)
+        for key in sorted(world.local_queues):
+            if world.local_queues[key].cluster_queue not in world.cluster_queues:
+                found[_door(key)] = local_queue_status(world, key, unhoused(world, key), at)
+        for place in [place for place in self.told if not _exists(world, place)]:
+            del self.told[place]
+        news = {place: status for place, status in found.items() if self.told.get(place) != status}
+        self.told.update(news)
+        return news
+
+    def _stale(self, world: World, at: Millis) -> list[str]:
+        touched, self._touched = self._touched, set()
+        stale: list[str] = []
+        for name in sorted(world.cluster_queues):
+            signs = _signs(world, name, at)
+            if name in touched or self._signs.get(name) != signs:
+                self._signs[name] = signs
+                stale.append(name)
+        for name in [name for name in self._signs if name not in world.cluster_queues]:
+            del self._signs[name]
+        return stale
+
+
+def _signs(world: World, name: str, at: Millis) -> tuple[Any, ...]:
+    line = world.lines.of(name)
+    node = world.quota.queues[name]
+    return (
+        world.cluster_queues[name],
+        cluster_queue_standing(world, name),
+        tuple(world.local_queues[key] for key in world.doors.get(name, ()) if key in world.local_queues),
+        tuple(world.cohorts.get(one.name) for one in node.path[1:]),
+        len(line.waiting),
+        len(line.parked),
+        len(world.holders(name)),
+        world.quota.changed(name),
+        world.settings.fair_sharing,
+        sampled_at(world, at),
+    )
+
+
+def _of_cluster_queue(world: World, name: str, at: Millis) -> dict[Place, Status]:
+    counted = tallies(world, name)
+    found: dict[Place, Status] = {("ClusterQueue", "", name): cluster_queue_status(world, name, counted)}
+    for key in sorted(world.doors.get(name, ())):
+        if key in world.local_queues:
+            found[_door(key)] = local_queue_status(world, key, counted.get(key, Tally()), at)
+    return found
+
+
+def _door(key: str) -> Place:
+    namespace, _, name = key.partition("/")
+    return ("LocalQueue", namespace, name)
+
+
+def _exists(world: World, place: Place) -> bool:
+    match place:
+        case "ClusterQueue", _, name:
+            return name in world.cluster_queues
+        case "Cohort", _, name:
+            return name in world.cohorts
+        case _, namespace, name:
+            return f"{namespace}/{name}" in world.local_queues
+
+
+def status_patch(place: Place, status: Status, found: Plain, at: Millis) -> Plain | None:
+    """The merge patch that brings the status of an object to where it should be; None when it is there.
+
+    Conditions of other types stay, and the time since when Active is what it is.
+    """
+    wanted = _plain(place[0], status)
+    there = found.get("status") or {}
+    if isinstance(status, QueueStatus):
+        conditions: list[Plain] = list(there.get("conditions") or ())
+        before = next((one for one in conditions if one.get("type") == ACTIVE), {})
+        others = [one for one in conditions if one.get("type") != ACTIVE]
+        wanted["conditions"] = [_condition(status.standing, status.generation, before, at), *others]
+    fresh = {name: value for name, value in wanted.items() if there.get(name) != value}
+    return {"status": fresh} if fresh else None
+
+
+def _plain(kind: str, status: Status) -> Plain:
+    share = None if not isinstance(status, QueueStatus) or status.past is None else 0
+    weighted = status.share if status.share is not None else share
+    sharing: Plain | None = None if weighted is None else {"weightedShare": weighted}
+    if not isinstance(status, QueueStatus):
+        return {"fairSharing": sharing}
+    if sharing is not None and status.past is not None:
+        consumed = {name: from_units(name, amount) for name, amount in status.past.consumed.items()}
+        sharing["admissionFairSharingStatus"] = {
+            "consumedResources": consumed,
+            "lastUpdate": format_timestamp(status.past.at),
+        }
+    borrows = kind == "ClusterQueue"
+    return {
+        "pendingWorkloads": status.pending,
+        "reservingWorkloads": status.reserving,
+        "admittedWorkloads": status.admitted,
+        "flavorsReservation": [_flavor(one, borrows=borrows) for one in status.reservation],
+        "flavorsUsage": [_flavor(one, borrows=borrows) for one in status.usage],
+        "fairSharing": sharing,
+    }
+
+
+def _flavor(one: FlavorUse, *, borrows: bool) -> Plain:
+    return {
+        "name": one.flavor,
+        "resources": [
+            {
+                "name": use.resource,
+                "total": from_units(use.resource, use.total),
+                **({"borrowed": from_units(use.resource, use.borrowed)} if borrows else {}),
+            }
+            for use in one.resources
+        ],
+    }
+
+
+def _condition(standing: Standing, generation: int, before: Plain, at: Millis) -> Plain:
+    status = "True" if standing.active else "False"
+    since = before.get("lastTransitionTime") if before.get("status") == status else None
+    return {
+        "type": ACTIVE,
+        "status": status,
+        "reason": standing.reason,
+        "message": standing.message,
+        "lastTransitionTime": since or format_timestamp(at),
+        **({"observedGeneration": generation} if generation else {}),
+    }
