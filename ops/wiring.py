@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -25,7 +26,7 @@ from services.clock_port import Clock
 from services.cluster_port import Reader, Writer
 from services.lane_fold import LaneFold
 from services.lane_host import Decider, LaneHost
-from services.log_errors import LogRegressed, LogUnavailable
+from services.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.log_port import Bus, Stream
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
@@ -38,6 +39,7 @@ RULES = "1"
 PARTITION, POOL = "0", "default"
 LANE, DEVICE_LANE = decisions_stream(PARTITION), devices_stream(POOL)
 SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
+WITNESSED = (LANE, DEVICE_LANE, FACTS, CONTROL)
 WITNESS_EVERY_MS = 5_000
 
 _DECIDERS: dict[str, Callable[[], Decider]] = {
@@ -155,25 +157,36 @@ class Running:
     async def _check(self) -> None:
         if self._witness is None:
             return
-        for name in (LANE, DEVICE_LANE, FACTS):
+        for name in WITNESSED:
             await self._witness.check(await self.ports.bus.stream(name))
 
     async def _keep_witness(self) -> None:
         """Compare and take note, every so often; on a mismatch nothing is decided any more."""
-        while self._witness is not None:
-            try:
-                for name in (LANE, DEVICE_LANE, FACTS):
-                    stream = await self.ports.bus.stream(name)
-                    await self._witness.check(stream)
-                    await self._witness.witness(stream)
-            except LogRegressed as problem:
-                self.regressed = str(problem)
-                log.error("log regressed", problem=self.regressed)
-                for host in self.hosts.values():
-                    host.stop_deciding(self.regressed)
-            except LogUnavailable as problem:
-                log.warning("log unavailable", problem=str(problem))
-            await self.ports.clock.sleep(WITNESS_EVERY_MS)
+        try:
+            while True:
+                try:
+                    await self._take_note()
+                except LogRegressed as problem:
+                    self.regressed = str(problem)
+                    log.error("log regressed", problem=self.regressed)
+                    for host in self.hosts.values():
+                        host.stop_deciding(self.regressed)
+                except LogUnavailable as problem:
+                    log.warning("log unavailable", problem=str(problem))
+                await self.ports.clock.sleep(WITNESS_EVERY_MS)
+        finally:
+            # What was decided since the last time is worth a proof too; but an end must not wait for a bus that is gone.
+            with suppress(LogRegressed, LogUnavailable, LogGap, TimeoutError):
+                async with asyncio.timeout(_LAST_NOTE_S):
+                    await self._take_note()
+
+    async def _take_note(self) -> None:
+        if self._witness is None:
+            return
+        for name in WITNESSED:
+            stream = await self.ports.bus.stream(name)
+            await self._witness.check(stream)
+            await self._witness.witness(stream)
 
 
 async def stopped(task: "asyncio.Task[None]") -> None:
@@ -186,3 +199,4 @@ async def stopped(task: "asyncio.Task[None]") -> None:
 
 
 _PATIENCE_S = 5.0
+_LAST_NOTE_S = 2.0

@@ -1,0 +1,91 @@
+"""Merkle trees over the messages of a stream, as RFC 6962 builds them: one root says what every message was.
+
+The leaf of a message covers its stream, subject, message id and the bytes as stored. Its sequence is its place in the
+tree: message n is leaf n-1, so a proof that a message is in the tree also proves its sequence.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+EMPTY = hashlib.sha256(b"").digest()
+"""The root of a tree without leaves."""
+
+SIZE = 32
+"""The length of a leaf, and of every other node."""
+
+
+def leaf_hash(stream: str, subject: str, message_id: str, data: bytes) -> bytes:
+    """The leaf of a message. Each part is written with its length before it, so no two messages look alike."""
+    s, t, m = stream.encode(), subject.encode(), message_id.encode()
+    head = b"%d:%s,%d:%s,%d:%s,%d:" % (len(s), s, len(t), t, len(m), m, len(data))
+    return hashlib.sha256(b"\0" + head + data + b",").digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """The node above two others."""
+    return hashlib.sha256(b"\1" + left + right).digest()
+
+
+class Frontier:
+    """A tree that grows at its end, of which only the roots of its complete subtrees are kept."""
+
+    def __init__(self, leaves: Iterable[bytes] = (), *, size: int = 0, peaks: Iterable[bytes] = ()) -> None:
+        self.size = size
+        self._peaks = list(peaks)
+        for leaf in leaves:
+            self.add(leaf)
+
+    @property
+    def peaks(self) -> tuple[bytes, ...]:
+        """The roots of the complete subtrees, the largest first; with them and the size the tree grows on."""
+        return tuple(self._peaks)
+
+    def add(self, leaf: bytes) -> None:
+        """One more message at the end."""
+        rest, node = self.size, leaf
+        while rest & 1:
+            node = hashlib.sha256(b"\1" + self._peaks.pop() + node).digest()
+            rest >>= 1
+        self._peaks.append(node)
+        self.size += 1
+
+    def root(self) -> bytes:
+        """The root over all that was added."""
+        if not self._peaks:
+            return EMPTY
+        node = self._peaks[-1]
+        for peak in reversed(self._peaks[:-1]):
+            node = node_hash(peak, node)
+        return node
+
+
+def root_of(leaves: Iterable[bytes]) -> bytes:
+    """The root over some leaves."""
+    return Frontier(leaves).root()
+
+
+def inclusion_path(leaves: Sequence[bytes], index: int) -> list[bytes]:
+    """The nodes beside the way from a leaf up to the root, lowest first."""
+    if len(leaves) <= 1:
+        return []
+    split = _largest_power_below(len(leaves))
+    if index < split:
+        return [*inclusion_path(leaves[:split], index), root_of(leaves[split:])]
+    return [*inclusion_path(leaves[split:], index - split), root_of(leaves[:split])]
+
+
+def root_by_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes | None:
+    """The root that a path leads to from a leaf at that place; None when a path of that length can't belong there."""
+    node, at, last, used = leaf, index, size - 1, 0
+    while last:
+        if at & 1 or at < last:
+            if used == len(path):
+                return None
+            node = node_hash(path[used], node) if at & 1 else node_hash(node, path[used])
+            used += 1
+        at, last = at >> 1, last >> 1
+    return node if used == len(path) and at == 0 else None
+
+
+def _largest_power_below(count: int) -> int:
+    return 1 << ((count - 1).bit_length() - 1)
