@@ -21,6 +21,7 @@ def register(app: typer.Typer, log_app: typer.Typer) -> None:
     """Add all of them."""
     app.command()(replay)
     app.command()(history)
+    app.command()(explain)
     log_app.command(name="show")(log_show)
 
 
@@ -84,6 +85,29 @@ def history(
     from ops.cli.history import run_history  # noqa: PLC0415
 
     raise typer.Exit(run_history(name, data, nats, until=until, everything=everything, output=output, console=console))
+
+
+def explain(
+    name: Annotated[str, typer.Argument(help="job/ns/name, workload/ns/name or clusterqueue/name.")],
+    data: Data = DEMO,
+    nats: Bus = "",
+    at: Annotated[str, typer.Option("--at", help="As of a time or sequence: 2026-01-31T12:00:00Z, +90s, 17.")] = "",
+    as_namespace: Annotated[
+        str, typer.Option(help="Leave out names from all namespaces but this one, as a tenant may see it.")
+    ] = "",
+    output: Output = "text",
+) -> None:
+    """Why a workload waits, in numbers, and what would let it in; why it had to stop, by whom, by which rule.
+
+    What would let it in is tried with all the rules on the folded state and taken back; nothing is changed by asking.
+
+    Example: kuelog explain job/ai-research/sweep-b --at +35s
+
+    Example: kuelog explain ai-research/sweep-b --as-namespace ai-research -o json
+    """
+    from ops.cli.explain import run_explain  # noqa: PLC0415
+
+    raise typer.Exit(run_explain(name, data, nats, at=at, namespace=as_namespace, output=output, console=console))
 
 
 def log_show(

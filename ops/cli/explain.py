@@ -1,0 +1,189 @@
+"""`kuelog explain`: why a workload waits or had to stop, and what would change that; why a queue stands as it does."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn
+
+from events.quantity import from_units
+from events.timestamp import format_timestamp
+from ops.asking.explaining import explain, find_workload, stops, world_at
+from ops.asking.point import NotOnTheLog, Point, point_at
+from ops.cli.explain_queue import explain_queue, show_queue
+from ops.cli.failures import known_failures
+from ops.cli.history import unknown
+from ops.cli.replay import read_log
+from projections.explanation.about import canonical
+from projections.explanation.redaction import Redaction
+from projections.world import World
+
+Plain = dict[str, Any]
+
+
+def run_explain(name: str, data: Path, nats: str, *, at: str, namespace: str, output: str, console: Console) -> int:
+    """Explain one object; what the log does not know is a mistake."""
+    with known_failures(console) as outcome:
+        wanted = canonical(name)
+        with _busy(console):
+            point = point_at(read_log(data, nats), at)
+            world = world_at(point)
+            plain = _explained(world, point, wanted, namespace)
+        hidden = Redaction(namespace, _namespaces(world)) if namespace else None
+        if hidden is not None:
+            plain = hidden.of(plain)
+        if output == "json":
+            print(msgspec.json.encode({"at": point.at, "sequences": point.upto, **plain}).decode())  # noqa: T201
+        else:
+            _show(plain, console)
+            console.print(f"as of {point.told()}", style="dim", highlight=False)
+        outcome.code = 0
+    return outcome.code
+
+
+def _explained(world: World, point: Point, wanted: str, namespace: str) -> Plain:
+    kind, _, name = wanted.partition("/")
+    match kind:
+        case "clusterqueue":
+            if name not in world.cluster_queues:
+                raise unknown(wanted, [f"clusterqueue/{one}" for one in world.cluster_queues])
+            return explain_queue(world, name)
+        case "job" | "workload":
+            found = find_workload(world, wanted)
+            readable = [key for key in world.workloads if not namespace or key.startswith(f"{namespace}/")]
+            if found is None or found.key not in readable:
+                names = [f"{kind}/{key}" for key in readable]
+                if kind == "job":
+                    names = [
+                        f"job/{one.namespace}/{one.owner.name if one.owner is not None else one.name}"
+                        for key in readable
+                        if (one := world.workloads[key])
+                    ]
+                raise unknown(wanted, names)
+            told = explain(world, found, point.at)
+            told.stops = stops(point, found.key)
+            return msgspec.to_builtins(told)
+        case _:
+            raise NotOnTheLog(
+                f"a {kind} is not explained: write job/NAMESPACE/NAME, workload/… or clusterqueue/NAME; "
+                "`kuelog history` tells the life of anything"
+            )
+
+
+def _namespaces(world: World) -> list[str]:
+    keys = (*world.workloads, *world.pods, *world.local_queues)
+    return sorted({*world.namespaces, *(key.partition("/")[0] for key in keys)})
+
+
+def _busy(console: Console) -> Progress:
+    columns = (SpinnerColumn(), TextColumn("asking the log"))
+    shown = Console(stderr=True)
+    progress = Progress(
+        *columns, console=shown, transient=True, disable=not (console.is_terminal and shown.is_terminal)
+    )
+    progress.add_task("")
+    return progress
+
+
+def _show(told: Plain, console: Console) -> None:
+    if "queue" in told:
+        show_queue(told, console)
+        return
+
+    def say(text: str, style: str = "") -> None:
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    say(f"{told['job']}, workload {told['workload']}", "bold")
+    queue = f"queue {told['local_queue']} → {told['cluster_queue'] or 'no cluster queue'}, priority {told['priority']}"
+    say(f"  {told['state']} since {format_timestamp(told['since'])}; {queue}")
+    if told["tier"] != "nothing":
+        say(f"  because of {told['tier']}: {told['reason']}", "yellow")
+    if told["message"]:
+        say(f"  {told['message']}")
+    line = told["line"]
+    if line["position"]:
+        ahead = f", behind {', '.join(line['ahead'])}" if line["ahead"] else ""
+        say(f"  position {line['position']} of {line['waiting']} who wait for {told['cluster_queue']}{ahead}")
+    _show_shortages(told["shortages"], say)
+    if told["waits_for"]:
+        say("  it waits for")
+        for one in told["waits_for"]:
+            say(f"    {one}")
+    _show_remedies(told, say)
+    for stop in told["stops"]:
+        _show_stop(stop, say)
+
+
+def _show_shortages(shortages: list[Plain], say: Any) -> None:
+    if not any(one["missing"] or one["obstacle"] for one in shortages):
+        return
+    say("  in numbers")
+    barred: dict[str, str] = {}
+    for one in shortages:
+        if one["obstacle"]:
+            barred[one["flavor"]] = one["obstacle"]
+            continue
+
+        def units(name: str, one: Plain = one) -> str:
+            return "no bound" if one[name] == -1 else from_units(one["resource"], one[name])
+
+        verdict = f"{units('missing')} missing" if one["missing"] else "enough"
+        lent = f", {units('lent')} of it lent to others" if one["lent"] else ""
+        say(
+            f"    {one['flavor']} {one['resource']}: asked {units('asked')}, available {units('available')}, "
+            f"{verdict}; the queue owns {units('nominal')} and uses {units('used')}{lent}; at most {units('potential')}"
+        )
+        for each in one["borrowers"]:
+            over = from_units(one["resource"], each["over"])
+            say(f"      {each['cluster_queue']} uses {over} more than its own: {', '.join(each['workloads'])}")
+    for flavor, why in barred.items():
+        say(f"    {flavor}: {why}")
+
+
+def _show_remedies(told: Plain, say: Any) -> None:
+    if told["note"] or told["raises"] or told["ends"] or told["cards"] or told["fix"]:
+        say("  what would let it in")
+    if told["note"]:
+        say(f"    {told['note']}")
+    for together in told["raises"]:
+        words = [
+            f"{one['resource']} in {one['flavor']} from {from_units(one['resource'], one['nominal'])} by "
+            f"{from_units(one['resource'], one['by'])}"
+            for one in together
+        ]
+        say(f"    raise the nominal quota of {together[0]['cluster_queue']}: {' and '.join(words)}", "green")
+    if told["ends"]:
+        say(f"    the end of any one of {', '.join(told['ends'])}", "green")
+    cards = told["cards"]
+    if cards is not None and not cards["steps"]:
+        say("    its cards are free as things stand: it is placed at the next turn", "green")
+    for step in (cards or {}).get("steps", ()):
+        to = sorted({one["node"] for one in step.get("to", ())})
+        where = f"; it fits on {', '.join(to)} then" if to else ""
+        say(f"    {step['way']} {step['holder']}, which frees {', '.join(step['cards'])}{where}", "green")
+    if told["fix"]:
+        say(f"    {told['fix']}", "green")
+
+
+def _show_stop(stop: Plain, say: Any) -> None:
+    by = f" by {stop['by']}, {stop['rule']}" if stop["by"] else ""
+    place = f"{stop['lane']}/{stop['sequence']}"
+    say(f"  {stop['kind']} at {format_timestamp(stop['at'])} ({place}): {stop['reason']}{by}", "bold")
+    if stop["kind"] != "preempted":
+        say(f"    {stop['message']}")
+        return
+    say(f"    asked for at {stop['requested'] or 'no place on this log'}; victims: {', '.join(stop['victims'])}")
+    for one in stop["considered"]:
+        say(f"    considered {one['workload']} of {one['cluster_queue']}: {one['verdict']}")
+    for one in stop["standings"]:
+        before, after = (from_units(one["resource"], one[name]) for name in ("used_before", "used_after"))
+        say(
+            f"    {one['node']} {one['flavor']} {one['resource']}: owns {from_units(one['resource'], one['owned'])}, "
+            f"used {before} → {after}, share {_share(one['share_before'])} → {_share(one['share_after'])}"
+        )
+
+
+def _share(text: str) -> str:
+    whole, _, rest = text.partition(".")
+    return f"{whole}.{rest[:2]}" if rest else whole

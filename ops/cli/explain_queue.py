@@ -1,0 +1,76 @@
+"""Why a cluster queue stands as it does: whether it takes workloads in, what it uses and lends, and who is first."""
+
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from events.quantity import from_units
+from projections.explanation.shortages import borrowers
+from projections.fair_sharing.share import share_of
+from projections.queue_standing import inactive_reasons
+from projections.read_models import usage_rows
+from projections.world import World
+
+Plain = dict[str, Any]
+_FIRST = 5
+
+
+def explain_queue(world: World, name: str) -> Plain:
+    """All that there is to say about a cluster queue."""
+    node, line = world.quota.node(name), world.lines.of(name)
+    orders = [(order, key) for key, order in line.waiting.items()]
+    orders += [place for parked in line.classes.values() for place in parked.members]
+    usage = [msgspec.to_builtins(one) for one in usage_rows(world) if one.node == f"queue/{name}"]
+    for one in usage:
+        column = world.quota.columns.known(one["flavor"], one["resource"])
+        found = borrowers(world, node, column) if node is not None and column is not None else ()
+        one["borrowers"] = msgspec.to_builtins(list(found))
+    first = [_waits(world, key) for _, key in sorted(orders)[:_FIRST]]
+    return {
+        "queue": name,
+        "cohort": world.cluster_queues[name].cohort,
+        "inactive": [{"reason": reason, "message": message} for reason, message in inactive_reasons(world, name)],
+        "share": share_of(node, world.quota.columns.names).told() if node is not None else "",
+        "waiting": len(orders),
+        "parked": len(line.parked),
+        "reserved": len(world.holders(name)),
+        "usage": usage,
+        "first": first,
+    }
+
+
+def _waits(world: World, key: str) -> Plain:
+    told = world.workloads[key].condition("QuotaReserved")
+    return {
+        "workload": key,
+        "priority": world.workloads[key].priority,
+        "reason": told.reason if told is not None else "",
+        "message": told.message if told is not None else "",
+    }
+
+
+def show_queue(told: Plain, console: Console) -> None:
+    """The same for a person."""
+
+    def say(text: str, style: str = "") -> None:
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    say(f"cluster queue {told['queue']}, cohort {told['cohort'] or 'none'}", "bold")
+    for one in told["inactive"]:
+        say(f"  it takes nothing in: {one['reason']}: {one['message']}", "red")
+    say(f"  {told['reserved']} workload(s) hold quota, {told['waiting']} wait; share {told['share']}")
+    for one in told["usage"]:
+        resource = one["resource"]
+        nominal = "no bound" if one["nominal"] == -1 else from_units(resource, one["nominal"])
+        free = "no bound" if one["available"] == -1 else from_units(resource, one["available"])
+        borrowed = f", {from_units(resource, one['borrowed'])} of it borrowed" if one["borrowed"] else ""
+        say(
+            f"  {one['flavor']} {resource}: owns {nominal}, uses {from_units(resource, one['used'])}{borrowed}, "
+            f"may still use {free}"
+        )
+        for each in one["borrowers"]:
+            over = from_units(resource, each["over"])
+            say(f"    {each['cluster_queue']} uses {over} more than its own: {', '.join(each['workloads'])}")
+    for number, one in enumerate(told["first"], start=1):
+        say(f"  {number}. {one['workload']}, priority {one['priority']}: {one['reason']} {one['message']}".rstrip())

@@ -1,0 +1,195 @@
+"""Why a workload does not run: where the reason lies, what it waits for, and where it stands in its line."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from events.event import Millis
+from events.timestamp import format_timestamp
+from events.workload import CheckState
+from projections.explanation.words import Explanation, Line, Shortage, Tier
+from projections.line_order import order_in_line
+from projections.read_models import cluster_queue_name, job_name, state_of
+from projections.workloads import Workload
+from projections.world import World
+
+_AHEAD = 5
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """What the rules say of the workload as things stand, tried alone."""
+
+    fits: bool = False
+    preempts: tuple[str, ...] = ()
+    """Whom it would preempt."""
+    reason: str = ""
+    message: str = ""
+
+
+_FIXES: Mapping[str, str] = {
+    "NoMatchingFlavor": "change node selector, affinity or tolerations of the pods, or ask for what a flavor offers",
+    "ExceedsMaxQuota": "ask for less, or have the quota of the queue or its cohort raised",
+    "ExceedsCardCapacity": "ask for less per card: no card could hold it even if nothing ran",
+    "AdmissionGated": "take the gates off",
+    "OnHold": "take the job off hold",
+    "Deactivated": "set spec.active of the Workload to true",
+    "Backoff": "nothing: it queues again by itself",
+}
+
+
+def outline(world: World, workload: Workload) -> Explanation:
+    """Who it is and how it stands."""
+    state, reason, since = state_of(workload)
+    return Explanation(
+        workload=workload.key,
+        job=job_name(workload),
+        local_queue=workload.local_queue,
+        cluster_queue=cluster_queue_name(world, workload),
+        priority=workload.priority,
+        state=state,
+        since=since,
+        reason=reason,
+    )
+
+
+def holding(world: World, workload: Workload, told: Explanation) -> None:
+    """Why a workload that holds quota does not run yet, if it does not."""
+    if told.state == "stopping":
+        told.tier, told.message = Tier.TIME, "it has to stop; its quota returns when its pods are gone"
+        told.waits_for = ("its own pods to be gone",)
+        return
+    if told.state == "admitted":
+        told.message, told.waits_for = "it may run; its pods are not all ready yet", ("its pods to be ready",)
+        return
+    if workload.admission is None or told.state != "reserved":
+        return
+    late = [
+        name
+        for name in workload.admission.required_checks
+        if name not in workload.checks or workload.checks[name].state is not CheckState.READY
+    ]
+    if late:
+        told.tier, told.reason = Tier.CHECK, "WaitingForChecks"
+        told.waits_for = tuple(f"admission check {name} ({_check(world, workload, name)})" for name in late)
+        told.message = "quota is reserved; these checks are not ready"
+        return
+    told.tier, told.reason = Tier.DEVICE, "WaitingForReservation"
+    told.waits_for = ("the accountant to reserve its cards",)
+    if workload.devices is not None and workload.devices.refused:
+        told.reason, told.message = workload.devices.refused, workload.devices.message
+
+
+def waiting(
+    world: World,
+    workload: Workload,
+    told: Explanation,
+    *,
+    at: Millis,
+    obstacle: tuple[str, str] | None,
+    tried: Tried | None,
+    shortages: tuple[Shortage, ...],
+) -> None:
+    """Why a workload without quota gets none; `obstacle` is why it may not even be tried."""
+    told.line = place_in_line(world, workload)
+    told.shortages = shortages
+    request = world.requests.get(workload.key)
+    if obstacle is not None:
+        told.reason, told.message = obstacle
+        spec = told.reason in {"AdmissionGated", "OnHold", "Deactivated"} or "LocalQueue" in told.message
+        told.tier = Tier.SPEC if spec else Tier.QUEUE
+    elif workload.requeue.at is not None and workload.requeue.at > at:
+        told.tier, told.reason = Tier.TIME, "Backoff"
+        told.message = f"it was put back {workload.requeue.count} time(s)"
+        told.waits_for = (f"its back-off to end at {format_timestamp(workload.requeue.at)}",)
+    elif request is not None:
+        told.tier, told.reason = Tier.COHORT, "WaitingForPreemptedWorkloads"
+        left = [one.workload for one in request.victims if _holds(world, one.workload)]
+        told.message = f"{len(left)} of {len(request.victims)} workload(s) that make room for it have not left yet"
+        told.waits_for = tuple(f"{key} to leave" for key in left)
+    elif tried is not None:
+        _as_tried(world, told, tried)
+    told.fix = _FIXES.get(told.reason, "")
+
+
+def _as_tried(world: World, told: Explanation, tried: Tried) -> None:
+    told.reason, told.message = tried.reason or told.reason, tried.message
+    if tried.fits:
+        told.tier, told.reason = Tier.QUEUE, "WaitingForItsTurn"
+        told.message = "it would fit as things stand, but others are decided about first"
+        told.waits_for = tuple(f"{key}, which is before it" for key in told.line.ahead[:1])
+        return
+    if tried.preempts:
+        told.tier, told.reason = Tier.COHORT, "MayPreempt"
+        told.message = "it fits when these make room"
+        told.waits_for = tuple(f"{key} to be preempted" for key in tried.preempts)
+        return
+    match tried.reason:
+        case "NoMatchingFlavor" | "ExceedsCardCapacity" | "Misconfigured":
+            told.tier = Tier.SPEC
+        case "ExceedsMaxQuota":
+            told.tier = Tier.QUEUE
+        case "WaitingForDevices":
+            told.tier = Tier.DEVICE
+            told.waits_for = ("cards to be freed",)
+        case "PendingEvaluation":
+            told.tier = Tier.CHECK
+        case _:
+            told.tier = _whose_quota(world, told)
+            told.waits_for = tuple(
+                f"{one.missing} of {one.resource} in flavor {one.flavor}" for one in told.shortages if one.missing
+            )
+
+
+def _whose_quota(world: World, told: Explanation) -> Tier:
+    """The own queue when its own quota, or its limit on borrowing, is what is used up; else the cohort."""
+    node = world.quota.node(told.cluster_queue)
+    if node is None or node.parent is None:
+        return Tier.QUEUE
+    columns = world.quota.columns
+    short = [
+        (one, column)
+        for one in told.shortages
+        if one.missing and not one.obstacle and (column := columns.known(one.flavor, one.resource)) is not None
+    ]
+    limited = all(
+        (limit := node.borrowing_limit[column]) is not None
+        and node.usage[column] + one.asked > node.subtree[column] + limit
+        for one, column in short
+    )
+    return Tier.QUEUE if short and limited else Tier.COHORT
+
+
+def place_in_line(world: World, workload: Workload) -> Line:
+    """Its place among all who wait for its cluster queue: in line, or beside it since they were refused."""
+    if not workload.line:
+        return Line()
+    line = world.lines.of(workload.line)
+    orders = [(order, key) for key, order in line.waiting.items()]
+    orders += [place for parked in line.classes.values() for place in parked.members]
+    own = (line.waiting.get(workload.key) or order_in_line(world, workload), workload.key)
+    before = sorted(one for one in orders if one < own)
+    return Line(position=len(before) + 1, waiting=len(orders), ahead=tuple(key for _, key in before[:_AHEAD]))
+
+
+def ahead_of(world: World, workload: Workload) -> list[str]:
+    """All who are before it in its line, the nearest first."""
+    if not workload.line:
+        return []
+    line = world.lines.of(workload.line)
+    orders = [(order, key) for key, order in line.waiting.items()]
+    orders += [place for parked in line.classes.values() for place in parked.members]
+    own = (line.waiting.get(workload.key) or order_in_line(world, workload), workload.key)
+    return [key for _, key in sorted((one for one in orders if one < own), reverse=True)]
+
+
+def _holds(world: World, key: str) -> bool:
+    workload = world.workloads.get(key)
+    return workload is not None and workload.admission is not None
+
+
+def _check(world: World, workload: Workload, name: str) -> str:
+    status = workload.checks.get(name)
+    state = status.state.value if status is not None else "Pending"
+    words = f": {status.message}" if status is not None and status.message else ""
+    controller = f", controller {world.checks[name].controller}" if name in world.checks else ", which does not exist"
+    return f"{state}{words}{controller}"

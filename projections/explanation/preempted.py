@@ -1,0 +1,78 @@
+"""What a preemption looked like when it was asked for: who was considered, and the shares before and after."""
+
+from events.admission import PreemptionRequested
+from projections.explanation.words import Standing
+from projections.fair_sharing.share import share_of
+from projections.quota_columns import Column, Usage
+from projections.quota_node import Node
+from projections.world import World
+
+
+def standings(world: World, request: PreemptionRequested) -> tuple[Standing, ...]:
+    """The nodes that the preemption changes, on the world that the request was made on; it is left as it was."""
+    node = world.quota.node(request.cluster_queue)
+    if node is None:
+        return ()
+    usage = _usage(world, request)
+    victims = [found for victim in request.victims if (found := _held(world, victim.workload)) is not None]
+    nodes = _nodes(node, [one for one, _ in victims])
+    columns = [column for column in usage if any(column in held for _, held in victims)]
+    before = _figures(world, nodes, columns)
+    mark = world.mark()
+    for one, held in victims:
+        for column, amount in held.items():
+            one.discharge(world.trail, column, amount)
+    for column, amount in usage.items():
+        node.charge(world.trail, column, amount)
+    after = _figures(world, nodes, columns)
+    world.undo(mark)
+    names = world.quota.columns.names
+    return tuple(
+        Standing(
+            node=one.key,
+            flavor=names[column][0],
+            resource=names[column][1],
+            owned=one.subtree[column],
+            used_before=before[one.key, column][0],
+            used_after=after[one.key, column][0],
+            share_before=before[one.key, column][1],
+            share_after=after[one.key, column][1],
+        )
+        for one in nodes
+        for column in columns
+    )
+
+
+def _figures(world: World, nodes: list[Node], columns: list[Column]) -> dict[tuple[str, Column], tuple[int, str]]:
+    names = world.quota.columns.names
+    shares = {node.key: share_of(node, names).told() for node in nodes}
+    return {(node.key, column): (node.usage[column], shares[node.key]) for node in nodes for column in columns}
+
+
+def _usage(world: World, request: PreemptionRequested) -> Usage:
+    usage: Usage = {}
+    for one in request.assignments:
+        for resource, amount in sorted(one.usage.items()):
+            flavor = one.flavors.get(resource)
+            column = world.quota.columns.known(flavor, resource) if flavor is not None else None
+            if column is not None:
+                usage[column] = usage.get(column, 0) + amount
+    return usage
+
+
+def _held(world: World, key: str) -> tuple[Node, Usage] | None:
+    workload = world.workloads.get(key)
+    if workload is None or workload.admission is None:
+        return None
+    node = world.quota.node(workload.admission.cluster_queue)
+    held = world.holders(workload.admission.cluster_queue).usage.get(key)
+    return None if node is None or held is None else (node, held)
+
+
+def _nodes(preemptor: Node, victims: list[Node]) -> list[Node]:
+    """The queues of both sides and the cohorts above them, the preemptor's first, each once."""
+    found: dict[str, Node] = {preemptor.key: preemptor}
+    found.update({node.key: node for node in victims})
+    for node in (preemptor, *victims):
+        found.update({one.key: one for one in node.path})
+    return list(found.values())

@@ -1,0 +1,88 @@
+"""What a workload asks for beside what there is, flavor by flavor, and who holds what it misses."""
+
+from collections.abc import Iterator
+
+from events.amount import UNLIMITED
+from projections.explanation.words import Borrower, Shortage
+from projections.flavors.plan import Plan
+from projections.quota_columns import Column
+from projections.quota_node import Node
+from projections.world import World
+
+_NAMED = 5
+"""So many of a borrower's workloads are named."""
+
+
+def shortages(world: World, plan: Plan, node: Node) -> tuple[Shortage, ...]:
+    """Every flavor that the plan would look at, with the numbers as the tree stands."""
+    found: list[Shortage] = []
+    seen: set[Column] = set()
+    asked = totals(plan)
+    for option, resource, column in _columns(plan):
+        flavor = option[0]
+        if column in seen:
+            continue
+        seen.add(column)
+        available, potential = node.available(column), node.potential(column)
+        amount, nominal, used = asked[column], node.nominal[column], node.usage[column]
+        missing = 0 if available == UNLIMITED else max(amount - available, 0)
+        found.append(
+            Shortage(
+                flavor=flavor,
+                resource=resource,
+                asked=amount,
+                available=_bounded(available),
+                missing=missing,
+                potential=_bounded(potential),
+                nominal=_bounded(nominal),
+                used=used,
+                lent=_lent(node, column),
+                obstacle=option[1],
+                borrowers=tuple(borrowers(world, node, column)) if missing else (),
+            )
+        )
+    return tuple(found)
+
+
+def totals(plan: Plan) -> dict[Column, int]:
+    """What all pod sets ask for together of each column that they might use."""
+    found: dict[Column, int] = {}
+    for part in plan.parts:
+        for group in part.groups:
+            for option in group.options:
+                for amount, column in zip(group.amounts, option.columns, strict=True):
+                    found[column] = found.get(column, 0) + amount
+    return found
+
+
+def borrowers(world: World, node: Node, column: Column) -> Iterator[Borrower]:
+    """The other queues of the tree that use more than their own, most first, with their workloads."""
+    over = [
+        (leaf.subtree[column] - leaf.usage[column], leaf.name)
+        for leaf in node.root.leaves()
+        if leaf is not node and leaf.usage[column] > leaf.subtree[column]
+    ]
+    for amount, name in sorted(over):
+        holders = world.holders(name)
+        orders = sorted([*holders.leaving, *holders.staying])
+        keys = [order[3] for order in orders if holders.usage[order[3]].get(column)]
+        yield Borrower(cluster_queue=name, over=-amount, workloads=tuple(keys[:_NAMED]))
+
+
+def _lent(node: Node, column: Column) -> int:
+    """Of what the queue owns and does not use itself, the part that it could not get back just now."""
+    free = node.subtree[column] - node.usage[column]
+    available = node.available(column)
+    return 0 if free <= 0 or node.subtree[column] == UNLIMITED else max(free - available, 0)
+
+
+def _columns(plan: Plan) -> Iterator[tuple[tuple[str, str], str, Column]]:
+    for part in plan.parts:
+        for group in part.groups:
+            for option in group.options:
+                for resource, column in zip(group.resources, option.columns, strict=True):
+                    yield (option.flavor, option.unsuitable), resource, column
+
+
+def _bounded(amount: int) -> int:
+    return -1 if amount == UNLIMITED else amount

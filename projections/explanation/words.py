@@ -1,0 +1,130 @@
+"""The words of an explanation: what stands in the way of a workload, in numbers, and what would change that."""
+
+from enum import StrEnum
+
+import msgspec
+
+from events.admission import Considered
+from events.event import Millis
+from projections.devices.fragmentation import Advice
+
+
+class Tier(StrEnum):
+    """Where the reason lies."""
+
+    NOTHING = "nothing"
+    """It does not wait."""
+    SPEC = "your spec"
+    QUEUE = "your queue"
+    COHORT = "the cohort"
+    CHECK = "a check"
+    DEVICE = "a device"
+    TIME = "time"
+
+
+class Borrower(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue that uses more than its own of something, and the workloads that hold it, the first to give it back first."""
+
+    cluster_queue: str
+    over: int
+    workloads: tuple[str, ...] = ()
+
+
+class Shortage(msgspec.Struct, frozen=True, kw_only=True):
+    """One flavor and resource that a workload asks for, in the units of the resource; -1 stands for no bound."""
+
+    flavor: str
+    resource: str
+    asked: int
+    available: int
+    missing: int
+    potential: int
+    """What it could have if nobody used anything."""
+    nominal: int
+    used: int
+    """By its own queue."""
+    lent: int
+    """Of the queue's own, what others use."""
+    obstacle: str = ""
+    """Why its pods may not run on this flavor, whatever the quota."""
+    borrowers: tuple[Borrower, ...] = ()
+
+
+class Raise(msgspec.Struct, frozen=True, kw_only=True):
+    """A raise of a queue's nominal quota that lets the workload in: tried, with everybody else who waits."""
+
+    cluster_queue: str
+    flavor: str
+    resource: str
+    nominal: int
+    by: int
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it waits: the first has position 1."""
+
+    position: int = 0
+    waiting: int = 0
+    ahead: tuple[str, ...] = ()
+    """The first of those before it."""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """A node of the quota tree before and after a preemption, for one flavor and resource."""
+
+    node: str
+    flavor: str
+    resource: str
+    owned: int
+    used_before: int
+    used_after: int
+    share_before: str
+    share_after: str
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True):
+    """One time that a workload had to stop, and why."""
+
+    at: Millis
+    lane: str
+    sequence: int
+    kind: str
+    """preempted, evicted or deactivated."""
+    reason: str
+    message: str = ""
+    by: str = ""
+    rule: str = ""
+    requested: str = ""
+    """Where on the log the room was asked for."""
+    victims: tuple[str, ...] = ()
+    considered: tuple[Considered, ...] = ()
+    standings: tuple[Standing, ...] = ()
+
+
+class Explanation(msgspec.Struct, kw_only=True):
+    """All that there is to say about a workload."""
+
+    workload: str
+    job: str
+    local_queue: str
+    cluster_queue: str
+    priority: int
+    state: str
+    since: Millis
+    tier: Tier = Tier.NOTHING
+    reason: str = ""
+    message: str = ""
+    line: Line = Line()
+    shortages: tuple[Shortage, ...] = ()
+    waits_for: tuple[str, ...] = ()
+    raises: tuple[tuple[Raise, ...], ...] = ()
+    """Each of these lets it in; what stands together has to be raised together."""
+    ends: tuple[str, ...] = ()
+    """Workloads of which any single one's end would let it in."""
+    cards: Advice | None = None
+    """Which cards would have to be freed, and how."""
+    note: str = ""
+    """What would not help, although one might think so."""
+    fix: str = ""
+    """What its owner, or the owner of the queue, can do about it."""
+    stops: tuple[Stop, ...] = ()
