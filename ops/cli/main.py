@@ -106,20 +106,44 @@ def up(
 
 @app.command()
 def run(
-    service: Annotated[str, typer.Argument(help="watcher, queue-manager, admitter, preemptor, accountant or applier.")],
-    nats: Annotated[str, typer.Option(help="The bus.")] = "nats://127.0.0.1:4222",
+    service: Annotated[
+        str, typer.Argument(help="watcher, queue-manager, admitter, preemptor, accountant, applier or webhook.")
+    ],
+    nats: Annotated[
+        str, typer.Option(help="The bus.", envvar="KUELOG_NATS", show_envvar=False)
+    ] = "nats://127.0.0.1:4222",
     kubeconfig: Annotated[str, typer.Option(help="The cluster; inside a pod the service account by default.")] = "",
     context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
     witness: Annotated[str, typer.Option(help="The folder of the head witness; none when empty.")] = "",
     scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
     metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
     config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
+    health: Annotated[int, typer.Option(help="A port for probes: /livez and /readyz; none when 0.")] = 0,
+    port: Annotated[int, typer.Option(help="webhook: where HTTPS is served.")] = 9443,
+    cert_dir: Annotated[Path | None, typer.Option(help="webhook: tls.crt and tls.key of cert-manager.")] = None,
+    own_service: Annotated[
+        str, typer.Option("--service", help="webhook: NAMESPACE/NAME under which the API server reaches it.")
+    ] = "kuelog-system/kuelog-webhook",
     crash: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Run one service against a common bus and a common cluster. Several replicas of any service are safe.
 
     Example: kuelog run admitter --nats nats://127.0.0.1:4222
     """
+    if service == "webhook":
+        from ops.cli.webhook_commands import run_webhook  # noqa: PLC0415
+
+        raise typer.Exit(
+            run_webhook(
+                kubeconfig=kubeconfig,
+                context=context,
+                port=port,
+                cert_dir=cert_dir,
+                service=own_service,
+                config=config,
+                console=console,
+            )
+        )
     from ops.cli.serve import run_service  # noqa: PLC0415
 
     raise typer.Exit(
@@ -132,6 +156,7 @@ def run(
             scale=scale,
             crash=crash,
             metrics=metrics,
+            health=health,
             config=config,
             console=console,
         )

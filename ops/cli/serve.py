@@ -12,6 +12,8 @@ from ops.cli.failures import known_failures
 from ops.cluster.clock import ScaledClock
 from ops.configuration import read_configuration
 from ops.crash import Mortal
+from ops.health import health_served
+from ops.kube.absent import AbsentCluster
 from ops.kube.client import connect as connect_kube
 from ops.kube.reflector import Reflector
 from ops.log.jetstream import connect as connect_bus
@@ -20,6 +22,10 @@ from ops.metrics_endpoint import served
 from ops.quiet_garbage import collect_seldom
 from ops.scenario.platform import platform
 from ops.wiring import SERVICES, Ports, Running, stopped
+from services.cluster_port import Reader, Writer
+
+ON_CLUSTER = ("watcher", "applier")
+"""The services that speak with Kubernetes; the others are given no way to it."""
 
 
 def run_service(
@@ -32,6 +38,7 @@ def run_service(
     scale: float,
     crash: str,
     metrics: int = 0,
+    health: int = 0,
     config: Path | None = None,
     console: Console,
 ) -> int:
@@ -42,9 +49,9 @@ def run_service(
         )
         return 2
     with known_failures(console) as outcome:
-        settings = _settings(config, console)
+        settings = settings_of(config, console)
         collect_seldom()
-        asyncio.run(_serve_one(service, nats, kubeconfig, context, witness, scale, crash, metrics, settings))
+        asyncio.run(_serve_one(service, nats, kubeconfig, context, witness, scale, crash, metrics, health, settings))
         outcome.code = 0
     return outcome.code
 
@@ -63,7 +70,7 @@ def run_up(
 ) -> int:
     """Everything, until Ctrl-C or SIGTERM."""
     with known_failures(console) as outcome:
-        settings = _settings(config, console)
+        settings = settings_of(config, console)
         collect_seldom()
         if kubeconfig:
             asyncio.run(_up_on_cluster(data, kubeconfig, context, nats, metrics, settings, console))
@@ -73,7 +80,8 @@ def run_up(
     return outcome.code
 
 
-def _settings(config: Path | None, console: Console) -> SettingsObserved:
+def settings_of(config: Path | None, console: Console) -> SettingsObserved:
+    """The settings of a file, with a word about what in it has no meaning; the defaults without one."""
     if config is None:
         return SettingsObserved()
     found = read_configuration(config)
@@ -91,19 +99,23 @@ async def _serve_one(
     scale: float,
     crash: str,
     metrics: int,
+    health: int,
     settings: SettingsObserved,
 ) -> None:
     mortal = Mortal(crash)
     async with AsyncExitStack() as stack:
         bus = await connect_bus(nats)
         stack.push_async_callback(bus.close)
-        client = await connect_kube(kubeconfig, context)
-        stack.push_async_callback(client.close)
-        ports = Ports(
-            bus=mortal.bus(bus), reader=Reflector(client), writer=mortal.writer(client), clock=ScaledClock(scale)
-        )
+        reader: Reader = AbsentCluster()
+        writer: Writer = AbsentCluster()
+        if service in ON_CLUSTER:
+            client = await connect_kube(kubeconfig, context)
+            stack.push_async_callback(client.close)
+            reader, writer = Reflector(client), client
+        ports = Ports(bus=mortal.bus(bus), reader=reader, writer=mortal.writer(writer), clock=ScaledClock(scale))
         running = Running(ports, (service,), settings=settings, witness=Path(witness) if witness else None)
         await stack.enter_async_context(served(running.world_of_cards, metrics))
+        await stack.enter_async_context(health_served(running, health))
         await until_stopped(running)
 
 
@@ -118,7 +130,7 @@ async def _up_embedded(
         console.print(
             f"try: kubectl --kubeconfig {data}/kubeconfig get clusterqueues    (Ctrl-C stops)", highlight=False
         )
-        stop = _stop_signal()
+        stop = stop_signal()
         done, _ = await asyncio.wait({on.task, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
         if on.task in done:
             on.task.result()
@@ -155,7 +167,7 @@ async def _up_on_cluster(
 async def until_stopped(running: Running) -> None:
     """Serve until a signal comes, or a service fails."""
     task = asyncio.create_task(running.run())
-    stop = asyncio.create_task(_stop_signal().wait())
+    stop = asyncio.create_task(stop_signal().wait())
     await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         stop.cancel()
@@ -163,7 +175,8 @@ async def until_stopped(running: Running) -> None:
     await stopped(task)
 
 
-def _stop_signal() -> asyncio.Event:
+def stop_signal() -> asyncio.Event:
+    """Set when the process is told to stop."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):

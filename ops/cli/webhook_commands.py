@@ -1,0 +1,115 @@
+"""`kuelog run webhook`: the webhooks with certificates of their own or from a folder, until they are told to stop."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import structlog
+from rich.console import Console
+
+from events.settings import SettingsObserved
+from ops.cli.failures import known_failures
+from ops.cli.serve import settings_of, stop_signal
+from ops.cluster.clock import ScaledClock
+from ops.kube.client import connect
+from ops.kube.reflector import Reflector
+from ops.webhook.doors import Doors
+from ops.webhook.server import Certificate, served_webhooks, webhook_app
+from ops.webhook.trust import Trust
+from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid
+
+log = structlog.get_logger()
+
+PORT = 9443
+_LOOK_S, _AGAIN_S = 60.0, 1.0
+
+
+def run_webhook(
+    *,
+    kubeconfig: str,
+    context: str,
+    port: int,
+    cert_dir: Path | None,
+    service: str,
+    config: Path | None,
+    console: Console,
+) -> int:
+    """The webhooks, until Ctrl-C or SIGTERM."""
+    namespace, _, name = service.rpartition("/")
+    if not namespace or not name:
+        console.print(f"[red]error:[/red] --service {service}: expected NAMESPACE/NAME", highlight=False)
+        return 2
+    if cert_dir is not None and not (cert_dir / "tls.crt").exists():
+        console.print(
+            f"[red]error:[/red] {cert_dir}: there is no tls.crt; cert-manager writes tls.crt and tls.key",
+            highlight=False,
+        )
+        return 2
+    with known_failures(console) as outcome:
+        settings = settings_of(config, console)
+        asyncio.run(_serve(kubeconfig, context, port, cert_dir, namespace, name, settings))
+        outcome.code = 0
+    return outcome.code
+
+
+async def _serve(
+    kubeconfig: str,
+    context: str,
+    port: int,
+    cert_dir: Path | None,
+    namespace: str,
+    name: str,
+    settings: SettingsObserved,
+) -> None:
+    async with AsyncExitStack() as stack:
+        client = await connect(kubeconfig, context)
+        stack.push_async_callback(client.close)
+        doors, certificate = Doors(Reflector(client)), Certificate()
+        trust = Trust(client, ScaledClock(), namespace=namespace, service=name, secret=f"{name}-certificate")
+        app = webhook_app(settings, doors, lambda: doors.listed.is_set() and certificate.shown.is_set())
+        tasks = [
+            asyncio.create_task(doors.run()),
+            asyncio.create_task(keep_shown(certificate, _folder(cert_dir) if cert_dir else _secret(trust))),
+        ]
+        stop = asyncio.create_task(stop_signal().wait())
+        try:
+            await stack.enter_async_context(served_webhooks(app, certificate, port))
+            done, _ = await asyncio.wait([*tasks, stop], return_when=asyncio.FIRST_COMPLETED)
+            for task in done - {stop}:
+                task.result()
+        finally:
+            for task in (*tasks, stop):
+                task.cancel()
+            await asyncio.wait({*tasks, stop})
+
+
+Source = Callable[[], Awaitable[tuple[str, str]]]
+
+
+async def keep_shown(certificate: Certificate, source: Source, every: float = _LOOK_S) -> None:
+    """Show what the source has, and what it has later, for ever."""
+    while True:
+        pause = every
+        try:
+            certificate.show(*await source())
+        except (ClusterUnavailable, ObjectConflict, ObjectInvalid, OSError, ssl.SSLError) as problem:
+            log.warning("no new certificate", problem=str(problem))
+            pause = min(every, _AGAIN_S)
+        await asyncio.sleep(pause)
+
+
+def _secret(trust: Trust) -> Source:
+    async def read() -> tuple[str, str]:
+        held = await trust.look()
+        return held.certificate, held.key
+
+    return read
+
+
+def _folder(folder: Path) -> Source:
+    async def read() -> tuple[str, str]:
+        return (folder / "tls.crt").read_text(), (folder / "tls.key").read_text()
+
+    return read

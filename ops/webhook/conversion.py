@@ -1,0 +1,64 @@
+"""ConversionReview of v1: Kueue's objects between v1beta1 and v1beta2, each in the order it came."""
+
+from typing import Any
+
+import msgspec
+
+from ops.webhook.review import ReviewBroken
+from projections.validation.conversion import GROUP, STORED, to_v1beta2
+from projections.validation.to_beta1 import to_beta1
+
+Plain = dict[str, Any]
+OLDER = f"{GROUP}/v1beta1"
+
+
+class _Wanted(msgspec.Struct, kw_only=True, rename="camel"):
+    uid: str
+    desired: str = msgspec.field(name="desiredAPIVersion")
+    objects: list[Plain] = []
+
+
+class _Review(msgspec.Struct, kw_only=True, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    request: _Wanted
+
+
+class Inconvertible(Exception):
+    """There is no way from the one version to the other."""
+
+    def __init__(self, found: str, wanted: str) -> None:
+        super().__init__(f"nothing leads from {found or 'no version'} to {wanted}; there are {STORED} and {OLDER}")
+
+
+_review = msgspec.json.Decoder(_Review)
+
+
+def answer_conversion(raw: bytes) -> Plain:
+    """The review with all its objects in the version that was asked for, or with the reason why not."""
+    try:
+        review = _review.decode(raw)
+    except msgspec.DecodeError as problem:
+        raise ReviewBroken(str(problem)) from problem
+    wanted = review.request
+    response: Plain = {"uid": wanted.uid, "result": {"status": "Success"}}
+    try:
+        response["convertedObjects"] = [converted(one, wanted.desired) for one in wanted.objects]
+    except Inconvertible as problem:
+        response["convertedObjects"] = []
+        response["result"] = {"status": "Failure", "message": str(problem)}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
+
+
+def converted(value: Plain, wanted: str) -> Plain:
+    """One object in that version; its metadata is the API server's. Raises `Inconvertible`."""
+    found = str(value.get("apiVersion", ""))
+    match (found, wanted):
+        case (same, other) if same == other:
+            return value
+        case (older, newer) if older == OLDER and newer == STORED:
+            return to_v1beta2(value)[0]
+        case (newer, older) if newer == STORED and older == OLDER:
+            return {**to_beta1(value), "apiVersion": OLDER}
+        case _:
+            raise Inconvertible(found, wanted)

@@ -1,0 +1,119 @@
+"""Reviews as the API server asks for them and as they are answered: AdmissionReview of v1."""
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from projections.validation.problem import Problem, Severity
+
+Plain = dict[str, Any]
+_UNPROCESSABLE = 422
+
+
+class ReviewBroken(Exception):
+    """What came is no review of this kind."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"not a review of v1: {problem}")
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What the API server is about to store."""
+
+    uid: str
+    operation: str
+    kind: dict[str, str] = {}
+    sub_resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    object: Plain | None = None
+    old_object: Plain | None = None
+
+    @property
+    def label(self) -> str:
+        """Kind and name, as the API server itself words it."""
+        meta: Plain = (self.object or {}).get("metadata") or {}
+        name = self.name or meta.get("name") or f"{meta.get('generateName', '')}*"
+        return f'{self.kind.get("kind", "object")} "{name}"'
+
+
+class _Review(msgspec.Struct, kw_only=True, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    request: Asked
+
+
+_review = msgspec.json.Decoder(_Review)
+
+
+def read_review(raw: bytes) -> Asked:
+    """The question in a review. Raises `ReviewBroken`."""
+    try:
+        found = _review.decode(raw)
+    except msgspec.DecodeError as problem:
+        raise ReviewBroken(str(problem)) from problem
+    if (found.api_version, found.kind) != ("admission.k8s.io/v1", "AdmissionReview"):
+        raise ReviewBroken(f"{found.kind or 'no kind'} of {found.api_version or 'no version'}")
+    return found.request
+
+
+def changed(asked: Asked, value: Plain) -> Plain:
+    """The answer that the object is to be stored like this."""
+    response: Plain = {"uid": asked.uid, "allowed": True}
+    patch = patch_between(asked.object or {}, value)
+    if patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = b64encode(msgspec.json.encode(patch)).decode()
+    return _answer(response)
+
+
+def judged(asked: Asked, problems: Sequence[Problem]) -> Plain:
+    """The answer that the object may be stored or not, and why; what only may not be meant so is a warning."""
+    errors = [one for one in problems if one.severity is Severity.ERROR]
+    response: Plain = {"uid": asked.uid, "allowed": not errors}
+    warnings = [f"{one.field}: {one.message}" for one in problems if one.severity is not Severity.ERROR]
+    if warnings:
+        response["warnings"] = warnings
+    if errors:
+        told = [f"{one.field}: {one.message}" for one in errors]
+        said = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+        response["status"] = {
+            "status": "Failure",
+            "code": _UNPROCESSABLE,
+            "reason": "Invalid",
+            "message": f"{asked.label} is invalid: {said}",
+            "details": {
+                "kind": asked.kind.get("kind", ""),
+                "group": asked.kind.get("group", ""),
+                "name": asked.name,
+                "causes": [{"reason": one.code, "field": one.field, "message": one.message} for one in errors],
+            },
+        }
+    return _answer(response)
+
+
+def patch_between(before: Plain, after: Plain, path: str = "") -> list[Plain]:
+    """The JSON patch that makes the one of the other; lists are replaced whole."""
+    found: list[Plain] = []
+    for name in before:
+        if name not in after:
+            found.append({"op": "remove", "path": f"{path}/{_pointer(name)}"})
+    for name, value in after.items():
+        place = f"{path}/{_pointer(name)}"
+        if name not in before:
+            found.append({"op": "add", "path": place, "value": value})
+        elif isinstance(value, dict) and isinstance(before[name], dict):
+            found.extend(patch_between(before[name], value, place))
+        elif msgspec.json.encode(value) != msgspec.json.encode(before[name]):
+            found.append({"op": "replace", "path": place, "value": value})
+    return found
+
+
+def _pointer(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _answer(response: Plain) -> Plain:
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}

@@ -1,0 +1,119 @@
+"""Objects of v1beta2 with the fields of v1beta1, for those who still ask for it (kueue-apis §3)."""
+
+from collections.abc import Callable
+from typing import Any
+
+Plain = dict[str, Any]
+Change = Callable[[Plain], None]
+
+_SOURCES = {
+    "WorkloadPriorityClass": "kueue.x-k8s.io/workloadpriorityclass",
+    "PriorityClass": "scheduling.k8s.io/priorityclass",
+}
+_STOPPING_SEARCH = {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}
+_NEWER_IN_TOPOLOGY = "podsetSliceRequiredTopologyConstraints"
+
+
+def to_beta1(value: Plain) -> Plain:
+    """The object with its fields named and placed as v1beta1 has them; what it can't say is left out."""
+    spec_change, status_change = _CHANGES.get(str(value.get("kind")), (None, None))
+    found = value
+    for part, change in (("spec", spec_change), ("status", status_change)):
+        if change is not None and isinstance(value.get(part), dict):
+            changed = dict(value[part])
+            change(changed)
+            found = {**found, part: changed}
+    return found
+
+
+def _cluster_queue(spec: Plain) -> None:
+    _rename(spec, "cohortName", "cohort")
+    fungibility = spec.get("flavorFungibility")
+    if isinstance(fungibility, dict):
+        spec["flavorFungibility"] = {
+            name: _STOPPING_SEARCH.get(name, value) if value == "MayStopSearch" else value
+            for name, value in fungibility.items()
+        }
+
+
+def _local_queue_status(status: Plain) -> None:
+    _rename(status, "flavorsUsage", "flavorUsage")
+
+
+def _workload(spec: Plain) -> None:
+    spec.pop("preemptionGates", None)
+    reference = spec.pop("priorityClassRef", None)
+    if isinstance(reference, dict):
+        spec["priorityClassName"] = reference.get("name", "")
+        spec["priorityClassSource"] = _SOURCES.get(str(reference.get("kind")), "")
+    if isinstance(spec.get("podSets"), list):
+        spec["podSets"] = [_pod_set(one) for one in spec["podSets"]]
+
+
+def _pod_set(value: Any) -> Any:
+    asked = value.get("topologyRequest") if isinstance(value, dict) else None
+    if not isinstance(asked, dict) or _NEWER_IN_TOPOLOGY not in asked:
+        return value
+    return {**value, "topologyRequest": {name: field for name, field in asked.items() if name != _NEWER_IN_TOPOLOGY}}
+
+
+def _workload_status(status: Plain) -> None:
+    # The misspelling is v1beta1's own.
+    _rename(status, "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
+    status.pop("preemptionGates", None)
+    admission = status.get("admission")
+    if isinstance(admission, dict) and isinstance(admission.get("podSetAssignments"), list):
+        status["admission"] = {
+            **admission,
+            "podSetAssignments": [_assignment(one) for one in admission["podSetAssignments"]],
+        }
+
+
+def _assignment(value: Any) -> Any:
+    topology = value.get("topologyAssignment") if isinstance(value, dict) else None
+    if not isinstance(topology, dict) or not isinstance(topology.get("slices"), list):
+        return value
+    kept = {name: field for name, field in topology.items() if name != "slices"}
+    domains = [domain for one in topology["slices"] for domain in slice_domains(one)]
+    return {**value, "topologyAssignment": {**kept, "domains": domains}}
+
+
+def slice_domains(one: Plain) -> list[Plain]:
+    """The domains that a slice stands for, each with its own values and count."""
+    count = int(one.get("domainCount", 0))
+    levels = [_values(level, count) for level in one.get("valuesPerLevel") or ()]
+    counts: Plain = one.get("podCounts") or {}
+    pods = counts.get("individual") or [counts.get("universal", 0)] * count
+    return [{"values": [level[index] for level in levels], "count": pods[index]} for index in range(count)]
+
+
+def _values(level: Plain, count: int) -> list[str]:
+    if "universal" in level:
+        return [str(level["universal"])] * count
+    own: Plain = level.get("individual") or {}
+    return [f"{own.get('prefix') or ''}{root}{own.get('suffix') or ''}" for root in own.get("roots") or ()]
+
+
+def _cluster(spec: Plain) -> None:
+    source = spec.pop("clusterSource", None)
+    if isinstance(source, dict):
+        for name, value in source.items():
+            spec.setdefault(name, value)
+
+
+def _clusters(spec: Plain) -> None:
+    spec.pop("quotaManagement", None)
+
+
+def _rename(part: Plain, old: str, new: str) -> None:
+    if old in part:
+        part.setdefault(new, part.pop(old))
+
+
+_CHANGES: dict[str, tuple[Change | None, Change | None]] = {
+    "ClusterQueue": (_cluster_queue, None),
+    "LocalQueue": (None, _local_queue_status),
+    "Workload": (_workload, _workload_status),
+    "MultiKueueCluster": (_cluster, None),
+    "MultiKueueConfig": (_clusters, None),
+}
