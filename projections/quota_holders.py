@@ -45,20 +45,21 @@ class QuotaHolders:
         self._take(trail, self.leaving if leaving else self.staying, order)
         trail.drop(self._orders, key)
 
-    def place(self, trail: Trail, workload: Workload) -> None:
-        """Sort a holder in where it belongs now."""
+    def place(self, trail: Trail, workload: Workload) -> bool:
+        """Sort a holder in where it belongs now; whether it stood elsewhere before."""
         reserved_at = workload.admission.reserved_at if workload.admission is not None else 0
         leaving = workload.evicted
         order = (workload.priority, -reserved_at, workload.uid, workload.key)
         old = self._orders.get(workload.key)
         if old is not None:
             if old[0] is leaving and old[1] == order:
-                return
+                return False
             self._take(trail, self.leaving if old[0] else self.staying, old[1])
         row = self.leaving if leaving else self.staying
         insort(row, order)
         trail.note(partial(_delete, row, order))
         trail.put(self._orders, workload.key, (leaving, order))
+        return old is not None
 
     @staticmethod
     def _take(trail: Trail, row: list[HolderOrder], order: HolderOrder) -> None:

@@ -90,9 +90,15 @@ class QuotaTree:
         return 0 if node is None else node.root.stamps[RELEASED]
 
     def changed(self, cluster_queue: str) -> int:
-        """A number that grows whenever quota or usage of the queue's tree changes at all."""
+        """A number that grows with every change of quota, usage or its holders in the queue's tree."""
         node = self._laid().queues.get(cluster_queue)
         return 0 if node is None else node.root.stamps[CHANGED]
+
+    def note_change(self, cluster_queue: str) -> None:
+        """Say that something about the holders of a queue's quota has changed, such as who would be preempted first."""
+        node = self._laid().queues.get(cluster_queue)
+        if node is not None:
+            self._stamp(node.root, CHANGED)
 
     def add_usage(self, cluster_queue: str, usage: Mapping[Column, int]) -> None:
         """Charge usage to a queue, and what spills over to its ancestors."""

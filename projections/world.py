@@ -130,8 +130,8 @@ class World:
             if not workload.admitted:
                 self.review_reserved.add(workload.key)
             holders = self.holding.get(workload.admission.cluster_queue)
-            if holders is not None and workload.key in holders:
-                holders.place(self.trail, workload)
+            if holders is not None and workload.key in holders and holders.place(self.trail, workload):
+                self.quota.note_change(workload.admission.cluster_queue)
         due = next_deadline(workload, self.settings)
         if due is not None:
             heapq.heappush(self._deadlines, (due, workload.key))

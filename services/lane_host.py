@@ -285,5 +285,5 @@ class LaneHost:
 
 
 _RETRY: Millis = 500
-MOST_INPUTS = 150
+MOST_INPUTS = 250
 """So many facts are folded before the deciders speak again: what piles up must not make anyone wait for a decision."""

@@ -1,6 +1,6 @@
 """The decision core in virtual time: arrivals and run times as a load says, a decision costs the time that it takes.
 
-Facts are told when their time has come, then queue manager, admitter and preemptor speak once, as they do on a lane.
+Facts are told when their time has come, then one of queue manager, admitter and preemptor speaks, as they do on a lane.
 Nothing is written anywhere: this measures deciding and folding alone.
 """
 
@@ -86,6 +86,7 @@ class SchedulerRun:
         self._waited: dict[str, list[float]] = {}
         self._turns: list[float] = []
         self._sequence = self._facts = 0
+        self._whose = self._silent = 0
         for fact in platform_of(load):
             evolve(self.world, fact, self._place_of_fact())
         self.world.quota.trees()
@@ -133,19 +134,20 @@ class SchedulerRun:
         figures.least_s, figures.most_use = least / 1000, work / (self._capacity * least)
 
     def _turn(self) -> bool:
-        """Tell what is due, let each decider speak once; whether any did."""
+        """Tell what is due, let the next decider speak; whether another turn may have something to say."""
         before = time.perf_counter()
+        told = self._facts
         self._tell_due()
-        said: list[Decision] = []
         at = int(self.now)
         self.world.advance(at)
-        for decider in self._deciders:
-            events = decider.decide(self.world, Place(lane=_LANE, sequence=self._sequence + 1, at=at))
-            if events:
-                self._sequence += 1
-                said.extend(events)
+        decider = self._deciders[self._whose]
+        self._whose = (self._whose + 1) % len(self._deciders)
+        said = decider.decide(self.world, Place(lane=_LANE, sequence=self._sequence + 1, at=at))
+        self._silent = 0 if said or self._facts > told else self._silent + 1
+        self._sequence += bool(said)
         self.world.settle()
-        if not said:
+        silent = self._silent >= len(self._deciders)
+        if silent:
             self.world.reviewed()
         took = (time.perf_counter() - before) * 1000
         self.now += took
@@ -153,7 +155,7 @@ class SchedulerRun:
         for event in said:
             self._note(event)
         self.figures.decisions += len(said)
-        return bool(said)
+        return not silent
 
     def _tell_due(self) -> None:
         most = self._facts + MOST_INPUTS

@@ -44,8 +44,11 @@ class Cycle:
         self._claimed: Claimed = {}
         self._unready: bool | None = None
 
-    def run(self, entering: Sequence[Head]) -> None:
-        """Decide about these heads. Usage is charged on trial as the cycle goes on."""
+    def run(self, entering: Sequence[Head], most: int | None = None) -> None:
+        """Decide about these heads; with `most` leave those who are left after so many decisions to the next cycle.
+
+        Usage is charged on trial as the cycle goes on.
+        """
         world = self.world
         preempted: Preempted = {}
         if world.claims:
@@ -57,6 +60,8 @@ class Cycle:
             event = self._in_own_room(entry, preempted)
             if event is not None:
                 self.events.append(event)
+                if len(self.events) == most:
+                    return
 
     def _entry_of(self, head: Head | None) -> Entry | None:
         """The first of a queue about whom there is something to say."""

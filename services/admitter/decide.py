@@ -50,7 +50,7 @@ def _cycle(world: World, tree: str, place: Place, events: list[Decision]) -> boo
         return False
     mark = world.mark()
     cycle = Cycle(world, place.at)
-    cycle.run(entering)
+    cycle.run(entering, MOST_EVENTS - len(events))
     world.undo(mark)
     events.extend(_fold(world, cycle.events, place))
     reserved = [event.workload for event in cycle.events if isinstance(event, QuotaReserved)]

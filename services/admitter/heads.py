@@ -46,7 +46,7 @@ def remember(world: World, head: Head, at: Millis) -> None:
 
 def _moment(world: World, queue: ClusterQueueObserved, at: Millis, *, timed: bool) -> tuple[int, Millis]:
     """As long as this is the same, the answer is."""
-    return world.stamp(queue.name), at if timed else 0
+    return world.quota.changed(queue.name) + world.lines.of(queue.name).news[0], at if timed else 0
 
 
 def _timed(world: World, tree: str) -> bool:
@@ -117,9 +117,9 @@ def _retriable(
     world: World, queue: ClusterQueueObserved, line: Line, moment: tuple[int, Millis]
 ) -> Iterator[tuple[str, ParkedClass]]:
     """The classes of refused workloads for which something has changed since they were tried."""
-    stamp, at = moment
+    stamp = world.stamp(queue.name)
     for kind, parked in line.classes.items():
-        if parked.stamp == stamp and not at:
+        if parked.stamp == stamp and not moment[1]:
             continue
         if world.examined.get((queue.name, kind)) != moment and parked.members:
             yield kind, parked

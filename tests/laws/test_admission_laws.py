@@ -193,3 +193,22 @@ def test_nobody_is_preempted_before_its_time_or_against_its_mark(
     for event in told.decisions:
         if isinstance(event, PreemptionOrdered):
             assert not told.world.workloads[event.workload].spec.never_preempt
+
+
+@quickly
+@given(platforms(), jobs(), st.data())
+def test_what_a_host_remembers_decides_nothing(
+    platform: list[AnyEvent], asked: list[WorkloadSubmitted], data: st.DataObject
+) -> None:
+    both = [Story(unchecked=True, forgetful=forgets).told(*platform) for forgets in (False, True)]
+    for job in asked:
+        step = data.draw(st.sampled_from(["come", "leave", "finish"]))
+        for told in both:
+            told.told(job).decided()
+            if step == "leave":
+                leave_those_evicted(told)
+            elif step == "finish":
+                finish_those_running(told)
+            told.decided()
+        remembered, forgot = ([encode(event) for event in told.decisions] for told in both)
+        assert remembered == forgot

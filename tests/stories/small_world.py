@@ -36,7 +36,9 @@ GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores
 class Story:
     """A world, what was told and what was decided."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, unchecked: bool = False, forgetful: bool = False) -> None:
+        self.unchecked, self.forgetful = unchecked, forgetful
+        """Whether decisions simply stand, as on a lane, and whether every hint is forgotten before each, as in a replay."""
         self.world = World()
         self.decisions: list[Decision] = []
         self.facts = self.commits = 0
@@ -56,24 +58,30 @@ class Story:
         for _ in range(200):
             spoke = False
             for decider in self.deciders:
-                before, mark = state_hash(self.world), self.world.mark()
+                if self.forgetful:
+                    self.world.review_all()
                 place = Place(lane="LOG_0", sequence=self.commits + 1, at=self.at)
-                events = decider.decide(self.world, place)
-                after = state_hash(self.world)
-                self.world.take_back(mark)
-                assert state_hash(self.world) == before, "a decision that does not stand leaves no trace"
+                events = decider.decide(self.world, place) if self.unchecked else self._checked(decider, place)
                 if events:
                     spoke = True
                     self.commits += 1
-                    for event in events:
-                        evolve(self.world, event, place)
-                    assert state_hash(self.world) == after, "what was decided is what is folded"
                     said.extend(events)
             if not spoke:
                 self.world.reviewed()
                 self.decisions.extend(said)
                 return said
         raise AssertionError("the deciders never come to rest")
+
+    def _checked(self, decider: Decider, place: Place) -> list[Decision]:
+        before, mark = state_hash(self.world), self.world.mark()
+        events = decider.decide(self.world, place)
+        after = state_hash(self.world)
+        self.world.take_back(mark)
+        assert state_hash(self.world) == before, "a decision that does not stand leaves no trace"
+        for event in events:
+            evolve(self.world, event, place)
+        assert state_hash(self.world) == after, "what was decided is what is folded"
+        return events
 
 
 def platform(
