@@ -14,6 +14,7 @@ from events.codec import NotOurs, decode_commit, decode_sighting
 from events.commit import GENESIS, bytes_hash
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
+from ops.past import span
 from ops.replay import quarantined
 from projections.billing.entry import Window
 from projections.billing.ledger import Ledger
@@ -99,6 +100,11 @@ def events_in_order(entries: Entries, read: Read) -> Iterator[tuple[AnyEvent, Pl
         else:
             heads[name] = following
     read.upto = dict(done)
+
+
+def seen(entries: Entries) -> tuple[Millis, Millis]:
+    """The times of the first and the last message about the cluster; what operators enter aside."""
+    return span({name: found for name, found in entries.items() if name != CONTROL})
 
 
 def ledger_of(

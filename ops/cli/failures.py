@@ -9,6 +9,7 @@ from rich.console import Console
 from ops.asking.point import NotOnTheLog
 from ops.asking.settings_change import BadChange
 from ops.bench.load import LoadUnreadable
+from ops.billing.problems import BillRefused
 from ops.configuration import ConfigurationBroken
 from ops.kube.client import KubeConfigMissing
 from ops.log.server import NatsMissing
@@ -26,6 +27,7 @@ from services.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStre
 KNOWN: tuple[type[Exception], ...] = (
     BadChange,
     BadTime,
+    BillRefused,
     ChainBroken,
     ClusterUnavailable,
     ConfigurationBroken,

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from ops.cli.bench_commands import bench_app
+from ops.cli.bill_commands import register as register_billing
 from ops.cli.device_commands import devices_app, drift
 from ops.cli.question_commands import register
 from ops.telemetry import configure_logging
@@ -21,6 +22,7 @@ app = typer.Typer(
 console = Console(soft_wrap=False)
 
 app.add_typer(bench_app)
+register_billing(app)
 
 Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
 EXAMPLES = Path("examples/ai-platform")

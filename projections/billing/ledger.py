@@ -49,7 +49,7 @@ class Ledger:
         self.wastes: list[Waste] = []
         self.tenants: set[str] = set()
         self.at: Millis = 0
-        """How far time has come."""
+        """How far time has come; what operators enter moves no time of cards."""
         self._settings = SettingsObserved()
         self._about: dict[str, About] = {}
         self._attempts: dict[tuple[str, int], Attempt] = {}
@@ -70,7 +70,8 @@ class Ledger:
 
     def fold(self, event: AnyEvent, place: Place) -> None:  # noqa: C901, PLR0912 - one case after the other
         """Enter what an event means for time and money; most events mean nothing for it."""
-        self.at = max(self.at, place.at)
+        if not isinstance(event, PriceListSet | CorrectionEntered):
+            self.at = max(self.at, place.at)
         match event:
             case WorkloadSubmitted():
                 self._submit(event, place)

@@ -126,8 +126,7 @@ def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenant: str 
             due[amount.tenant, month] = due.get((amount.tenant, month), 0) + amount.cost
     for amount in roundings(due, ledger):
         put(amount)
-    order = {kind: place for place, kind in enumerate(LineKind)}
-    rows = [Row(*key, sums) for key, sums in sorted(found.items(), key=lambda one: (one[0][0], order[one[0][1]]))]
+    rows = [Row(*key, sums) for key, sums in sorted(found.items(), key=lambda one: _order(*one[0]))]
     return Bill(
         window=window,
         group_by=group_by,
@@ -164,6 +163,11 @@ def sum_up(rows: Iterable[Row]) -> Totals:
         total.unpriced += one.unpriced
         total.unpriced_time += one.unpriced_time
     return total
+
+
+def _order(group: tuple[str, ...], kind: LineKind) -> tuple[bool, tuple[str, ...], int]:
+    """By group, what rounding makes up for at the end."""
+    return kind is LineKind.ROUNDING, group, list(LineKind).index(kind)
 
 
 def _over(ledger: Ledger, entry: str) -> bool:

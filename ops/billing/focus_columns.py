@@ -1,0 +1,172 @@
+"""The columns of FOCUS 1.2 that a bill fills, with their types and rules, and the rules that hold between them."""
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+
+import msgspec
+
+FOCUS_VERSION = "1.2"
+
+
+class Kind(Enum):
+    """Types of columns."""
+
+    STRING = "String"
+    DECIMAL = "Decimal"
+    TIME = "Date/Time"
+    JSON = "JSON"
+    INTEGER = "Integer"
+    """Only in columns of our own."""
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column: its name, its type, whether it must be in every data set, whether it may be null, and its values."""
+
+    name: str
+    kind: Kind
+    mandatory: bool
+    nullable: bool
+    values: frozenset[str] = frozenset()
+
+
+def _column(name: str, kind: Kind, rule: str, *values: str) -> Column:
+    return Column(name, kind, "M" in rule, "0" in rule, frozenset(values))
+
+
+_S, _D, _T, _J, _I = Kind.STRING, Kind.DECIMAL, Kind.TIME, Kind.JSON, Kind.INTEGER
+
+COLUMNS: tuple[Column, ...] = (
+    _column("BilledCost", _D, "M"),
+    _column("BillingAccountId", _S, "M"),
+    _column("BillingAccountName", _S, "M0"),
+    _column("BillingAccountType", _S, ""),
+    _column("BillingCurrency", _S, "M"),
+    _column("BillingPeriodEnd", _T, "M"),
+    _column("BillingPeriodStart", _T, "M"),
+    _column("CapacityReservationId", _S, "0"),
+    _column("CapacityReservationStatus", _S, "0", "Used", "Unused"),
+    _column("ChargeCategory", _S, "M", "Usage", "Purchase", "Tax", "Credit", "Adjustment"),
+    _column("ChargeClass", _S, "M0", "Correction"),
+    _column("ChargeDescription", _S, "M0"),
+    _column("ChargeFrequency", _S, "", "One-Time", "Recurring", "Usage-Based"),
+    _column("ChargePeriodEnd", _T, "M"),
+    _column("ChargePeriodStart", _T, "M"),
+    _column("ConsumedQuantity", _D, "0"),
+    _column("ConsumedUnit", _S, "0"),
+    _column("ContractedCost", _D, "M"),
+    _column("ContractedUnitPrice", _D, "0"),
+    _column("EffectiveCost", _D, "M"),
+    _column("InvoiceId", _S, "0"),
+    _column("InvoiceIssuer", _S, "M"),
+    _column("ListCost", _D, "M"),
+    _column("ListUnitPrice", _D, "0"),
+    _column("PricingCategory", _S, "0", "Standard", "Dynamic", "Committed", "Other"),
+    _column("PricingQuantity", _D, "M0"),
+    _column("PricingUnit", _S, "M0"),
+    _column("Provider", _S, "M"),
+    _column("Publisher", _S, "M"),
+    _column("ResourceId", _S, "0"),
+    _column("ResourceName", _S, "0"),
+    _column("ResourceType", _S, "0"),
+    _column("ServiceCategory", _S, "M", "AI and Machine Learning"),
+    _column("ServiceName", _S, "M"),
+    _column("ServiceSubcategory", _S, "", "Machine Learning"),
+    _column("SkuId", _S, "0"),
+    _column("SkuMeter", _S, "0"),
+    _column("SkuPriceDetails", _J, "0"),
+    _column("SkuPriceId", _S, "0"),
+    _column("SubAccountId", _S, "0"),
+    _column("SubAccountName", _S, "0"),
+    _column("SubAccountType", _S, "0"),
+    _column("Tags", _J, "0"),
+    _column("x_AllocationId", _S, "0"),
+    _column("x_Attempt", _I, "0"),
+    _column("x_ClusterQueue", _S, "0"),
+    _column("x_CorrectsEntryId", _S, "0"),
+    _column("x_CoresPct", _I, "0"),
+    _column("x_DeviceUuid", _S, "0"),
+    _column("x_EntryId", _S, "0"),
+    _column("x_Exclusive", _S, "0", "true", "false"),
+    _column("x_Flavor", _S, "0"),
+    _column("x_IntervalEndMs", _I, "0"),
+    _column("x_IntervalStartMs", _I, "0"),
+    _column("x_LineKind", _S, ""),
+    _column("x_LocalQueue", _S, "0"),
+    _column("x_LogPlace", _S, "0"),
+    _column("x_MemMiB", _I, "0"),
+    _column("x_Node", _S, "0"),
+)
+
+NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
+MANDATORY: tuple[str, ...] = tuple(column.name for column in COLUMNS if column.mandatory)
+
+_FORMS = {
+    Kind.DECIMAL: re.compile(r"^-?\d+(\.\d+)?$"),
+    Kind.TIME: re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"),
+    Kind.INTEGER: re.compile(r"^-?\d+$"),
+}
+_CURRENCY = re.compile(r"^[A-Z]{3}$")
+_UNIT = re.compile(r"^[A-Z][A-Za-z-]*-(Hours|Days|Months)$")
+
+
+def broken_rules(row: Mapping[str, str]) -> list[str]:
+    """What is wrong with a row, by the rules of the specification; an empty text is null."""
+    found = [problem for column in COLUMNS for problem in _column_rules(column, row.get(column.name, ""))]
+    if not _CURRENCY.match(row["BillingCurrency"]):
+        found.append("BillingCurrency is no ISO 4217 code")
+    found.extend(_time_rules(row))
+    found.extend(_quantity_rules(row))
+    for one, other in (
+        ("CapacityReservationId", "CapacityReservationStatus"),
+        ("SubAccountId", "SubAccountType"),
+        ("ConsumedQuantity", "ConsumedUnit"),
+        ("PricingQuantity", "PricingUnit"),
+        ("ResourceId", "ResourceType"),
+    ):
+        if bool(row[one]) != bool(row[other]):
+            found.append(f"{one} and {other} go together")
+    return found
+
+
+def _column_rules(column: Column, text: str) -> list[str]:
+    if not text:
+        return [] if column.nullable else [f"{column.name} must not be null"]
+    form = _FORMS.get(column.kind)
+    if form is not None and not form.match(text):
+        return [f"{column.name} is no {column.kind.value}: {text}"]
+    if column.values and text not in column.values:
+        return [f"{column.name} may not be {text}"]
+    if column.kind is Kind.JSON and not isinstance(msgspec.json.decode(text), dict):
+        return [f"{column.name} has to be an object"]
+    return []
+
+
+def _time_rules(row: Mapping[str, str]) -> list[str]:
+    return [
+        f"{name}End is not after {name}Start"
+        for name in ("BillingPeriod", "ChargePeriod")
+        if row[f"{name}End"] <= row[f"{name}Start"]
+    ]
+
+
+def _quantity_rules(row: Mapping[str, str]) -> list[str]:
+    """Usage that is no correction says how much, of what and at which price; nothing else has consumed anything."""
+    found: list[str] = []
+    usage, correction = row["ChargeCategory"] == "Usage", row["ChargeClass"] == "Correction"
+    needed = ("PricingQuantity", "ListUnitPrice", "ContractedUnitPrice", "PricingCategory", "SkuId", "SkuPriceId")
+    if usage and not correction:
+        found.extend(f"{name} must not be null for usage" for name in (*needed, "ConsumedQuantity") if not row[name])
+        if row["ConsumedQuantity"].startswith("-"):
+            found.append("ConsumedQuantity has to be positive")
+    if not usage and row["ConsumedQuantity"]:
+        found.append("ConsumedQuantity must be null for what is not usage")
+    if bool(row["SkuPriceId"]) != bool(row["PricingQuantity"]):
+        found.append("PricingQuantity is there when SkuPriceId is")
+    found.extend(
+        f"{name} must not be negative" for name in ("ListUnitPrice", "ContractedUnitPrice") if row[name].startswith("-")
+    )
+    for name in ("PricingUnit", "ConsumedUnit"):
+        if row[name] and not _UNIT.match(row[name]):
+            found.append(f"{name} is no unit: {row[name]}")
+    return found

@@ -1,0 +1,261 @@
+"""`kuelog bill` and its subcommands: the ledger of a period, summed up, listed, checked, corrected."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.progress import Progress
+
+from events.billing import CorrectionEntered
+from events.codec import decode_commit
+from events.event import Millis
+from events.subjects import CONTROL, FACTS
+from ops.billing import flat, focus, tables
+from ops.billing.card_sums import money, plain_cards, plain_prices, plain_quota, plain_waste
+from ops.billing.entering import check_correction, check_tenant, enter
+from ops.billing.period import period, time
+from ops.billing.problems import BillRefused
+from ops.billing.reading import Entries, Read, ledger_of, read_streams, seen
+from ops.cli.failures import known_failures
+from ops.cli.replay import bus_of
+from ops.cluster.clock import ScaledClock
+from ops.past import span
+from ops.wiring import DEVICE_LANE, LANE
+from projections.billing.entry import Entry, Window
+from projections.billing.ledger import Ledger
+from projections.billing.money import decimal
+from projections.billing.reconcile import Mismatch, reconcile
+from projections.billing.totals import GROUPS, Bill, bill
+
+STREAMS = (CONTROL, FACTS, LANE, DEVICE_LANE)
+FORMS = ("table", "csv", "json", "parquet", "focus")
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line asks for."""
+
+    data: Path
+    nats: str = ""
+    since: str = ""
+    until: str = ""
+    tenant: str = ""
+
+
+def run_bill(asked: Asked, group_by: Sequence[str], *, output: str, out: Path | None, console: Console) -> int:
+    """Print or write a bill; 1 when something in it has no price, or the books do not agree."""
+    with known_failures(console) as outcome:
+        groups = _groups(group_by)
+        _check_form(output, out, grouped=bool(group_by))
+        ledger, read, window = read_ledger(asked, quiet=output != "table")
+        if asked.tenant:
+            check_tenant(ledger, asked.tenant)
+        found = bill(ledger, window, groups, asked.tenant)
+        _write(ledger, found, read, asked, output=output, out=out, console=console)
+        warnings = warn(ledger, found, read, window)
+        outcome.code = 1 if warnings else 0
+    return outcome.code
+
+
+def run_entries(asked: Asked, workload: str, *, output: str, console: Console) -> int:
+    """List the entries of a period, each with its id; 1 when there are none."""
+    with known_failures(console) as outcome:
+        ledger, _, _ = read_ledger(asked, quiet=output == "json")
+        if asked.tenant:
+            check_tenant(ledger, asked.tenant)
+        found = [
+            entry
+            for entry in ledger.entries
+            if (not asked.tenant or entry.holder.tenant == asked.tenant)
+            and (not workload or workload in {entry.holder.workload, entry.holder.job})
+        ]
+        if output == "json":
+            console.print_json(msgspec.json.encode(found).decode())
+        else:
+            _show_entries(found, console)
+        outcome.code = 0 if found else 1
+    return outcome.code
+
+
+def run_reconcile(asked: Asked, grain: Millis, *, output: str, console: Console) -> int:
+    """Check both books against each other, card by card; 1 when they disagree."""
+    with known_failures(console) as outcome:
+        ledger, _, window = read_ledger(asked, grain=grain, quiet=output == "json")
+        wrong = reconcile(ledger.cards.book, ledger.entries)
+        count = len(ledger.cards.book.sums)
+        if output == "json":
+            plain = {"since": window.since, "until": window.until, "checked": count, "mismatches": wrong}
+            console.print_json(msgspec.json.encode(plain).decode())
+        else:
+            for one in wrong:
+                console.print(_told(one), style="red", highlight=False)
+            agree = "used + idle + stranded + cordoned + unhealthy + lost = capacity x time, and tenants = cards"
+            stretch = "hours" if grain == 3_600_000 else "stretches"  # noqa: PLR2004 - an hour
+            console.print(f"{count} card-{stretch} checked: " + (f"{len(wrong)} disagree" if wrong else agree))
+        outcome.code = 1 if wrong else 0
+    return outcome.code
+
+
+def run_correct(asked: Asked, event: CorrectionEntered, since: str, until: str, *, console: Console) -> int:
+    """Enter a correction."""
+    with known_failures(console) as outcome:
+
+        async def correct() -> tuple[CorrectionEntered, int]:
+            async with bus_of(asked.data, asked.nats) as bus:
+                entries = await read_streams(bus, STREAMS)
+                first = seen(entries)[0]
+                ledger, _ = ledger_of(entries, wanted=[event.entry] if event.entry else ())
+                timed = msgspec.structs.replace(
+                    event, since=time(since, first) if since else None, until=time(until, first) if until else None
+                )
+                checked = check_correction(ledger, timed)
+                return checked, await enter(bus, checked, max(ScaledClock().now(), ledger.at))
+
+        done, sequence = asyncio.run(correct())
+        what = f"an amount of {done.amount}" if done.amount else f"entry {done.entry}"
+        console.print(f"{CONTROL}/{sequence}: {what} of {done.tenant} is corrected: {done.reason}", highlight=False)
+        outcome.code = 0
+    return outcome.code
+
+
+def read_ledger(asked: Asked, *, grain: Millis | None = None, quiet: bool = True) -> tuple[Ledger, Read, Window]:
+    """The ledger of the period that is asked for. Raises the known failures."""
+
+    async def read() -> Entries:
+        async with bus_of(asked.data, asked.nats) as bus:
+            return await read_streams(bus, STREAMS)
+
+    entries = asyncio.run(read())
+    first, last = seen(entries)
+    if not last:
+        raise BillRefused("the log is empty: there is nothing to bill")
+    # What was entered after the last sight of the cluster belongs to a bill without an end; time of cards does not.
+    window = period(asked.since, asked.until, first, max(last, span(entries)[1] + 1))
+    wanted = [
+        event.entry
+        for entry in entries[CONTROL]
+        for event in decode_commit(entry.data).events
+        if isinstance(event, CorrectionEntered) and event.entry
+    ]
+    if quiet or not sys.stderr.isatty():
+        return (*ledger_of(entries, window, grain=grain, wanted=wanted), window)
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("folding", total=None)
+        ledger, how_far = ledger_of(
+            entries, window, grain=grain, wanted=wanted, told=lambda n: progress.update(task, completed=n)
+        )
+    return ledger, how_far, window
+
+
+def warn(ledger: Ledger, found: Bill, read: Read, window: Window) -> int:
+    """Say on stderr what a reader of the bill has to know; how many of it are wrong with the bill."""
+    stderr = Console(stderr=True)
+    wrong = 0
+    for (flavor, model), length in found.unpriced.items():
+        wrong += 1
+        hours = decimal(length * 10_000 // 3_600_000, 4)
+        stderr.print(
+            f"[yellow]warning:[/yellow] no price for cards of flavor {flavor or '?'} (model {model}): {hours} GPU-hours "
+            "have no cost. Enter a price list with `kuelog price set -f FILE`",
+            highlight=False,
+        )
+    for entry in found.unknown_entries:
+        wrong += 1
+        stderr.print(f"[yellow]warning:[/yellow] a correction names entry {entry}, which the ledger has not or not yet")
+    for one in reconcile(ledger.cards.book, ledger.entries):
+        wrong += 1
+        stderr.print(f"[red]alarm:[/red] {_told(one)}", highlight=False)
+    if read.late:
+        stderr.print(
+            f"note: {read.late} messages told a time before that of a message ahead of them, by {read.latest} ms at "
+            "most; they count from where the log has them",
+            highlight=False,
+        )
+    if window.until > max(ledger.at, read.last) + 1:
+        stderr.print(f"note: the log ends at {tables.moment(ledger.at)}: what comes later will be added to this period")
+    return wrong
+
+
+def _write(
+    ledger: Ledger, found: Bill, read: Read, asked: Asked, *, output: str, out: Path | None, console: Console
+) -> None:
+    match output:
+        case "csv":
+            sys.stdout.write(flat.write_csv(out, flat.columns(found), flat.lines(found)))
+        case "json":
+            text = msgspec.json.format(msgspec.json.encode(_plain(ledger, found, read)), indent=2).decode() + "\n"
+            if out is None:
+                sys.stdout.write(text)
+            else:
+                out.write_text(text)
+        case "parquet" if out is not None:
+            flat.write_flat_parquet(out, found)
+        case "focus":
+            rows = focus.rows(ledger, found.window, asked.tenant)
+            if out is not None and out.suffix == ".parquet":
+                flat.write_focus_parquet(out, rows)
+            else:
+                sys.stdout.write(flat.write_csv(out, flat.focus_names(), rows))
+        case _:
+            tables.show_bill(ledger, found, console)
+            console.print("as of " + ", ".join(f"{name} {last}" for name, last in read.upto.items()), style="dim")
+
+
+def _plain(ledger: Ledger, found: Bill, read: Read) -> dict[str, object]:
+    names = flat.columns(found)
+    return {
+        "since": found.window.since,
+        "until": found.window.until,
+        "as_of": read.upto,
+        "late_messages": read.late,
+        "total": {currency: money(amount) for currency, amount in found.total.items()},
+        "lines": [
+            {name: text or None for name, text in zip(names[2:], line[2:], strict=True)} for line in flat.lines(found)
+        ],
+        "unpriced": [
+            {"flavor": flavor, "model": model, "card_ms": length} for (flavor, model), length in found.unpriced.items()
+        ],
+        "cards": plain_cards(ledger),
+        "quota": plain_quota(ledger),
+        "cut_short": plain_waste(ledger),
+        "price_lists": plain_prices(ledger),
+    }
+
+
+def _groups(names: Sequence[str]) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(part.strip() for name in names for part in name.split(","))) or ("tenant", "queue")
+    for name in found:
+        if name not in GROUPS:
+            raise BillRefused(f"--group-by {name} is unknown: choose from {', '.join(GROUPS)}")
+    return found
+
+
+def _check_form(output: str, out: Path | None, *, grouped: bool) -> None:
+    if output not in FORMS:
+        raise BillRefused(f"-o {output} is unknown: choose from {', '.join(FORMS)}")
+    if output == "parquet" and out is None:
+        raise BillRefused("Parquet goes into a file: name it with --out")
+    if output == "focus" and grouped:
+        raise BillRefused("a FOCUS data set has a row per charge: leave --group-by away, and group when you read it")
+
+
+def _show_entries(found: Sequence[Entry], console: Console) -> None:
+    for entry in found:
+        slice_ = entry.slice
+        console.print(
+            f"{entry.id}  {tables.moment(entry.since)} {tables.moment(entry.until)}  {entry.kind:<11} "
+            f"{entry.holder.job}  {slice_.node} {slice_.card.uuid}  {slice_.memory} MiB {slice_.cores} cores  "
+            f"{entry.began} .. {entry.ended or 'goes on'}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def _told(one: Mismatch) -> str:
+    return (
+        f"{one.node} {one.card} from {tables.moment(one.since)}: {one.what} of tenants {one.tenants}, of the card "
+        f"{one.cards}"
+    )

@@ -1,0 +1,163 @@
+"""The commands about time and money: `kuelog bill`, its subcommands, and `kuelog price`."""
+
+import getpass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
+Bus = Annotated[str, typer.Option(help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.")]
+Since = Annotated[str, typer.Option("--from", help="2026-11, 2026-11-01, 2026-11-01T12:00:00Z (UTC), or +90s.")]
+Until = Annotated[str, typer.Option("--to", help="The same; the end itself is not part of the period.")]
+Tenant = Annotated[str, typer.Option(help="Only this namespace.")]
+Text = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
+Author = Annotated[str, typer.Option(help="Who enters it; the name of the user by default.")]
+DEMO = Path(".kuelog/demo")
+
+bill_app = typer.Typer(invoke_without_command=True)
+price_app = typer.Typer(help="Price lists: entered once, in force from a time on, never changed.", no_args_is_help=True)
+console = Console(soft_wrap=False)
+
+
+def register(app: typer.Typer) -> None:
+    """Add all of them."""
+    app.add_typer(bill_app, name="bill")
+    app.add_typer(price_app, name="price")
+
+
+@bill_app.callback()
+def bill(
+    context: typer.Context,
+    data: Data = DEMO,
+    nats: Bus = "",
+    since: Since = "",
+    until: Until = "",
+    group_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="tenant, queue, local-queue, cohort, flavor, model, node, card, workload or job; several by comma."
+        ),
+    ] = None,
+    tenant: Tenant = "",
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="table, csv, json, parquet, or focus (FOCUS 1.2).")
+    ] = "table",
+    out: Annotated[Path | None, typer.Option(help="A file to write to; with focus, .parquet chooses Parquet.")] = None,
+) -> None:
+    """What was held of which cards for how long, and what it costs; exit code 1 if something in it has no price.
+
+    Example: kuelog bill --from 2026-11 --to 2026-12 --group-by tenant,queue
+
+    Example: kuelog bill --from 2026-11 --to 2026-12 -o focus --out november.csv
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from ops.cli.bill import Asked, run_bill  # noqa: PLC0415 - a command loads what it needs
+
+    asked = Asked(data=data, nats=nats, since=since, until=until, tenant=tenant)
+    raise typer.Exit(run_bill(asked, group_by or (), output=output, out=out, console=console))
+
+
+@bill_app.command()
+def entries(
+    data: Data = DEMO,
+    nats: Bus = "",
+    since: Since = "",
+    until: Until = "",
+    tenant: Tenant = "",
+    workload: Annotated[str, typer.Option(help="Only this workload or job, as namespace/name.")] = "",
+    output: Text = "text",
+) -> None:
+    """The lines of the ledger, each with its id and its places on the log.
+
+    Example: kuelog bill entries --workload ai-research/sweep-b
+    """
+    from ops.cli.bill import Asked, run_entries  # noqa: PLC0415
+
+    asked = Asked(data=data, nats=nats, since=since, until=until, tenant=tenant)
+    raise typer.Exit(run_entries(asked, workload, output=output, console=console))
+
+
+@bill_app.command()
+def reconcile(
+    data: Data = DEMO,
+    nats: Bus = "",
+    since: Since = "",
+    until: Until = "",
+    by: Annotated[int, typer.Option(help="The stretch that is checked, in seconds.")] = 3600,
+    output: Text = "text",
+) -> None:
+    """Check that tenants are charged with what cards gave, card by card and hour by hour, to the last MiB-millisecond.
+
+    Example: kuelog bill reconcile --by 10
+    """
+    from ops.cli.bill import Asked, run_reconcile  # noqa: PLC0415
+
+    asked = Asked(data=data, nats=nats, since=since, until=until)
+    raise typer.Exit(run_reconcile(asked, max(by, 1) * 1000, output=output, console=console))
+
+
+@bill_app.command()
+def correct(
+    reason: Annotated[str, typer.Option(help="Why; it is recorded.")],
+    data: Data = DEMO,
+    nats: Bus = "",
+    entry: Annotated[str, typer.Option(help="The id of an entry to reverse (`kuelog bill entries`).")] = "",
+    since: Annotated[str, typer.Option("--since", help="When the entry should have begun, to enter it again.")] = "",
+    until: Annotated[str, typer.Option("--until", help="When it should have ended.")] = "",
+    tenant: Annotated[str, typer.Option(help="Whom an amount is for.")] = "",
+    amount: Annotated[str, typer.Option(help="Money instead of an entry; negative in the tenant's favour.")] = "",
+    author: Author = "",
+    approved_by: Annotated[list[str] | None, typer.Option(help="Who has approved it; may be given again.")] = None,
+) -> None:
+    """Correct the ledger by a new entry: nothing that was entered before is changed.
+
+    Example: kuelog bill correct --entry 5f0c... --reason "the card had failed"
+
+    Example: kuelog bill correct --tenant ai-research --amount=-12.50 --reason "goodwill"
+    """
+    from events.billing import CorrectionEntered  # noqa: PLC0415
+    from ops.cli.bill import Asked, run_correct  # noqa: PLC0415
+
+    event = CorrectionEntered(
+        tenant=tenant,
+        entry=entry,
+        amount=amount,
+        reason=reason,
+        author=author or getpass.getuser(),
+        approved_by=tuple(approved_by or ()),
+    )
+    raise typer.Exit(run_correct(Asked(data=data, nats=nats), event, since, until, console=console))
+
+
+@price_app.command(name="set")
+def set_prices(
+    file: Annotated[Path, typer.Option("-f", "--file", help="A price list in YAML (docs/billing.md).")],
+    data: Data = DEMO,
+    nats: Bus = "",
+    author: Author = "",
+    reason: Annotated[str, typer.Option(help="Why; it is recorded.")] = "",
+) -> None:
+    """Enter a price list: from its time on these prices are in force, and no others.
+
+    Example: kuelog price set -f examples/billing/prices.yaml
+    """
+    from ops.cli.bill import Asked  # noqa: PLC0415
+    from ops.cli.price import run_set  # noqa: PLC0415
+
+    asked = Asked(data=data, nats=nats)
+    raise typer.Exit(run_set(file, asked, author=author or getpass.getuser(), reason=reason, console=console))
+
+
+@price_app.command(name="list")
+def list_prices(data: Data = DEMO, nats: Bus = "", output: Text = "text") -> None:
+    """All price lists, with when they are in force and where they stand on the log.
+
+    Example: kuelog price list -o json
+    """
+    from ops.cli.bill import Asked  # noqa: PLC0415
+    from ops.cli.price import run_list  # noqa: PLC0415
+
+    raise typer.Exit(run_list(Asked(data=data, nats=nats), output=output, console=console))

@@ -1,0 +1,57 @@
+"""`kuelog price`: price lists entered and shown."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from events.billing import PriceListSet
+from events.subjects import CONTROL
+from events.timestamp import format_timestamp
+from ops.billing.card_sums import plain_prices
+from ops.billing.entering import check_prices, enter
+from ops.billing.price_file import read_price_file
+from ops.billing.reading import ledger_of, read_streams, seen
+from ops.billing.tables import show_prices
+from ops.cli.bill import STREAMS, Asked, read_ledger
+from ops.cli.failures import known_failures
+from ops.cli.replay import bus_of
+from ops.cluster.clock import ScaledClock
+
+
+def run_set(file: Path, asked: Asked, *, author: str, reason: str, console: Console) -> int:
+    """Enter the price list of a file."""
+    with known_failures(console) as outcome:
+
+        async def enter_list() -> tuple[PriceListSet, int]:
+            async with bus_of(asked.data, asked.nats) as bus:
+                entries = await read_streams(bus, STREAMS)
+                ledger, _ = ledger_of(entries)
+                now = max(ScaledClock().now(), ledger.at)
+                event = read_price_file(file, author=author, reason=reason, now=now, first=seen(entries)[0])
+                check_prices(ledger, event, now)
+                return event, await enter(bus, event, now)
+
+        event, sequence = asyncio.run(enter_list())
+        console.print(
+            f"{CONTROL}/{sequence}: price list {event.name} with {len(event.prices)} prices in {event.currency} is in "
+            f"force from {format_timestamp(event.starts)}",
+            highlight=False,
+        )
+        outcome.code = 0
+    return outcome.code
+
+
+def run_list(asked: Asked, *, output: str, console: Console) -> int:
+    """Show all price lists; 1 when there is none."""
+    with known_failures(console) as outcome:
+        ledger, _, _ = read_ledger(asked)
+        if output == "json":
+            console.print_json(msgspec.json.encode(plain_prices(ledger)).decode())
+        elif ledger.prices.lists:
+            show_prices(ledger, console)
+        else:
+            console.print("no price list was entered: `kuelog price set -f FILE` enters one")
+        outcome.code = 0 if ledger.prices.lists else 1
+    return outcome.code
