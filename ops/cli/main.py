@@ -8,6 +8,7 @@ from rich.console import Console
 
 from ops.cli.bench_commands import bench_app
 from ops.cli.bill_commands import register as register_billing
+from ops.cli.convert import convert
 from ops.cli.device_commands import devices_app, drift
 from ops.cli.question_commands import register
 from ops.telemetry import configure_logging
@@ -167,6 +168,7 @@ def run(
 
 app.add_typer(devices_app, name="devices")
 app.command()(drift)
+app.command()(convert)
 
 log_app = typer.Typer(help="Look after the log itself.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
