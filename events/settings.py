@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from events.event import Event, Millis, Value
+from events.job_kind import JobKind
 
 
 class TransformationStrategy(StrEnum):
@@ -94,3 +95,9 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     """Whether card-holding workloads need a reservation of cards before they are admitted."""
     device_policies: dict[str, DevicePolicy] = {}
     """By flavor; `Ignore` where none is named."""
+    frameworks: tuple[str, ...] = ()
+    """The kinds of jobs that queues manage, such as `batch/job`; all that are known when none is named."""
+    external_frameworks: tuple[str, ...] = ()
+    """Kinds that somebody else manages, as `Kind.version.group`: what they own is not queued by itself."""
+    job_kinds: tuple[JobKind, ...] = ()
+    """Kinds of jobs besides those that are known."""

@@ -13,6 +13,7 @@ class Owner(Value, frozen=True, kw_only=True):
     kind: str
     name: str
     uid: str
+    api_version: str = "batch/v1"
 
 
 class PriorityRef(Value, frozen=True, kw_only=True):

@@ -9,11 +9,9 @@ from projections.devices.annotations import CARD_POLICY, vendor_word
 from projections.devices.vendors import BY_WORD
 from projections.workloads import Requeue, Workload
 from projections.world import World
+from services.jobs.found import Injection, Original
+from services.jobs.steering import CLUSTER_QUEUE, LOCAL_QUEUE, POD_SET, WORKLOAD
 
-WORKLOAD = "kueue.x-k8s.io/workload"
-POD_SET = "kueue.x-k8s.io/podset"
-CLUSTER_QUEUE = "kueue.x-k8s.io/cluster-queue-name"
-LOCAL_QUEUE = "kueue.x-k8s.io/local-queue-name"
 JOB_UID = "kueue.x-k8s.io/job-uid"
 DECISION = "kuelog.io/decision"
 IN_USE = "kueue.x-k8s.io/resource-in-use"
@@ -30,7 +28,7 @@ def workload_object(workload: Workload) -> Plain:
         meta["labels"] = {JOB_UID: owner.uid}
         meta["ownerReferences"] = [
             {
-                "apiVersion": "batch/v1",
+                "apiVersion": owner.api_version,
                 "kind": owner.kind,
                 "name": owner.name,
                 "uid": owner.uid,
@@ -116,44 +114,65 @@ def job_should_run(workload: Workload) -> bool:
     return workload.admitted and not workload.evicted and workload.admission is not None
 
 
-def injected(world: World, workload: Workload) -> Plain:
-    """What the job's pod template gets when it starts: node selector, tolerations, labels, card pins."""
+def injections(world: World, workload: Workload) -> tuple[Injection, ...]:
+    """What each pod set gets when the job starts: node selector, tolerations, labels, card pins."""
     admission = workload.admission
     if admission is None:
-        return {}
-    pod_set, assignment = workload.spec.pod_sets[0], admission.assignments[0]
-    selector = dict(pod_set.shape.node_selector)
-    tolerations = [_toleration(one) for one in pod_set.shape.tolerations]
-    for name in sorted(set(assignment.flavors.values())):
-        flavor = world.flavors.get(name)
-        if flavor is not None:
-            selector.update(flavor.node_labels)
-            tolerations.extend(found for one in flavor.tolerations if (found := _toleration(one)) not in tolerations)
-    annotations: Plain = {WORKLOAD: workload.name, **card_pins(workload)}
-    return {
-        "metadata": {
-            "labels": {
-                POD_SET: pod_set.name,
-                CLUSTER_QUEUE: admission.cluster_queue,
-                LOCAL_QUEUE: workload.spec.queue,
-            },
-            "annotations": annotations,
-        },
-        "spec": {"nodeSelector": selector, "tolerations": tolerations},
-    }
+        return ()
+    given = {one.name: one for one in admission.assignments}
+    return tuple(
+        _injection(world, workload, original, given[original.name], admission.cluster_queue)
+        for original in originals(workload)
+        if original.name in given
+    )
 
 
-def card_pins(workload: Workload) -> dict[str, str]:
-    """Per vendor the annotation that keeps HAMi to the cards that the workload's pods were given, and how to choose."""
+def originals(workload: Workload) -> tuple[Original, ...]:
+    """What each pod set asked for, where something is injected at the start."""
+    return tuple(
+        Original(
+            name=one.name,
+            count=one.count,
+            node_selector=one.shape.node_selector,
+            tolerations=tuple(_toleration(found) for found in one.shape.tolerations),
+            annotations=one.shape.device_annotations,
+        )
+        for one in workload.spec.pod_sets
+    )
+
+
+def _injection(
+    world: World, workload: Workload, original: Original, given: PodSetAssignment, cluster_queue: str
+) -> Injection:
+    flavors = [world.flavors[name] for name in sorted(set(given.flavors.values())) if name in world.flavors]
+    selector: dict[str, str] = {}
+    tolerations: list[Plain] = []
+    for flavor in flavors:
+        selector.update(flavor.node_labels)
+        tolerations.extend(found for one in flavor.tolerations if (found := _toleration(one)) not in tolerations)
+    return Injection(
+        count=given.count,
+        original=original,
+        labels={POD_SET: original.name, CLUSTER_QUEUE: cluster_queue, LOCAL_QUEUE: workload.spec.queue},
+        annotations={WORKLOAD: workload.name, **card_pins(workload, original.name)},
+        node_selector=selector,
+        tolerations=tuple(tolerations),
+    )
+
+
+def card_pins(workload: Workload, pod_set: str) -> dict[str, str]:
+    """Per vendor the annotation that keeps HAMi to the cards that a pod set's pods were given, and how to choose."""
     pins: dict[str, set[str]] = {}
-    for placement in workload.devices.placements if workload.devices is not None else ():
+    found = workload.devices.placements if workload.devices is not None else ()
+    placements = [one for one in found if one.pod_set == pod_set]
+    for placement in placements:
         for shares in placement.containers:
             for share in shares:
                 vendor = BY_WORD.get(vendor_word(share))
                 if vendor is not None and vendor.use_uuid:
                     pins.setdefault(vendor.use_uuid, set()).add(share.uuid)
     annotations = {name: ",".join(sorted(pins[name])) for name in sorted(pins)}
-    for placement in workload.devices.placements if workload.devices is not None else ():
+    for placement in placements:
         if placement.policy:
             annotations[CARD_POLICY] = placement.policy
     return annotations

@@ -2,33 +2,87 @@
 
 from typing import Any
 
+import msgspec
+
+from events.job_kind import JobKind
 from services.applier.manifests import DECISION
 from services.applier.plan import Application
+from services.jobs.paths import difference, put
+from services.jobs.standing import is_suspended
+from services.jobs.steering import holds_injection, injected, restored, with_suspend
 
 
-def job_patch(job: dict[str, Any], application: Application) -> dict[str, Any] | None:
-    """The merge patch that brings the job where the decision wants it; None when it is there."""
-    meta, spec = job["metadata"], job["spec"]
+class JobWrite(msgspec.Struct, frozen=True, kw_only=True):
+    """One merge patch on a job."""
+
+    patch: dict[str, Any]
+    subresource: str = ""
+    optional: bool = False
+    """If the API refuses it, the job is where it has to be all the same."""
+
+
+def job_write(job: dict[str, Any], application: Application) -> JobWrite | None:
+    """The next step towards where the decision wants the job; None when it is there. Raises `FieldBroken`."""
+    kind = application.kind
+    if kind is None:
+        return None
+    meta = job["metadata"]
     mark = (meta.get("annotations") or {}).get(DECISION, "")
-    suspended = bool(spec.get("suspend"))
+    suspended = is_suspended(kind, job)
     if _sequence(mark, application.lane) > application.sequence:
         return None
-    if application.run and not suspended:
+    if not application.run:
+        return _stop(kind, job, application, mark) if suspended else _marked(kind, job, application, run=False)
+    if not suspended:
         return None
-    head = {"resourceVersion": meta["resourceVersion"], "annotations": {DECISION: application.decision}}
-    if not application.run and suspended:
-        # A job that is stopped already still has to say by which decision, so that its pods' end can be told.
-        return {"metadata": head} if application.stopping and mark != application.decision else None
-    patch: dict[str, Any] = {"metadata": head, "spec": {"suspend": not application.run}}
-    if application.run:
-        old = ((spec.get("template") or {}).get("spec") or {}).get("nodeSelector") or {}
-        wanted = dict(application.template["spec"])
-        wanted["nodeSelector"] = {
-            **{key: None for key in old if key not in wanted["nodeSelector"]},
-            **wanted["nodeSelector"],
-        }
-        patch["spec"]["template"] = {**application.template, "spec": wanted}
-    return patch
+    wanted = injected(kind, job, application.injections)
+    return _unstarted(kind, job, wanted) or _marked(kind, wanted, application, run=True, before=job)
+
+
+def _stop(kind: JobKind, job: dict[str, Any], application: Application, mark: str) -> JobWrite | None:
+    """A job that stands still says by which decision, so that its pods' end can be told; then it is put back."""
+    meta = job["metadata"]
+    if application.stopping and mark != application.decision:
+        head = {"resourceVersion": meta["resourceVersion"], "annotations": {DECISION: application.decision}}
+        return JobWrite(patch={"metadata": head})
+    if not mark or not holds_injection(kind, job):
+        return None
+    wanted = restored(kind, job, application.originals)
+    if wanted == job:
+        return None
+    reset = _unstarted(kind, job, wanted)
+    return reset or JobWrite(patch=_patch(job, wanted), optional=True)
+
+
+def _unstarted(kind: JobKind, job: dict[str, Any], wanted: dict[str, Any]) -> JobWrite | None:
+    """The pod template of a Job can be changed only while it has no start time, which stays after a suspension."""
+    if kind.group != "batch" or job["spec"].get("template") == wanted["spec"].get("template"):
+        return None
+    if not (job.get("status") or {}).get("startTime"):
+        return None
+    version = {"resourceVersion": job["metadata"]["resourceVersion"]}
+    return JobWrite(patch={"metadata": version, "status": {"startTime": None}}, subresource="status")
+
+
+def _marked(
+    kind: JobKind,
+    job: dict[str, Any],
+    application: Application,
+    *,
+    run: bool,
+    before: dict[str, Any] | None = None,
+) -> JobWrite:
+    wanted = put(job, ("metadata", "annotations", DECISION), application.decision)
+    wanted = with_suspend(kind, wanted, suspend=not run)
+    return JobWrite(patch=_patch(before or job, wanted))
+
+
+def _patch(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    patch = difference(before, after)
+    return {
+        **patch,
+        "metadata": {**patch.get("metadata", {}), "resourceVersion": before["metadata"]["resourceVersion"]},
+    }
 
 
 def with_checks(patch: dict[str, Any], found: dict[str, Any], application: Application) -> dict[str, Any]:

@@ -4,10 +4,15 @@ from collections.abc import Iterable
 
 import msgspec
 
+from events.job_kind import JobKind
 from events.upkeep import DiscardReason
 from projections.workloads import News, Workload
 from projections.world import World
-from services.applier.manifests import Plain, injected, job_should_run, workload_object, workload_status
+from services.applier.manifests import Plain, injections, job_should_run, originals, workload_object, workload_status
+from services.cluster_port import Resource
+from services.jobs.found import Injection, Original
+from services.jobs.kinds import kinds_of, resource_of
+from services.jobs.table import JOB
 
 
 class Application(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,11 +24,17 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     object: Plain
     status: Plain
     job: str = ""
-    """The Job behind it, by name; empty when there is none."""
+    """The job behind it, by name; empty when there is none."""
     run: bool = False
     finished: bool = False
     """The job has ended: only the Workload object is still to say so."""
-    template: Plain = {}
+    kind: JobKind | None = None
+    """The kind of the job."""
+    api_version: str = ""
+    injections: tuple[Injection, ...] = ()
+    """What its pod sets get at the start."""
+    originals: tuple[Original, ...] = ()
+    """What they asked for themselves."""
     stopping: bool = False
     """It has to stop, and its quota waits for the end of its pods."""
     deactivated: int = 0
@@ -48,6 +59,11 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The Workload object's name."""
         return self.workload.partition("/")[2]
+
+    @property
+    def job_resource(self) -> Resource:
+        """The place of the job's kind on the API."""
+        return resource_of(self.kind or JOB, self.api_version)
 
     @property
     def decision(self) -> str:
@@ -78,9 +94,12 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         object=workload_object(workload),
         status=workload_status(workload),
         finished=workload.finished,
-        job=_job(workload),
+        job=_job(world, workload),
         run=run,
-        template=injected(world, workload) if run else {},
+        kind=_kind(world, workload),
+        api_version=workload.owner.api_version if workload.owner is not None else "",
+        injections=injections(world, workload) if run else (),
+        originals=originals(workload) if workload.owner is not None else (),
         stopping=workload.evicted and workload.reserved,
         deactivated=0 if workload.spec.active else workload.deactivated_by,
         release=workload.released or bool(workload.discarded),
@@ -91,7 +110,12 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
     )
 
 
-def _job(workload: Workload) -> str:
-    """The Job to be started or stopped; none when it has ended by itself."""
+def _job(world: World, workload: Workload) -> str:
+    """The job to be started or stopped; none when it has ended by itself."""
     owner = workload.owner
-    return owner.name if owner is not None and owner.kind == "Job" and not workload.finished else ""
+    return owner.name if owner is not None and _kind(world, workload) is not None and not workload.finished else ""
+
+
+def _kind(world: World, workload: Workload) -> JobKind | None:
+    owner = workload.owner
+    return None if owner is None else kinds_of(world.settings).of(owner.api_version, owner.kind)

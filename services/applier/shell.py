@@ -17,7 +17,7 @@ from events.subjects import fact_subject
 from projections.world import World
 from services.applier.cluster_events import refusal_event, workload_event
 from services.applier.manifests import finalizers_left
-from services.applier.patches import job_patch, mark_patch, with_checks
+from services.applier.patches import JobWrite, job_write, mark_patch, with_checks
 from services.applier.plan import Application, plan
 from services.clock_port import Clock
 from services.cluster_port import (
@@ -28,13 +28,13 @@ from services.cluster_port import (
     Resource,
     Writer,
 )
+from services.jobs.paths import FieldBroken
 from services.log_errors import LogUnavailable
 from services.log_port import Message, Stream
 
 log = structlog.get_logger()
 
 EVENTS = Resource(plural="events", kind="Event")
-JOBS = Resource(group="batch", plural="jobs", kind="Job")
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
 _AT_ONCE = 16
 _RETRY_MS = 500
@@ -203,7 +203,7 @@ class Applier:
         """Take the object away, and the job with it if nothing is to be tried any more; what is gone is gone."""
         try:
             if application.discard_job and application.job:
-                await self._writer.delete(JOBS, application.namespace, application.job)
+                await self._writer.delete(application.job_resource, application.namespace, application.job)
         except ObjectMissing:
             log.debug("gone already", job=application.job)
         try:
@@ -228,18 +228,29 @@ class Applier:
         """Bring the job to run or to stop, unless it bears the mark of a later decision."""
         if not application.job:
             return
-        for _ in range(_CONFLICTS):
-            job = await self._writer.get(JOBS, application.namespace, application.job)
-            patch = job_patch(job, application)
-            if patch is None:
+        conflicts = 0
+        while conflicts < _CONFLICTS:
+            job = await self._writer.get(application.job_resource, application.namespace, application.job)
+            try:
+                write = job_write(job, application)
+            except FieldBroken as broken:
+                raise ObjectInvalid(str(broken)) from broken
+            if write is None:
                 return
             try:
-                await self._writer.merge(JOBS, application.namespace, application.job, patch)
+                await self._write_job(application, write)
             except ObjectConflict:
-                continue
-            else:
+                conflicts += 1
+            except ObjectInvalid as problem:
+                if not write.optional:
+                    raise
+                log.info("not restored", workload=application.workload, problem=str(problem))
                 return
         raise ObjectConflict(f"job {application.job} keeps changing")
+
+    async def _write_job(self, application: Application, write: JobWrite) -> None:
+        place = (application.job_resource, application.namespace, application.job)
+        await self._writer.merge(*place, write.patch, subresource=write.subresource)
 
 
 def _state(application: Application) -> tuple[int, bool]:

@@ -33,7 +33,7 @@ def as_found(state: JobState, found: JobState | None) -> JobState:
 
     The template of a job that was started holds what was injected then; its Workload object holds what was asked for.
     """
-    if found is None or found.adopted is None or state.started:
+    if found is None or found.adopted is None or state.marked:
         return state
     if not found.adopted.cluster_queue:
         return replace(state, adopted=found.adopted)

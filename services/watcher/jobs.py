@@ -1,16 +1,23 @@
 """Jobs as what they ask for and how they stand."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
-from events.api.jobs import ApiJob
-from events.api.meta import ObjectMeta
+from events.api.meta import ApiStruct, ObjectMeta
+from events.api.pods import PodTemplate
+from events.job_kind import JobKind
 from events.pod_set import PodSet
 from events.quota import PriorityClassObserved
 from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec
+from services.jobs.found import Pods
+from services.jobs.paths import FieldBroken, dotted, look
+from services.jobs.pod_sets import pods_of
+from services.jobs.standing import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
+from services.jobs.steering import holds_injection
+from services.jobs.table import JOB
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused, problem
@@ -18,7 +25,6 @@ from services.watcher.problems import Refused, problem
 QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"
 MAX_EXEC = "kueue.x-k8s.io/max-exec-time-seconds"
-MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 GATED_BY = "kueue.x-k8s.io/admission-gated-by"
 NEVER_PREEMPT = "kuelog.io/never-preempt"
 DECISION = "kuelog.io/decision"
@@ -37,6 +43,14 @@ class Surroundings(Protocol):
         """Whether there is such a local queue."""
         ...
 
+    def goes_with_owner(self, meta: ObjectMeta) -> bool:
+        """Whether a job that is managed itself owns this one, and starts and stops it."""
+        ...
+
+    def owned_by_job(self, meta: ObjectMeta) -> bool:
+        """Whether a job of a managed kind owns it, managed or not."""
+        ...
+
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):
     """How a job stands, in the words of the facts."""
@@ -47,7 +61,9 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
     spec: WorkloadSpec
     started: bool = False
-    """It carries our decision: its template may hold what we injected."""
+    """Its template may hold what we injected."""
+    marked: bool = False
+    """It carries our decision."""
     ready: bool | None = None
     gone: str | None = None
     reclaimed: dict[str, int] = {}
@@ -56,56 +72,67 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[CheckStatus, ...] = ()
 
 
-def job_state(value: dict[str, Any], around: Surroundings) -> JobState | None:
-    """A batch Job; None when no queue is meant to manage it. Raises `Refused`."""
-    found = read(value, ApiJob)
-    meta, spec, status = found.metadata, found.spec, found.status
-    labels, annotations = meta.labels or {}, meta.annotations or {}
+def job_state(value: dict[str, Any], around: Surroundings, kind: JobKind = JOB) -> JobState | None:
+    """A job of any kind; None when no queue is meant to manage it, or when it has not said yet what it asks for.
+
+    Raises `Refused`.
+    """
+    meta = read(value, _Headed).metadata
     queue = queue_name(meta, around)
-    if not queue:
+    if not queue or around.goes_with_owner(meta):
         return None
-    parallelism = 1 if spec.parallelism is None else spec.parallelism
-    count = parallelism if spec.completions is None else min(parallelism, spec.completions)
-    priority, reference = _priority(meta, spec.template.spec.priority_class_name, around)
-    pod_set = PodSet(
-        name="main",
-        count=count,
-        minimum=_number(annotations, MIN_PARALLELISM, "metadata.annotations"),
-        shape=pod_shape(spec.template, "spec.template"),
+    try:
+        pods = pods_of(kind, value)
+        return _state(value, meta, queue, around, kind, pods) if pods else None
+    except FieldBroken as broken:
+        raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
+
+
+class _Headed(ApiStruct, frozen=True, kw_only=True):
+    """Any object, as far as its metadata."""
+
+    metadata: ObjectMeta
+
+
+def _state(
+    value: dict[str, Any], meta: ObjectMeta, queue: str, around: Surroundings, kind: JobKind, pods: Sequence[Pods]
+) -> JobState:
+    labels, annotations = meta.labels or {}, meta.annotations or {}
+    templates = [read(one.template, PodTemplate) for one in pods]
+    named = look(value, kind.priority_class) if kind.priority_class else None
+    classes = [str(named)] if named else [one.spec.priority_class_name for one in templates]
+    priority, reference = _priority(meta, next((one for one in classes if one), None), around)
+    pod_sets = tuple(
+        PodSet(name=one.name, count=one.count, minimum=one.minimum, shape=pod_shape(template, dotted(one.at)))
+        for one, template in zip(pods, templates, strict=True)
     )
     seconds = _number(labels, MAX_EXEC, "metadata.labels")
-    conditions = {one.type: one for one in status.conditions or ()}
-    suspended = "Suspended" in conditions and conditions["Suspended"].status == "True"
     decision = annotations.get(DECISION, "")
-    gone = spec.suspend and suspended and decision and status.active == 0 and status.terminating == 0
-    finished = next(
-        (
-            ("Succeeded" if kind == "Complete" else "Failed", conditions[kind].message)
-            for kind in ("Complete", "Failed")
-            if kind in conditions and conditions[kind].status == "True"
-        ),
-        None,
-    )
-    left = count if spec.completions is None else max(spec.completions - status.succeeded, 0)
     return JobState(
-        workload=f"{meta.namespace}/{workload_name('Job', 'batch', meta.name, meta.uid)}",
+        workload=f"{meta.namespace}/{workload_name(kind.kind, kind.group, meta.name, meta.uid)}",
         uid=meta.uid,
-        owner=Owner(kind="Job", name=meta.name, uid=meta.uid),
+        owner=Owner(
+            kind=kind.kind,
+            name=meta.name,
+            uid=meta.uid,
+            api_version=str(value.get("apiVersion") or f"{kind.group}/{kind.versions[0]}"),
+        ),
         created_at=created_at(meta),
         spec=WorkloadSpec(
             queue=queue,
-            pod_sets=(pod_set,),
+            pod_sets=pod_sets,
             priority=priority,
             priority_class=reference,
             max_execution=None if seconds is None else seconds * 1000,
             gated_by=names_in(meta, GATED_BY),
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
         ),
-        started=bool(decision),
-        ready=None if spec.suspend else status.succeeded + status.ready >= count,
-        gone=decision if gone else None,
-        reclaimed={"main": count - left} if left < count and not spec.suspend and finished is None else {},
-        finished=finished,
+        started=bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value)),
+        marked=bool(decision),
+        ready=ready_of(kind, value, pods),
+        gone=decision if decision and is_stopped(kind, value) else None,
+        reclaimed=reclaimable_of(kind, value, pods),
+        finished=finished_of(kind, value),
     )
 
 
@@ -119,7 +146,9 @@ def queue_name(meta: ObjectMeta, around: Surroundings) -> str:
     named = (meta.labels or {}).get(QUEUE) or (meta.annotations or {}).get(QUEUE, "")
     if named:
         return named
-    return "default" if around.has_local_queue(meta.namespace, "default") else ""
+    # What a job makes belongs to the job: it is never queued only because its namespace has a queue for everybody.
+    takes_all = around.has_local_queue(meta.namespace, "default") and not around.owned_by_job(meta)
+    return "default" if takes_all else ""
 
 
 def workload_name(kind: str, group: str, name: str, uid: str) -> str:
@@ -136,7 +165,7 @@ def _priority(meta: ObjectMeta, pod_class: str | None, around: Surroundings) -> 
         kind = "WorkloadPriorityClass" if workload else "PriorityClass"
         found = around.priority_classes.get(f"{kind}/{name}")
         if found is None:
-            field = f"metadata.labels[{PRIORITY}]" if workload else "spec.template.spec.priorityClassName"
+            field = f"metadata.labels[{PRIORITY}]" if workload else "priorityClassName of its pods"
             raise Refused(
                 [problem(field, f"{kind} {name} doesn't exist", f"create it, or name one of {_names(around, kind)}")]
             )

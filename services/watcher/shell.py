@@ -17,6 +17,7 @@ from services.clock_port import Clock
 from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
 from services.log_errors import LogUnavailable
 from services.log_port import Message, Stream
+from services.watcher.definitions import DEFINITIONS, Definitions
 from services.watcher.view import View
 
 log = structlog.get_logger()
@@ -42,6 +43,7 @@ WORKLOAD_KIND = Resource(group=KUEUE, version="v1beta2", plural="workloads", kin
 JOB_KINDS = (
     Resource(group="batch", plural="jobs", kind="Job"),
     Resource(plural="pods", kind="Pod"),
+    DEFINITIONS,
 )
 _RETRY_MS = 500
 _DEPENDS_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue"})
@@ -54,20 +56,23 @@ class Watcher:
     def __init__(
         self, reader: Reader, facts: Stream, clock: Clock, *, settings: SettingsObserved | None = None
     ) -> None:
-        self.view = View()
+        self.view = View(settings=settings)
         self.listed = asyncio.Event()
         """Set when every kind has been listed once and all of it was told."""
         self._reader, self._facts, self._clock, self._settings = reader, facts, clock, settings
         self._writing = asyncio.Lock()
         self._jobs: dict[str, dict[str, Any]] = {}
         self._waiting = len(CLUSTER_KINDS) + 1 + len(JOB_KINDS)
+        self._definitions = Definitions(self.view.kinds.by_place.values())
+        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._tasks = asyncio.TaskGroup()
 
     async def run(self) -> None:
         """Watch every kind until cancelled."""
         await self._read_back()
         if self._settings is not None:
             await self._tell("settings", [self._settings])
-        async with asyncio.TaskGroup() as tasks:
+        async with self._tasks as tasks:
             first = [tasks.create_task(self._begin(resource)) for resource in CLUSTER_KINDS]
             begun = [await task for task in first]
             for sights, resource in begun:
@@ -124,6 +129,9 @@ class Watcher:
 
     async def _see(self, resource: Resource, sight: Sight) -> None:
         """Derive the facts of a sight and store them before anything later is looked at."""
+        if resource == DEFINITIONS:
+            await self._follow_definitions(sight)
+            return
         async with self._writing:
             match sight:
                 case Listed():
@@ -132,6 +140,17 @@ class Watcher:
                     await self._see_one(resource, sight.object)
                 case Vanished():
                     await self._lose(resource, sight.object)
+
+    async def _follow_definitions(self, sight: Sight) -> None:
+        """Watch the job kinds that are installed, and no others."""
+        fresh, gone = self._definitions.see(sight)
+        for resource in gone:
+            self._watching.pop(resource.kind).cancel()
+            async with self._writing:
+                await self._see_all(resource, [])
+        for resource in fresh:
+            self._waiting += not self.listed.is_set()
+            self._watching[resource.kind] = self._tasks.create_task(self._watch(resource))
 
     async def _see_all(self, resource: Resource, objects: Sequence[dict[str, Any]]) -> None:
         seen = {f"{resource.kind}/{_namespace(one)}/{one['metadata']['name']}" for one in objects}
@@ -160,8 +179,8 @@ class Watcher:
         await self._store(self._messages(f"{meta.get('uid', '')}:gone", facts))
 
     def _facts_of(self, resource: Resource, value: dict[str, Any]) -> list[Fact]:
-        if resource.kind == "Job":
-            self._jobs[f"Job/{_namespace(value)}/{value['metadata']['name']}"] = value
+        if resource.kind in self.view.kinds.by_place:
+            self._jobs[f"{resource.kind}/{_namespace(value)}/{value['metadata']['name']}"] = value
         return self.view.see(resource.kind, value)
 
     async def _tell(self, version: str, facts: Sequence[Fact]) -> None:

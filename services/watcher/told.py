@@ -3,6 +3,7 @@
 import msgspec
 
 from events.catalogue import Fact
+from events.pod_set import PodSet
 from events.workload import (
     CheckReported,
     PodsGone,
@@ -36,7 +37,8 @@ def changes(told: Told, state: JobState) -> list[Fact]:
     """In what a job differs from what was told of it."""
     facts: list[Fact] = []
     spec = state.spec
-    if (state.started or told.injected) and state.owner is not None:
+    kept = state.started or told.injected or (state.marked and _same_pods(spec, told.spec))
+    if kept and state.owner is not None:
         # The template holds what was injected at the start: what was asked for is what was told before.
         spec = msgspec.structs.replace(spec, pod_sets=told.spec.pod_sets)
     if spec != told.spec:
@@ -77,3 +79,14 @@ def note(
             told.finished = True
         case CheckReported():
             told.checks = {**told.checks, fact.check.name: fact}
+
+
+def _same_pods(one: WorkloadSpec, other: WorkloadSpec) -> bool:
+    """Whether the pods are the same but for how their templates are spelled: restored, one says what was implied."""
+    return _unspelled(one) == _unspelled(other)
+
+
+def _unspelled(spec: WorkloadSpec) -> list[PodSet]:
+    return [
+        msgspec.structs.replace(one, shape=msgspec.structs.replace(one.shape, raw_shape="")) for one in spec.pod_sets
+    ]

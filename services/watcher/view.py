@@ -23,6 +23,7 @@ from events.quota import (
     PriorityClassObserved,
     RuntimeClassObserved,
 )
+from events.settings import SettingsObserved
 from events.workload import (
     CheckReported,
     PodsGone,
@@ -35,8 +36,10 @@ from events.workload import (
     WorkloadSwitched,
 )
 from projections.validation.conversion import to_v1beta2
+from services.jobs.kinds import kinds_of
 from services.watcher import cluster_objects as objects
 from services.watcher.companions import as_found, companion_facts
+from services.watcher.families import Families
 from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import node_facts, pod_fact
 from services.watcher.problems import Refused, refuse_invalid
@@ -60,7 +63,7 @@ SIMPLE: dict[str, Callable[[dict[str, Any]], Fact]] = {
 class View:
     """Facts told so far, by object."""
 
-    def __init__(self, *, validates: bool = True) -> None:
+    def __init__(self, *, validates: bool = True, settings: SettingsObserved | None = None) -> None:
         self._validates = validates
         """Whether objects are held to the rules of their kind, or what they say is simply taken."""
         self.facts: dict[str, Fact] = {}
@@ -68,6 +71,9 @@ class View:
         self.workloads: dict[str, Told] = {}
         self.by_source: dict[str, str] = {}
         """The workload of each job or Workload object, by `kind/namespace/name`."""
+        self.kinds = kinds_of(settings or SettingsObserved())
+        self._families = Families(self.kinds, self.by_source)
+        self.goes_with_owner, self.owned_by_job = self._families.goes_with_owner, self._families.owned_by_job
         self.priority_classes: dict[str, PriorityClassObserved] = {}
         self._orphans: dict[str, dict[str, Any]] = {}
         """Workload objects whose job has let them go, and is still there."""
@@ -100,7 +106,8 @@ class View:
             if not self._known(fact):
                 self.fold(fact)
                 fresh.append(fact)
-        return fresh
+        parent = self._families.parent_of(value) if kind in self.kinds.by_place else None
+        return fresh if parent is None else [*fresh, *self.see(*parent)]
 
     def lose(self, kind: str, namespace: str, name: str) -> list[Fact]:
         """The facts that an object is gone."""
@@ -114,6 +121,7 @@ class View:
         for fact in fresh:
             self.fold(fact)
         self._found.pop(f"{namespace}/{name}", None)
+        self._families.lose(place)
         left = self._orphans.pop(workload or "", None)
         return fresh if left is None else [*fresh, *self.see("Workload", left)]
 
@@ -127,9 +135,7 @@ class View:
         """Take note of a fact that was told, by this watcher or another."""
         match fact:
             case WorkloadSubmitted():
-                source = f"{fact.owner.kind if fact.owner else 'Workload'}/{fact.workload.partition('/')[0]}/" + (
-                    fact.owner.name if fact.owner else fact.workload.partition("/")[2]
-                )
+                source = self._source(fact)
                 injected = fact.adopted is not None and bool(fact.adopted.cluster_queue)
                 self.workloads[fact.workload] = Told(uid=fact.uid, source=source, spec=fact.spec, injected=injected)
                 self._found.pop(fact.workload, None)
@@ -175,14 +181,23 @@ class View:
             case "Node":
                 return node_facts(value)
             case "Pod":
-                found = pod_fact(value)
-                return [] if found is None else [found]
-            case "Job":
-                return self._workload_facts(place, job_state(value, self))
+                pod = pod_fact(value)
+                return [] if pod is None else [pod]
             case "Workload":
                 return self._workload_object(place, value)
+            case _ if kind in self.kinds.by_place:
+                found = self._families.with_child(place, value)
+                return self._workload_facts(place, job_state(found, self, self.kinds.by_place[kind]))
             case _:
                 return []
+
+    def _source(self, fact: WorkloadSubmitted) -> str:
+        """The place of the object that a workload was read from."""
+        namespace, _, name = fact.workload.partition("/")
+        if fact.owner is None:
+            return f"Workload/{namespace}/{name}"
+        kind = self.kinds.of(fact.owner.api_version, fact.owner.kind)
+        return f"{fact.owner.kind if kind is None else kind.place}/{namespace}/{fact.owner.name}"
 
     def _workload_object(self, place: str, value: dict[str, Any]) -> list[Fact]:
         key = place.removeprefix("Workload/")

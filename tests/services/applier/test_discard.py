@@ -4,7 +4,7 @@ from typing import Any
 
 from services.applier.manifests import IN_USE
 from services.applier.plan import Application
-from services.applier.shell import JOBS, WORKLOADS, Applier
+from services.applier.shell import Applier
 from services.cluster_port import ObjectMissing, Resource
 
 
@@ -66,7 +66,6 @@ async def test_what_somebody_has_deleted_already_only_loses_the_hold() -> None:
 
 
 async def test_the_job_goes_first_and_what_is_gone_already_is_no_problem() -> None:
-    assert (JOBS.plural, WORKLOADS.plural) == ("jobs", "workloads")
     free = {"metadata": {"resourceVersion": "3"}}
     done = await discard(Cluster(workloads=free, jobs={}), discard_job=True)
     assert done == [("delete jobs", "j"), ("delete workloads", "w")]

@@ -39,12 +39,13 @@ def job(**changes: Any) -> dict[str, Any]:
         "labels": {"kueue.x-k8s.io/queue-name": "lq"},
         "annotations": changes.get("annotations", {}),
     }
+    template = {"metadata": {"annotations": {"kueue.x-k8s.io/workload": "w"}}} if "pod" in changes else {}
     container = {"name": "c", "resources": {"limits": changes.get("limits", {"cpu": "2"})}}
     spec = {
         "parallelism": 2,
         "completions": 2,
         "suspend": changes.get("suspend", True),
-        "template": {"spec": {"containers": [container], **changes.get("pod", {})}},
+        "template": {**template, "spec": {"containers": [container], **changes.get("pod", {})}},
     }
     return {"metadata": meta, "spec": spec, "status": changes.get("status", {})}
 

@@ -1,0 +1,79 @@
+"""A kind of job as data: where in its objects the pods, the switch and the state are.
+
+Paths are field names with dots between; `*` stands for every item of a list or map, `conditions[Complete]` for the item
+of a list whose type is `Complete`.
+"""
+
+from events.event import Value
+
+
+class Factor(Value, frozen=True, kw_only=True):
+    """A number that a count of pods is multiplied with; `cap` is another number that it never exceeds."""
+
+    path: str
+    default: int = 1
+    cap: str = ""
+
+
+class PodsAt(Value, frozen=True, kw_only=True):
+    """Where pods of one shape are described. Paths other than `at` begin there; `name_at` counts where `name` is empty."""
+
+    at: str = "spec"
+    template: str = "template"
+    name: str = ""
+    name_at: str = ""
+    count: tuple[Factor, ...] = ()
+
+
+class Sign(Value, frozen=True, kw_only=True):
+    """Something that shows how a job stands: a field with one of these values."""
+
+    at: str
+    values: tuple[str, ...] = ("True",)
+
+
+class Ending(Value, frozen=True, kw_only=True):
+    """How a job shows that it has ended."""
+
+    sign: Sign
+    succeeded: bool = False
+    message: str = ""
+    """The path of what it says about it."""
+
+
+class JobKind(Value, frozen=True, kw_only=True):
+    """One kind of job."""
+
+    group: str
+    versions: tuple[str, ...]
+    """Those that can be read, the best first."""
+    kind: str
+    plural: str
+    key: str = ""
+    """The name under which its objects are told, where the kind's own is not enough."""
+    pods: tuple[PodsAt, ...] = ()
+    reader: str = ""
+    """What finds the pods, where paths can't say it."""
+    suspend: str = "spec.suspend"
+    priority_class: str = ""
+    """Where the name of a PriorityClass is, besides in the pod templates."""
+    endings: tuple[Ending, ...] = ()
+    stopped: Sign | None = None
+    """What its controller shows once it has stopped."""
+    active: tuple[str, ...] = ()
+    """Numbers that are all zero when nothing of it runs."""
+    ready: Sign | None = None
+    replicas: str = ""
+    """Where the ready and succeeded replicas of each pod set are counted."""
+    counter: str = ""
+    """What reads ready and reclaimable pods, where paths can't say it."""
+
+    @property
+    def name(self) -> str:
+        """The name in a configuration file, such as `batch/job`."""
+        return f"{self.group}/{self.kind.lower()}" if self.group else self.kind.lower()
+
+    @property
+    def place(self) -> str:
+        """Under which word its objects are told."""
+        return self.key or self.kind

@@ -1,0 +1,59 @@
+"""AppWrapper: pods of the things that it wraps, as it says itself or as their kinds say."""
+
+from collections.abc import Callable
+from typing import Any
+
+from events.job_kind import JobKind
+from services.jobs.found import Form, Pods
+from services.jobs.paths import FieldBroken, Location, Plain, dotted, get, locate, whole
+from services.jobs.table import KINDS
+
+Read = Callable[[JobKind, Plain], list[Pods]]
+_BARE = {"Pod": "", "Deployment": "spec.template", "StatefulSet": "spec.template", "ReplicaSet": "spec.template"}
+"""Where the pods of kinds are that are no jobs."""
+
+
+def component_pods(plain: Read) -> Read:
+    """Reads an AppWrapper; components that are jobs are read by `plain`."""
+
+    def read(kind: JobKind, job: Plain) -> list[Pods]:
+        del kind
+        name = (job.get("metadata") or {}).get("name", "")
+        found: list[Pods] = []
+        components = get(job, ("spec", "components")) or []
+        for index, component in enumerate(components):
+            at = ("spec", "components", index)
+            for number, (template, count) in enumerate(_of_component(component, at, plain)):
+                place = (*at, "podSetInfos", number)
+                found.append(
+                    Pods(name=f"{name}-{index}-{number}", count=count, template=template, at=place, form=Form.INFO)
+                )
+        if not found:
+            raise FieldBroken("spec.components", "it wraps no pods", "at least one component with pods")
+        return found
+
+    return read
+
+
+def _of_component(component: Plain, at: Location, plain: Read) -> list[tuple[Plain, int]]:
+    wrapped: Any = component.get("template") or {}
+    declared = component.get("podSets") or []
+    if declared:
+        return [_declared(wrapped, one, (*at, "podSets", number)) for number, one in enumerate(declared)]
+    word, api = str(wrapped.get("kind", "")), str(wrapped.get("apiVersion", ""))
+    if word in _BARE and ("/" not in api or api.startswith("apps/")):
+        template = get(wrapped, tuple(_BARE[word].split("."))) if _BARE[word] else wrapped
+        return [(template or {}, whole(wrapped, "spec.replicas", 1) if _BARE[word] else 1)]
+    known = next((one for one in KINDS if (one.kind, one.group) == (word, api.rpartition("/")[0])), None)
+    if known is None or (known.reader and known.reader != "job"):
+        return []
+    return [(one.template, one.count) for one in plain(known, wrapped)]
+
+
+def _declared(wrapped: Plain, one: Plain, at: Location) -> tuple[Plain, int]:
+    path = str(one.get("path", ""))
+    places = locate(wrapped, path.removeprefix("template.").replace("[", ".").replace("]", ""))
+    template = get(wrapped, places[0]) if places else None
+    if not isinstance(template, dict):
+        raise FieldBroken(f"{dotted(at)}.path", f"{path!r} leads to no pod template", "e.g. template.spec.template")
+    return template, whole({"one": one}, "one.replicas", 1)

@@ -1,0 +1,57 @@
+"""One pod set as it stands in a job, and what it gets when the job starts."""
+
+from enum import StrEnum
+
+import msgspec
+
+from services.jobs.paths import Location, Plain
+
+
+class Form(StrEnum):
+    """How the place that takes what is injected is built."""
+
+    TEMPLATE = "template"
+    """A pod template: what is injected is merged into it."""
+    FLAT = "flat"
+    """Labels, annotations, node selector and tolerations side by side, beside what the owner wrote there."""
+    INFO = "info"
+    """The same, made for what is injected and for nothing else."""
+
+
+class Pods(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods of one shape in a job."""
+
+    name: str
+    count: int
+    template: Plain
+    at: Location
+    """The place that takes what is injected."""
+    minimum: int | None = None
+    replicas: int = 1
+    """Of how many equal parts the count is made."""
+    form: Form = Form.TEMPLATE
+    implied: Plain | None = None
+    """The template that stands when the job says nothing."""
+
+
+class Original(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pod set asked for itself, where something is injected."""
+
+    name: str
+    count: int
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Plain, ...] = ()
+    annotations: dict[str, str] = {}
+    """Those that steer cards."""
+
+
+class Injection(msgspec.Struct, frozen=True, kw_only=True):
+    """What one pod set gets at the start, beside what it asked for itself."""
+
+    count: int
+    """How many pods were let in; fewer, perhaps, than were asked for."""
+    original: Original
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Plain, ...] = ()

@@ -1,0 +1,58 @@
+"""Which kinds of jobs are managed under a configuration, and whose children are not jobs of their own."""
+
+from functools import lru_cache
+
+import msgspec
+
+from events.job_kind import JobKind
+from events.settings import SettingsObserved
+from services.cluster_port import Resource
+from services.jobs.table import KINDS
+
+
+class Kinds:
+    """The managed kinds, by the word under which they are told and by their place on the API."""
+
+    def __init__(self, managed: tuple[JobKind, ...], external: tuple[str, ...] = ()) -> None:
+        self.by_place = {one.place: one for one in managed}
+        self._by_api = {(one.group, one.kind): one for one in managed}
+        self._external = {(group, kind) for kind, _, group in (_parts(one) for one in external)}
+
+    def of(self, api_version: str, kind: str) -> JobKind | None:
+        """The managed kind of an object."""
+        return self._by_api.get((_group(api_version), kind))
+
+    def owns_jobs(self, api_version: str, kind: str) -> bool:
+        """Whether what such an object owns is started and stopped with it."""
+        place = _group(api_version), kind
+        return place in self._by_api or place in self._external
+
+
+def kinds_of(settings: SettingsObserved) -> Kinds:
+    """The kinds under a configuration."""
+    return _kinds(settings.frameworks, settings.external_frameworks, settings.job_kinds)
+
+
+def resource_of(kind: JobKind, api_version: str = "") -> Resource:
+    """The place of a kind on the API, in one of its versions."""
+    version = api_version.rpartition("/")[2] or kind.versions[0]
+    return Resource(group=kind.group, version=version, plural=kind.plural, kind=kind.place)
+
+
+@lru_cache(maxsize=8)
+def _kinds(frameworks: tuple[str, ...], external: tuple[str, ...], more: tuple[JobKind, ...]) -> Kinds:
+    # Two groups may call a kind alike: only ours go by the bare word.
+    known = {one.place for one in KINDS}
+    named = [msgspec.structs.replace(one, key=f"{one.kind}.{one.group}") if one.kind in known else one for one in more]
+    chosen = [one for one in KINDS if not frameworks or one.name in frameworks]
+    return Kinds((*chosen, *named), external)
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    kind, _, rest = name.partition(".")
+    version, _, group = rest.partition(".")
+    return kind, version, group

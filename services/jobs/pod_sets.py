@@ -1,0 +1,88 @@
+"""The pods that a job of any kind is made of, and where in the job they are described."""
+
+from collections.abc import Callable
+from math import prod
+
+import msgspec
+
+from events.job_kind import Factor, JobKind, PodsAt
+from services.jobs.app_wrapper import component_pods
+from services.jobs.found import Pods
+from services.jobs.paths import FieldBroken, Location, Plain, dotted, get, locate, whole
+from services.jobs.ray import cluster_pods, job_pods, service_pods
+from services.jobs.spark import spark_pods
+from services.jobs.train_job import train_pods
+
+_MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
+_MOST = 18
+"""How many pod sets a Workload may have (kueue-apis §2)."""
+
+
+def pods_of(kind: JobKind, job: Plain) -> list[Pods]:
+    """All pod sets of a job; none when it does not say them yet. Raises `FieldBroken`."""
+    reader = READERS.get(kind.reader)
+    found = reader(kind, job) if reader is not None else plain_pods(kind, job)
+    if len(found) > _MOST:
+        raise FieldBroken("spec", f"it has {len(found)} pod sets", f"at most {_MOST}")
+    names = [one.name for one in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise FieldBroken("spec", f"two pod sets are called {twice!r}", "a name for each")
+    return found
+
+
+def plain_pods(kind: JobKind, job: Plain) -> list[Pods]:
+    """The pod sets that paths lead to. Raises `FieldBroken`."""
+    found = [_pods(rule, job, place) for rule in kind.pods for place in locate(job, rule.at)]
+    if not found:
+        raise FieldBroken(kind.pods[0].at if kind.pods else "spec", "it describes no pods", "at least one pod template")
+    return found
+
+
+def _job_pods(kind: JobKind, job: Plain) -> list[Pods]:
+    (found,) = plain_pods(kind, job)
+    text = ((job.get("metadata") or {}).get("annotations") or {}).get(_MIN_PARALLELISM)
+    if text is None:
+        return [found]
+    if not text.isdigit() or int(text) < 1:
+        where = f"metadata.annotations[{_MIN_PARALLELISM}]"
+        raise FieldBroken(where, f"{text!r} is not a whole number of at least 1", "e.g. 3600")
+    return [msgspec.structs.replace(found, minimum=int(text))]
+
+
+READERS: dict[str, Callable[[JobKind, Plain], list[Pods]]] = {
+    "job": _job_pods,
+    "ray cluster": cluster_pods,
+    "ray job": job_pods,
+    "ray service": service_pods,
+    "train job": train_pods,
+    "components": component_pods(plain_pods),
+    "spark": spark_pods,
+}
+
+
+def _pods(rule: PodsAt, job: Plain, place: Location) -> Pods:
+    at = (*place, *rule.template.split("."))
+    template = get(job, at)
+    if not isinstance(template, dict):
+        raise FieldBroken(dotted(at), "there is no pod template", "a template with a spec")
+    numbers = [_number(factor, job, place) for factor in rule.count]
+    return Pods(
+        name=rule.name or _name(rule, job, place),
+        count=prod(numbers),
+        replicas=numbers[0] if numbers else 1,
+        template=template,
+        at=at,
+    )
+
+
+def _number(factor: Factor, job: Plain, place: Location) -> int:
+    number = whole(job, factor.path, factor.default, place)
+    return min(number, whole(job, factor.cap, number, place)) if factor.cap else number
+
+
+def _name(rule: PodsAt, job: Plain, place: Location) -> str:
+    if rule.name_at:
+        return str(get(job, (*place, *rule.name_at.split("."))) or "")
+    last = place[-1] if place else ""
+    return str(last).lower()

@@ -1,0 +1,73 @@
+"""Ray's kinds: a head with its sidecars, worker groups of several hosts, and the pod that submits."""
+
+from typing import Any
+
+from events.job_kind import JobKind
+from services.jobs.found import Pods
+from services.jobs.paths import FieldBroken, Location, Plain, dotted, get, whole
+
+_AUTOSCALER: Plain = {
+    "requests": {"cpu": "500m", "memory": "512Mi"},
+    "limits": {"cpu": "500m", "memory": "512Mi"},
+}
+_SUBMITTER: Plain = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
+"""What KubeRay gives the autoscaler beside the head, and the pod that submits, when nobody says otherwise."""
+
+
+def cluster_pods(kind: JobKind, job: Plain) -> list[Pods]:
+    """Head and worker groups of a RayCluster. Raises `FieldBroken`."""
+    del kind
+    return _cluster(job, ("spec",))
+
+
+def service_pods(kind: JobKind, job: Plain) -> list[Pods]:
+    """Head and worker groups of a RayService. Raises `FieldBroken`."""
+    del kind
+    return _cluster(job, ("spec", "rayClusterConfig"))
+
+
+def job_pods(kind: JobKind, job: Plain) -> list[Pods]:
+    """Head, worker groups and submitter of a RayJob; none when it uses a cluster that is there. Raises `FieldBroken`."""
+    del kind
+    if get(job, ("spec", "clusterSelector")):
+        return []
+    found = _cluster(job, ("spec", "rayClusterSpec"))
+    if (get(job, ("spec", "submissionMode")) or "K8sJobMode") != "K8sJobMode":
+        return found
+    at = ("spec", "submitterPodTemplate")
+    containers = (found[0].template.get("spec") or {}).get("containers") or [{}]
+    container = {"name": "ray-job-submitter", "image": containers[0].get("image", ""), "resources": _SUBMITTER}
+    implied: Plain = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    template = get(job, at) or implied
+    return [*found, Pods(name="submitter", count=1, template=template, at=at, implied=implied)]
+
+
+def _cluster(job: Plain, at: Location) -> list[Pods]:
+    head = (*at, "headGroupSpec", "template")
+    template = _template(job, head)
+    if get(job, (*at, "enableInTreeAutoscaling")) is True:
+        template = _with_autoscaler(template, get(job, (*at, "autoscalerOptions", "resources")) or _AUTOSCALER)
+    found = [Pods(name="head", count=1, template=template, at=head)]
+    groups = get(job, (*at, "workerGroupSpecs")) or []
+    for index in range(len(groups)):
+        group = (*at, "workerGroupSpecs", index)
+        place = (*group, "template")
+        count = whole(job, "replicas", 1, group) * whole(job, "numOfHosts", 1, group)
+        name = str(get(job, (*group, "groupName")) or "").lower()
+        if not name:
+            raise FieldBroken(dotted((*group, "groupName")), "the worker group has no name", "a name for each group")
+        found.append(Pods(name=name, count=count, template=_template(job, place), at=place))
+    return found
+
+
+def _template(job: Plain, at: Location) -> Plain:
+    found = get(job, at)
+    if not isinstance(found, dict):
+        raise FieldBroken(dotted(at), "there is no pod template", "a template with a spec")
+    return found
+
+
+def _with_autoscaler(template: Plain, resources: Any) -> Plain:
+    spec = template.get("spec") or {}
+    sidecar = {"name": "autoscaler", "resources": resources}
+    return {**template, "spec": {**spec, "containers": [*(spec.get("containers") or ()), sidecar]}}

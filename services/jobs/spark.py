@@ -1,0 +1,74 @@
+"""SparkApplication: a driver and executors, described by cores and JVM memory instead of pod templates."""
+
+import re
+from typing import Any
+
+from events.job_kind import JobKind
+from services.jobs.found import Form, Pods
+from services.jobs.paths import FieldBroken, Plain, get, whole
+
+_MEMORY = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
+_KIB = {"": 1, "k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}
+_LEAST_OVERHEAD_KIB = 384 * 1024
+_JVM_TENTHS, _OTHER_TENTHS = 1, 4
+"""Spark's memory overhead, in tenths: what is not a JVM needs more beside it."""
+
+
+def spark_pods(kind: JobKind, job: Plain) -> list[Pods]:
+    """Driver and executors. Raises `FieldBroken`."""
+    del kind
+    executors = whole(job, "spec.executor.instances", 1)
+    if get(job, ("spec", "dynamicAllocation", "enabled")) is True:
+        executors = whole(job, "spec.dynamicAllocation.initialExecutors", executors)
+    return [_role(job, "driver", 1), _role(job, "executor", executors)]
+
+
+def _role(job: Plain, role: str, count: int) -> Pods:
+    at = ("spec", role)
+    spec: Plain = get(job, at) or {}
+    template: Plain = spec.get("template") or {}
+    inner: Plain = template.get("spec") or {}
+    word = f"spark-kubernetes-{role}"
+    containers: list[Plain] = list(inner.get("containers") or ())
+    asked: Plain = {"cpu": _cpu(spec, role), "memory": f"{_memory_kib(job, spec, role)}Ki"}
+    limits: Plain = {"memory": asked["memory"]}
+    gpu = spec.get("gpu") or {}
+    if gpu.get("name"):
+        limits[str(gpu["name"])] = gpu.get("quantity", 0)
+    main = next((one for one in containers if one.get("name") == word), containers[0] if containers else {})
+    old = main.get("resources") or {}
+    resources = {
+        "requests": {**(old.get("requests") or {}), **asked},
+        "limits": {**(old.get("limits") or {}), **limits},
+    }
+    others = [one for one in containers if one is not main]
+    pod = {
+        **inner,
+        "containers": [{**main, "name": word, "resources": resources}, *others],
+        "nodeSelector": {**(inner.get("nodeSelector") or {}), **(spec.get("nodeSelector") or {})},
+        "tolerations": [*(inner.get("tolerations") or ()), *(spec.get("tolerations") or ())],
+    }
+    meta: Plain = template.get("metadata") or {}
+    annotations = {**(meta.get("annotations") or {}), **(spec.get("annotations") or {})}
+    shape = {"metadata": {**meta, "annotations": annotations}, "spec": pod}
+    return Pods(name=role, count=count, template=shape, at=at, form=Form.FLAT)
+
+
+def _cpu(spec: Plain, role: str) -> Any:
+    return spec.get("coreRequest") or whole({role: spec}, f"{role}.cores", 1)
+
+
+def _memory_kib(job: Plain, spec: Plain, role: str) -> int:
+    memory = _kib(spec.get("memory") or "1g", f"spec.{role}.memory")
+    if spec.get("memoryOverhead"):
+        return memory + _kib(spec["memoryOverhead"], f"spec.{role}.memoryOverhead")
+    tenths = _JVM_TENTHS if get(job, ("spec", "type")) in (None, "Java", "Scala") else _OTHER_TENTHS
+    return memory + max(memory * tenths // 10, _LEAST_OVERHEAD_KIB)
+
+
+def _kib(text: Any, field: str) -> int:
+    found = _MEMORY.fullmatch(str(text))
+    if found is None:
+        raise FieldBroken(field, f"{text!r} is not an amount of memory", "e.g. 512m or 4g")
+    number = int(found[1])
+    return number * _KIB[found[2].lower()] if found[2] else max(number // 1024, 1)

@@ -1,0 +1,161 @@
+"""The kinds of jobs that are known: one row each."""
+
+from events.job_kind import Ending, Factor, JobKind, PodsAt, Sign
+
+_CONDITION = "status.conditions[{}].status"
+_MESSAGE = "status.conditions[{}].message"
+
+
+def _ending(condition: str, *, succeeded: bool = False) -> Ending:
+    return Ending(sign=Sign(at=_CONDITION.format(condition)), succeeded=succeeded, message=_MESSAGE.format(condition))
+
+
+def _is(condition: str) -> Sign:
+    return Sign(at=_CONDITION.format(condition))
+
+
+def _training(kind: str, plural: str, specs: str, *roles: str, version: str = "v1") -> JobKind:
+    """One of Kubeflow's kinds that list their pods by role."""
+    return JobKind(
+        group="kubeflow.org",
+        versions=(version,),
+        kind=kind,
+        plural=plural,
+        pods=tuple(PodsAt(at=f"spec.{specs}.{role}", count=(Factor(path="replicas"),)) for role in roles),
+        suspend="spec.runPolicy.suspend",
+        priority_class="spec.runPolicy.schedulingPolicy.priorityClass",
+        endings=(_ending("Succeeded", succeeded=True), _ending("Failed")),
+        stopped=_is("Suspended"),
+        active=("status.replicaStatuses.*.active",),
+        ready=_is("Running"),
+    )
+
+
+JOB = JobKind(
+    group="batch",
+    versions=("v1",),
+    kind="Job",
+    plural="jobs",
+    pods=(PodsAt(at="spec", name="main", count=(Factor(path="parallelism", cap="completions"),)),),
+    reader="job",
+    endings=(_ending("Complete", succeeded=True), _ending("Failed")),
+    stopped=_is("Suspended"),
+    active=("status.active", "status.terminating"),
+    counter="job",
+)
+JOB_SET = JobKind(
+    group="jobset.x-k8s.io",
+    versions=("v1alpha2",),
+    kind="JobSet",
+    plural="jobsets",
+    pods=(
+        PodsAt(
+            at="spec.replicatedJobs.*",
+            template="template.spec.template",
+            name_at="name",
+            count=(
+                Factor(path="replicas"),
+                Factor(path="template.spec.parallelism", cap="template.spec.completions"),
+            ),
+        ),
+    ),
+    endings=(_ending("Completed", succeeded=True), _ending("Failed")),
+    stopped=_is("Suspended"),
+    active=("status.replicatedJobsStatus.*.active",),
+    replicas="status.replicatedJobsStatus.*",
+    counter="replicas",
+)
+TRAIN_JOB = JobKind(
+    group="trainer.kubeflow.org",
+    versions=("v1alpha1",),
+    kind="TrainJob",
+    plural="trainjobs",
+    reader="train job",
+    endings=(_ending("Complete", succeeded=True), _ending("Failed")),
+    stopped=_is("Suspended"),
+    active=("status.jobsStatus.*.active",),
+    replicas="status.jobsStatus.*",
+    counter="replicas",
+)
+RAY_JOB = JobKind(
+    group="ray.io",
+    versions=("v1",),
+    kind="RayJob",
+    plural="rayjobs",
+    reader="ray job",
+    endings=(
+        Ending(
+            sign=Sign(at="status.jobDeploymentStatus", values=("Complete",)),
+            succeeded=True,
+            message="status.message",
+        ),
+        Ending(sign=Sign(at="status.jobDeploymentStatus", values=("Failed",)), message="status.message"),
+    ),
+    stopped=Sign(at="status.jobDeploymentStatus", values=("Suspended",)),
+    ready=Sign(at="status.jobDeploymentStatus", values=("Running",)),
+)
+RAY_CLUSTER = JobKind(
+    group="ray.io",
+    versions=("v1",),
+    kind="RayCluster",
+    plural="rayclusters",
+    reader="ray cluster",
+    stopped=Sign(at="status.state", values=("suspended",)),
+    ready=Sign(at="status.state", values=("ready",)),
+)
+RAY_SERVICE = JobKind(
+    group="ray.io",
+    versions=("v1",),
+    kind="RayService",
+    plural="rayservices",
+    reader="ray service",
+    suspend="spec.rayClusterConfig.suspend",
+    stopped=Sign(at="status.activeServiceStatus.rayClusterStatus.state", values=("suspended",)),
+    ready=_is("Ready"),
+)
+APP_WRAPPER = JobKind(
+    group="workload.codeflare.dev",
+    versions=("v1beta2",),
+    kind="AppWrapper",
+    plural="appwrappers",
+    reader="components",
+    endings=(
+        Ending(sign=Sign(at="status.phase", values=("Succeeded",)), succeeded=True),
+        Ending(sign=Sign(at="status.phase", values=("Failed",))),
+    ),
+    stopped=Sign(at="status.phase", values=("Suspended",)),
+    ready=_is("PodsReady"),
+)
+SPARK = JobKind(
+    group="sparkoperator.k8s.io",
+    versions=("v1beta2",),
+    kind="SparkApplication",
+    plural="sparkapplications",
+    reader="spark",
+    endings=(
+        Ending(sign=Sign(at="status.applicationState.state", values=("COMPLETED",)), succeeded=True),
+        Ending(
+            sign=Sign(at="status.applicationState.state", values=("FAILED", "SUBMISSION_FAILED")),
+            message="status.applicationState.errorMessage",
+        ),
+    ),
+    stopped=Sign(at="status.applicationState.state", values=("SUSPENDED",)),
+    ready=Sign(at="status.applicationState.state", values=("RUNNING",)),
+)
+
+KINDS: tuple[JobKind, ...] = (
+    JOB,
+    JOB_SET,
+    TRAIN_JOB,
+    _training("MPIJob", "mpijobs", "mpiReplicaSpecs", "Launcher", "Worker", version="v2beta1"),
+    _training("PyTorchJob", "pytorchjobs", "pytorchReplicaSpecs", "Master", "Worker"),
+    _training("TFJob", "tfjobs", "tfReplicaSpecs", "Chief", "Master", "PS", "Worker", "Evaluator"),
+    _training("XGBoostJob", "xgboostjobs", "xgbReplicaSpecs", "Master", "Worker"),
+    _training("PaddleJob", "paddlejobs", "paddleReplicaSpecs", "Master", "Worker"),
+    _training("JAXJob", "jaxjobs", "jaxReplicaSpecs", "Worker"),
+    RAY_JOB,
+    RAY_CLUSTER,
+    RAY_SERVICE,
+    APP_WRAPPER,
+    SPARK,
+)

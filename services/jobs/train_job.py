@@ -1,0 +1,56 @@
+"""TrainJob: its pods are those of the JobSet that its runtime makes of it; what is injected goes in as a runtime patch."""
+
+from collections.abc import Sequence
+
+from events.job_kind import JobKind
+from services.jobs.found import Injection, Pods
+from services.jobs.paths import Plain, get, put, whole
+
+CHILD = "kuelog.io/child"
+"""Where the watcher puts the JobSet that belongs to a TrainJob before it asks about it."""
+_MANAGER = "kueue.x-k8s.io/manager"
+_PATCHES = ("spec", "runtimePatches")
+_TEMPLATE = ("template", "spec", "template")
+
+
+def train_pods(kind: JobKind, job: Plain) -> list[Pods]:
+    """The replicated jobs of its JobSet; none before the JobSet is there. Raises `FieldBroken`."""
+    del kind
+    child = job.get(CHILD)
+    found: list[Pods] = []
+    for index in range(len(get(child, ("spec", "replicatedJobs")) or [])):
+        one = ("spec", "replicatedJobs", index)
+        parallelism = whole(child, "template.spec.parallelism", 1, one)
+        pods = min(parallelism, whole(child, "template.spec.completions", parallelism, one))
+        replicas = whole(child, "replicas", 1, one)
+        at = (*one, *_TEMPLATE)
+        name = str(get(child, (*one, "name")) or "")
+        found.append(Pods(name=name, count=replicas * pods, replicas=replicas, template=get(child, at) or {}, at=at))
+    return found
+
+
+def is_patched(job: Plain) -> bool:
+    """Whether a runtime patch of ours is in it."""
+    return any(one.get("manager") == _MANAGER for one in get(job, _PATCHES) or ())
+
+
+def patched(job: Plain, injections: Sequence[Injection]) -> Plain:
+    """The job with our runtime patch, which says of each replicated job what its pods get."""
+    jobs: list[Plain] = []
+    for one in injections:
+        pods: Plain = {
+            "metadata": {"labels": one.labels, "annotations": one.annotations},
+            "spec": {"nodeSelector": one.node_selector, "tolerations": list(one.tolerations)},
+        }
+        jobs.append(put({"name": one.original.name}, _TEMPLATE, pods))
+    ours = {"manager": _MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
+    return put(job, _PATCHES, [*_others(job), ours])
+
+
+def unpatched(job: Plain) -> Plain:
+    """The job without our runtime patch."""
+    return put(job, _PATCHES, _others(job) or None)
+
+
+def _others(job: Plain) -> list[Plain]:
+    return [one for one in get(job, _PATCHES) or () if one.get("manager") != _MANAGER]

@@ -1,0 +1,57 @@
+"""Which job kinds the cluster knows: told by its custom resource definitions as they come and go."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from events.job_kind import JobKind
+from services.cluster_port import Changed, Listed, Resource, Sight, Vanished
+from services.jobs.kinds import resource_of
+
+DEFINITIONS = Resource(
+    group="apiextensions.k8s.io",
+    plural="customresourcedefinitions",
+    kind="CustomResourceDefinition",
+    namespaced=False,
+)
+
+
+class Definitions:
+    """The kinds that are installed, of those that are managed."""
+
+    def __init__(self, kinds: Iterable[JobKind]) -> None:
+        self._wanted = {f"{one.plural}.{one.group}": one for one in kinds}
+        self._there: dict[str, Resource] = {}
+
+    def see(self, sight: Sight) -> tuple[list[Resource], list[Resource]]:
+        """The kinds that have to be watched from now on, and those that are no more."""
+        match sight:
+            case Listed():
+                found, about = self._found(sight.objects), set(self._there)
+            case Changed():
+                found, about = self._found([sight.object]), {sight.object["metadata"]["name"]}
+            case Vanished():
+                found, about = dict[str, Resource](), {sight.object["metadata"]["name"]}
+        gone = [name for name in sorted(about) if name in self._there and name not in found]
+        left = [self._there.pop(name) for name in gone]
+        fresh: list[Resource] = []
+        for name, resource in found.items():
+            before = self._there.get(name)
+            if before == resource:
+                continue
+            if before is not None:
+                left.append(before)
+            self._there[name] = resource
+            fresh.append(resource)
+        return fresh, left
+
+    def _found(self, objects: Sequence[dict[str, Any]]) -> dict[str, Resource]:
+        found: dict[str, Resource] = {}
+        for one in objects:
+            kind = self._wanted.get(one["metadata"]["name"])
+            if kind is None:
+                continue
+            served = {version["name"] for version in one["spec"].get("versions") or () if version.get("served", True)}
+            version = next((name for name in kind.versions if name in served), None)
+            if version is not None:
+                found[one["metadata"]["name"]] = resource_of(kind, f"{kind.group}/{version}")
+        return found
