@@ -96,7 +96,7 @@ class Running:
                 observers.append(statuses.observe)
                 tasks.create_task(statuses.run())
             keepers = [self._snapshots.settled] if self._snapshots is not None else []
-            if deciders or observers:
+            if deciders or observers or "visibility" in self.services:
                 self.hosts[LANE] = LaneHost(
                     own=lane,
                     inputs=[devices, facts],

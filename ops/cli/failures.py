@@ -19,6 +19,7 @@ from ops.metrics_endpoint import PortTaken
 from ops.past import BadTime
 from ops.scenario.play import ManifestRefused
 from ops.scenario.script import ScenarioBroken
+from ops.visibility_server import VisibilityUnserved
 from ops.witness import WitnessKeyMissing
 from services.cluster_port import ClusterUnavailable, ObjectInvalid
 from services.lane_errors import ChainBroken, MessageNotOurs
@@ -46,6 +47,7 @@ KNOWN: tuple[type[Exception], ...] = (
     ScenarioBroken,
     SnapshotUnusable,
     UnsafeStream,
+    VisibilityUnserved,
     WitnessKeyMissing,
 )
 

@@ -11,6 +11,7 @@ from ops.cli.bill_commands import register as register_billing
 from ops.cli.convert import convert
 from ops.cli.device_commands import devices_app, drift
 from ops.cli.question_commands import register
+from ops.cli.visibility_commands import visibility
 from ops.telemetry import configure_logging
 
 app = typer.Typer(
@@ -168,6 +169,7 @@ def run(
 
 app.add_typer(devices_app, name="devices")
 app.command()(drift)
+app.command()(visibility)
 app.command()(convert)
 
 log_app = typer.Typer(help="Look after the log itself.", no_args_is_help=True)

@@ -1,7 +1,7 @@
 """The embedded Kubernetes API over HTTP: paths and verbs to what they do to objects."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import msgspec
 import yaml
@@ -23,6 +23,18 @@ from ops.cluster.watching import list_objects, wants_table, watch_objects
 _JSON = "application/json"
 
 
+class Aggregated(Protocol):
+    """Another server that answers for a group of its own, as an APIService would name it."""
+
+    def group(self) -> Object:
+        """What it says of the group."""
+        ...
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer for anything below /apis/<group>."""
+        ...
+
+
 class Target:
     """What a path names: a kind, and perhaps a namespace, an object and a part of it."""
 
@@ -40,8 +52,15 @@ class Target:
 class Api:
     """The application: one handler for everything below /api and /apis."""
 
-    def __init__(self, resources: Resources, now: Callable[[], Millis], faults: Faults) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        now: Callable[[], Millis],
+        faults: Faults,
+        aggregated: Mapping[str, Aggregated] | None = None,
+    ) -> None:
         self._resources, self._now, self._faults = resources, now, faults
+        self._aggregated = aggregated if aggregated is not None else {}
         self.app = web.Application(middlewares=[self._guard], client_max_size=16 << 20)
         self.app.router.add_get("/version", self._plain(lambda: discovery.VERSION))
         for path in ("/healthz", "/readyz", "/livez"):
@@ -79,6 +98,8 @@ class Api:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         parts = [part for part in request.path.split("/") if part]
+        if parts[0] == "apis" and len(parts) > 1 and parts[1] in self._aggregated:
+            return await self._aggregated[parts[1]].handle(request)
         found = self._discover(parts)
         if found is not None:
             return reply(found)
@@ -112,7 +133,9 @@ class Api:
             case ["api"]:
                 return {"kind": "APIVersions", "apiVersion": "v1", "versions": ["v1"], "serverAddressByClientCIDRs": []}
             case ["apis"]:
-                return discovery.group_list(kinds)
+                found = discovery.group_list(kinds)
+                found["groups"] += [self._aggregated[name].group() for name in sorted(self._aggregated)]
+                return found
             case ["api", version]:
                 return discovery.resource_list("", version, kinds)
             case ["apis", name] if any(kind.group == name for kind in kinds):

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from ops.cluster.api import Api
+from ops.cluster.api import Aggregated, Api
 from ops.cluster.clock import ScaledClock
 from ops.cluster.controller import Controller
 from ops.cluster.failures import ApiFailure
@@ -37,6 +37,8 @@ class EmbeddedCluster:
         self.store = Store(data_dir / "api.jsonl" if data_dir is not None else None)
         self.resources = Resources(self.store, self.clock.now, mutators)
         self.faults = Faults()
+        self.aggregated: dict[str, Aggregated] = {}
+        """Servers that answer for groups of their own, by group."""
         self.url = ""
         self.kubeconfig = kubeconfig
         self._port = port
@@ -50,7 +52,7 @@ class EmbeddedCluster:
 
     async def start(self) -> None:
         """Serve, and write the kubeconfig where one was asked for."""
-        api = Api(self.resources, self.clock.now, self.faults)
+        api = Api(self.resources, self.clock.now, self.faults, self.aggregated)
         self._runner = web.AppRunner(api.app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)

@@ -19,6 +19,9 @@ from ops.kube.reflector import Reflector
 from ops.log.jetstream import JetStreamBus
 from ops.log.jetstream import connect as connect_bus
 from ops.log.server import NatsServer
+from ops.visibility import GROUP as VISIBILITY
+from ops.visibility import Visibility
+from ops.visibility_server import Followed
 from ops.wiring import SERVICES, Ports, Running, stopped
 from services.suspension import suspend_queued
 
@@ -77,6 +80,7 @@ async def platform(
         client = await connect_kube(str(data / "kubeconfig"))
         ports = Ports(bus=bus, reader=Reflector(client), writer=client, clock=clock)
         running = Running(ports, services, settings=settings or SettingsObserved(), witness=data / "witness")
+        cluster.aggregated[VISIBILITY] = Visibility(Followed(running).world)
         task = asyncio.create_task(running.run())
         try:
             yield Platform(

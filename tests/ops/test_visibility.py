@@ -1,0 +1,223 @@
+"""Who waits at which position: as the API server asks for it, with and without TLS, and through kubectl."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import ssl
+import sys
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from events.workload import WorkloadParked, WorkloadQueued
+from ops.visibility import GROUP, Visibility
+from ops.visibility_server import Followed, Tls, VisibilityUnserved, follower, serving
+from ops.wiring import SERVICES
+from projections.world import World
+from tests.places import ROOT
+from tests.projections.test_queue_status import two_queues
+from tests.stories.test_kills import SCALE, Stage, job
+
+BASE = f"/apis/{GROUP}/v1beta2"
+
+
+def waiting_world() -> World:
+    at = two_queues()
+    at.door("second", "lender")
+    for name, door in (("a", "lender"), ("b", "second"), ("c", "lender"), ("d", "second")):
+        at.waiting(name, door=door)
+        at.fold(WorkloadQueued(workload=f"team/{name}", cluster_queue="lender"))
+    at.fold(WorkloadParked(workload="team/a", cluster_queue="lender", reason="Backoff", message=""))
+    return at.world
+
+
+async def ask(port: int, path: str, **more: Any) -> tuple[int, Any]:
+    scheme = "https" if more else "http"
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{scheme}://localhost:{port}{path}", **more) as answer,
+    ):
+        return answer.status, await answer.json(content_type=None)
+
+
+def rows(answer: tuple[int, Any]) -> list[tuple[str, int, int]]:
+    assert answer[0] == 200, answer
+    return [
+        (one["metadata"]["name"], one["positionInClusterQueue"], one["positionInLocalQueue"])
+        for one in answer[1]["items"]
+    ]
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    world = waiting_world()
+    async with serving(Visibility(lambda: world), "127.0.0.1", 0) as found:
+        yield found
+
+
+async def test_those_in_line_come_first_and_those_beside_it_after_them(port: int) -> None:
+    found = rows(await ask(port, f"{BASE}/clusterqueues/lender/pendingworkloads"))
+    assert found == [("b", 0, 0), ("c", 1, 0), ("d", 2, 1), ("a", 3, 1)]
+
+
+async def test_a_local_queue_shows_only_its_own_at_both_positions(port: int) -> None:
+    found = rows(await ask(port, f"{BASE}/namespaces/team/localqueues/second/pendingworkloads"))
+    assert found == [("b", 0, 0), ("d", 2, 1)]
+
+
+async def test_a_part_of_the_line_can_be_asked_for(port: int) -> None:
+    found = rows(await ask(port, f"{BASE}/clusterqueues/lender/pendingworkloads?offset=1&limit=2"))
+    assert [name for name, *_ in found] == ["c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/clusterqueues/none/pendingworkloads", 404),
+        ("/namespaces/team/localqueues/none/pendingworkloads", 404),
+        ("/clusterqueues/lender", 404),
+        ("/clusterqueues/lender/pendingworkloads?limit=many", 400),
+        ("/clusterqueues/lender/pendingworkloads?offset=-1", 400),
+    ],
+)
+async def test_what_is_not_there_or_not_understood_is_refused_as_the_api_server_would(
+    port: int, path: str, code: int
+) -> None:
+    status, answer = await ask(port, BASE + path)
+    assert (status, answer["kind"], answer["code"]) == (code, "Status", code)
+
+
+async def test_it_tells_what_it_serves(port: int) -> None:
+    group = (await ask(port, f"/apis/{GROUP}"))[1]
+    assert [one["version"] for one in group["versions"]] == ["v1beta2", "v1beta1"]
+    names = [one["name"] for one in (await ask(port, BASE))[1]["resources"]]
+    assert names == ["clusterqueues/pendingworkloads", "localqueues/pendingworkloads"]
+
+
+async def test_as_long_as_the_log_is_not_folded_it_is_not_ready() -> None:
+    async with serving(Visibility(lambda: None), "127.0.0.1", 0) as port, aiohttp.ClientSession() as session:
+        async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
+            assert answer.status == 503
+        async with session.get(f"http://127.0.0.1:{port}{BASE}/clusterqueues/x/pendingworkloads") as answer:
+            assert answer.status == 503
+
+
+def authority(folder: Path) -> tuple[Path, Path]:
+    """A certificate for localhost that is its own authority, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    certificate, private = folder / "tls.crt", folder / "tls.key"
+    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    private.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return certificate, private
+
+
+async def test_with_an_authority_for_clients_nobody_else_gets_an_answer(tmp_path: Path) -> None:
+    certificate, key = authority(tmp_path)
+    world = waiting_world()
+    tls = Tls(certificate=certificate, key=key, client_ca=certificate)
+    path = f"{BASE}/clusterqueues/lender/pendingworkloads"
+    trusting = ssl.create_default_context(cafile=certificate)
+    async with serving(Visibility(lambda: world), "localhost", 0, tls) as port:
+        with pytest.raises((aiohttp.ClientError, ssl.SSLError, OSError)):
+            await ask(port, path, ssl=trusting)
+        proven = ssl.create_default_context(cafile=certificate)
+        proven.load_cert_chain(certificate, key)
+        assert len(rows(await ask(port, path, ssl=proven))) == 4
+
+
+async def test_certificates_that_are_not_there_are_named_in_one_message(tmp_path: Path) -> None:
+    tls = Tls(certificate=tmp_path / "none", key=tmp_path / "none")
+    with pytest.raises(VisibilityUnserved, match="No such file"):
+        async with serving(Visibility(lambda: None), "127.0.0.1", 0, tls):
+            pass
+
+
+async def test_kubectl_reads_positions_from_a_cluster_that_aggregates_it(tmp_path: Path) -> None:
+    async with Stage(tmp_path) as stage:
+        stage.serve(*SERVICES, replica="all")
+        running = follower(stage.bus)
+        stage.cluster.aggregated[GROUP] = Visibility(Followed(running).world)
+        stage.tasks.append(asyncio.create_task(running.run()))
+        for name in ("first", "second", "third"):
+            stage.cluster.add(job(name, 500))
+            await stage.until("workloads", lambda name=name: any(name in key[1] for key in workloads(stage)))
+        await stage.until("jobs", lambda: stage.running("first"))
+        async with asyncio.timeout(30):
+            while True:
+                found = await raw(stage, f"{BASE}/namespaces/default/localqueues/team/pendingworkloads")
+                if len(found["items"]) == 2:
+                    break
+                await asyncio.sleep(0.05)
+        owners = {one["metadata"]["ownerReferences"][0]["name"] for one in found["items"]}
+        assert owners == {"second", "third"}
+        assert [one["positionInLocalQueue"] for one in found["items"]] == [0, 1]
+        assert GROUP in [one["name"] for one in (await raw(stage, "/apis"))["groups"]]
+
+
+async def test_a_process_of_its_own_needs_nothing_but_the_bus(tmp_path: Path) -> None:
+    async with Stage(tmp_path) as stage:
+        stage.serve(*SERVICES, replica="all")
+        for name in ("first", "second"):
+            stage.cluster.add(job(name, 500))
+        await stage.until("jobs", lambda: stage.running("first") or stage.running("second"))
+        server = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "ops.cli.main", "visibility", "--nats", stage.server.url),
+            *("--host", "127.0.0.1", "--port", "0", "--scale", str(SCALE)),
+            cwd=ROOT,
+            env={**os.environ, "COLUMNS": "200"},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        assert server.stdout is not None
+        told = re.search(rb"port (\d+)", await asyncio.wait_for(server.stdout.readline(), 60))
+        assert told is not None
+        async with asyncio.timeout(60):
+            while (found := await ask(int(told[1]), f"{BASE}/clusterqueues/team/pendingworkloads"))[0] == 503:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.1)
+        assert len(rows(found)) == 1
+        server.send_signal(signal.SIGTERM)
+        await server.communicate()
+        assert server.returncode == 0
+
+
+def workloads(stage: Stage) -> dict[tuple[str, str], dict[str, Any]]:
+    return stage.cluster.store.of("workloads.kueue.x-k8s.io")
+
+
+async def raw(stage: Stage, path: str) -> dict[str, Any]:
+    """By kubectl where there is one, else by plain HTTP."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        return await stage.client.request("GET", path)
+    process = await asyncio.create_subprocess_exec(
+        kubectl, "--kubeconfig", str(stage.kubeconfig), "get", "--raw", path, stdout=asyncio.subprocess.PIPE
+    )
+    told, _ = await process.communicate()
+    return json.loads(told)
