@@ -1,0 +1,118 @@
+"""What a stream says about itself: each commit names the one before it, and how much of its inputs it had folded."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from events.commit import GENESIS, InputRun, bytes_hash
+from events.merkle import leaf_hash
+from events.subjects import FACTS
+from ops.audit.finding import Finding
+from services.log_port import Entry
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a commit that any version can read."""
+
+    id: str
+    prev_hash: str
+    base: int
+    inputs: tuple[InputRun, ...] = ()
+
+
+class Link(msgspec.Struct, frozen=True, kw_only=True):
+    """What the audit needs of a message: a function of the message alone."""
+
+    leaf: bytes
+    sha256: str = ""
+    envelope: Envelope | None = None
+
+
+LinkOf = Callable[[Entry], Link]
+
+_envelope = msgspec.json.Decoder(Envelope)
+
+
+def link_of(entry: Entry) -> Link:
+    """The link of a message; facts form no chain of their own."""
+    leaf = leaf_hash(entry.stream, entry.subject, entry.message_id, entry.data)
+    if entry.stream == FACTS:
+        return Link(leaf=leaf)
+    try:
+        envelope = _envelope.decode(entry.data)
+    except msgspec.MsgspecError:
+        envelope = None
+    return Link(leaf=leaf, sha256=bytes_hash(entry.data), envelope=envelope)
+
+
+def gaps(stream: str, sequences: Sequence[int], after: int = 0) -> list[Finding]:
+    """Sequences that are not there, or there twice, behind `after`."""
+    findings: list[Finding] = []
+    last = after
+    for sequence in sequences:
+        if sequence > last + 1:
+            detail = f"{sequence - last - 1} message(s) are not there"
+            findings.append(Finding(stream=stream, sequence=last + 1, upto=sequence - 1, what="missing", detail=detail))
+        elif sequence <= last:
+            detail = f"comes behind sequence {last}"
+            findings.append(Finding(stream=stream, sequence=sequence, what="reordered", detail=detail))
+        last = sequence
+    return findings
+
+
+def chain_findings(
+    stream: str, entries: Sequence[Entry], links: Sequence[Link], *, begin: int = 0, recorded: int = 0
+) -> list[Finding]:
+    """Follow the chain of a lane from the message at index `begin` on.
+
+    Of the first `recorded` messages it is known that they were stored as they are: a strange one is no news.
+    """
+    findings: list[Finding] = []
+    for i in range(begin, len(entries)):
+        entry, link = entries[i], links[i]
+        found = _step(entry, link, entries[i - 1] if i else None, links[i - 1] if i else None)
+        if found and not (found[0] == "unreadable" and i < recorded):
+            findings.append(Finding(stream=stream, sequence=entry.sequence, what=found[0], detail=found[1]))
+    return findings
+
+
+def input_findings(links: Mapping[str, Sequence[Link]], entries: Mapping[str, Sequence[Entry]]) -> list[Finding]:
+    """Commits that rest on inputs which are not there, or fewer than the commit before them rested on."""
+    findings: list[Finding] = []
+    ends = {stream: found[-1].sequence if found else 0 for stream, found in entries.items()}
+    short: dict[str, tuple[int, str]] = {}
+    for stream in sorted(links):
+        had: dict[str, int] = {}
+        for entry, link in zip(entries[stream], links[stream], strict=True):
+            for run in link.envelope.inputs if link.envelope else ():
+                if run.upto < had.get(run.stream, 0):
+                    detail = f"rests on {run.stream} up to {run.upto}, a commit before it up to {had[run.stream]}"
+                    findings.append(Finding(stream=stream, sequence=entry.sequence, what="inputs", detail=detail))
+                had[run.stream] = run.upto
+                if run.upto > max(ends.get(run.stream, 0), short.get(run.stream, (0, ""))[0]):
+                    short[run.stream] = (run.upto, f"{stream} {entry.sequence}")
+    for stream, (upto, by) in sorted(short.items()):
+        first = ends.get(stream, 0) + 1
+        detail = f"{by} rests on {stream} up to {upto}, which ends at {first - 1}"
+        findings.append(Finding(stream=stream, sequence=first, upto=upto, what="missing", detail=detail))
+    return findings
+
+
+def _step(entry: Entry, link: Link, before: Entry | None, link_before: Link | None) -> tuple[str, str] | None:
+    if link.envelope is None:
+        return "unreadable", "is no commit that this version can read"
+    if entry.message_id and entry.message_id != link.envelope.id:
+        return "changed", f"is stored as {entry.message_id} and names itself {link.envelope.id}"
+    if _shift(entry, link) != (_shift(before, link_before) if before and link_before else 0):
+        return "chain", f"was appended behind sequence {link.envelope.base}, and stands behind {entry.sequence - 1}"
+    if before is not None and before.sequence != entry.sequence - 1:
+        return None
+    expected = link_before.sha256 if link_before else GENESIS
+    if (before is not None or entry.sequence == 1) and link.envelope.prev_hash != expected:
+        return "chain", f"names another message as its predecessor than stands at {entry.sequence - 1}"
+    return None
+
+
+def _shift(entry: Entry, link: Link) -> int:
+    """By how much a commit stands elsewhere than it was appended; told once, where it begins."""
+    return entry.sequence - 1 - link.envelope.base if link.envelope else 0

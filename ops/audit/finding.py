@@ -1,0 +1,40 @@
+"""What an audit finds: where, and what is wrong there."""
+
+import msgspec
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One place of the log, or of what is kept beside it, that is not what it was."""
+
+    stream: str
+    sequence: int
+    upto: int = 0
+    """The last sequence, when it is a run of them."""
+    what: str
+    """changed, missing, added, reordered, renumbered, chain, inputs, unreadable, checkpoint, record, key, archive."""
+    detail: str
+
+    @property
+    def place(self) -> str:
+        """The place in words."""
+        if not self.sequence:
+            return self.stream or "keys"
+        return f"{self.stream} {self.sequence}" + (f"–{self.upto}" if self.upto > self.sequence else "")
+
+
+class Covered(msgspec.Struct, frozen=True, kw_only=True):
+    """One stream as it was audited."""
+
+    stream: str
+    messages: int
+    signed: int = 0
+    """So many of them stand under a checkpoint that counts."""
+    key: str = ""
+    root: str = ""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of an audit."""
+
+    streams: tuple[Covered, ...]
+    findings: tuple[Finding, ...]
