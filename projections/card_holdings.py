@@ -5,7 +5,7 @@ it. Each card keeps a stake per owner, a workload or a pod that belongs to none:
 pods hold. The larger of both is charged, so that the books are right in whatever order facts and decisions come.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -13,7 +13,7 @@ from events.card import Card
 from events.device import DevicesRegistered, PodObserved, PodPlacement
 from events.event import Millis
 from projections.card_care import CardCare
-from projections.card_stakes import POD, PodHold, Stake, exceeds, uses_of
+from projections.card_stakes import POD, Holding, PodHold, Stake, exceeds, holding_key, uses_of
 from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.digest import NodeDigest, digest
 from projections.devices.mig import unknown_pieces
@@ -25,14 +25,7 @@ TERMINAL = frozenset({"Succeeded", "Failed"})
 _SOFT_SPLIT = {SOFT_SPLIT_NODE: "true"}
 
 
-class Holding(msgspec.Struct, frozen=True, kw_only=True):
-    """The cards of one attempt of one workload."""
-
-    workload: str
-    reservation: int
-    placements: tuple[PodPlacement, ...]
-    confirmed: bool
-
+__all__ = ["POD", "TERMINAL", "CardHoldings", "Holding", "holding_key"]
 
 _NOTHING = Stake()
 _OFFER = ""
@@ -69,6 +62,8 @@ class CardHoldings:
         """Living pods by owner."""
         self.stirred: dict[str, None] = {}
         """Cards that something happened to since they were last looked at; a hint, kept outside the trail."""
+        self.loose: dict[str, None] = {}
+        """The same of workloads whose holdings came or whose pods went."""
 
     def register(self, registered: DevicesRegistered) -> None:
         """A node's cards are these."""
@@ -165,6 +160,10 @@ class CardHoldings:
         self.care.pod_gone(key)
         return self._let_go(key)
 
+    def holders(self) -> Iterable[str]:
+        """Workloads that have, or had, holdings."""
+        return self._attempts
+
     def attempts_of(self, workload: str) -> list[Holding]:
         """The holdings of a workload, by attempt."""
         return [self.holdings[key] for key in sorted(self._attempts.get(workload, ()))]
@@ -216,9 +215,16 @@ class CardHoldings:
         """A card that was stirred has been looked at; if that is taken back, it is stirred again."""
         self._trail.drop(self.stirred, card)
 
+    def take_loose(self) -> Iterator[str]:
+        """Workloads whose holdings may be over: each is taken as it is told, and again if that is taken back."""
+        for workload in sorted(self.loose):
+            yield workload
+            self._trail.drop(self.loose, workload)
+
     def calm(self) -> None:
         """Every card that was stirred has been looked at, or nobody here looks at cards."""
         self.stirred.clear()
+        self.loose.clear()
 
     def _leave_home(self, node: str) -> None:
         self.stir_node(node)
@@ -233,6 +239,7 @@ class CardHoldings:
         key = holding_key(holding.workload, holding.reservation)
         self._trail.put(self.holdings, key, holding)
         self._trail.put(self._attempts.setdefault(holding.workload, {}), key, None)
+        self.loose[holding.workload] = None
         for uuid, use in uses_of(holding.placements).items():
             stake = self._stake(uuid, holding.workload)
             self._set(uuid, holding.workload, Stake(stake.reserved.plus(use), stake.held))
@@ -253,6 +260,7 @@ class CardHoldings:
             return False
         self._trail.drop(self.pods, key)
         self._trail.drop(self.living[hold.owner], key)
+        self.loose[hold.owner] = None
         for uuid, use in hold.use.items():
             stake = self._stake(uuid, hold.owner)
             self._set(uuid, hold.owner, Stake(stake.reserved, stake.held.minus(use)))
@@ -286,8 +294,3 @@ class CardHoldings:
 
 def _unhealthy(card: Card) -> Card:
     return msgspec.structs.replace(card, healthy=False)
-
-
-def holding_key(workload: str, reservation: int) -> str:
-    """The key of an attempt's holding."""
-    return f"{workload}@{reservation}"

@@ -11,6 +11,15 @@ POD = "pod:"
 """What the owner's name begins with where it is a pod that belongs to no workload."""
 
 
+class Holding(msgspec.Struct, frozen=True, kw_only=True):
+    """The cards of one attempt of one workload."""
+
+    workload: str
+    reservation: int
+    placements: tuple[PodPlacement, ...]
+    confirmed: bool
+
+
 class Stake(msgspec.Struct, frozen=True):
     """What one owner has of one card: reserved by the log, held by its pods."""
 
@@ -44,3 +53,8 @@ def uses_of(placements: Sequence[PodPlacement]) -> dict[str, CardUse]:
         for uuid, use in effective_use(placement.containers, placement.init).items():
             total[uuid] = total.get(uuid, IDLE).plus(use)
     return total
+
+
+def holding_key(workload: str, reservation: int) -> str:
+    """The key of an attempt's holding."""
+    return f"{workload}@{reservation}"

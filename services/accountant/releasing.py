@@ -9,9 +9,19 @@ from projections.world import World
 
 
 def releases(world: World) -> Iterator[Decision]:
-    """Release the cards of attempts that are over, each on proof."""
-    for key in sorted(world.cards.holdings):
-        holding = world.cards.holdings[key]
+    """Release the cards of attempts that are over, each on proof, where holdings came, pods went or a workload is gone.
+
+    What else ends an attempt happens to its workload, which is then under review.
+    """
+    for key in world.cards.take_loose():
+        yield from releases_of(world, key)
+    for key in [key for key in world.cards.holders() if key not in world.workloads]:
+        yield from releases_of(world, key)
+
+
+def releases_of(world: World, key: str) -> Iterator[Decision]:
+    """Release those attempts of one workload that are proven to be over."""
+    for holding in world.cards.attempts_of(key):
         proof = release_proof(world, holding)
         if proof:
             yield DevicesReleased(workload=holding.workload, reservation=holding.reservation, proof=proof)
