@@ -285,5 +285,5 @@ class LaneHost:
 
 
 _RETRY: Millis = 500
-MOST_INPUTS = 250
+MOST_INPUTS = 200
 """So many facts are folded before the deciders speak again: what piles up must not make anyone wait for a decision."""

@@ -6,7 +6,7 @@ from projections.place import Place
 from projections.world import World
 from services.queue_manager.reconcile import reconcile
 
-MOST_EVENTS = 400
+MOST_EVENTS = 200
 
 
 class QueueManager:
