@@ -34,6 +34,8 @@ def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
     ]
     if missing:
         found.append(("FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"))
+    if not queue.checks:
+        return found
     absent = [rule.name for rule in queue.checks if rule.name not in world.checks]
     if absent:
         found.append(("AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {','.join(absent)}"))
