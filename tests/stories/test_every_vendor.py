@@ -85,7 +85,7 @@ def test_a_job_gets_its_cards_and_what_hami_writes_is_what_the_log_has_reserved(
     (placement,) = workload.devices.placements
     given = sorted(share.uuid for shares in placement.containers for share in shares)
     assert len(given) == (2 if vendor.super_pod else 1)
-    assert card_pins(workload) == {vendor.use_uuid: ",".join(given)}
+    assert card_pins(workload, "main") == {vendor.use_uuid: ",".join(given)}
     (word,) = by_vendor(placement.containers)
     assert word == vendor.word
     pod = {
