@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 
 from ops.asking.point import NotOnTheLog
 from ops.asking.settings_change import BadChange
@@ -65,13 +66,13 @@ def known_failures(console: Console) -> Generator[Outcome, None, None]:
     try:
         yield outcome
     except KNOWN as failure:
-        console.print(f"[red]error:[/red] {failure}", highlight=False)
+        console.print(f"[red]error:[/red] {escape(str(failure))}", highlight=False)
     except ExceptionGroup as group:
         found, rest = group.split(KNOWN)
         if rest is not None or found is None:
             raise
         for failure in _leaves(found):
-            console.print(f"[red]error:[/red] {failure}", highlight=False)
+            console.print(f"[red]error:[/red] {escape(str(failure))}", highlight=False)
     except (KeyboardInterrupt, asyncio.CancelledError):
         console.print("stopped")
         outcome.code = 130

@@ -22,6 +22,7 @@ def register(app: typer.Typer, log_app: typer.Typer) -> None:
     app.command()(replay)
     app.command()(history)
     app.command()(explain)
+    app.command()(whatif)
     log_app.command(name="show")(log_show)
 
 
@@ -108,6 +109,49 @@ def explain(
     from ops.cli.explain import run_explain  # noqa: PLC0415
 
     raise typer.Exit(run_explain(name, data, nats, at=at, namespace=as_namespace, output=output, console=console))
+
+
+def whatif(
+    data: Data = DEMO,
+    nats: Bus = "",
+    at: Annotated[
+        str, typer.Option("--at", help="Where to fork: a time or sequence; the beginning, or now with --submit.")
+    ] = "",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KIND/NAME:PATH=VALUE, a field of its manifest; list items by name."),
+    ] = None,
+    file: Annotated[
+        list[Path] | None, typer.Option("-f", "--file", help="Manifests to apply, or jobs to submit.")
+    ] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="KIND/NAME of an object that is not there.")] = None,
+    rules: Annotated[list[str] | None, typer.Option(help="FIELD=VALUE of the settings.")] = None,
+    submit: Annotated[
+        bool, typer.Option("--submit", help="When would the jobs in -f run, where, at whose cost?")
+    ] = False,
+    output: Output = "text",
+) -> None:
+    """Fork the log, change it and run on with recorded arrivals and run times in virtual time; print the differences.
+
+    Both runs are played, with the change and without it; the recorded waiting time stands beside them.
+
+    Example: kuelog whatif --set 'clusterqueue/research:spec.resourceGroups[0].flavors[gpu-v100-32gb].resources[nvidia.com/gpu].nominalQuota=320'
+
+    Example: kuelog whatif --remove clusterqueue/production --at +20s
+
+    Example: kuelog whatif --submit -f job.yaml
+    """
+    from ops.cli.whatif import Asked, run_whatif  # noqa: PLC0415
+
+    asked = Asked(
+        at=at,
+        settings=tuple(set_ or ()),
+        files=tuple(file or ()),
+        removed=tuple(remove or ()),
+        rules=tuple(rules or ()),
+        submit=submit,
+    )
+    raise typer.Exit(run_whatif(data, nats, asked, output=output, console=console))
 
 
 def log_show(

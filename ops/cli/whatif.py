@@ -1,0 +1,193 @@
+"""`kuelog whatif`: the log forked, changed and run on in virtual time; or when a job would run."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from events.event import Millis
+from events.timestamp import format_timestamp
+from ops.asking.settings_change import BadChange
+from ops.cli.failures import known_failures
+from ops.cli.replay import read_log
+from ops.whatif.change import Changes, submissions
+from ops.whatif.compare import Comparison, Estimate, Moved, compare, estimate
+from ops.whatif.fork import Fork, Plan, play_all
+from ops.whatif.outcome import Told
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked: where to fork, what to change, which jobs to submit."""
+
+    at: str = ""
+    settings: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    removed: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    submit: bool = False
+
+
+def run_whatif(data: Path, nats: str, asked: Asked, *, output: str, console: Console) -> int:
+    """Play it and print the differences."""
+    with known_failures(console) as outcome:
+        if not (asked.settings or asked.files or asked.removed or asked.rules):
+            raise BadChange("nothing is changed: say --set, -f, --remove or --rules, or --submit -f job.yaml")
+        begun = time.monotonic()
+        changes = Changes(asked.settings, () if asked.submit else asked.files, asked.removed, asked.rules)
+        fork = Fork(read_log(data, nats), asked.at, changes, now=asked.submit)
+        if asked.submit:
+            plain = _submitted(fork, asked, console if output != "json" else None)
+        else:
+            plain = _compared(fork, console if output != "json" else None)
+        if output == "json":
+            print(msgspec.json.encode(plain).decode())  # noqa: T201 - bytes for programs
+        else:
+            console.print(f"played in {time.monotonic() - begun:.1f} s", style="dim", highlight=False)
+        outcome.code = 0
+    return outcome.code
+
+
+def _compared(fork: Fork, console: Console | None) -> dict[str, Any]:
+    plans = [Plan(name="as it was"), Plan(name="changed", changed=True)]
+    told = _play(fork, plans)
+    found = compare(told["as it was"], told["changed"], fork.course)
+    if console is not None:
+        show_comparison(found, fork, console)
+    return msgspec.to_builtins(found)
+
+
+def _submitted(fork: Fork, asked: Asked, console: Console | None) -> dict[str, Any]:
+    jobs = submissions(asked.files, fork.world, fork.point.at)
+    fork.tell_jobs(jobs)
+    changed = bool(asked.settings or asked.removed or asked.rules)
+    plans = [
+        Plan(name="early", changed=changed, quantile=25, recorded=False, submitted=True),
+        Plan(name="likely", changed=changed, again=fork.point.ended, submitted=True),
+        Plan(name="late", changed=changed, quantile=90, again=fork.point.ended, submitted=True),
+        Plan(name="without", changed=changed, again=fork.point.ended),
+    ]
+    told = _play(fork, plans)
+    runs = {name: told[name] for name in ("early", "likely", "late")}
+    found = [estimate(str(getattr(job, "workload", "")), runs, told["without"], told["likely"]) for job in jobs]
+    if console is not None:
+        for one in found:
+            show_estimate(one, fork, console)
+    return {"at": fork.point.at, "sequences": fork.point.upto, "estimates": msgspec.to_builtins(found)}
+
+
+def _play(fork: Fork, plans: Sequence[Plan]) -> dict[str, Told]:
+    shown = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as progress:
+        tasks = {plan.name: progress.add_task(plan.name, total=None) for plan in plans}
+        return play_all(
+            fork, plans, lambda name, done, total: progress.update(tasks[name], completed=done, total=total)
+        )
+
+
+def show_comparison(found: Comparison, fork: Fork, console: Console) -> None:
+    """The differences as tables."""
+    began = format_timestamp(found.began)
+    console.print(
+        f"forked at {began}: {found.workloads} workloads, {fork.arrivals} of them arrive later; "
+        f"{found.gain} get in earlier, {found.lose} later",
+        highlight=False,
+    )
+    table = _table(
+        "From submission to the first admission, as it was → changed",
+        ("queue", "class", "workloads", "p50", "p95", "p50 recorded", "earlier", "later"),
+    )
+    for row in found.waits:
+        recorded = "" if row.p50_recorded is None else span(row.p50_recorded)
+        p50, p95 = _arrow(row.p50_before, row.p50_after), _arrow(row.p95_before, row.p95_after)
+        table.add_row(row.queue, row.kind, str(row.workloads), p50, p95, recorded, str(row.gain), str(row.lose))
+    console.print(table)
+    use = _table("Used on average", ("queue", "flavor", "resource", "as it was", "changed"))
+    for row in found.use:
+        use.add_row(row.queue, row.flavor, row.resource, _thousandths(row.before), _thousandths(row.after))
+    console.print(use)
+    words = (
+        f"preemptions {found.preemptions_before} → {found.preemptions_after}; never admitted "
+        f"{found.waiting_before} → {found.waiting_after}; all over after {span(found.ended_before - found.began)} → "
+        f"{span(found.ended_after - found.began)}"
+    )
+    console.print(words, highlight=False)
+    for victim, preemptor, count in found.preempted_after:
+        console.print(f"  {preemptor or 'somebody'} preempts {count} of {victim}", highlight=False)
+    for title, rows in (("gain most", found.gainers), ("lose most", found.losers)):
+        if rows:
+            console.print(f"{title}:", style="bold")
+        for one in rows:
+            console.print(f"  {told_move(one)}", highlight=False, soft_wrap=True)
+
+
+def show_estimate(one: Estimate, fork: Fork, console: Console) -> None:
+    """When a job would run."""
+
+    def say(text: str, style: str = "") -> None:
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    say(
+        f"{one.workload}, if it were submitted at {format_timestamp(fork.point.at)} to {one.queue or 'its queue'}",
+        "bold",
+    )
+    if one.early is None:
+        say("  would not get in within all that was played; `kuelog explain` says why such a job waits")
+        return
+    likely = "not within what was played" if one.likely is None else f"about {span(one.likely)}"
+    late = "perhaps much later" if one.late is None else span(one.late)
+    say(f"  would be admitted after {likely}; between {span(one.early)} and {late}: a range, not a promise")
+    say(
+        f"  on {', '.join(one.flavors) or 'no flavor'}"
+        + (f", preempted {one.preempted} times" if one.preempted else "")
+    )
+    say(f"  at the cost of: {', '.join(one.preempts)} preempted" if one.preempts else "  nobody is preempted for it")
+    for cost in one.costs:
+        say(f"    {told_move(cost)}")
+    say(
+        f"  known: {len(fork.course.runs)} run times; where one is not known, those alike are taken (25, 50, 90 of 100)",
+        "dim",
+    )
+
+
+def told_move(one: Moved) -> str:
+    """Who gets in earlier or later, by how much."""
+    if one.after is None:
+        return f"{one.workload} ({one.queue}) never gets in"
+    if one.before is None:
+        return f"{one.workload} ({one.queue}) gets in, which it never did"
+    return f"{one.workload} ({one.queue}) {span(abs(one.by))} {'later' if one.by > 0 else 'earlier'}"
+
+
+def span(millis: Millis) -> str:
+    """A duration as people say it."""
+    seconds, rest = divmod(millis, 1000)
+    if seconds < _MINUTE:
+        return f"{seconds}.{rest // 100} s"
+    minutes, seconds = divmod(seconds, _MINUTE)
+    hours, minutes = divmod(minutes, _MINUTE)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {seconds:02d} s"
+
+
+_MINUTE = 60
+
+
+def _arrow(before: Millis, after: Millis) -> str:
+    return span(before) if before == after else f"{span(before)} → {span(after)}"
+
+
+def _thousandths(amount: int) -> str:
+    return f"{amount // 1000}.{amount % 1000:03d}"
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    return table

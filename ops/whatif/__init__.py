@@ -1,0 +1,1 @@
+"""What if: the log forked at a point, changed, and run on in virtual time."""

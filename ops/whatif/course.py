@@ -1,0 +1,176 @@
+"""What a log has recorded of the world outside: who arrived when, and how long each ran. It is what a fork runs on with."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import get_args
+
+import msgspec
+
+from events.admission import QuotaReserved, WorkloadAdmitted
+from events.application import DecisionApplied, DecisionRejected
+from events.catalogue import AnyEvent, Fact
+from events.control import ObjectRemoved
+from events.device import PodObserved
+from events.event import Millis
+from events.preemption import PreemptionOrdered
+from events.workload import (
+    CheckReported,
+    CheckState,
+    EvictionOrdered,
+    PodsGone,
+    PodsReady,
+    PodsReclaimed,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSpec,
+    WorkloadSubmitted,
+)
+from ops.asking.stored import in_order
+from services.log_port import Entry
+
+UNKNOWN_RUN: Millis = 3_600_000
+"""How long a job is taken to run when nothing at all is known about run times."""
+
+
+class Happening(msgspec.Struct, frozen=True, gc=False):
+    """A fact from outside, and when it was seen."""
+
+    at: Millis
+    fact: Fact
+    sequence: int = 0
+    """Its place on the record."""
+
+
+class Course(msgspec.Struct, kw_only=True):
+    """All that was recorded of the world outside."""
+
+    happenings: list[Happening] = []
+    runs: dict[str, Millis] = {}
+    """By workload, how long it ran from its last admission to its end."""
+    admitted: dict[str, Millis] = {}
+    """By workload, when it was admitted first, on the record."""
+    submitted: dict[str, Millis] = {}
+    classes: dict[str, tuple[str, int]] = {}
+    """By workload, its local queue and its priority: those alike are taken to run alike."""
+    stop_delay: Millis = 0
+    """From the order to stop until the pods are gone; the middle one of those recorded."""
+    start_delay: Millis = 0
+    """From admission until the pods are ready."""
+    check_delay: dict[str, Millis] = {}
+    """By admission check, from the reservation until it was ready."""
+    began: Millis = 0
+    ended: Millis = 0
+
+    def run_of(self, key: str, quantile: int, elapsed: Millis = 0) -> Millis:
+        """How long a workload runs: as recorded; else as those alike, at this quantile in per cent, or all."""
+        known = self.runs.get(key)
+        return known if known is not None else max(self._guess(key, quantile), elapsed)
+
+    def _guess(self, key: str, quantile: int) -> Millis:
+        found = self._by_class().get(self.classes.get(key, ("", 0))) or self.every
+        return found[min(len(found) * quantile // 100, len(found) - 1)] if found else UNKNOWN_RUN
+
+    known: dict[tuple[str, int], list[Millis]] | None = None
+    """Run times by class, sorted: reckoned when they are first asked for."""
+    every: list[Millis] = []
+
+    def _by_class(self) -> dict[tuple[str, int], list[Millis]]:
+        if self.known is None:
+            found: dict[tuple[str, int], list[Millis]] = {}
+            for key, run in self.runs.items():
+                found.setdefault(self.classes.get(key, ("", 0)), []).append(run)
+            for rows in found.values():
+                rows.sort()
+            self.known, self.every = found, sorted(self.runs.values())
+        return self.known
+
+
+def course_of(entries: Mapping[str, Sequence[Entry]]) -> Course:
+    """Read all of a log."""
+    reader = _Reader()
+    for stored in in_order(entries):
+        reader.note(stored.event, stored.at, stored.entry.sequence)
+    return reader.course()
+
+
+class _Reader:
+    """Gathers a course event by event."""
+
+    def __init__(self) -> None:
+        self._course = Course(happenings=[], runs={}, admitted={}, submitted={}, classes={}, check_delay={})
+        self._last_admitted: dict[str, Millis] = {}
+        self._stopped: dict[str, Millis] = {}
+        self._reserved: dict[str, Millis] = {}
+        self._pods: dict[str, None] = {}
+        """Pods of workloads: they follow from decisions, so a fork makes no use of them."""
+        self._stops: list[Millis] = []
+        self._starts: list[Millis] = []
+        self._checks: dict[str, list[Millis]] = {}
+        self._finished: set[str] = set()
+
+    def course(self) -> Course:
+        """What was gathered."""
+        course = self._course
+        course.stop_delay = int(median(self._stops)) if self._stops else 0
+        course.start_delay = int(median(self._starts)) if self._starts else 0
+        course.check_delay = {name: int(median(delays)) for name, delays in self._checks.items()}
+        # Whose object went after its end would have ended in a fork as well, if at another time.
+        course.happenings = [
+            one
+            for one in course.happenings
+            if not (isinstance(one.fact, WorkloadDeleted) and one.fact.workload in self._finished)
+        ]
+        return course
+
+    def note(self, event: AnyEvent, at: Millis, sequence: int) -> None:  # noqa: C901 - one case per event
+        """Take note of one event."""
+        course = self._course
+        course.began, course.ended = course.began or at, max(course.ended, at)
+        match event:
+            case QuotaReserved():
+                self._reserved[event.workload] = at
+            case WorkloadAdmitted():
+                course.admitted.setdefault(event.workload, at)
+                self._last_admitted[event.workload] = at
+            case PreemptionOrdered() | EvictionOrdered():
+                self._stopped[event.workload] = at
+            case PodsGone():
+                if event.workload in self._stopped:
+                    self._stops.append(at - self._stopped.pop(event.workload))
+            case PodsReady():
+                began = self._last_admitted.get(event.workload)
+                if event.ready and began is not None:
+                    self._starts.append(at - began)
+            case WorkloadFinished():
+                self._finished.add(event.workload)
+                began = self._last_admitted.get(event.workload)
+                if began is not None:
+                    course.runs[event.workload] = at - began
+            case CheckReported():
+                began = self._reserved.get(event.workload)
+                if began is not None and event.check.state is CheckState.READY:
+                    self._checks.setdefault(event.check.name, []).append(at - began)
+            case PodObserved() if event.workload:
+                self._pods[f"{event.namespace}/{event.name}"] = None
+            case ObjectRemoved() if event.kind == "Pod" and f"{event.namespace}/{event.name}" in self._pods:
+                pass
+            case PodsReclaimed() | DecisionApplied() | DecisionRejected():
+                pass
+            case _:
+                self._arrive(event, at, sequence)
+
+    def _arrive(self, event: AnyEvent, at: Millis, sequence: int) -> None:
+        if isinstance(event, WorkloadSubmitted):
+            self._course.submitted[event.workload] = at
+            space = event.workload.partition("/")[0]
+            self._course.classes[event.workload] = (f"{space}/{event.spec.queue}", event.spec.priority)
+        if isinstance(event, _OUTSIDE):
+            self._course.happenings.append(Happening(at, event, sequence))
+
+
+def class_name(spec: WorkloadSpec) -> str:
+    """The class under which waiting is told: the priority class, or the priority."""
+    return spec.priority_class.name if spec.priority_class is not None else f"priority {spec.priority}"
+
+
+_OUTSIDE: tuple[type[Fact], ...] = get_args(Fact)
