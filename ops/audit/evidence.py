@@ -6,8 +6,9 @@ import msgspec
 
 from events.merkle import SIZE, root_of
 from ops.audit.checkpoint import Checkpoint
+from ops.audit.errors import FolderUnreadable
 from ops.audit.finding import Finding
-from ops.audit.folder import Folder, FolderUnreadable
+from ops.audit.folder import Folder
 from ops.audit.keys import RING, RingKey, Trust
 from ops.witness import HEADS, leaves_name
 

@@ -5,13 +5,7 @@ from typing import Any
 
 import fsspec.core
 
-
-class FolderUnreadable(Exception):
-    """A folder of the audit is not there, or its storage does not answer."""
-
-    def __init__(self, url: str, problem: str) -> None:
-        super().__init__(f"{url}: {problem}")
-        self.url, self.problem = url, problem
+from ops.audit.errors import FolderUnreadable
 
 
 class Folder:

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from ops.asking.point import NotOnTheLog
 from ops.asking.settings_change import BadChange
+from ops.audit.errors import ArchiveDamaged, ArchiveOfAnotherLog, FolderUnreadable, NotProvable, QueryRefused
 from ops.bench.load import LoadUnreadable
 from ops.billing.problems import BillRefused
 from ops.configuration import ConfigurationBroken
@@ -27,12 +28,15 @@ from services.lane_errors import ChainBroken, MessageNotOurs
 from services.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream
 
 KNOWN: tuple[type[Exception], ...] = (
+    ArchiveDamaged,
+    ArchiveOfAnotherLog,
     BadChange,
     BadTime,
     BillRefused,
     ChainBroken,
     ClusterUnavailable,
     ConfigurationBroken,
+    FolderUnreadable,
     KubeConfigMissing,
     LogGap,
     LogRegressed,
@@ -42,9 +46,11 @@ KNOWN: tuple[type[Exception], ...] = (
     ManifestRefused,
     MessageNotOurs,
     NatsMissing,
+    NotProvable,
     NotOnTheLog,
     ObjectInvalid,
     PortTaken,
+    QueryRefused,
     ScenarioBroken,
     SnapshotUnusable,
     UnsafeStream,

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ops.cli.audit_commands import audit_app
 from ops.cli.bench_commands import bench_app
 from ops.cli.bill_commands import register as register_billing
 from ops.cli.convert import convert
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 console = Console(soft_wrap=False)
 
+app.add_typer(audit_app)
 app.add_typer(bench_app)
 register_billing(app)
 

@@ -88,7 +88,8 @@ class PullReader:
             if message.reply.startswith("$JS.ACK."):
                 entry = self._entry(message)
                 if entry.sequence != position + 1:
-                    return batch, used, True
+                    # Nothing was lost on the way to here if the first message of all is another one: the stream has a gap.
+                    return [entry] if self._is_first(message) and entry.sequence > position else batch, used, True
                 position = entry.sequence
                 self._left -= 1
                 if self._left % _BATCH == 0:
@@ -118,6 +119,11 @@ class PullReader:
             data=message.data,
             trace=(message.headers or {}).get("traceparent", "")[_TRACE],
         )
+
+    @staticmethod
+    def _is_first(message: Msg) -> bool:
+        tokens = message.reply.split(".")
+        return tokens[_SEQUENCE_TOKEN + 3 if len(tokens) >= _V2_TOKENS else _SEQUENCE_TOKEN + 1] == "1"
 
     async def _create(self, after: int) -> str:
         self._left = 2 * _BATCH

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Check an inclusion proof of `kuelog audit prove`: python verify_proof.py PROOF.json [FINGERPRINT]
+
+Needs Python and the package `cryptography`, nothing of kuelog. Name the fingerprint of a signing key that you have from
+somewhere else than the proof; without one the proof shows only that the message belongs to whoever made the proof.
+"""
+
+import base64
+import hashlib
+import json
+import sys
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+
+def sha(data):
+    """SHA-256."""
+    return hashlib.sha256(data).digest()
+
+
+def signed(public, text, signature):
+    """Whether a public key has signed a text."""
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(bytes.fromhex(signature), text.encode())
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def root_of(proof):
+    """From the leaf upwards (RFC 6962 §2.1.1): the message, its neighbours, the root."""
+    parts = [proof[name].encode() for name in ("stream", "subject", "message_id")] + [base64.b64decode(proof["data"])]
+    node = sha(b"\0" + b"".join(b"%d:%s," % (len(part), part) for part in parts))
+    at, last, path = proof["sequence"] - 1, proof["checkpoint"]["sequence"] - 1, list(proof["path"])
+    while last > 0:
+        if at % 2 or at < last:
+            beside = bytes.fromhex(path.pop(0))
+            node = sha(b"\1" + (beside + node if at % 2 else node + beside))
+        at, last = at // 2, last // 2
+    return node.hex() if at == 0 and not path else "a path of the wrong length"
+
+
+def trusted_keys(keys, roots):
+    """Each key that is named, or that was endorsed by a trusted one when it was replaced; and how far each counts."""
+    public, ends = {}, {}
+    for key in keys:
+        sizes = "".join(f"{stream} {size}\n" for stream, size in sorted(key["upto"].items()))
+        text = f"kuelog key\n{key['public']}\n{key['replaces']}\n{sizes}"
+        named = key["id"] in roots and key["id"] == sha(bytes.fromhex(key["public"])).hex()[:16]
+        before = public.get(key["replaces"])
+        if named or (before and signed(before, text, key["endorsement"])):
+            public[key["id"]] = key["public"]
+            ends[key["replaces"]] = key["upto"]
+    return public, ends
+
+
+def problem_with(proof, fingerprint):
+    """Why the proof does not hold; None when it does."""
+    head, stream = proof["checkpoint"], proof["stream"]
+    if root_of(proof) != head["root"]:
+        return "the message and its path do not lead to the root"
+    public, ends = trusted_keys(proof["keys"], {fingerprint or proof["keys"][0]["id"]})
+    if head["key"] not in public:
+        return f"the checkpoint is signed by {head['key']}, which the key you named does not vouch for"
+    text = f"kuelog checkpoint\n{stream}\n{head['sequence']}\n{head['root']}\n{head['sha256']}\n"
+    if not signed(public[head["key"]], text, head["signature"]):
+        return "the signature of the checkpoint is wrong"
+    if head["key"] in ends and head["sequence"] > ends[head["key"]].get(stream, 0):
+        return "the checkpoint was signed with a key that had been replaced"
+    return None
+
+
+def main():
+    """Check the proof that is named on the command line."""
+    with open(sys.argv[1]) as file:
+        proof = json.load(file)
+    fingerprint = "".join(sys.argv[2:3])
+    try:
+        problem = problem_with(proof, fingerprint)
+    except (KeyError, TypeError, ValueError, IndexError) as missing:
+        problem = f"it is not a complete proof ({missing!r})"
+    if problem:
+        print(f"DOES NOT HOLD: {problem}")
+        return 1
+    print(
+        f"holds: {proof['stream']} {proof['sequence']} of {proof['checkpoint']['sequence']}, signed by {proof['checkpoint']['key']}"
+    )
+    if not fingerprint:
+        print("no fingerprint was named: this is true only if", proof["keys"][0]["id"], "is a key that you know")
+    print(base64.b64decode(proof["data"]).decode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

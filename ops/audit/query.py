@@ -1,0 +1,77 @@
+"""SQL over a log or an archive: the views messages, commits, facts and events, through DuckDB."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import duckdb
+import fsspec.core
+import pyarrow as pa
+
+from ops.audit.archive import segments_of
+from ops.audit.errors import FolderUnreadable, QueryRefused
+from ops.audit.folder import Folder
+from ops.audit.segment import SCHEMA, to_table
+from services.log_port import Entry
+
+_VIEWS = """
+CREATE VIEW commits AS
+    SELECT stream, sequence, time, author, rules, len(types) AS events, types, workloads,
+           CAST(try(decode(data)) AS JSON) AS body
+    FROM messages WHERE stream <> 'FACTS';
+CREATE VIEW facts AS
+    SELECT sequence, time, author, types[1] AS type, workloads[1] AS workload,
+           CAST(try(decode(data)) AS JSON) -> '$.fact' AS fact
+    FROM messages WHERE stream = 'FACTS';
+CREATE VIEW events AS
+    SELECT stream, sequence, place, time, author, event ->> '$.type' AS type, event ->> '$.workload' AS workload, event
+    FROM (
+        SELECT stream, sequence, time, author, unnest(told) AS event, generate_subscripts(told, 1) AS place
+        FROM (SELECT *, CAST(body -> '$.events' AS JSON[]) AS told FROM commits)
+    )
+    UNION ALL
+    SELECT 'FACTS', sequence, 1, time, author, type, workload, fact FROM facts;
+"""
+
+
+class Rows(NamedTuple):
+    """The answer to a query."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+
+def query_log(entries: Mapping[str, Sequence[Entry]], sql: str) -> Rows:
+    """Ask a log that has been read. Raises `QueryRefused`."""
+    tables = [to_table(found) for _, found in sorted(entries.items())]
+    with duckdb.connect() as connection:
+        connection.register("messages", pa.concat_tables(tables) if tables else SCHEMA.empty_table())
+        return _ask(connection, sql)
+
+
+def query_archive(url: str, sql: str) -> Rows:
+    """Ask an archive where it lies: only the columns and segments that the query needs are read. Raises `QueryRefused`."""
+    folder = Folder(url)
+    files = [f"{url.rstrip('/')}/{segment.file}" for segment in segments_of(folder)]
+    if not files:
+        raise FolderUnreadable(url, "it is no archive, or an empty one; `kuelog audit archive` makes one")
+    with duckdb.connect() as connection:
+        storage, _ = fsspec.core.url_to_fs(url)
+        if "file" not in storage.protocol:
+            connection.register_filesystem(storage)
+        else:
+            files = [fsspec.core.url_to_fs(file)[1] for file in files]
+        listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        try:
+            connection.execute(f"CREATE VIEW messages AS SELECT * FROM read_parquet([{listed}])")
+        except duckdb.Error as problem:
+            raise FolderUnreadable(url, str(problem)) from problem
+        return _ask(connection, sql)
+
+
+def _ask(connection: duckdb.DuckDBPyConnection, sql: str) -> Rows:
+    try:
+        connection.execute(_VIEWS)
+        answer = connection.execute(sql)
+        return Rows([column[0] for column in answer.description or ()], answer.fetchall())
+    except duckdb.Error as problem:
+        raise QueryRefused(str(problem)) from problem

@@ -1,0 +1,251 @@
+"""`kuelog audit …`: what an auditor asks of a log, of an archive, or of both."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from ops.audit.archive import read_archive, write_archive
+from ops.audit.errors import FolderUnreadable
+from ops.audit.evidence import Evidence, Statement, load_evidence, load_statement
+from ops.audit.finding import Finding, Report
+from ops.audit.folder import Folder
+from ops.audit.keys import begin_anew
+from ops.audit.proof import prove
+from ops.audit.query import Rows, query_archive, query_log
+from ops.audit.verify import Auditor
+from ops.cli.failures import known_failures
+from ops.cli.replay import bus_of
+from ops.log.history import STREAMS, read_everything, read_past_gaps
+from ops.witness import HEADS, HeadWitness
+from services.log_port import Entry
+
+_SHOWN = 50
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the log is, and where its evidence."""
+
+    data: Path
+    nats: str = ""
+    archive: str = ""
+    witness: str = ""
+
+    @property
+    def beside(self) -> str:
+        """The folder of the evidence: named, or in the archive, or where a run keeps it."""
+        if self.witness:
+            return self.witness
+        if self.archive:
+            return self.archive
+        if self.nats:
+            raise FolderUnreadable(self.nats, "name the folder of its checkpoints with --witness: it is not on the bus")
+        return str(self.data / "witness")
+
+
+def run_verify(
+    source: Source, trust: Iterable[str], checkpoints: Iterable[str], *, output: str, console: Console
+) -> int:
+    """Audit everything; 0 when nothing is wrong, 1 when something is."""
+    with known_failures(console) as outcome:
+        evidence = load_evidence(source.beside)
+        statements = [load_statement(one) for one in checkpoints]
+        entries, damage = _read(source, console)
+        begun = time.perf_counter()
+        report = _examine(entries, damage, evidence, trust, statements)
+        took = time.perf_counter() - begun
+        if output == "json":
+            console.print_json(msgspec.json.encode(report).decode())
+        else:
+            _show(report, took, console)
+        outcome.code = 1 if report.findings else 0
+    return outcome.code
+
+
+def run_checkpoint(source: Source, to: str, *, console: Console) -> int:
+    """Audit what there is, sign it as it is now, and hand out the checkpoints; 1 when it is not worth signing."""
+    with known_failures(console) as outcome:
+        folder = Path(source.beside)
+        if (folder / HEADS).exists():
+            entries, damage = _read(source, console)
+            report = _examine(entries, damage, load_evidence(str(folder)))
+            if report.findings:
+                _show(report, 0, console)
+                console.print("[red]nothing is signed[/red]")
+                outcome.code = 1
+                return outcome.code
+        asyncio.run(_witness(source, folder))
+        evidence = load_evidence(str(folder))
+        for stream, head in sorted(evidence.heads.items()):
+            console.print(f"{stream} {head.sequence}: {head.root} by {head.key}", highlight=False)
+        if to:
+            name = _hand_out(evidence, to)
+            console.print(f"handed out as {to.rstrip('/')}/{name}", highlight=False)
+        outcome.code = 0
+    return outcome.code
+
+
+def run_prove(source: Source, stream: str, sequence: int, file: str, *, console: Console) -> int:
+    """Write the proof of one message."""
+    with known_failures(console) as outcome:
+        evidence = load_evidence(source.beside)
+        entries, _ = _read(source, console)
+        proof = msgspec.json.format(msgspec.json.encode(prove(entries.get(stream, []), evidence, stream, sequence)))
+        if file == "-":
+            print(proof.decode())  # noqa: T201 - bytes for programs
+        else:
+            parent, _, name = file.rpartition("/")
+            Folder(parent or ".").write(name, proof + b"\n")
+            console.print(f"{stream} {sequence} proved in {file}: python docs/verify_proof.py {file} FINGERPRINT")
+        outcome.code = 0
+    return outcome.code
+
+
+def run_archive(source: Source, to: str, *, console: Console) -> int:
+    """Audit the log, copy what is signed and not archived yet, read it back; 1 when the log is not as it was."""
+    with known_failures(console) as outcome:
+        evidence = load_evidence(source.beside)
+        entries, damage = _read(msgspec.structs.replace(source, archive=""), console)
+        report = _examine(entries, damage, evidence)
+        if report.findings:
+            _show(report, 0, console)
+            console.print("[red]nothing is archived[/red]")
+            outcome.code = 1
+            return outcome.code
+        begun = time.perf_counter()
+        fresh = write_archive(entries, evidence, to, lambda told: console.print(f"  {told}", style="dim"))
+        took = time.perf_counter() - begun
+        count = sum(one.last - one.first + 1 for one in fresh)
+        console.print(f"{count:,} messages archived in {len(fresh)} files and read back in {took:.1f} s: {to}")
+        outcome.code = 0
+    return outcome.code
+
+
+def run_query(source: Source, sql: str, *, output: str, console: Console) -> int:
+    """Print the answer to a query."""
+    with known_failures(console) as outcome:
+        alone = source.archive and not source.nats
+        answer = query_archive(source.archive, sql) if alone else query_log(_read(source, console)[0], sql)
+        if output == "json":
+            plain = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+            print(msgspec.json.encode(plain, enc_hook=str).decode())  # noqa: T201 - bytes for programs
+        else:
+            _show_rows(answer, console)
+        outcome.code = 0
+    return outcome.code
+
+
+def run_rotate(witness: Path, lost: str, *, console: Console) -> int:
+    """Give out a new key."""
+    with known_failures(console) as outcome:
+        if not (witness / HEADS).exists():
+            raise FolderUnreadable(str(witness), f"holds no {HEADS}: it is no witness folder")
+        if lost:
+            heads = load_evidence(str(witness)).heads
+            key = begin_anew(witness, {stream: head.sequence for stream, head in heads.items()}, lost=lost)
+            told = f"nobody endorses it: auditors have to be told its fingerprint, and name it with --trust {key}"
+        else:
+            key = HeadWitness(witness).rotate()
+            told = "endorsed by the one before, which is removed; it counts for what it had signed"
+        console.print(f"key {key} from now on: {told}", highlight=False)
+        outcome.code = 0
+    return outcome.code
+
+
+def _read(source: Source, console: Console) -> tuple[dict[str, list[Entry]], list[Finding]]:
+    """The log as far as it can be read, whatever is wrong with it; and what is wrong with the files of an archive."""
+    if source.archive and not source.nats:
+        return read_archive(source.archive)
+
+    async def read() -> dict[str, list[Entry]]:
+        async with bus_of(source.data, source.nats) as bus:
+            if source.archive:
+                return await read_everything(bus, source.archive)
+            found: dict[str, list[Entry]] = {name: [] for name in STREAMS}
+            with console.status("reading") as status:
+                for name, entries in found.items():
+                    async for batch in read_past_gaps(await bus.stream(name)):
+                        entries.extend(batch)
+                        status.update(f"reading {name}: {len(entries):,}")
+            return found
+
+    return asyncio.run(read()), []
+
+
+def _examine(
+    entries: dict[str, list[Entry]],
+    damage: list[Finding],
+    evidence: Evidence,
+    trust: Iterable[str] = (),
+    statements: Iterable[Statement] = (),
+) -> Report:
+    report = Auditor(evidence, trust).examine(entries, list(statements))
+    # Where the messages themselves tell the place, the file that they stand in tells nothing more.
+    named = [(one.stream, one.sequence) for one in report.findings]
+    rest = [
+        one
+        for one in damage
+        if not any(stream == one.stream and one.sequence <= at <= one.upto for stream, at in named)
+    ]
+    return msgspec.structs.replace(report, findings=(*report.findings, *rest))
+
+
+async def _witness(source: Source, folder: Path) -> None:
+    witness = HeadWitness(folder)
+    async with bus_of(source.data, source.nats) as bus:
+        for name in STREAMS:
+            stream = await bus.stream(name)
+            await witness.check(stream)
+            await witness.witness(stream)
+
+
+def _hand_out(evidence: Evidence, to: str) -> str:
+    statement = Statement(
+        keys=evidence.keys,
+        heads={stream: msgspec.structs.replace(head, peaks=()) for stream, head in evidence.heads.items()},
+    )
+    data = msgspec.json.encode(statement, order="deterministic")
+    # Named by its content: none is ever overwritten by another.
+    name = f"checkpoint-{sum(head.sequence for head in evidence.heads.values())}-{hashlib.sha256(data).hexdigest()[:8]}.json"
+    Folder(to).write(name, data)
+    return name
+
+
+def _show(report: Report, took: float, console: Console) -> None:
+    table = Table()
+    for name in ("stream", "messages", "signed", "behind", "key", "root"):
+        table.add_column(name, justify="right" if name in {"messages", "signed", "behind"} else "left")
+    for one in report.streams:
+        behind = one.messages - one.signed
+        table.add_row(
+            one.stream, f"{one.messages:,}", f"{one.signed:,}", f"{behind:,}" if behind else "", one.key, one.root[:16]
+        )
+    console.print(table)
+    count = sum(one.messages for one in report.streams)
+    if took:
+        console.print(f"{count:,} messages held against the record in {took:.2f} s", style="dim")
+    for one in report.findings[:_SHOWN]:
+        console.print(f"[red]{one.what}[/red]  {one.place}  {one.detail}", highlight=False)
+    if len(report.findings) > _SHOWN:
+        console.print(f"… and {len(report.findings) - _SHOWN:,} more; -o json tells all")
+    if not report.findings:
+        console.print("nothing was changed, is missing, was added or stands elsewhere")
+    if any(one.messages > one.signed for one in report.streams):
+        console.print("what is behind the last checkpoint is held by the chain only: `kuelog audit checkpoint`")
+
+
+def _show_rows(answer: Rows, console: Console) -> None:
+    table = Table()
+    for name in answer.columns:
+        table.add_column(name, overflow="fold")
+    for row in answer.rows:
+        table.add_row(*("" if value is None else str(value) for value in row))
+    console.print(table)
+
+
+__all__ = ["Source", "run_archive", "run_checkpoint", "run_prove", "run_query", "run_rotate", "run_verify"]

@@ -1,0 +1,134 @@
+"""`kuelog audit …`: what can be asked on the command line."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+audit_app = typer.Typer(
+    name="audit",
+    help="Prove that the log is what it was, hand out proofs, archive it, and ask it in SQL.\n\n"
+    "Example: kuelog audit verify --data .kuelog/demo",
+    no_args_is_help=True,
+)
+
+Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log in.")]
+Bus = Annotated[str, typer.Option(help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.")]
+Archive = Annotated[str, typer.Option(help="An archive: a folder, or any address that fsspec knows, e.g. s3://…")]
+Witness = Annotated[str, typer.Option(help="Where keys, checkpoints and leaves are; else in the folder or archive.")]
+Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
+DEMO = Path(".kuelog/demo")
+
+
+@audit_app.command()
+def verify(
+    data: Data = DEMO,
+    nats: Bus = "",
+    archive: Archive = "",
+    witness: Witness = "",
+    trust: Annotated[list[str] | None, typer.Option(help="The fingerprint of a key that you know; repeatable.")] = None,
+    checkpoint: Annotated[
+        list[str] | None, typer.Option(help="A file of checkpoints that was handed out earlier; repeatable.")
+    ] = None,
+    output: Output = "text",
+) -> None:
+    """Find everything that was changed, is missing, was added or stands elsewhere. 0: nothing; 1: something; 2: can't say.
+
+    Example: kuelog audit verify --data .kuelog/demo --trust 0123456789abcdef
+
+    Example: kuelog audit verify --archive s3://bucket/kuelog --checkpoint checkpoints/checkpoint-421-0a1b2c3d.json
+    """
+    from ops.cli.audit import Source, run_verify  # noqa: PLC0415 - a command loads what it needs
+
+    source = Source(data=data, nats=nats, archive=archive, witness=witness)
+    raise typer.Exit(run_verify(source, trust or (), checkpoint or (), output=output, console=_console()))
+
+
+@audit_app.command()
+def checkpoint(
+    data: Data = DEMO,
+    nats: Bus = "",
+    witness: Witness = "",
+    to: Annotated[str, typer.Option(help="Also hand it out: a folder, or any address that fsspec knows.")] = "",
+) -> None:
+    """Audit the log, sign every stream as it is now, and hand the checkpoints out to where this machine can't change them.
+
+    Example: kuelog audit checkpoint --data .kuelog/demo --to /mnt/auditors
+    """
+    from ops.cli.audit import Source, run_checkpoint  # noqa: PLC0415
+
+    source = Source(data=data, nats=nats, witness=witness)
+    raise typer.Exit(run_checkpoint(source, to, console=_console()))
+
+
+@audit_app.command()
+def prove(
+    sequence: Annotated[int, typer.Argument(help="The sequence of the message.")],
+    stream: Annotated[str, typer.Option(help="Its stream: LOG_0, DEVICES_default, FACTS or CONTROL.")] = "LOG_0",
+    data: Data = DEMO,
+    nats: Bus = "",
+    archive: Archive = "",
+    witness: Witness = "",
+    file: Annotated[str, typer.Option("-f", "--file", help="Where to write the proof; - prints it.")] = "-",
+) -> None:
+    """Write a proof that a message is on the log at that sequence, which docs/verify_proof.py checks without the log.
+
+    Example: kuelog audit prove 17 --data .kuelog/demo -f proof.json
+    """
+    from ops.cli.audit import Source, run_prove  # noqa: PLC0415
+
+    source = Source(data=data, nats=nats, archive=archive, witness=witness)
+    raise typer.Exit(run_prove(source, stream, sequence, file, console=_console()))
+
+
+@audit_app.command(name="archive")
+def archive_(
+    to: Annotated[str, typer.Argument(help="The archive: a folder, or any address that fsspec knows.")],
+    data: Data = DEMO,
+    nats: Bus = "",
+    witness: Witness = "",
+) -> None:
+    """Copy what is signed and not archived yet to Parquet, with its proof; every file is read back before it counts.
+
+    Example: kuelog audit archive /mnt/archive --data .kuelog/demo
+    """
+    from ops.cli.audit import Source, run_archive  # noqa: PLC0415
+
+    raise typer.Exit(run_archive(Source(data=data, nats=nats, witness=witness), to, console=_console()))
+
+
+@audit_app.command()
+def query(
+    sql: Annotated[str, typer.Argument(help="SQL on the views messages, commits, facts and events.")],
+    data: Data = DEMO,
+    nats: Bus = "",
+    archive: Archive = "",
+    output: Output = "text",
+) -> None:
+    """Ask the log, an archive, or with both --nats and --archive the two as one, in SQL.
+
+    Example: kuelog audit query "SELECT type, count(*) FROM events GROUP BY type ORDER BY 2 DESC"
+    """
+    from ops.cli.audit import Source, run_query  # noqa: PLC0415
+
+    source = Source(data=data, nats=nats, archive=archive)
+    raise typer.Exit(run_query(source, sql, output=output, console=_console()))
+
+
+@audit_app.command(name="rotate-key")
+def rotate_key(
+    witness: Annotated[Path, typer.Option(help="The folder of the witness.")] = DEMO / "witness",
+    lost: Annotated[str, typer.Option(help="The old key is lost: why. The new one is then endorsed by nobody.")] = "",
+) -> None:
+    """Sign with a new key from now on, which the old one endorses; the old private key is removed.
+
+    Example: kuelog audit rotate-key --witness .kuelog/up/witness
+    """
+    from ops.cli.audit import run_rotate  # noqa: PLC0415
+
+    raise typer.Exit(run_rotate(witness, lost, console=_console()))
+
+
+def _console() -> Console:
+    return Console(soft_wrap=False)
