@@ -40,8 +40,12 @@ lint: $(READY) ## check style, structure and types
 bench: $(READY) ## measure the log, the replay, the decisions and the way of a job
 	@$(BIN)/kuelog bench
 
-lock: ## resolve the lock file anew
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group test --group lint --group build pyproject.toml -o requirements.lock
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
+
+lock: ## resolve the lock file anew, and from it those of the image
+	@$(LOCK) --group test --group lint --group build pyproject.toml -o requirements.lock
+	@$(LOCK) -c requirements.lock pyproject.toml -o ops/deploy/image.lock
+	@$(LOCK) -c requirements.lock --group build -o ops/deploy/build.lock
 
 clean: ## remove the environment and everything that runs have left
 	@rm -rf .venv .kuelog

@@ -10,6 +10,7 @@ from ops.cli.audit_commands import audit_app
 from ops.cli.bench_commands import bench_app
 from ops.cli.bill_commands import register as register_billing
 from ops.cli.convert import convert
+from ops.cli.deploy_commands import deploy_app
 from ops.cli.device_commands import devices_app, drift
 from ops.cli.question_commands import register
 from ops.cli.visibility_commands import visibility
@@ -173,6 +174,7 @@ app.add_typer(devices_app, name="devices")
 app.command()(drift)
 app.command()(visibility)
 app.command()(convert)
+app.add_typer(deploy_app, name="deploy")
 
 log_app = typer.Typer(help="Look after the log itself.", no_args_is_help=True)
 app.add_typer(log_app, name="log")

@@ -131,6 +131,8 @@ BUILT_IN: tuple[Kind, ...] = (
         columns=(("Value", "value"), ("Global-Default", "globalDefault")),
     ),
     _kind("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", namespaced=False, columns=(("Handler", "handler"),)),
+    _kind("apps", "v1", "Deployment", "deployments", "deploy", status=True, categories=("all",)),
+    _kind("apps", "v1", "StatefulSet", "statefulsets", "sts", status=True, categories=("all",)),
     _kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False),
     _kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
     _kind("rbac.authorization.k8s.io", "v1", "Role", "roles"),

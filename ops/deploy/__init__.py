@@ -1,0 +1,1 @@
+"""How kuelog runs in a cluster: everything that is applied there, made from one source."""

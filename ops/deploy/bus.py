@@ -1,0 +1,109 @@
+"""Who may say what on the bus: a user for each service, which may publish its own subjects and read every stream."""
+
+import json
+import re
+from typing import Any
+
+import msgspec
+
+from events.application import DecisionApplied, DecisionRejected
+from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
+from ops.wiring import DEVICE_LANE, LANE, WITNESSED
+
+Plain = dict[str, Any]
+STREAMS = WITNESSED
+ACCOUNT = "KUELOG"
+_OUTCOMES = tuple(one.__name__ for one in (DecisionApplied, DecisionRejected))
+"""The facts that only the applier knows."""
+_EVERY_FACT = "kuelog.facts.>"
+_EVERY_WORD_OF_OPERATORS = "kuelog.control.>"
+
+
+class User(msgspec.Struct, frozen=True, kw_only=True):
+    """A user of the bus, named as its service is."""
+
+    name: str
+    publishes: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    creates: tuple[str, ...] = ()
+    """The streams that it may bring into being."""
+
+    @property
+    def variable(self) -> str:
+        """The environment variable of the server that holds the password."""
+        return f"KUELOG_{self.name.upper().replace('-', '_')}_PASSWORD"
+
+    def permissions(self) -> Plain:
+        """What the server lets the user do."""
+        allowed = [*self.publishes, *(subject for stream in STREAMS for subject in _reading(stream))]
+        allowed += [f"$JS.API.STREAM.CREATE.{stream}" for stream in self.creates]
+        publish: Plain = {"allow": allowed, **({"deny": list(self.never)} if self.never else {})}
+        return {"publish": publish, "subscribe": {"allow": ["_INBOX.>"]}}
+
+
+USERS = (
+    User(
+        name="watcher",
+        publishes=(_EVERY_FACT,),
+        never=tuple(f"kuelog.facts.*.{kind}" for kind in _OUTCOMES),
+    ),
+    *(User(name=name, publishes=(commit_subject(LANE, name),)) for name in ("queue-manager", "admitter", "preemptor")),
+    User(name="accountant", publishes=(commit_subject(DEVICE_LANE, "accountant"),)),
+    User(name="applier", publishes=tuple(fact_subject("", kind) for kind in _OUTCOMES)),
+    User(name="reader"),
+    User(name="operator", publishes=(_EVERY_FACT, _EVERY_WORD_OF_OPERATORS)),
+    User(name="streams", creates=STREAMS),
+)
+"""The services; `reader` for everybody who asks, `operator` for adoption and quarantine, `streams` for the setup."""
+
+
+def server_configuration() -> Plain:
+    """The part of the server's configuration that says who may do what, as the chart of NATS takes it."""
+    users = [
+        {"user": one.name, "password": f"<< ${one.variable} >>", "permissions": one.permissions()} for one in USERS
+    ]
+    return {"accounts": {ACCOUNT: {"jetstream": "enabled", "users": users}}, "max_payload": "<< 8MB >>"}
+
+
+def configuration_text(configuration: Plain) -> str:
+    """The text of a server's configuration; what stands in `<< >>` is written without quotes, as NATS's chart does."""
+    text = json.dumps(configuration, indent=2)
+    return re.sub(r'"<< (.*?) >>"', r"\1", text)
+
+
+def server_file(namespace: str) -> str:
+    """The whole configuration of one of three servers, for those who don't take NATS's chart."""
+    peers = [f"nats://kuelog-nats-{i}.kuelog-nats-headless.{namespace}.svc.cluster.local:6222" for i in range(3)]
+    whole: Plain = {
+        "server_name": "<< $POD_NAME >>",
+        "port": 4222,
+        "http_port": 8222,
+        "lame_duck_duration": "30s",
+        "jetstream": {"store_dir": "/data", "sync_interval": "always"},
+        "cluster": {"name": "kuelog", "port": 6222, "routes": peers, "no_advertise": True},
+        **server_configuration(),
+    }
+    return configuration_text(whole)
+
+
+def _reading(stream: str) -> tuple[str, ...]:
+    return (
+        f"$JS.API.STREAM.INFO.{stream}",
+        f"$JS.API.STREAM.MSG.GET.{stream}",
+        f"$JS.API.CONSUMER.CREATE.{stream}",
+        f"$JS.API.CONSUMER.CREATE.{stream}.>",
+        f"$JS.API.CONSUMER.MSG.NEXT.{stream}.>",
+    )
+
+
+__all__ = [
+    "ACCOUNT",
+    "CONTROL",
+    "FACTS",
+    "STREAMS",
+    "USERS",
+    "User",
+    "configuration_text",
+    "server_configuration",
+    "server_file",
+]

@@ -1,0 +1,75 @@
+"""Who may speak with whom: services with the bus, three of them with the API server, nobody with anything else."""
+
+from typing import Any
+
+from ops.deploy.deployments import HEALTH, HTTPS, METRICS, ON_API, ON_BUS
+from ops.deploy.slots import Slots
+
+Plain = dict[str, Any]
+CLIENTS, ROUTES, MONITORING = 4222, 6222, 8222
+_KUELOG = {"matchLabels": {"app.kubernetes.io/name": "kuelog"}}
+_BUS = {"matchLabels": {"app.kubernetes.io/name": "nats"}}
+_NAMES = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
+
+
+def policies(slots: Slots) -> list[Plain]:
+    """Policies for every pod of ours and of the bus."""
+    return [
+        _policy(
+            slots,
+            "kuelog",
+            _KUELOG,
+            ingress=[{"ports": _ports(HEALTH, METRICS)}],
+            egress=[{"ports": _NAMES}],
+        ),
+        _policy(
+            slots,
+            "kuelog-to-bus",
+            {"matchLabels": {ON_BUS: "true"}},
+            # A bus elsewhere has no pods here: its port is what can be said of it.
+            egress=[{"ports": _ports(CLIENTS)}],
+        ),
+        _policy(slots, "kuelog-to-api", {"matchLabels": {ON_API: "true"}}, egress=[{"ports": _ports(443, 6443)}]),
+        _policy(
+            slots,
+            "kuelog-webhook",
+            {"matchLabels": {"app.kubernetes.io/name": "kuelog", "app.kubernetes.io/component": "webhook"}},
+            # The API server is no pod: it comes from an address that only the cluster's owner knows.
+            ingress=[{"ports": _ports(HTTPS)}],
+        ),
+        _policy(
+            slots,
+            "kuelog-bus",
+            _BUS,
+            ingress=[
+                {"from": [{"podSelector": {"matchLabels": {ON_BUS: "true"}}}], "ports": _ports(CLIENTS)},
+                {"from": [{"podSelector": _BUS}], "ports": _ports(CLIENTS, ROUTES, MONITORING)},
+            ],
+            egress=[{"ports": _NAMES}, {"to": [{"podSelector": _BUS}], "ports": _ports(CLIENTS, ROUTES)}],
+        ),
+    ]
+
+
+def _policy(
+    slots: Slots,
+    name: str,
+    selector: Plain,
+    *,
+    ingress: list[Plain] | None = None,
+    egress: list[Plain] | None = None,
+) -> Plain:
+    spec: Plain = {"podSelector": selector, "policyTypes": []}
+    for word, rules in (("Ingress", ingress), ("Egress", egress)):
+        if rules is not None:
+            spec["policyTypes"].append(word)
+            spec[word.lower()] = rules
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": name, "namespace": slots.namespace},
+        "spec": spec,
+    }
+
+
+def _ports(*numbers: int) -> list[Plain]:
+    return [{"protocol": "TCP", "port": number} for number in numbers]

@@ -1,0 +1,145 @@
+"""What each service may do on the API server: the watcher only sees, the applier writes, those who decide have no access.
+
+The rules come from the tables that the code itself works with, so a kind that is added there is allowed here.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from ops.crds.definitions import DEFINITIONS, GROUP
+from ops.deploy.slots import Slots
+from ops.webhook.doors import LOCAL_QUEUES
+from ops.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
+from services.applier.shell import EVENTS, WORKLOADS
+from services.cluster_port import Resource
+from services.jobs.kinds import resource_of
+from services.jobs.table import KINDS
+from services.watcher.shell import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND
+
+Plain = dict[str, Any]
+SEEING = ("list", "watch")
+QUEUES = ("clusterqueues", "localqueues", "cohorts")
+"""What has a status that the applier writes, besides workloads."""
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True):
+    """Verbs on resources of one group; a subresource stands behind a slash."""
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+    def rule(self) -> Plain:
+        """The rule of a role."""
+        named = {"resourceNames": list(self.names)} if self.names else {}
+        return {"apiGroups": [self.group], "resources": list(self.resources), **named, "verbs": list(self.verbs)}
+
+
+def job_resources() -> list[Resource]:
+    """Every kind of job that is known."""
+    return [resource_of(kind) for kind in KINDS]
+
+
+def seen() -> list[Grant]:
+    """What the watcher looks at."""
+    return _by_group([*CLUSTER_KINDS, WORKLOAD_KIND, *JOB_KINDS, *job_resources()], SEEING)
+
+
+def written() -> list[Grant]:
+    """What the applier writes, and what it reads of it right before."""
+    jobs = job_resources()
+    return [
+        Grant(group=EVENTS.group, resources=(EVENTS.plural,), verbs=("create", "patch")),
+        Grant(group=GROUP, resources=(WORKLOADS.plural,), verbs=("get", "create", "patch", "delete")),
+        Grant(group=GROUP, resources=QUEUES, verbs=("get",)),
+        Grant(
+            group=GROUP,
+            resources=tuple(f"{one}/status" for one in (WORKLOADS.plural, *QUEUES)),
+            verbs=("patch",),
+        ),
+        *_by_group(jobs, ("get", "patch", "delete")),
+        # A Job that was started and is stopped loses its start time, which is part of its status.
+        *_by_group((one for one in jobs if one.group == "batch"), ("patch",), part="/status"),
+        # A Workload that belongs to a job keeps it from being deleted under it.
+        *_by_group(jobs, ("update",), part="/finalizers"),
+    ]
+
+
+def asked() -> list[Grant]:
+    """What the webhook needs on the whole cluster: the default queues, and to tell its authority."""
+    told = [
+        Grant(group=resource.group, resources=(resource.plural,), verbs=("get", "patch"), names=(name,))
+        for resource, name in CONFIGURATIONS
+    ]
+    definitions = tuple(f"{plural}.{GROUP}" for plural in kueue_plurals())
+    return [
+        Grant(group=LOCAL_QUEUES.group, resources=(LOCAL_QUEUES.plural,), verbs=SEEING),
+        *told,
+        Grant(group=DEFINED.group, resources=(DEFINED.plural,), verbs=("get", "patch"), names=definitions),
+    ]
+
+
+def kueue_plurals() -> list[str]:
+    """The resources of Kueue's group."""
+    return [one.plural for one in DEFINITIONS]
+
+
+ON_CLUSTER = {"watcher": seen, "applier": written, "webhook": asked}
+
+
+def service_account(slots: Slots, service: str) -> Plain:
+    """The account of a service; only those that speak with the API server are given a token."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": f"kuelog-{service}", "namespace": slots.namespace},
+        "automountServiceAccountToken": service in ON_CLUSTER,
+    }
+
+
+def access(slots: Slots) -> list[Plain]:
+    """Roles and bindings of all services."""
+    found: list[Plain] = []
+    for service, grants in ON_CLUSTER.items():
+        found.extend(_bound(slots, service, grants()))
+    secret = Grant(
+        group=SECRETS.group, resources=(SECRETS.plural,), verbs=("get", "patch"), names=("kuelog-webhook-certificate",)
+    )
+    return [*found, *_bound(slots, "webhook", [secret], within=True)]
+
+
+def _bound(slots: Slots, service: str, grants: Sequence[Grant], *, within: bool = False) -> list[Plain]:
+    """A role and its binding to a service's account, in our namespace or on the whole cluster."""
+    scope = "" if within else "Cluster"
+    # Roles of the whole cluster bear the namespace in their name: two installations don't share them.
+    name = f"kuelog-{service}" if within else f"{slots.namespace}-{service}"
+    place = {"namespace": slots.namespace} if within else {}
+    account = {"kind": "ServiceAccount", "name": f"kuelog-{service}", "namespace": slots.namespace}
+    api = "rbac.authorization.k8s.io"
+    return [
+        {
+            "apiVersion": f"{api}/v1",
+            "kind": f"{scope}Role",
+            "metadata": {"name": name, **place},
+            "rules": [one.rule() for one in grants],
+        },
+        {
+            "apiVersion": f"{api}/v1",
+            "kind": f"{scope}RoleBinding",
+            "metadata": {"name": name, **place},
+            "roleRef": {"apiGroup": api, "kind": f"{scope}Role", "name": name},
+            "subjects": [account],
+        },
+    ]
+
+
+def _by_group(resources: Iterable[Resource], verbs: tuple[str, ...], part: str = "") -> list[Grant]:
+    groups: dict[str, list[str]] = {}
+    for one in resources:
+        plurals = groups.setdefault(one.group, [])
+        if f"{one.plural}{part}" not in plurals:
+            plurals.append(f"{one.plural}{part}")
+    return [Grant(group=name, resources=tuple(groups[name]), verbs=verbs) for name in sorted(groups)]

@@ -1,0 +1,175 @@
+"""A real server with the rendered configuration: each service says what is its own to say, and nothing else."""
+
+import asyncio
+import os
+import re
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import nats
+import pytest
+from nats.aio.client import Client
+
+from events.catalogue import Fact
+from events.subjects import commit_subject, fact_subject
+from ops.deploy.bus import STREAMS, USERS, configuration_text, server_configuration, server_file
+from ops.log.jetstream import connect, subjects_of
+from ops.log.server import free_port, nats_binary
+from ops.wiring import DEVICE_LANE, LANE, SERVICES
+from services.log_errors import LogUnavailable
+from services.log_port import Message
+
+BY_NAME = {one.name: one for one in USERS}
+DECIDERS = {"queue-manager": LANE, "admitter": LANE, "preemptor": LANE, "accountant": DEVICE_LANE}
+
+
+def matches(pattern: str, subject: str) -> bool:
+    parts, words = pattern.split("."), subject.split(".")
+    for index, part in enumerate(parts):
+        if part == ">":
+            return len(words) > index
+        if index >= len(words) or part not in ("*", words[index]):
+            return False
+    return len(parts) == len(words)
+
+
+def may(user: str, subject: str) -> bool:
+    rules = BY_NAME[user].permissions()["publish"]
+    return any(matches(one, subject) for one in rules["allow"]) and not any(
+        matches(one, subject) for one in rules.get("deny", ())
+    )
+
+
+def test_every_service_has_a_user_and_every_subject_one_service_that_may_use_it() -> None:
+    assert set(SERVICES) <= set(BY_NAME)
+    for name, lane in DECIDERS.items():
+        speakers = {one for one in SERVICES if may(one, commit_subject(lane, name))}
+        assert speakers == {name}
+    for kind in [one.__name__ for one in Fact.__args__]:
+        speakers = {one for one in SERVICES if may(one, fact_subject("any-tree", kind))}
+        outcome = kind in ("DecisionApplied", "DecisionRejected")
+        assert speakers == (set() if outcome else {"watcher"})
+        assert not outcome or may("applier", fact_subject("", kind))
+    assert {one for one in BY_NAME if may(one, "kuelog.control.operator")} == {"operator"}
+
+
+def test_no_user_may_touch_what_is_stored() -> None:
+    for user in BY_NAME:
+        for stream in STREAMS:
+            for verb in ("DELETE", "PURGE", "UPDATE", "MSG.DELETE", "SNAPSHOT", "RESTORE"):
+                assert not may(user, f"$JS.API.STREAM.{verb}.{stream}")
+            assert may(user, f"$JS.API.STREAM.CREATE.{stream}") == (user == "streams")
+
+
+def test_the_whole_configuration_is_one_that_the_server_understands(tmp_path: Path) -> None:
+    text = server_file("kuelog-system").replace("/data", str(tmp_path / "data"))
+    path = tmp_path / "nats.conf"
+    path.write_text(text)
+    env = {**os.environ, "POD_NAME": "kuelog-nats-0", **{one.variable: f"p{one.name}" for one in USERS}}
+    done = subprocess.run([nats_binary(), "-t", "-c", str(path)], capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not re.search(r'"<<|>>"', text)
+
+
+@asynccontextmanager
+async def bus(folder: Path) -> AsyncIterator[int]:
+    port = free_port()
+    whole = {"port": port, "host": "127.0.0.1", "jetstream": {"store_dir": str(folder)}, **server_configuration()}
+    path = folder / "nats.conf"
+    path.write_text(configuration_text(whole))
+    env = {**os.environ, **{one.variable: f"p{one.name}" for one in USERS}}
+    server = await asyncio.create_subprocess_exec(
+        nats_binary(), "-c", str(path), env=env, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        made = await connect(address(port, "streams"), patience=20)
+        for name in STREAMS:
+            await made.stream(name)
+        await made.close()
+        yield port
+    finally:
+        server.terminate()
+        await server.wait()
+
+
+def address(port: int, user: str) -> str:
+    return f"nats://{user}:p{user}@127.0.0.1:{port}"
+
+
+async def refused(client: Client, subject: str) -> bool:
+    """Whether the server has stored nothing, and answered nothing."""
+    try:
+        await client.request(subject, b"{}", timeout=0.3)
+    except (nats.errors.TimeoutError, nats.errors.NoRespondersError):
+        return True
+    return False
+
+
+@pytest.fixture
+async def port(tmp_path: Path) -> AsyncIterator[int]:
+    async with bus(tmp_path) as found:
+        yield found
+
+
+async def test_each_decider_appends_to_its_own_lane_and_reads_every_stream(port: int) -> None:
+    for name, lane in DECIDERS.items():
+        own = await connect(address(port, name))
+        try:
+            stream = await own.stream(lane)
+            base = (await stream.last()).sequence
+            assert await stream.append(commit_subject(lane, name), b"{}", message_id=name, base=base) == base + 1
+            for other in STREAMS:
+                await (await own.stream(other)).last()
+            found = [entry async for batch in (await own.stream(lane)).read() for entry in batch]
+            assert found[-1].message_id == name
+        finally:
+            await own.close()
+
+
+async def test_nobody_speaks_for_another(port: int) -> None:
+    subjects = {
+        **{commit_subject(lane, name): name for name, lane in DECIDERS.items()},
+        fact_subject("tree", "WorkloadSubmitted"): "watcher",
+        fact_subject("", "DecisionApplied"): "applier",
+        "kuelog.control.operator": "operator",
+    }
+
+    async def quietly(problem: Exception) -> None:
+        del problem
+
+    for user in (*SERVICES, "reader"):
+        client = await nats.connect(address(port, user), error_cb=quietly)
+        try:
+            answers = await asyncio.gather(*(refused(client, subject) for subject in subjects))
+            allowed = {subject for subject, no in zip(subjects, answers, strict=True) if not no}
+            assert allowed == {subject for subject, owner in subjects.items() if owner == user}, user
+            assert await refused(client, f"$JS.API.STREAM.PURGE.{LANE}")
+        finally:
+            await client.close()
+
+
+async def test_watcher_and_applier_tell_their_facts(port: int) -> None:
+    for user, subject in (
+        ("watcher", fact_subject("tree", "WorkloadSubmitted")),
+        ("applier", fact_subject("", "DecisionApplied")),
+    ):
+        own = await connect(address(port, user))
+        facts = await own.stream("FACTS")
+        await facts.publish([Message(subject, b"{}", user)])
+        assert (await facts.last()).message_id == user
+        await own.close()
+
+
+async def test_a_stranger_is_not_let_in(port: int) -> None:
+    for url in (f"nats://127.0.0.1:{port}", f"nats://admitter:wrong@127.0.0.1:{port}"):
+        with pytest.raises(LogUnavailable):
+            await connect(url, patience=2)
+
+
+def test_the_streams_take_in_what_the_users_may_say() -> None:
+    patterns = {name: subjects_of(name) for name in STREAMS}
+    for name, lane in DECIDERS.items():
+        assert matches(patterns[lane], commit_subject(lane, name))
+    assert matches(patterns["FACTS"], fact_subject("", "DecisionApplied"))
