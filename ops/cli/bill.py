@@ -23,6 +23,7 @@ from ops.cli.failures import known_failures
 from ops.cli.replay import bus_of
 from ops.cluster.clock import ScaledClock
 from ops.past import span
+from ops.quiet_garbage import collect_seldom
 from ops.wiring import DEVICE_LANE, LANE
 from projections.billing.entry import Entry, Window
 from projections.billing.ledger import Ledger
@@ -128,6 +129,7 @@ def read_ledger(asked: Asked, *, grain: Millis | None = None, quiet: bool = True
             return await read_streams(bus, STREAMS)
 
     entries = asyncio.run(read())
+    collect_seldom()
     first, last = seen(entries)
     if not last:
         raise BillRefused("the log is empty: there is nothing to bill")
