@@ -2,15 +2,10 @@
 
 from typing import Any
 
-QUEUE = "kueue.x-k8s.io/queue-name"
+from services.jobs.defaulting import QUEUE as QUEUE
+from services.jobs.defaulting import waiting
 
 
 def suspend_queued(operation: str, kind: str, value: dict[str, Any]) -> dict[str, Any]:
     """The job suspended, if it names a queue; any other object as it is."""
-    if operation != "CREATE" or kind != "Job":
-        return value
-    meta = value.get("metadata") or {}
-    named = (meta.get("labels") or {}).get(QUEUE) or (meta.get("annotations") or {}).get(QUEUE)
-    if not named:
-        return value
-    return {**value, "spec": {**value["spec"], "suspend": True}}
+    return waiting(value, kind) if operation == "CREATE" else value

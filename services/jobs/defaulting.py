@@ -1,0 +1,39 @@
+"""What is done to a job at its creation, so that it waits until it is let in."""
+
+from typing import Any
+
+from events.job_kind import JobKind
+from events.settings import SettingsObserved
+from services.jobs.kinds import Kinds, kinds_of
+from services.jobs.steering import with_suspend
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+_PLAIN = kinds_of(SettingsObserved())
+
+
+def waiting(value: dict[str, Any], word: str, kinds: Kinds = _PLAIN) -> dict[str, Any]:
+    """A new job of a managed kind suspended, if it names a queue; any other object as it is."""
+    api = str(value.get("apiVersion") or "")
+    kind = kinds.of(api, word) if api else next((one for one in kinds.by_place.values() if one.kind == word), None)
+    if kind is None or not named_queue(value) or _goes_with_owner(value, kinds) or _has_cluster(kind, value):
+        return value
+    return with_suspend(kind, value, suspend=True)
+
+
+def named_queue(value: dict[str, Any]) -> str:
+    """The queue that an object names, by label or by the old annotation."""
+    meta = value.get("metadata") or {}
+    return str((meta.get("labels") or {}).get(QUEUE) or (meta.get("annotations") or {}).get(QUEUE) or "")
+
+
+def _goes_with_owner(value: dict[str, Any], kinds: Kinds) -> bool:
+    owners = (value.get("metadata") or {}).get("ownerReferences") or ()
+    return any(
+        one.get("controller") and kinds.owns_jobs(str(one.get("apiVersion", "")), str(one.get("kind", "")))
+        for one in owners
+    )
+
+
+def _has_cluster(kind: JobKind, value: dict[str, Any]) -> bool:
+    """A RayJob on a cluster that is there can't be suspended, and takes no room of its own."""
+    return kind.reader == "ray job" and bool((value.get("spec") or {}).get("clusterSelector"))

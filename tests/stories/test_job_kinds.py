@@ -1,0 +1,164 @@
+"""Every kind of job through its whole life, by HTTP, with the test in the place of the kind's controller."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.catalogue import Fact
+from events.codec import decode_sighting
+from events.job_kind import JobKind
+from events.subjects import FACTS
+from events.workload import PodsReady
+from ops.wiring import SERVICES
+from services.jobs.kinds import resource_of
+from services.jobs.paths import look
+from services.jobs.pod_sets import pods_of
+from services.jobs.steering import holds_injection
+from services.jobs.train_job import CHILD
+from tests.stories.job_samples import POD_SETS, SAMPLED, Plain, child, definition, manifest, running, shown, stopped
+from tests.stories.test_kills import Stage
+
+WORKLOAD = "kueue.x-k8s.io/workload"
+
+
+class Play:
+    """Jobs of one kind on a stage."""
+
+    def __init__(self, stage: Stage, kind: JobKind) -> None:
+        self.stage, self.kind, self.resource = stage, kind, resource_of(kind)
+        self.store, self.key = stage.cluster.store, f"{kind.plural}.{kind.group}"
+
+    async def submit(self, name: str, *, spoil: bool = False, **how: Any) -> Plain:
+        wanted = manifest(self.kind, name, **how)
+        made = await self.stage.client.create(self.resource, "default", spoiled(wanted) if spoil else wanted)
+        assert look(made, self.kind.suspend) is True, "it is created suspended"
+        if self.kind.reader == "train job":
+            self.stage.cluster.add(child(made))
+        return made
+
+    def job(self, name: str) -> Plain:
+        found = self.store.get(self.key, ("default", name)) or {}
+        inner = self.store.get("jobsets.jobset.x-k8s.io", ("default", name))
+        return {**found, CHILD: inner} if self.kind.reader == "train job" else found
+
+    def workload(self, name: str) -> Plain:
+        found = self.store.of("workloads.kueue.x-k8s.io").values()
+        return next((w for w in found if w["metadata"]["ownerReferences"][0]["name"] == name), {})
+
+    def condition(self, name: str, kind: str) -> str:
+        return str(look(self.workload(name), f"status.conditions[{kind}].status"))
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        await self.stage.until("", holds)
+
+    async def started(self, name: str) -> None:
+        await self.until(lambda: look(self.job(name), self.kind.suspend) is False)
+
+    def key_of(self, name: str) -> str:
+        return f"default/{self.workload(name)['metadata']['name']}"
+
+    async def heard(self, fact: Fact) -> None:
+        """Wait until the log has been told."""
+        stream = await self.stage.bus.stream(FACTS)
+        async for batch in stream.follow(0):
+            if any(decode_sighting(entry.data).fact == fact for entry in batch):
+                return
+
+    async def show(self, name: str, status: Plain) -> None:
+        await self.stage.client.merge(self.resource, "default", name, status, subresource="status")
+
+    async def delete(self, name: str) -> None:
+        await self.stage.client.delete(self.resource, "default", name)
+
+    def check_injected(self, name: str) -> None:
+        """Every pod set has the flavor's selector and toleration, and who asked for a card is kept to it."""
+        job, text = self.job(name), str(self.job(name)["spec"])
+        pods = pods_of(self.kind, job)
+        assert text.count("'zone': 'a'") == len(pods)
+        assert text.count("'nvidia.com/gpu', 'operator': 'Exists'") == len(pods)
+        assert text.count(f"'{WORKLOAD}'") == len(pods)
+        assert text.count("'kueue.x-k8s.io/podset'") == len(pods)
+        assert text.count("'nvidia.com/use-gpuuuid'") == 1
+        assert holds_injection(self.kind, job)
+
+
+@pytest.mark.parametrize("kind", SAMPLED, ids=lambda kind: kind.kind)
+async def test_a_job_of_every_kind_waits_runs_makes_room_comes_back_and_ends(kind: JobKind, tmp_path: Path) -> None:
+    async with Stage(tmp_path) as stage:
+        prepare(stage, kind)
+        stage.serve(*SERVICES, replica="all")
+        await asyncio.wait_for(life(Play(stage, kind)), 8)
+
+
+def prepare(stage: Stage, *kinds: JobKind) -> None:
+    queue = stage.cluster.store.get("clusterqueues.kueue.x-k8s.io", ("", "team"))
+    assert queue is not None
+    group = queue["spec"]["resourceGroups"][0]
+    group["coveredResources"] += ["cpu", "memory"]
+    group["flavors"][0]["resources"] += [{"name": one, "nominalQuota": "100Gi"} for one in ("cpu", "memory")]
+    node = stage.cluster.store.get("nodes", ("", "n1"))
+    assert node is not None
+    node["metadata"]["labels"]["own"] = "yes"
+    for one in {"jobsets": SAMPLED[0], **{one.plural: one for one in kinds}}.values():
+        stage.cluster.add(definition(one))
+
+
+async def life(play: Play) -> None:
+    asked = (await play.submit("patient"))["spec"]
+    await play.started("patient")
+    play.check_injected("patient")
+    assert [one["name"] for one in play.workload("patient")["spec"]["podSets"]] == POD_SETS[play.kind.kind]
+    assert play.workload("patient")["metadata"]["ownerReferences"][0]["kind"] == play.kind.kind
+    await play.show("patient", running(play.kind))
+    await play.heard(PodsReady(workload=play.key_of("patient"), ready=True))
+
+    await play.submit("urgent", urgent=True)
+    await play.until(lambda: not holds_injection(play.kind, play.job("patient")))
+    assert play.job("patient")["spec"] == asked, "it is as it was submitted"
+    assert look(play.job("urgent"), play.kind.suspend) is True, "its pods are still there"
+    await play.show("patient", stopped(play.kind))
+    await play.started("urgent")
+
+    await play.show("urgent", running(play.kind))
+    if play.kind.endings:
+        await play.show("urgent", shown(play.kind.endings[0].sign))
+        await play.until(lambda: play.condition("urgent", "Finished") == "True")
+        assert look(play.workload("urgent"), "status.conditions[Finished].reason") == "Succeeded"
+    else:
+        await play.delete("urgent")
+    await play.started("patient")
+    play.check_injected("patient")
+
+    await play.submit("late", queue="nowhere")
+    await play.submit("broken", spoil=True)
+    await play.until(lambda: told(play, "broken"))
+    await play.delete("patient")
+    label = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "team"}}}
+    await play.stage.client.merge(play.resource, "default", "late", label)
+    await play.started("late")
+
+
+def spoiled(value: Plain) -> Plain:
+    """Something about the pods that nobody can understand; a TrainJob has none of its own."""
+    broken = {**value, "spec": _with_lots(value["spec"])}
+    if broken == value:
+        broken["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] = "long"
+    return broken
+
+
+def _with_lots(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: "lots" if name == "nvidia.com/gpumem" else _with_lots(one) for name, one in value.items()}
+        case list():
+            return [_with_lots(one) for one in value]
+        case _:
+            return value
+
+
+def told(play: Play, name: str) -> bool:
+    events = play.store.of("events").values()
+    return any((one["involvedObject"]["name"], one["reason"]) == (name, "Refused") for one in events)
