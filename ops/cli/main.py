@@ -12,6 +12,7 @@ from ops.cli.bill_commands import register as register_billing
 from ops.cli.convert import convert
 from ops.cli.deploy_commands import deploy_app
 from ops.cli.device_commands import devices_app, drift
+from ops.cli.kubectl_commands import register as register_kubectl
 from ops.cli.question_commands import register
 from ops.cli.visibility_commands import visibility
 from ops.telemetry import configure_logging
@@ -173,6 +174,7 @@ def run(
 app.add_typer(devices_app, name="devices")
 app.command()(drift)
 app.command()(visibility)
+register_kubectl(app)
 app.command()(convert)
 app.add_typer(deploy_app, name="deploy")
 

@@ -1,0 +1,206 @@
+"""How a command of kueuectl's kind reaches a cluster, whose namespace it means, and what it says when something fails."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+import typer
+import yaml
+from kubernetes.aio import config as kube_config
+from kubernetes.aio.config.config_exception import ConfigException
+
+from ops.cli.kubectl_nouns import Noun
+from ops.kube.client import KubeClient, KubeConfigMissing, connect, path_of
+from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Resource
+
+T = TypeVar("T")
+Plain = dict[str, Any]
+MERGE = "application/merge-patch+json"
+
+
+class Output(StrEnum):
+    """How objects are printed."""
+
+    TABLE = ""
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+    WIDE = "wide"
+
+
+class DryRun(StrEnum):
+    """Whether a change is only shown, only checked by the server, or made."""
+
+    NONE = "none"
+    CLIENT = "client"
+    SERVER = "server"
+
+
+Kubeconfig = Annotated[str, typer.Option("--kubeconfig", help="The kubeconfig; KUBECONFIG or ~/.kube/config else.")]
+Context = Annotated[str, typer.Option("--context", help="The context of the kubeconfig.")]
+Namespace = Annotated[str, typer.Option("-n", "--namespace", help="The namespace; the context's by default.")]
+Everywhere = Annotated[bool, typer.Option("-A", "--all-namespaces", help="In all namespaces.")]
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="json, yaml, name or wide; a table by default.")]
+DryRunOption = Annotated[DryRun, typer.Option("--dry-run", help="none, client (only show) or server (only check).")]
+
+
+class Where(msgspec.Struct, frozen=True, kw_only=True):
+    """Which cluster and which namespace are meant."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+
+    def files(self) -> str:
+        """The kubeconfig; empty inside a cluster, where the service account does."""
+        home = Path.home() / ".kube" / "config"
+        return self.kubeconfig or os.environ.get("KUBECONFIG", "") or (str(home) if home.exists() else "")
+
+    def is_there(self) -> bool:
+        """Whether there is a kubeconfig, be it one of several that are named."""
+        return any(Path(one).exists() for one in self.files().split(os.pathsep) if one)
+
+    def space(self) -> str:
+        """The namespace that is meant."""
+        if self.namespace or not self.is_there():
+            return self.namespace or "default"
+        try:
+            found: Any = kube_config.list_kube_config_contexts(config_file=self.files())
+        except (ConfigException, OSError):
+            return "default"
+        contexts, active = found
+        named = next((one for one in contexts if one["name"] == self.context), None) if self.context else active
+        return str(((named or {}).get("context") or {}).get("namespace") or "default")
+
+
+def with_cluster(where: Where, work: Callable[[KubeClient], Awaitable[T]]) -> T:
+    """Do something with a cluster; what fails is told in one line, and ends the command with 1."""
+    try:
+        return asyncio.run(_connected(where, work))
+    except (ObjectMissing, ObjectConflict, ObjectInvalid) as problem:
+        told = f"Error from server: {problem}"
+    except (ClusterUnavailable, KubeConfigMissing) as problem:
+        told = f"error: {problem}"
+    typer.echo(told, err=True)
+    raise typer.Exit(1)
+
+
+async def _connected(where: Where, work: Callable[[KubeClient], Awaitable[T]]) -> T:
+    files = where.files()
+    if files and not where.is_there():
+        raise KubeConfigMissing(f"there is no file {files}")
+    client = await connect(files, where.context)
+    try:
+        return await work(client)
+    finally:
+        await client.close()
+
+
+def refuse(problem: str) -> typer.Exit:
+    """Say what is wrong, and end with 1."""
+    typer.echo(f"error: {problem}", err=True)
+    return typer.Exit(1)
+
+
+async def listed(
+    client: KubeClient, noun: Noun, namespace: str, *, labels: str = "", fields: str = ""
+) -> list[dict[str, Any]]:
+    """All objects of a kind, page by page; in all namespaces when none is named."""
+    found: list[Plain] = []
+    token = ""
+    while True:
+        query = {"limit": "500", "labelSelector": labels, "fieldSelector": fields, "continue": token}
+        text = urlencode({name: value for name, value in query.items() if value})
+        page = await client.request("GET", f"{path_of(noun.resource, namespace)}?{text}")
+        found += [{**_kind(noun), **one} for one in page.get("items") or ()]
+        token = (page.get("metadata") or {}).get("continue") or ""
+        if not token:
+            return found
+
+
+async def changed(client: KubeClient, noun: Noun, namespace: str, name: str, patch: Plain, dry_run: DryRun) -> Plain:
+    """Merge a patch, or only see what would come of it."""
+    if dry_run is DryRun.CLIENT:
+        return await client.get(noun.resource, namespace, name)
+    return await client.request("PATCH", path_of(noun.resource, namespace, name) + _query(dry_run), patch, form=MERGE)
+
+
+async def created(client: KubeClient, noun: Noun, namespace: str, value: Plain, dry_run: DryRun) -> Plain:
+    """Create an object, or only see what would come of it."""
+    if dry_run is DryRun.CLIENT:
+        return value
+    return await client.request("POST", path_of(noun.resource, namespace) + _query(dry_run), value)
+
+
+async def deleted(client: KubeClient, resource: Resource, namespace: str, name: str, dry_run: DryRun) -> None:
+    """Delete an object and what depends on it, or only see whether it could be."""
+    await client.request(
+        "DELETE", path_of(resource, namespace, name) + _query(dry_run), {"propagationPolicy": "Background"}
+    )
+
+
+def say(noun: Noun, value: Plain, verb: str, output: Output, dry_run: DryRun = DryRun.NONE) -> None:
+    """Report what was done to an object, in the form that was asked for."""
+    how = {DryRun.NONE: "", DryRun.CLIENT: " (dry run)", DryRun.SERVER: " (server dry run)"}[dry_run]
+    if output in (Output.TABLE, Output.WIDE):
+        typer.echo(f"{noun.full}/{value['metadata']['name']} {verb}{how}")
+    else:
+        show_object(noun, value, output)
+
+
+def show_object(noun: Noun, value: Plain, output: Output) -> None:
+    """Print one object as a program reads it."""
+    match output:
+        case Output.NAME:
+            typer.echo(f"{noun.full}/{value['metadata']['name']}")
+        case Output.YAML:
+            typer.echo(yaml.safe_dump(_without_managers(value), sort_keys=True).rstrip())
+        case _:
+            typer.echo(_json(_without_managers(value)))
+
+
+def show_list(noun: Noun, values: Sequence[Plain], output: Output) -> None:
+    """Print many objects as a program reads them."""
+    items = [_without_managers(one) for one in values]
+    whole = {"apiVersion": f"{noun.resource.group}/{noun.resource.version}", "kind": f"{noun.resource.kind}List"}
+    match output:
+        case Output.NAME:
+            for one in values:
+                typer.echo(f"{noun.full}/{one['metadata']['name']}")
+        case Output.YAML:
+            typer.echo(yaml.safe_dump({**whole, "metadata": {}, "items": items}, sort_keys=True).rstrip())
+        case _:
+            typer.echo(_json({**whole, "metadata": {}, "items": items}))
+
+
+def show_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:
+    """Print rows below headers, three spaces between columns, as kubectl does."""
+    if not rows:
+        typer.echo(empty, err=True)
+        return
+    cells = [[one.upper() for one in headers], *rows]
+    widths = [max(len(row[index]) for row in cells) for index in range(len(headers))]
+    for row in cells:
+        typer.echo("   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _kind(noun: Noun) -> Plain:
+    return {"apiVersion": f"{noun.resource.group}/{noun.resource.version}", "kind": noun.resource.kind}
+
+
+def _query(dry_run: DryRun) -> str:
+    return "?dryRun=All" if dry_run is DryRun.SERVER else ""
+
+
+def _json(value: Plain) -> str:
+    return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=4).decode()
+
+
+def _without_managers(value: Plain) -> Plain:
+    meta = {name: part for name, part in value["metadata"].items() if name != "managedFields"}
+    return {**value, "metadata": meta}

@@ -1,0 +1,32 @@
+"""The nouns of kueuectl: under which names they go, and where they are on the API."""
+
+import msgspec
+
+from services.cluster_port import Resource
+
+GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
+
+
+class Noun(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind that the commands know."""
+
+    name: str
+    aliases: tuple[str, ...]
+    resource: Resource
+
+    @property
+    def full(self) -> str:
+        """As kubectl names it in what it reports."""
+        return f"{self.name}.{GROUP}"
+
+
+def _noun(kind: str, plural: str, *aliases: str, namespaced: bool = False) -> Noun:
+    resource = Resource(group=GROUP, version=VERSION, plural=plural, kind=kind, namespaced=namespaced)
+    return Noun(name=kind.lower(), aliases=(plural, *aliases), resource=resource)
+
+
+CLUSTER_QUEUE = _noun("ClusterQueue", "clusterqueues", "cq")
+LOCAL_QUEUE = _noun("LocalQueue", "localqueues", "lq", namespaced=True)
+WORKLOAD = _noun("Workload", "workloads", "wl", "kwl", "kueueworkload", namespaced=True)
+RESOURCE_FLAVOR = _noun("ResourceFlavor", "resourceflavors", "rf", "flavor")
+NOUNS = (CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, RESOURCE_FLAVOR)

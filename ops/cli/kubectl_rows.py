@@ -1,0 +1,63 @@
+"""The parts of a listing: what is read of objects, and how rows are shown."""
+
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from events.event import Millis
+from ops.cli.kubectl_connection import Output, show_list, show_table
+from ops.cli.kubectl_nouns import Noun
+
+Plain = dict[str, Any]
+
+Labels = Annotated[str, typer.Option("-l", "--selector", help="A selector of labels, e.g. team=a.")]
+Fields = Annotated[str, typer.Option("--field-selector", help="A selector of fields, e.g. metadata.name=a.")]
+ClusterQueueFilter = Annotated[str, typer.Option("-c", "--clusterqueue", help="Only of this cluster queue.")]
+LocalQueueFilter = Annotated[str, typer.Option("-q", "--localqueue", help="Only of this local queue.")]
+
+
+def for_programs(noun: Noun, found: Sequence[Plain], output: Output) -> bool:
+    """Print what is found in the form that a program asked for; whether one did."""
+    if output in (Output.TABLE, Output.WIDE):
+        return False
+    show_list(noun, found, output)
+    return True
+
+
+def show_spaced(
+    headers: Sequence[str], rows: Sequence[tuple[str, ...]], found: Sequence[Plain], namespace: str
+) -> None:
+    """Print rows, with their namespaces where all are meant."""
+    if namespace:
+        show_table(headers, rows, empty=f"No resources found in {namespace} namespace.")
+        return
+    spaced = [(one["metadata"]["namespace"], *row) for one, row in zip(found, rows, strict=True)]
+    show_table(("Namespace", *headers), spaced, empty="No resources found")
+
+
+def condition(value: Plain, kind: str) -> Plain:
+    """A condition of an object; empty when it has none of that type."""
+    found: list[Plain] = (value.get("status") or {}).get("conditions") or []
+    return next((one for one in found if one.get("type") == kind), {})
+
+
+def is_true(value: Plain, kind: str) -> bool:
+    """Whether a condition is there and True."""
+    return condition(value, kind).get("status") == "True"
+
+
+def spec_field(value: Plain, field: str) -> str:
+    """A field of the specification as text; empty when it is not set."""
+    return str((value.get("spec") or {}).get(field) or "")
+
+
+def key_of(value: Plain, name: str) -> str:
+    """A name in the namespace of an object, as `namespace/name`."""
+    return f"{value['metadata'].get('namespace', '')}/{name}"
+
+
+def now_ms() -> Millis:
+    """The time of this machine."""
+    return time.time_ns() // 1_000_000
