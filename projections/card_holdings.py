@@ -5,7 +5,7 @@ it. Each card keeps a stake per owner, a workload or a pod that belongs to none:
 pods hold. The larger of both is charged, so that the books are right in whatever order facts and decisions come.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -215,11 +215,9 @@ class CardHoldings:
         """A card that was stirred has been looked at; if that is taken back, it is stirred again."""
         self._trail.drop(self.stirred, card)
 
-    def take_loose(self) -> Iterator[str]:
-        """Workloads whose holdings may be over: each is taken as it is told, and again if that is taken back."""
-        for workload in sorted(self.loose):
-            yield workload
-            self._trail.drop(self.loose, workload)
+    def looked_after(self, workload: str) -> None:
+        """A workload's holdings have been looked at; if that is taken back, they are loose again."""
+        self._trail.drop(self.loose, workload)
 
     def calm(self) -> None:
         """Every card that was stirred has been looked at, or nobody here looks at cards."""

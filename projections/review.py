@@ -5,7 +5,7 @@ was taken back, it finds here again.
 """
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from projections.trail import Trail
@@ -29,6 +29,11 @@ class Review:
         """The workload is gone: there is nothing to look at."""
         for pile in self._readers.values():
             pile.keys.discard(key)
+
+    def waiting(self, reader: str) -> Iterable[str]:
+        """What the reader has still to look at, in no order; nothing is taken."""
+        pile = self._readers.get(reader)
+        return self._all if pile is None else pile.keys
 
     def take(self, reader: str) -> Iterator[str]:
         """What the reader has not looked at since something happened to it, by key; each is taken as it is told."""

@@ -10,13 +10,12 @@ from projections.devices.requests import asks_for_cards
 from projections.devices.workload_gangs import gangs_of
 from projections.workloads import Workload
 from projections.world import World
-from services.accountant.releasing import releases_of
+from services.accountant.releasing import REVIEWER
 
 
 def gifts(world: World) -> Iterator[Decision]:
-    """Release the cards of workloads under review whose attempts are over, and give cards to those that wait for them."""
-    for key in world.review.take("accountant"):
-        yield from releases_of(world, key)
+    """Give cards to the workloads under review that wait for them."""
+    for key in world.review.take(REVIEWER):
         workload = world.workloads.get(key)
         if workload is not None and _waits_for_cards(world, workload):
             yield _give(world, workload)

@@ -7,16 +7,18 @@ from events.device import DevicesReleased
 from projections.card_holdings import Holding
 from projections.world import World
 
+REVIEWER = "accountant"
+
 
 def releases(world: World) -> Iterator[Decision]:
-    """Release the cards of attempts that are over, each on proof, where holdings came, pods went or a workload is gone.
+    """Release the cards of attempts that are over, each on proof, where holdings came, pods went or a workload moved.
 
-    What else ends an attempt happens to its workload, which is then under review.
+    All of them before any cards are given, and in the order of keys: a replay looks at everybody, and says the same.
     """
-    for key in world.cards.take_loose():
+    gone = (key for key in world.cards.holders() if key not in world.workloads)
+    for key in sorted({*world.cards.loose, *gone, *world.review.waiting(REVIEWER)}):
         yield from releases_of(world, key)
-    for key in [key for key in world.cards.holders() if key not in world.workloads]:
-        yield from releases_of(world, key)
+        world.cards.looked_after(key)
 
 
 def releases_of(world: World, key: str) -> Iterator[Decision]:
