@@ -86,6 +86,9 @@ class HeadWitness:
             self._keep(stream.name, begin, leaves)
             self._heads[stream.name] = self._signer.sign(stream.name, checkpoint_of(tree, last))
             self._write()
+        elif head is not None and head.root and head.key != self._signer.id:
+            self._heads[stream.name] = self._signer.sign(stream.name, head)
+            self._write()
         self._trees[stream.name] = tree
 
     async def _grow(self, stream: Stream, tree: Frontier, head: Checkpoint | None) -> tuple[list[bytes], bytes]:

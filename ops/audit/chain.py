@@ -1,6 +1,6 @@
 """What a stream says about itself: each commit names the one before it, and how much of its inputs it had folded."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -76,25 +76,39 @@ def chain_findings(
     return findings
 
 
-def input_findings(links: Mapping[str, Sequence[Link]], entries: Mapping[str, Sequence[Entry]]) -> list[Finding]:
-    """Commits that rest on inputs which are not there, or fewer than the commit before them rested on."""
+class Rests(msgspec.Struct, frozen=True, kw_only=True):
+    """On how much of each input a lane rests, by which commit; and where it contradicts itself about that."""
+
+    upto: dict[str, tuple[int, str]]
+    findings: tuple[Finding, ...] = ()
+
+
+def rests_of(stream: str, entries: Sequence[Entry], links: Sequence[Link]) -> Rests:
+    """What the commits of a lane say of their inputs."""
+    upto: dict[str, tuple[int, str]] = {}
     findings: list[Finding] = []
-    ends = {stream: found[-1].sequence if found else 0 for stream, found in entries.items()}
+    for entry, link in zip(entries, links, strict=True):
+        for run in link.envelope.inputs if link.envelope else ():
+            had = upto.get(run.stream, (0, ""))[0]
+            if run.upto < had:
+                detail = f"rests on {run.stream} up to {run.upto}, a commit before it up to {had}"
+                findings.append(Finding(stream=stream, sequence=entry.sequence, what="inputs", detail=detail))
+            else:
+                upto[run.stream] = (run.upto, f"{stream} {entry.sequence}")
+    return Rests(upto=upto, findings=tuple(findings))
+
+
+def missing_inputs(rests: Iterable[Rests], ends: Mapping[str, int]) -> list[Finding]:
+    """Messages that commits rest on and that are not there, of the streams whose end is known."""
     short: dict[str, tuple[int, str]] = {}
-    for stream in sorted(links):
-        had: dict[str, int] = {}
-        for entry, link in zip(entries[stream], links[stream], strict=True):
-            for run in link.envelope.inputs if link.envelope else ():
-                if run.upto < had.get(run.stream, 0):
-                    detail = f"rests on {run.stream} up to {run.upto}, a commit before it up to {had[run.stream]}"
-                    findings.append(Finding(stream=stream, sequence=entry.sequence, what="inputs", detail=detail))
-                had[run.stream] = run.upto
-                if run.upto > max(ends.get(run.stream, 0), short.get(run.stream, (0, ""))[0]):
-                    short[run.stream] = (run.upto, f"{stream} {entry.sequence}")
+    for one in rests:
+        for stream, (upto, by) in one.upto.items():
+            if stream in ends and upto > max(ends[stream], short.get(stream, (0, ""))[0]):
+                short[stream] = (upto, by)
+    findings: list[Finding] = []
     for stream, (upto, by) in sorted(short.items()):
-        first = ends.get(stream, 0) + 1
-        detail = f"{by} rests on {stream} up to {upto}, which ends at {first - 1}"
-        findings.append(Finding(stream=stream, sequence=first, upto=upto, what="missing", detail=detail))
+        detail = f"{by} rests on {stream} up to {upto}, which ends at {ends[stream]}"
+        findings.append(Finding(stream=stream, sequence=ends[stream] + 1, upto=upto, what="missing", detail=detail))
     return findings
 
 

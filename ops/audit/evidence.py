@@ -1,6 +1,6 @@
 """What is kept beside the log to prove it: keys, signed checkpoints, and the leaf of every message under them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
@@ -73,16 +73,15 @@ def load_statement(url: str) -> Statement:
         raise FolderUnreadable(url, f"is no file of checkpoints: {problem}") from problem
 
 
-def judge(evidence: Evidence, pinned: Iterable[str] = ()) -> Judged:
+def judge(evidence: Evidence, pinned: Collection[str] = ()) -> Judged:
     """Which checkpoints count, and whether the leaves beside them are those that were signed."""
     trust = Trust(evidence.keys, pinned)
     findings: list[Finding] = []
     heads: dict[str, Checkpoint] = {}
     record: dict[str, list[bytes]] = {}
     sound: set[str] = set()
-    signers = {head.key for head in evidence.heads.values()}
     for key, problem in sorted(trust.problems.items()):
-        if key not in signers:
+        if key in pinned and key not in {one.id for one in evidence.keys}:
             findings.append(Finding(stream="", sequence=0, what="key", detail=f"key {key} {problem}"))
     for stream, head in sorted(evidence.heads.items()):
         why = "it carries no root: let the services run once, or `kuelog audit checkpoint`" if not head.root else ""

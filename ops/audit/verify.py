@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from events.subjects import FACTS
-from ops.audit.chain import Link, LinkOf, chain_findings, gaps, input_findings, link_of
+from ops.audit.chain import Link, LinkOf, Rests, chain_findings, gaps, link_of, missing_inputs, rests_of
 from ops.audit.compare import differences
 from ops.audit.evidence import Evidence, Statement, judge, prefix_agrees, statement_findings
 from ops.audit.finding import Covered, Finding, Report
@@ -17,19 +17,31 @@ class Auditor:
         self._pinned = tuple(pinned)
         self._judged = judge(evidence, self._pinned)
         self._link = link
+        self._said: dict[str, tuple[list[Finding], Rests]] = {}
 
-    def examine(self, entries: Mapping[str, Sequence[Entry]], statements: Sequence[Statement] = ()) -> Report:
-        """Everything that is wrong with a log, place by place."""
+    def examine(
+        self,
+        entries: Mapping[str, Sequence[Entry]],
+        statements: Sequence[Statement] = (),
+        ends: Mapping[str, int] | None = None,
+    ) -> Report:
+        """Everything that is wrong with a log, place by place.
+
+        `ends`: where the streams end, for a log that grew while it was read; a stream that is not in it may end anywhere.
+        """
         streams = sorted({*entries, *self._judged.record})
         found = {stream: entries.get(stream, ()) for stream in streams}
         links = {stream: [self._link(entry) for entry in found[stream]] for stream in streams}
         findings = list(self._judged.findings)
+        rests: list[Rests] = []
         for stream in streams:
-            findings.extend(self._stream(stream, found[stream], links[stream]))
-        # What a lane that was tampered with says of its inputs is no evidence against them.
-        wrong = {one.stream for one in findings}
-        sayings = {stream: said for stream, said in links.items() if stream not in wrong}
-        findings.extend(one for one in input_findings(sayings, found) if one.stream not in wrong)
+            wrong, said = self._stream(stream, found[stream], links[stream])
+            findings.extend(wrong)
+            rests.extend([] if wrong else [said])
+        if ends is None:
+            ends = {stream: there[-1].sequence if there else 0 for stream, there in found.items()}
+        wrong_streams = {one.stream for one in findings}
+        findings.extend(one for one in missing_inputs(rests, ends) if one.stream not in wrong_streams)
         for statement in statements:
             leaves = {stream: [link.leaf for link in links[stream]] for stream in streams}
             findings.extend(statement_findings(statement, leaves, self._pinned))
@@ -37,18 +49,32 @@ class Auditor:
             streams=tuple(self._covered(stream, len(found[stream])) for stream in streams), findings=tuple(findings)
         )
 
-    def _stream(self, stream: str, entries: Sequence[Entry], links: Sequence[Link]) -> list[Finding]:
+    def _stream(self, stream: str, entries: Sequence[Entry], links: Sequence[Link]) -> tuple[list[Finding], Rests]:
+        """What is wrong with a stream, and what it rests on."""
         sequences = [entry.sequence for entry in entries]
         record = self._judged.record.get(stream, [])
         findings = _against(stream, sequences, links, record)
+        if not findings and stream in self._said and len(entries) == len(record):
+            # The same leaves are the same messages, which say the same of themselves.
+            wrong, said = self._said[stream]
+            return list(wrong), said
         if stream in self._judged.record and stream not in self._judged.sound:
             findings = self._doubtful(stream, links, findings)
         begin = len(record) if findings else 0
         if not findings:
             findings.extend(gaps(stream, sequences[len(record) :], len(record)))
-        if stream != FACTS:
-            findings.extend(chain_findings(stream, entries, links, begin=begin, recorded=len(record)))
-        return findings
+        if stream == FACTS:
+            return findings, Rests(upto={})
+        # Behind a message that is not the right one the chain breaks as well: that is no second place.
+        told = {one.sequence for one in findings} | {one.sequence + 1 for one in findings}
+        behind = chain_findings(stream, entries, links, begin=begin, recorded=len(record))
+        findings.extend(one for one in behind if one.sequence not in told)
+        said = rests_of(stream, entries, links)
+        if begin == 0:
+            findings.extend(said.findings)
+            if len(entries) == len(record) and stream in self._judged.sound:
+                self._said[stream] = (findings, said)
+        return findings, said
 
     def _doubtful(self, stream: str, links: Sequence[Link], findings: list[Finding]) -> list[Finding]:
         """The leaves beside a checkpoint are not those that were signed: then the log itself has to lead to the root."""

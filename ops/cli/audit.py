@@ -41,11 +41,19 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """The folder of the evidence: named, or in the archive, or where a run keeps it."""
         if self.witness:
             return self.witness
-        if self.archive:
+        if self.archive and not self.nats:
             return self.archive
         if self.nats:
             raise FolderUnreadable(self.nats, "name the folder of its checkpoints with --witness: it is not on the bus")
         return str(self.data / "witness")
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A log that was read, what is wrong with the files that it was read from, and where its streams end."""
+
+    entries: dict[str, list[Entry]]
+    damage: list[Finding]
+    ends: dict[str, int]
 
 
 def run_verify(
@@ -55,9 +63,9 @@ def run_verify(
     with known_failures(console) as outcome:
         evidence = load_evidence(source.beside)
         statements = [load_statement(one) for one in checkpoints]
-        entries, damage = _read(source, console)
+        found = _read(source, console)
         begun = time.perf_counter()
-        report = _examine(entries, damage, evidence, trust, statements)
+        report = _examine(found, evidence, trust, statements)
         took = time.perf_counter() - begun
         if output == "json":
             console.print_json(msgspec.json.encode(report).decode())
@@ -72,8 +80,8 @@ def run_checkpoint(source: Source, to: str, *, console: Console) -> int:
     with known_failures(console) as outcome:
         folder = Path(source.beside)
         if (folder / HEADS).exists():
-            entries, damage = _read(source, console)
-            report = _examine(entries, damage, load_evidence(str(folder)))
+            found = _read(source, console)
+            report = _examine(found, load_evidence(str(folder)))
             if report.findings:
                 _show(report, 0, console)
                 console.print("[red]nothing is signed[/red]")
@@ -94,7 +102,7 @@ def run_prove(source: Source, stream: str, sequence: int, file: str, *, console:
     """Write the proof of one message."""
     with known_failures(console) as outcome:
         evidence = load_evidence(source.beside)
-        entries, _ = _read(source, console)
+        entries = _read(source, console).entries
         proof = msgspec.json.format(msgspec.json.encode(prove(entries.get(stream, []), evidence, stream, sequence)))
         if file == "-":
             print(proof.decode())  # noqa: T201 - bytes for programs
@@ -110,15 +118,15 @@ def run_archive(source: Source, to: str, *, console: Console) -> int:
     """Audit the log, copy what is signed and not archived yet, read it back; 1 when the log is not as it was."""
     with known_failures(console) as outcome:
         evidence = load_evidence(source.beside)
-        entries, damage = _read(msgspec.structs.replace(source, archive=""), console)
-        report = _examine(entries, damage, evidence)
+        found = _read(msgspec.structs.replace(source, archive=""), console)
+        report = _examine(found, evidence)
         if report.findings:
             _show(report, 0, console)
             console.print("[red]nothing is archived[/red]")
             outcome.code = 1
             return outcome.code
         begun = time.perf_counter()
-        fresh = write_archive(entries, evidence, to, lambda told: console.print(f"  {told}", style="dim"))
+        fresh = write_archive(found.entries, evidence, to, lambda told: console.print(f"  {told}", style="dim"))
         took = time.perf_counter() - begun
         count = sum(one.last - one.first + 1 for one in fresh)
         console.print(f"{count:,} messages archived in {len(fresh)} files and read back in {took:.1f} s: {to}")
@@ -130,7 +138,7 @@ def run_query(source: Source, sql: str, *, output: str, console: Console) -> int
     """Print the answer to a query."""
     with known_failures(console) as outcome:
         alone = source.archive and not source.nats
-        answer = query_archive(source.archive, sql) if alone else query_log(_read(source, console)[0], sql)
+        answer = query_archive(source.archive, sql) if alone else query_log(_read(source, console).entries, sql)
         if output == "json":
             plain = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
             print(msgspec.json.encode(plain, enc_hook=str).decode())  # noqa: T201 - bytes for programs
@@ -157,39 +165,39 @@ def run_rotate(witness: Path, lost: str, *, console: Console) -> int:
     return outcome.code
 
 
-def _read(source: Source, console: Console) -> tuple[dict[str, list[Entry]], list[Finding]]:
-    """The log as far as it can be read, whatever is wrong with it; and what is wrong with the files of an archive."""
+def _read(source: Source, console: Console) -> Found:
+    """The log as far as it can be read, whatever is wrong with it."""
     if source.archive and not source.nats:
-        return read_archive(source.archive)
+        entries, damage = read_archive(source.archive)
+        # Its streams were signed one after the other, so one may rest on more of another than was archived with it.
+        return Found(entries=entries, damage=damage, ends={})
 
-    async def read() -> dict[str, list[Entry]]:
+    async def read() -> Found:
         async with bus_of(source.data, source.nats) as bus:
-            if source.archive:
-                return await read_everything(bus, source.archive)
             found: dict[str, list[Entry]] = {name: [] for name in STREAMS}
+            if source.archive:
+                found = await read_everything(bus, source.archive)
             with console.status("reading") as status:
-                for name, entries in found.items():
+                for name, entries in found.items() if not source.archive else ():
                     async for batch in read_past_gaps(await bus.stream(name)):
                         entries.extend(batch)
                         status.update(f"reading {name}: {len(entries):,}")
-            return found
+            # Asked last: what any commit that was read rests on was stored before.
+            ends = {name: (await (await bus.stream(name)).last()).sequence for name in STREAMS}
+            return Found(entries=found, damage=[], ends=ends)
 
-    return asyncio.run(read()), []
+    return asyncio.run(read())
 
 
 def _examine(
-    entries: dict[str, list[Entry]],
-    damage: list[Finding],
-    evidence: Evidence,
-    trust: Iterable[str] = (),
-    statements: Iterable[Statement] = (),
+    found: Found, evidence: Evidence, trust: Iterable[str] = (), statements: Iterable[Statement] = ()
 ) -> Report:
-    report = Auditor(evidence, trust).examine(entries, list(statements))
+    report = Auditor(evidence, trust).examine(found.entries, list(statements), found.ends)
     # Where the messages themselves tell the place, the file that they stand in tells nothing more.
     named = [(one.stream, one.sequence) for one in report.findings]
     rest = [
         one
-        for one in damage
+        for one in found.damage
         if not any(stream == one.stream and one.sequence <= at <= one.upto for stream, at in named)
     ]
     return msgspec.structs.replace(report, findings=(*report.findings, *rest))

@@ -1,0 +1,143 @@
+"""An archive gives back the very bytes, is read as one with the log, and tells what was done to it."""
+
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from events.subjects import FACTS
+from ops.audit.archive import LIST, read_archive, read_segment, segments_of, write_archive
+from ops.audit.errors import ArchiveDamaged, ArchiveOfAnotherLog, FolderUnreadable, QueryRefused
+from ops.audit.evidence import load_evidence
+from ops.audit.folder import Folder
+from ops.audit.query import query_archive, query_log
+from ops.audit.segment import file_hash, from_parquet, to_parquet
+from ops.audit.verify import Auditor
+from ops.log.history import read_everything
+from ops.log.memory import MemoryBus
+from ops.wiring import DEVICE_LANE, LANE
+from services.log_errors import LogRegressed
+from tests.ops.audit.logs import Log, evidence_of, key_of, log_of
+from tests.ops.audit.test_tampering import SEED, WAYS
+
+KEY = key_of(1)
+
+
+@pytest.fixture(scope="module")
+def log() -> Log:
+    return log_of(600, devices=100)
+
+
+def memory_bus(log: Log) -> MemoryBus:
+    bus = MemoryBus()
+    for stream, entries in log.items():
+        bus.memory(stream).entries = list(entries)
+    return bus
+
+
+def first(log: Log, share: float) -> Log:
+    return {stream: entries[: int(len(entries) * share)] for stream, entries in log.items()}
+
+
+@pytest.mark.parametrize("url", ["folder", "memory://archive-test/a"])
+async def test_archive_and_log_are_read_as_one(url: str, log: Log, tmp_path: Path) -> None:
+    url = str(tmp_path / "archive") if url == "folder" else url
+    for share in (0.4, 0.4, 0.7):
+        write_archive(first(log, share), evidence_of(first(log, share), KEY), url)
+    assert len(segments_of(Folder(url))) == 6, "what was archived before is not archived again"
+    archived, damage = read_archive(url)
+    assert damage == [] and archived[LANE] == log[LANE][:420]
+    assert Auditor(load_evidence(url)).examine(archived, ends={}).findings == ()
+    assert await read_everything(memory_bus(log), url) == log
+    assert (await read_everything(archive=url))[LANE] == log[LANE][:420]
+    assert await read_everything(memory_bus(log)) == log
+    assert (await read_everything())[LANE] == []
+
+
+async def test_a_log_that_does_not_go_on_where_its_archive_ends_is_told(log: Log, tmp_path: Path) -> None:
+    url = str(tmp_path)
+    write_archive(log, evidence_of(log, KEY), url)
+    with pytest.raises(LogRegressed, match="holds less than its archive"):
+        await read_everything(memory_bus(first(log, 0.5)), url)
+    other = dict(log)
+    other[LANE] = [*log[LANE][:-1], msgspec.structs.replace(log[LANE][-1], data=b"{}")]
+    with pytest.raises(ArchiveOfAnotherLog, match="LOG_0 600"):
+        await read_everything(memory_bus(other), url)
+    with pytest.raises(ArchiveOfAnotherLog, match="another log"):
+        write_archive(other, evidence_of(other, KEY), url)
+
+
+def test_whatever_is_done_to_the_files_of_an_archive_is_found(log: Log, tmp_path: Path) -> None:
+    url = str(tmp_path)
+    write_archive(log, evidence_of(log, KEY), url)
+    chance = random.Random(SEED)
+    folder = Folder(url)
+    auditor = Auditor(load_evidence(url))
+    whole, _ = read_archive(url)
+    for segment in segments_of(folder):
+        good = (tmp_path / segment.file).read_bytes()
+        for n in range(40):
+            entries = from_parquet(good)
+            if n % 2:
+                bad = bytearray(good)
+                bad[chance.randrange(len(bad))] ^= 1 << chance.randrange(8)
+                harm = bytes(bad) if n % 4 == 1 else bytes(bad[: chance.randrange(len(bad))])
+                places = set(range(segment.first, segment.last + 1))
+            else:
+                places = {at for _, at in chance.choice(WAYS)(entries, chance.randrange(len(entries)), chance)}
+                harm = to_parquet(entries)
+            (tmp_path / segment.file).write_bytes(harm)
+            found, problem = read_segment(folder, segment)
+            assert problem, "the list of segments names the file by its hash"
+            # Even when the list is made to agree, the messages are held against what was signed.
+            listed = msgspec.structs.replace(segment, sha256=file_hash(harm))
+            found, _ = read_segment(folder, listed)
+            findings = auditor.examine({**whole, segment.stream: found}).findings
+            if found != whole[segment.stream]:
+                assert findings and {one.stream for one in findings} == {segment.stream}
+                assert {one.sequence for one in findings} <= places
+        (tmp_path / segment.file).write_bytes(good)
+
+
+async def test_an_archive_with_a_wrong_hash_or_without_a_file_is_not_read_as_history(log: Log, tmp_path: Path) -> None:
+    url = str(tmp_path)
+    write_archive(log, evidence_of(log, KEY), url)
+    segment = segments_of(Folder(url))[0]
+    path = tmp_path / segment.file
+    good = path.read_bytes()
+    path.write_bytes(to_parquet(from_parquet(good)[:-1]))
+    with pytest.raises(ArchiveDamaged, match="is not the file that was archived"):
+        await read_everything(archive=url)
+    path.unlink()
+    with pytest.raises(ArchiveDamaged, match="is not there"):
+        await read_everything(archive=url)
+    path.write_bytes(good)
+    (tmp_path / LIST).write_bytes(b"[{")
+    with pytest.raises(FolderUnreadable, match="can't be read"):
+        await read_everything(archive=url)
+
+
+def test_sql_says_the_same_of_a_log_and_of_its_archive(log: Log, tmp_path: Path) -> None:
+    for url in (str(tmp_path), "memory://archive-sql/a"):
+        write_archive(log, evidence_of(log, KEY), url)
+        for sql in (
+            "SELECT type, count(*) FROM events GROUP BY type ORDER BY type",
+            "SELECT stream, sequence, time, events, body ->> '$.prev_hash' FROM commits ORDER BY ALL LIMIT 5",
+            "SELECT workload, fact ->> '$.type' FROM facts WHERE sequence = 17",
+        ):
+            assert query_archive(url, sql) == query_log(log, sql)
+    rows = query_log(log, "SELECT stream, count(*) FROM messages GROUP BY 1 ORDER BY 1").rows
+    assert rows == [(DEVICE_LANE, 100), (FACTS, 700), (LANE, 600)]
+    with pytest.raises(QueryRefused, match="views messages, commits, facts and events"):
+        query_log(log, "SELEKT 1")
+
+
+def test_a_message_that_this_version_cannot_read_is_archived_and_queried_all_the_same(tmp_path: Path) -> None:
+    log = log_of(3)
+    log[LANE].append(msgspec.structs.replace(log[LANE][-1], sequence=4, message_id="x", data=b"\xff\x00no json"))
+    write_archive(log, evidence_of(log, KEY), str(tmp_path))
+    archived, _ = read_archive(str(tmp_path))
+    assert archived[LANE][-1].data == b"\xff\x00no json"
+    assert Auditor(load_evidence(str(tmp_path))).examine(archived, ends={}).findings == ()
+    assert query_archive(str(tmp_path), "SELECT events, body FROM commits WHERE sequence = 4").rows == [(0, None)]
