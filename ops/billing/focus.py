@@ -1,6 +1,7 @@
 """A bill as a FOCUS 1.2 data set: a row per charge, each with the place on the log that it comes from."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 import msgspec
 
@@ -53,10 +54,13 @@ def rows(ledger: Ledger, window: Window, tenant: str = "", seller: Seller | None
         who = piece.entry.holder.tenant
         if tenant and who != tenant:
             continue
-        for charge in charges(piece):
-            month = month_of(piece.booked)
+        found = charges(piece)
+        if not found:
+            continue
+        bearing, month = {**common, **_of_piece(piece)}, month_of(piece.booked)
+        for charge in found:
             due[who, month] = due.get((who, month), 0) + charge.cost
-            yield _row({**common, **_of_piece(piece), **_of_charge(piece, charge)})
+            yield _row({**bearing, **_of_charge(piece, charge)})
     for amount in amounts(ledger, window):
         if not tenant or amount.tenant == tenant:
             month = month_of(amount.booked)
@@ -81,8 +85,12 @@ def _common(seller: Seller) -> dict[str, str]:
     }
 
 
-def _account(tenant: str, booked: Millis) -> dict[str, str]:
-    month = month_of(booked)
+def _account(tenant: str, booked: Millis) -> Mapping[str, str]:
+    return _account_of_month(tenant, month_of(booked))
+
+
+@cache
+def _account_of_month(tenant: str, month: Millis) -> Mapping[str, str]:
     return {
         "BillingAccountId": tenant,
         "BillingAccountName": tenant,
