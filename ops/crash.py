@@ -12,7 +12,9 @@ from services.cluster_port import Resource, Writer
 from services.log_port import Bus, Entry, Head, Message, Stream
 
 POINTS = tuple(
-    f"{call}:{when}" for call in ("append", "publish", "get", "create", "merge") for when in ("before", "after")
+    f"{call}:{when}"
+    for call in ("append", "publish", "get", "create", "merge", "queue-merge")
+    for when in ("before", "after")
 )
 """All await points at which a service touches the log or the cluster."""
 
@@ -96,9 +98,10 @@ class _MortalWriter:
         self._writer, self._point = writer, point
 
     async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
-        self._point("get", "before")
+        call = _call("get", resource)
+        self._point(call, "before")
         found = await self._writer.get(resource, namespace, name)
-        self._point("get", "after")
+        self._point(call, "after")
         return found
 
     async def create(self, resource: Resource, namespace: str, value: dict[str, Any]) -> dict[str, Any]:
@@ -110,10 +113,19 @@ class _MortalWriter:
     async def merge(
         self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
     ) -> dict[str, Any]:
-        self._point("merge", "before")
+        call = _call("merge", resource)
+        self._point(call, "before")
         merged = await self._writer.merge(resource, namespace, name, patch, subresource=subresource)
-        self._point("merge", "after")
+        self._point(call, "after")
         return merged
 
     async def delete(self, resource: Resource, namespace: str, name: str) -> None:
         await self._writer.delete(resource, namespace, name)
+
+
+def _call(name: str, resource: Resource) -> str:
+    """Statuses of queues are written whenever there is time: counted with the rest, no number would mean one moment."""
+    return f"queue-{name}" if resource.plural in _QUEUES else name
+
+
+_QUEUES = frozenset({"clusterqueues", "localqueues", "cohorts"})
