@@ -24,6 +24,7 @@ from events.settings import (
     Transformation,
     TransformationStrategy,
 )
+from ops.job_kinds import Integrations, KindPart, frameworks, job_kinds
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
 _UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
@@ -32,7 +33,6 @@ _OF_NO_MEANING = frozenset(
         "clientConnection",
         "controller",
         "health",
-        "integrations",
         "internalCertManagement",
         "leaderElection",
         "manageJobsWithoutQueueName",
@@ -111,6 +111,7 @@ class _RetentionPolicies(_Part, frozen=True, kw_only=True):
 class _Kuelog(_Part, frozen=True, kw_only=True):
     """What only kuelog knows."""
 
+    job_kinds: tuple[KindPart, ...] = ()
     devices: bool = True
     device_totals: bool = True
     device_policies: dict[str, DevicePolicy] = {}
@@ -123,6 +124,7 @@ class _File(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     admission_fair_sharing: _AdmissionFairSharing | None = None
     wait_for_pods_ready: _WaitForPodsReady | None = None
     resources: _Resources = _Resources()
+    integrations: Integrations = Integrations()
     object_retention_policies: _RetentionPolicies = _RetentionPolicies()
     feature_gates: dict[str, bool] = {}
     kuelog: _Kuelog = _Kuelog()
@@ -193,6 +195,9 @@ def _settings(file: _File) -> SettingsObserved:
         devices=file.kuelog.devices,
         device_totals=file.kuelog.device_totals,
         device_policies=dict(sorted(file.kuelog.device_policies.items())),
+        frameworks=frameworks(file.integrations).frameworks,
+        external_frameworks=file.integrations.external_frameworks,
+        job_kinds=job_kinds(file.kuelog.job_kinds),
     )
 
 

@@ -45,7 +45,8 @@ def test_every_part_that_decides_something_is_read(tmp_path: Path) -> None:
     assert settings.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED
     assert (settings.retain_finished, settings.gates) == (3_600_000, {"PartialAdmission": False})
     assert settings.device_policies == {"v100": DevicePolicy.CAP}
-    assert found.ignored == ("health", "integrations")
+    assert found.ignored == ("health",)
+    assert settings.frameworks == ("batch/job",)
 
 
 def test_a_config_map_is_read_as_it_lies_in_the_cluster(tmp_path: Path) -> None:
