@@ -35,6 +35,8 @@ RESOURCES = {
 }
 EVERY: Millis = 1000
 """So long changes are gathered; no status is written more often."""
+_REST = 30
+"""So many times as long as looking took nothing is looked at."""
 _GAP: Millis = 50
 """Between two writes of statuses, so that they never take the API server for themselves."""
 _RETRY: Millis = 2000
@@ -60,8 +62,9 @@ class QueueStatusWriter:
         if now < self._next:
             self._ask(world, self._next)
             return
-        self._next = now + EVERY
         found = self._statuses.changed(world, now)
+        # The lane waits meanwhile: where there are many queues they are looked at less often.
+        self._next = now + max(EVERY, _REST * (self._clock.now() - now))
         rule = world.settings.admission_fair_sharing
         if rule is not None:
             self._ask(world, now - now % max(rule.sampling, EVERY) + max(rule.sampling, EVERY))

@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import sys
+import tomllib
 from collections.abc import AsyncIterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +200,14 @@ async def test_kubectl_learns_what_may_follow() -> None:
     )
     told, _ = await process.communicate()
     assert told.decode().split() == ["workload", ":4"]
+
+
+def test_every_script_that_is_installed_leads_to_a_function() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert {"kuelog", "kubectl-kuelog", "kubectl_complete-kuelog"} <= set(scripts)
+    for target in scripts.values():
+        module, _, name = target.partition(":")
+        assert callable(getattr(import_module(module), name))
 
 
 @pytest.mark.parametrize(
