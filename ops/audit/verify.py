@@ -69,11 +69,12 @@ class Auditor:
         told = {one.sequence for one in findings} | {one.sequence + 1 for one in findings}
         behind = chain_findings(stream, entries, links, begin=begin, recorded=len(record))
         findings.extend(one for one in behind if one.sequence not in told)
+        if findings:
+            return findings, Rests(upto={})
         said = rests_of(stream, entries, links)
-        if begin == 0:
-            findings.extend(said.findings)
-            if len(entries) == len(record) and stream in self._judged.sound:
-                self._said[stream] = (findings, said)
+        findings.extend(said.findings)
+        if len(entries) == len(record) and stream in self._judged.sound:
+            self._said[stream] = (list(findings), said)
         return findings, said
 
     def _doubtful(self, stream: str, links: Sequence[Link], findings: list[Finding]) -> list[Finding]:

@@ -24,14 +24,16 @@ class Remembered:
     """The link of a message follows from what is stored alone, so that of an untouched message need be made only once."""
 
     def __init__(self, log: Log) -> None:
-        # By the bytes object itself: a message under another number is another entry with the same bytes in it.
-        self._untouched = {id(e.data): (e, link_of(e)) for entries in log.values() for e in entries}
+        # By the bytes object too: a message under another number is another entry with the same bytes in it.
+        self._entries = {id(e): link_of(e) for entries in log.values() for e in entries}
+        self._bytes = {id(e.data): (e, self._entries[id(e)]) for entries in log.values() for e in entries}
 
     def __call__(self, entry: Entry) -> Link:
-        known, link = self._untouched.get(id(entry.data), (None, None))
-        if link and known and (known.stream, known.subject, known.message_id) == _stored(entry):
+        link = self._entries.get(id(entry))
+        if link is not None:
             return link
-        return link_of(entry)
+        known, link = self._bytes.get(id(entry.data), (None, None))
+        return link if link and known and _stored(known) == _stored(entry) else link_of(entry)
 
 
 def _stored(entry: Entry) -> tuple[str, str, str]:
