@@ -51,7 +51,10 @@ def run_service(
     with known_failures(console) as outcome:
         settings = settings_of(config, console)
         collect_seldom()
-        asyncio.run(_serve_one(service, nats, kubeconfig, context, witness, scale, crash, metrics, health, settings))
+        serving = _serve_one(
+            service, nats, kubeconfig, context, witness, scale, crash, metrics, health, settings, console
+        )
+        asyncio.run(serving)
         outcome.code = 0
     return outcome.code
 
@@ -101,6 +104,7 @@ async def _serve_one(
     metrics: int,
     health: int,
     settings: SettingsObserved,
+    console: Console,
 ) -> None:
     mortal = Mortal(crash)
     async with AsyncExitStack() as stack:
@@ -116,6 +120,7 @@ async def _serve_one(
         running = Running(ports, (service,), settings=settings, witness=Path(witness) if witness else None)
         await stack.enter_async_context(served(running.world_of_cards, metrics))
         await stack.enter_async_context(health_served(running, health))
+        console.print(f"{service} on {nats} (Ctrl-C stops)", highlight=False)
         await until_stopped(running)
 
 

@@ -139,7 +139,7 @@ class Stage:
             *("-m", "ops.cli.main", "run", service, "--nats", self.server.url),
             *("--kubeconfig", str(self.kubeconfig), "--scale", str(SCALE), "--crash", crash),
             cwd=ROOT,
-            stdout=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
 
@@ -215,6 +215,8 @@ async def test_a_service_killed_at_an_await_point_changes_nothing_about_the_end(
     async with Stage(tmp_path) as stage:
         stage.serve(*(one for one in SERVICES if one != service), replica="others")
         mortal = await stage.start_mortal(service, crash)
+        if mortal.stdout is not None:
+            await asyncio.wait_for(mortal.stdout.readline(), 60)  # It says when it begins to serve.
 
         async def succeed() -> None:
             told = (await mortal.communicate())[1]
