@@ -15,9 +15,12 @@ from ops.audit.query import query_archive, query_log
 from ops.audit.segment import file_hash, from_parquet, to_parquet
 from ops.audit.verify import Auditor
 from ops.log.history import read_everything
+from ops.log.jetstream import connect
 from ops.log.memory import MemoryBus
+from ops.log.server import NatsServer
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_errors import LogRegressed
+from services.log_errors import LogGap, LogRegressed
+from services.log_port import Message
 from tests.ops.audit.logs import Log, evidence_of, key_of, log_of
 from tests.ops.audit.test_tampering import SEED, WAYS
 
@@ -141,3 +144,25 @@ def test_a_message_that_this_version_cannot_read_is_archived_and_queried_all_the
     assert archived[LANE][-1].data == b"\xff\x00no json"
     assert Auditor(load_evidence(str(tmp_path))).examine(archived, ends={}).findings == ()
     assert query_archive(str(tmp_path), "SELECT events, body FROM commits WHERE sequence = 4").rows == [(0, None)]
+
+
+async def test_a_stream_that_begins_behind_its_archive_is_read_on(log: Log, tmp_path: Path) -> None:
+    url = str(tmp_path / "archive")
+    old = first(log, 0.5)
+    write_archive(old, evidence_of(old, KEY), url)
+    server = NatsServer(tmp_path / "nats")
+    await server.start()
+    try:
+        bus = await connect(server.url)
+        for stream, entries in log.items():
+            begun = bus._config(stream)
+            begun.first_seq = len(old[stream]) + 1
+            await bus.client.jetstream().add_stream(begun)
+            behind = entries[len(old[stream]) :]
+            await (await bus.stream(stream)).publish([Message(e.subject, e.data, e.message_id) for e in behind])
+        assert await read_everything(bus, url) == log
+        with pytest.raises(LogGap, match="has a gap: expected sequence 1, found"):
+            await read_everything(bus)
+        await bus.close()
+    finally:
+        await server.stop()
