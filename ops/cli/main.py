@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ops.cli.adopt import adopt
 from ops.cli.audit_commands import audit_app
 from ops.cli.bench_commands import bench_app
 from ops.cli.bill_commands import register as register_billing
@@ -176,6 +177,7 @@ app.command()(drift)
 app.command()(visibility)
 register_kubectl(app)
 app.command()(convert)
+app.command()(adopt)
 app.add_typer(deploy_app, name="deploy")
 
 log_app = typer.Typer(help="Look after the log itself.", no_args_is_help=True)

@@ -1,0 +1,166 @@
+"""`kuelog adopt`: take over a cluster from Kueue without stopping a running job."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from events.codec import decode_sighting
+from events.settings import SettingsObserved
+from events.subjects import FACTS
+from ops.cli.failures import known_failures
+from ops.cli.serve import settings_of
+from ops.cluster.clock import ScaledClock
+from ops.kube.client import connect as connect_kube
+from ops.log.jetstream import connect as connect_bus
+from ops.log.memory import MemoryStream
+from ops.taking_over import Difference, Found, differences, running
+from ops.wiring import LANE
+from projections.evolve import evolve
+from projections.place import Place
+from projections.world import World
+from services.clock_port import Clock
+from services.jobs.kinds import kinds_of
+from services.log_port import Stream
+from services.watcher.shell import Watcher
+from services.watcher.view import View
+
+console = Console(soft_wrap=True)
+_PATIENCE_S = 600.0
+
+
+def adopt(
+    kubeconfig: Annotated[str, typer.Option(help="The cluster that Kueue has managed.")] = "",
+    context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
+    nats: Annotated[
+        str, typer.Option(help="The bus that the facts are recorded on.", envvar="KUELOG_NATS", show_envvar=False)
+    ] = "nats://127.0.0.1:4222",
+    config: Annotated[Path | None, typer.Option(help="Kueue's Configuration file, if it had one.")] = None,
+    dry_run: Annotated[bool, typer.Option(help="Only say what differs; no bus is needed.")] = False,
+    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
+) -> None:
+    """Record what a cluster of Kueue's holds as facts, and say what differs; what runs goes on.
+
+    Exit codes: 0 adopted, or nothing would stand in the way; 1 something does, and nothing was recorded; 2 a mistake.
+
+    Example: kuelog adopt --kubeconfig ~/.kube/config --dry-run
+    """
+    if output not in ("text", "json"):
+        raise typer.BadParameter(f"{output}: text or json", param_hint="-o")
+    messages = Console(stderr=True, soft_wrap=True)
+    with known_failures(messages) as outcome:
+        settings = settings_of(config, messages)
+        try:
+            told = asyncio.run(adopted(kubeconfig, context, "" if dry_run else nats, settings))
+        except LogInUse as problem:
+            messages.print(f"[red]error:[/red] {problem}", highlight=False)
+            raise typer.Exit(2) from problem
+        if output == "json":
+            print(msgspec.json.encode(told).decode())  # noqa: T201 - bytes for programs, not for people
+        else:
+            _print(told)
+        outcome.code = 1 if told.blocked else 0
+    raise typer.Exit(outcome.code)
+
+
+class Adopted(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found, in numbers, and what differs."""
+
+    recorded: bool
+    queues: int
+    workloads: int
+    admitted: int
+    running: int
+    facts: int
+    differences: list[Difference]
+
+    @property
+    def blocked(self) -> bool:
+        """Whether something stood in the way."""
+        return any(one.blocks for one in self.differences)
+
+
+class LogInUse(Exception):
+    """The log holds decisions already: another story can't begin on it."""
+
+    def __init__(self, sequence: int) -> None:
+        super().__init__(
+            f"{LANE} holds {sequence} decisions already: a cluster is adopted on a fresh log. "
+            "Archive the old streams and take them away, or name another bus"
+        )
+
+
+async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsObserved) -> Adopted:
+    """Look, compare, and record unless something stands in the way or no bus is named."""
+    clock = ScaledClock()
+    async with AsyncExitStack() as stack:
+        client = await connect_kube(kubeconfig, context)
+        stack.push_async_callback(client.close)
+        facts: Stream | None = None
+        if nats:
+            bus = await connect_bus(nats)
+            stack.push_async_callback(bus.close)
+            decided = (await (await bus.stream(LANE)).last()).sequence
+            if decided:
+                raise LogInUse(decided)
+            facts = await bus.stream(FACTS)
+        found = Found(client, kinds_of(settings))
+        await found.take()
+        trial = MemoryStream(FACTS)
+        view = await _tell(found, trial, clock, settings)
+        world = World()
+        for entry in trial.entries:
+            sighting = decode_sighting(entry.data)
+            evolve(world, sighting.fact, Place(lane=FACTS, sequence=entry.sequence, at=sighting.at))
+        differ = differences(found, view, world)
+        records = facts is not None and not any(one.blocks for one in differ)
+        if facts is not None and records:
+            await _tell(found, facts, clock, settings)
+        return Adopted(
+            recorded=records,
+            queues=len(world.cluster_queues),
+            workloads=len(world.workloads),
+            admitted=sum(1 for one in world.workloads.values() if one.admission is not None and not one.finished),
+            running=len(running(found, view)),
+            facts=len(trial.entries),
+            differences=differ,
+        )
+
+
+async def _tell(found: Found, facts: Stream, clock: Clock, settings: SettingsObserved) -> View:
+    """Have the watcher itself tell what was found: the same facts under the same ids as it tells later."""
+    watcher = Watcher(found, facts, clock, settings=settings)
+    task = asyncio.create_task(watcher.run())
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            waiting = asyncio.create_task(watcher.listed.wait())
+            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            if task.done():
+                task.result()
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+    return watcher.view
+
+
+def _print(told: Adopted) -> None:
+    console.print(
+        f"{told.queues} cluster queues, {told.workloads} workloads, {told.admitted} admitted, {told.running} jobs running",
+        highlight=False,
+    )
+    for one in told.differences:
+        colour, word = ("red", "blocks") if one.blocks else ("yellow", "differs")
+        console.print(f"[{colour}]{word}[/{colour}] ", end="", highlight=False)
+        console.print(f"{one.object}: {one.what} ({one.code})", highlight=False, markup=False)
+        console.print(f"    so: {one.consequence}", highlight=False, markup=False)
+        if one.instead:
+            console.print(f"    do: {one.instead}", highlight=False, markup=False)
+    if told.recorded:
+        console.print(f"recorded as {told.facts} facts: start the services, nothing is stopped", highlight=False)
+    else:
+        console.print("nothing was recorded", highlight=False)
