@@ -78,15 +78,19 @@ def fold_lane(
     listener: Listener | None = None,
     start: LaneFold | None = None,
     told: Progress | None = None,
+    quick: bool = False,
 ) -> tuple[LaneFold, Replayed]:
-    """Fold one lane from zero, or on from a snapshot; with `verify` decide each of its decisions again, compare bytes."""
+    """Fold one lane from zero, or on from a snapshot; with `verify` decide each of its decisions again, compare bytes.
+
+    With `quick`, whoever decides looks only at what has moved since, as it did then; else at everything, each time.
+    """
     fold = start or LaneFold(lane)
     began = fold.base
     fold.quarantined = quarantined(entries.get(CONTROL, ()))
     inputs = {name: found for name, found in entries.items() if name not in (lane, CONTROL)}
     for name, found in inputs.items():
         fold.offer(name, found)
-    again = _Again(inputs) if verify else None
+    again = _Again(inputs, quick=quick) if verify else None
     events = 0
     rules: dict[str, None] = {}
     commits = [entry for entry in entries.get(lane, ()) if entry.sequence > began]
@@ -98,9 +102,8 @@ def fold_lane(
             fold.skip(entry)
             continue
         rules[commit.rules] = None
-        if again is not None:
-            again.compare(fold, entry, commit)
-        fold.fold_commit(entry, commit)
+        if again is None or not again.compare(fold, entry, commit):
+            fold.fold_commit(entry, commit)
         events += len(commit.events)
         if listener is not None:
             for event in commit.events:
@@ -123,20 +126,26 @@ def fold_lane(
 class _Again:
     """Decides commits again, each on the state that it was made on, and keeps those that come out otherwise."""
 
-    def __init__(self, inputs: Mapping[str, Sequence[Entry]]) -> None:
+    def __init__(self, inputs: Mapping[str, Sequence[Entry]], *, quick: bool) -> None:
         self.differences: list[Difference] = []
         self.verified = 0
-        self._inputs = inputs
+        self._inputs, self._quick = inputs, quick
         made: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
         self._deciders = {one.name: one for one in made}
 
-    def compare(self, fold: LaneFold, entry: Entry, commit: Commit) -> None:
-        """Decide one commit again."""
+    def compare(self, fold: LaneFold, entry: Entry, commit: Commit) -> bool:
+        """Decide one commit again; whether it is folded by that."""
         if commit.author not in self._deciders:
-            return
+            return False
         self.verified += 1
+        settled = dict(fold.settled)
         recorded = encode_events(commit.events)
-        decided = encode_events(_decide_again(fold, commit, self._deciders[commit.author]))
+        decided = encode_events(_decide_again(fold, commit, self._deciders[commit.author], everything=not self._quick))
+        chained = (commit.base, commit.prev_hash) == (fold.base, fold.prev_hash)
+        if self._quick and recorded == decided and chained:
+            fold.settled_as_decided(entry.sequence, entry.data, commit)
+            return True
+        fold.rewind()
         if recorded != decided:
             self.differences.append(
                 Difference(
@@ -147,12 +156,13 @@ class _Again:
                     decided=decided,
                     at=commit.at,
                     rules=commit.rules,
-                    led=tuple(self._led(fold, commit)),
+                    led=tuple(self._led(settled, commit)),
                 )
             )
+        return False
 
-    def _led(self, fold: LaneFold, commit: Commit) -> Iterator[Entry]:
-        ends = dict(fold.settled)
+    def _led(self, settled: Mapping[str, int], commit: Commit) -> Iterator[Entry]:
+        ends = dict(settled)
         for run in commit.inputs:
             stored = self._inputs.get(run.stream, ())
             first = stored[0].sequence if stored else 0
@@ -193,14 +203,13 @@ def encode_events(events: Sequence[Decision]) -> bytes:
     return b"\n".join(encode(event) for event in events)
 
 
-def _decide_again(fold: LaneFold, commit: Commit, decider: Decider) -> list[Decision]:
-    """Fold the commit's inputs ahead, ask its author again, and take everything back."""
+def _decide_again(fold: LaneFold, commit: Commit, decider: Decider, *, everything: bool) -> list[Decision]:
+    """Fold the commit's inputs ahead, and ask its author again."""
     fold.fold_ahead(commit.inputs)
-    fold.world.review_all()
+    if everything:
+        fold.world.review_all()
     fold.world.advance(commit.at)
-    again = decider.decide(fold.world, Place(lane=fold.lane, sequence=commit.base + 1, at=commit.at))
-    fold.rewind()
-    return again
+    return decider.decide(fold.world, Place(lane=fold.lane, sequence=commit.base + 1, at=commit.at))
 
 
 __all__ = ["Difference", "Replayed", "fold_lane", "listen", "read_all"]

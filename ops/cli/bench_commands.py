@@ -49,3 +49,21 @@ def scheduler(
             load, seed=seed, at_once=at_once, until=until, output=output, console=Console(soft_wrap=False)
         )
     )
+
+
+@bench_app.command()
+def day(
+    workloads: Annotated[int, typer.Option(min=10, help="How many arrive in 24 hours.")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Decides who arrives when and how long each runs.")] = 0,
+    verify: Annotated[bool, typer.Option("--verify", help="Also decide every decision again.")] = False,
+    whatif: Annotated[bool, typer.Option(help="Also fork the day with a change.")] = True,
+    output: Output = "text",
+) -> None:
+    """Write a simulated day as a log, replay it, and fork it with a change.
+
+    Example: kuelog bench day --workloads 100000
+    """
+    from ops.cli.bench_day import run_bench_day  # noqa: PLC0415 - a command loads what it needs
+
+    shown = Console(soft_wrap=False)
+    raise typer.Exit(run_bench_day(workloads, seed=seed, verify=verify, whatif=whatif, output=output, console=shown))

@@ -33,6 +33,9 @@ def replay(
     tree: Annotated[str, typer.Option(help="Only this tree of quota: a root cohort, or a queue without one.")] = "",
     show: Annotated[str, typer.Option(help="What to print: queues, workloads, usage or state.")] = "",
     verify: Annotated[bool, typer.Option(help="Decide every decision again and compare bytes.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With --verify: look only at what has moved, as services do; for long logs.")
+    ] = False,
     rules: Annotated[
         list[str] | None,
         typer.Option(help="Decide under other rules: a checkout or wheel of kuelog, or FIELD=VALUE of the settings."),
@@ -61,9 +64,15 @@ def replay(
         raise typer.Exit(run_other_rules(data, nats, rules, until=until, output=output, console=console))
     from ops.cli.replay import Question, run_replay  # noqa: PLC0415
 
-    question = Question(until=until, tree=tree, show=show, verify=verify, snapshot=snapshot, kept=kept)
-    if tree and not show:
-        question = Question(until=until, tree=tree, show="usage", verify=verify, snapshot=snapshot, kept=kept)
+    question = Question(
+        until=until,
+        tree=tree,
+        show=show or ("usage" if tree else ""),
+        verify=verify or quick,
+        quick=quick,
+        snapshot=snapshot,
+        kept=kept,
+    )
     raise typer.Exit(run_replay(data, nats, question, output=output, console=console))
 
 

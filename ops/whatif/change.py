@@ -47,7 +47,7 @@ class Setting:
             )
         self.object, self.text, self.path = canonical(about), text, path
         try:
-            self.value: Any = yaml.safe_load(value)
+            self.value: Any = yaml.safe_load(value) if value else ""
         except yaml.YAMLError as problem:
             raise BadChange(f"{text!r}: {value!r} is no value") from problem
 

@@ -66,10 +66,10 @@ class VirtualRun:
         self._attempts: dict[str, int] = {}
         self._begin()
 
-    def run(self, until: Millis | None = None, told: Progress = lambda _done, _all: None) -> Outcomes:
-        """Run on until nothing is to come any more, or until a time; `told` hears how many happenings are over."""
+    def run(self, most: int | None = None, told: Progress = lambda _done, _all: None) -> Outcomes:
+        """Run on until nothing is to come any more, or for so many turns; `told` hears how many happenings are over."""
         turns = 0
-        while until is None or self.now <= until:
+        while most is None or turns < most:
             turns += 1
             if turns % _TOLD_EVERY == 0:
                 told(self._next, len(self._happenings))
