@@ -80,8 +80,9 @@ def run_checkpoint(source: Source, to: str, *, console: Console) -> int:
     with known_failures(console) as outcome:
         folder = Path(source.beside)
         if (folder / HEADS).exists():
-            found = _read(source, console)
-            report = _examine(found, load_evidence(str(folder)))
+            # The evidence first: of a log that grows, what is read afterwards is never less than what was signed.
+            evidence = load_evidence(str(folder))
+            report = _examine(_read(source, console), evidence)
             if report.findings:
                 _show(report, 0, console)
                 console.print("[red]nothing is signed[/red]")
@@ -244,7 +245,9 @@ def _show(report: Report, took: float, console: Console) -> None:
     if not report.findings:
         console.print("nothing was changed, is missing, was added or stands elsewhere")
     if any(one.messages > one.signed for one in report.streams):
-        console.print("what is behind the last checkpoint is held by the chain only: `kuelog audit checkpoint`")
+        console.print(
+            "what is behind the last checkpoint is held by the chain of commits only, facts by their numbers: `kuelog audit checkpoint`"
+        )
 
 
 def _show_rows(answer: Rows, console: Console) -> None:

@@ -129,7 +129,7 @@ def test_what_is_behind_the_last_checkpoint_is_said(tmp_path: Path) -> None:
     assert code == 0 and "LOG_0 5:" in told
     (tmp_path / "witness" / "heads.json").write_text("{}")
     code, told = kuelog("audit", "verify", "--data", str(tmp_path))
-    assert code == 0 and "held by the chain only" in told
+    assert code == 0 and "held by the chain of commits only" in told
 
 
 def test_every_mistake_is_one_clear_message(copy: Path, tmp_path: Path) -> None:
