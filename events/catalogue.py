@@ -37,6 +37,7 @@ from events.settings import SettingsObserved
 from events.upkeep import (
     AdmissionGateCleared,
     BackoffSet,
+    CheckSettled,
     ChecksRequired,
     DeactivationOrdered,
     DeactivationSettled,
@@ -96,6 +97,7 @@ AdmissionDecision: TypeAlias = (
     | WorkloadParked
     | WorkloadRequeued
     | ChecksRequired
+    | CheckSettled
     | BackoffSet
     | AdmissionGateCleared
     | EvictionOrdered

@@ -118,6 +118,21 @@ class Weight(Value, frozen=True, kw_only=True):
     denominator: int = 1
 
 
+class BudgetPeriod(StrEnum):
+    """How long a budget lasts; days, weeks (from Monday) and months begin in UTC."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
+class Budget(Value, frozen=True, kw_only=True):
+    """So many unit-hours of held quota per resource and period; units are those of the quota."""
+
+    period: BudgetPeriod
+    limits: dict[str, int]
+
+
 class ClusterQueueObserved(Event, frozen=True, kw_only=True, tag="ClusterQueueObserved.v1"):
     """A cluster queue stands so in the cluster."""
 
@@ -139,6 +154,8 @@ class ClusterQueueObserved(Event, frozen=True, kw_only=True, tag="ClusterQueueOb
     undeclared: QuotaCheckStrategy = QuotaCheckStrategy.BLOCK_UNDECLARED
     max_concurrent: int | None = None
     """kuelog's own: the most workloads that may hold quota at once."""
+    budget: Budget | None = None
+    """kuelog's own: what its workloads may hold in a period, where the queue requires the check of budgets."""
     terminating: bool = False
 
 
@@ -194,6 +211,8 @@ class NamespaceObserved(Event, frozen=True, kw_only=True, tag="NamespaceObserved
 
     name: str
     labels: dict[str, str] = {}
+    budget: Budget | None = None
+    """What its workloads may hold in a period, in queues that require the check of budgets."""
 
 
 class AdmissionCheckObserved(Event, frozen=True, kw_only=True, tag="AdmissionCheckObserved.v1"):

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from events.event import Event, Millis
+from events.workload import CheckStatus
 
 
 class ChecksRequired(Event, frozen=True, kw_only=True, tag="ChecksRequired.v1"):
@@ -10,6 +11,13 @@ class ChecksRequired(Event, frozen=True, kw_only=True, tag="ChecksRequired.v1"):
 
     workload: str
     checks: tuple[str, ...] = ()
+
+
+class CheckSettled(Event, frozen=True, kw_only=True, tag="CheckSettled.v1"):
+    """A check that kuelog itself answers stands so, such as that of a budget."""
+
+    workload: str
+    check: CheckStatus
 
 
 class BackoffSet(Event, frozen=True, kw_only=True, tag="BackoffSet.v1"):

@@ -38,6 +38,7 @@ from events.settings import SettingsObserved
 from events.upkeep import (
     AdmissionGateCleared,
     BackoffSet,
+    CheckSettled,
     ChecksRequired,
     DeactivationOrdered,
     DeactivationSettled,
@@ -62,6 +63,7 @@ from events.workload import (
     WorkloadSwitched,
 )
 from projections.admission_usage import keep_ledgers, settle_all
+from projections.budgets import keep_budgets
 from projections.evolve_admission import evolve_admission
 from projections.evolve_devices import evolve_devices
 from projections.evolve_lines import evolve_lines
@@ -124,6 +126,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:
             evolve_objects(world, event)
         case (
             ChecksRequired()
+            | CheckSettled()
             | BackoffSet()
             | AdmissionGateCleared()
             | DeactivationOrdered()
@@ -155,3 +158,4 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:
         case _:
             assert_never(event)
     keep_ledgers(world, event, place.at)
+    keep_budgets(world, event, place.at)

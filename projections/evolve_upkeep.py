@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from events.upkeep import (
     AdmissionGateCleared,
     BackoffSet,
+    CheckSettled,
     ChecksRequired,
     DeactivationOrdered,
     DeactivationSettled,
@@ -31,6 +32,7 @@ from projections.world import World
 
 UpkeepEvent: TypeAlias = (
     ChecksRequired
+    | CheckSettled
     | BackoffSet
     | AdmissionGateCleared
     | DeactivationOrdered
@@ -53,6 +55,9 @@ def _evolved(world: World, workload: Workload, event: UpkeepEvent, place: Place)
     match event:
         case ChecksRequired():
             return _require(workload, event, place)
+        case CheckSettled():
+            check = replace(event.check, decided=place.sequence)
+            return replace(workload, checks={**workload.checks, check.name: check})
         case BackoffSet():
             return replace(workload, requeue=Requeue(count=event.count, at=event.until))
         case AdmissionGateCleared():

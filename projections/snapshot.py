@@ -31,6 +31,7 @@ from projections.holding import hold
 from projections.line_order import order_in_line
 from projections.lines import Scan
 from projections.shields import look_when_unprotected
+from projections.spent import Counted, Spent
 from projections.state_hash import scan_of, stale_classes, state_hash
 from projections.workloads import Workload
 from projections.world import DEFAULT_SETTINGS, World
@@ -85,6 +86,8 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
     epochs: dict[str, int]
     ledgers: dict[str, Ledger] = {}
     entered: dict[str, Entered] = {}
+    budgets: dict[str, Spent] = {}
+    budgeted: dict[str, Counted] = {}
     lines: dict[str, LineSnapshot]
     holding: dict[str, tuple[str, ...]]
     holdings: dict[str, Holding]
@@ -123,6 +126,8 @@ _PLAIN = (
     "epochs",
     "ledgers",
     "entered",
+    "budgets",
+    "budgeted",
 )
 
 
@@ -173,6 +178,8 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
         for key in keys:
             hold(world, world.workloads[key])
             look_when_unprotected(world, world.workloads[key])
+    for scope, spent in world.budgets.items():
+        world.put_budget(scope, spent)
     for claim in world.claims.values():
         world.look_again(claim.until)
     for one in tables.holdings.values():

@@ -43,7 +43,10 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         for name in ("health", "silent", "lost", "suspects", "stale", "told", "short")
     }
     cards = {uuid: [use.slots, use.memory, use.cores] for uuid, use in sorted(world.cards.used.items()) if use.slots}
+    # A world without budgets has the digest that it had before there were any.
+    counted = [("budgets", dict(world.budgets)), ("budgeted", dict(world.budgeted))] if world.budgets else []
     return [
+        *counted,
         ("settings", dict(world.sole)),
         ("cluster_queues", dict(world.cluster_queues)),
         ("cohorts", dict(world.cohorts)),

@@ -20,7 +20,7 @@ PENDING = "PendingEvaluation"
 PENDING_MESSAGE = "Workload is pending evaluation in the scheduling queue"
 GATE_CLEARED_MESSAGE = "AdmissionGatedBy cleared, waiting for quota reservation"
 
-STANDING = frozenset({"Misconfigured", "Suspended", "Deactivated", GATED, "OnHold"})
+STANDING = frozenset({"Misconfigured", "Suspended", "Deactivated", GATED, "OnHold", "BudgetExhausted"})
 """Reasons that end as soon as the workload is in line again; any other stays until the next attempt."""
 
 SILENT = frozenset({"Backoff"})

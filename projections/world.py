@@ -34,6 +34,7 @@ from projections.memory import Memory
 from projections.quota_holders import QuotaHolders
 from projections.quota_tree import QuotaTree
 from projections.review import Review
+from projections.spent import Counted, Spent, changes_after
 from projections.trail import Trail
 from projections.workloads import Workload
 
@@ -68,6 +69,10 @@ class World:
         self.ledgers: dict[str, Ledger] = {}
         """Past usage by local queue, where admission fair sharing counts it."""
         self.entered: dict[str, Entered] = {}
+        """What is counted there, by workload."""
+        self.budgets: dict[str, Spent] = {}
+        """What is spent of each budget, by `ClusterQueue/name` and `Namespace/name`."""
+        self.budgeted: dict[str, Counted] = {}
         """What is counted there, by workload."""
         self.lines = Lines()
         self.quota = QuotaTree(self.trail)
@@ -139,8 +144,10 @@ class World:
     def advance(self, at: Millis) -> None:
         """Bring workloads whose time has come up for review."""
         while self._deadlines and self._deadlines[0][0] <= at:
-            key = heapq.heappop(self._deadlines)[1]
-            if key.startswith(_QUEUE):
+            due, key = heapq.heappop(self._deadlines)
+            if key.startswith(_BUDGET):
+                self._budget_due(key.removeprefix(_BUDGET), due)
+            elif key.startswith(_QUEUE):
                 self.quota.touch(key.removeprefix(_QUEUE))
             elif key:
                 self.review.add(key)
@@ -148,6 +155,34 @@ class World:
     def look_again(self, due: Millis, cluster_queue: str = "") -> None:
         """Have all deciders take a turn then, and look at this queue's tree: something falls due."""
         heapq.heappush(self._deadlines, (due, _QUEUE + cluster_queue if cluster_queue else ""))
+
+    def put_budget(self, scope: str, spent: Spent) -> None:
+        """Set what is spent of a budget, and have it looked at when that changes what it lets in."""
+        self.trail.put(self.budgets, scope, spent)
+        self._look_at_budget(scope, spent, spent.at)
+
+    def review_budget(self, scope: str) -> None:
+        """Have all workloads looked at that a budget may let in or hold back."""
+        kind, _, name = scope.partition("/")
+        if kind == "ClusterQueue":
+            queues = list(self.doors.get(name, ()))
+        else:
+            queues = [key for key in self.by_local_queue if key.partition("/")[0] == name]
+        for key in queues:
+            for workload in self.by_local_queue.get(key, ()):
+                self.review.add(workload)
+
+    def _look_at_budget(self, scope: str, spent: Spent, after: Millis) -> None:
+        due = changes_after(spent, after)
+        if due is not None:
+            heapq.heappush(self._deadlines, (due, _BUDGET + scope))
+
+    def _budget_due(self, scope: str, due: Millis) -> None:
+        """Nothing, where the budget has come to stand otherwise since."""
+        spent = self.budgets.get(scope)
+        if spent is not None and changes_after(spent, due - 1) == due:
+            self.review_budget(scope)
+            self._look_at_budget(scope, spent, due)
 
     def next_deadline(self) -> Millis | None:
         """When the next workload has to be looked at, though nothing happened."""
@@ -180,6 +215,8 @@ class World:
         self.quota.quiet()
 
 
+_BUDGET = "\1"
+"""Before a budget among the keys of deadlines."""
 _QUEUE = "\0"
 """Before a cluster queue among the keys of deadlines."""
 DEFAULT_SETTINGS = SettingsObserved()

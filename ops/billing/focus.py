@@ -15,14 +15,13 @@ from projections.billing.charge import (
     Piece,
     amounts,
     charges,
-    month_after,
-    month_of,
     pieces,
     roundings,
 )
 from projections.billing.entry import Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import decimal, quotient
+from projections.calendar import month_after, month_of
 
 QUANTITY_PLACES = 18
 _UNITS = {

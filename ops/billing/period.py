@@ -6,8 +6,8 @@ from events.event import Millis
 from events.timestamp import days_from_civil, format_timestamp
 from ops.billing.problems import BillRefused
 from ops.past import BadTime, moment
-from projections.billing.charge import DAY
 from projections.billing.entry import Window
+from projections.calendar import DAY
 
 _DATE = re.compile(r"^(\d{4})-(\d\d)(?:-(\d\d))?$")
 

@@ -10,14 +10,13 @@ import msgspec
 
 from events.billing import LineKind, Meter
 from events.event import Millis
-from events.timestamp import civil_from_days, days_from_civil
 from projections.billing.entry import Entry, Waste, Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import parse_money, times, to_minor
 from projections.billing.prices import Correction, PriceList, Rate, rates_of
+from projections.calendar import month_after
 
 HOUR: Millis = 3_600_000
-DAY: Millis = 24 * HOUR
 _MIB_PER_GIB = 1024
 
 
@@ -194,18 +193,6 @@ def roundings(due: dict[tuple[str, Millis], int], ledger: Ledger) -> Iterator[Am
                 about=month,
                 text=f"Rounded to {prices.event.decimals} places",
             )
-
-
-def month_of(at: Millis) -> Millis:
-    """The beginning of the month, in UTC."""
-    year, month, _ = civil_from_days(at // DAY)
-    return days_from_civil(year, month, 1) * DAY
-
-
-def month_after(at: Millis) -> Millis:
-    """The beginning of the next month, in UTC."""
-    year, month, _ = civil_from_days(at // DAY)
-    return days_from_civil(year + month // 12, month % 12 + 1, 1) * DAY
 
 
 def _given_back(ledger: Ledger, waste: Waste, window: Window) -> Iterator[Piece]:

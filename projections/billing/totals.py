@@ -13,12 +13,12 @@ from projections.billing.charge import (
     Status,
     amounts,
     charges,
-    month_of,
     pieces,
     roundings,
 )
 from projections.billing.entry import Window
 from projections.billing.ledger import Ledger
+from projections.calendar import month_of
 
 GROUPS: Mapping[str, Callable[[Piece], str]] = {
     "tenant": lambda piece: piece.entry.holder.tenant,

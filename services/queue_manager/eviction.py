@@ -3,8 +3,9 @@
 from events.catalogue import Decision
 from events.event import Millis
 from events.quota import StopPolicy
-from events.upkeep import DeactivationOrdered
+from events.upkeep import CheckSettled, DeactivationOrdered
 from events.workload import CheckState, CheckStatus, EvictionOrdered, QuotaReleased
+from projections.budgets import EXHAUSTED, own_checks, used_up
 from projections.deadlines import pods_ready_until, runs_until
 from projections.workloads import EVICTED, PODS_READY, Workload
 from projections.world import World
@@ -20,7 +21,18 @@ def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decisio
         return first
     if workload.evicted:
         return _release(workload)
-    for rule in (_backoff, _gated, _required, _checks, _local_queue, _cluster_queue, _cards, _ran_too_long, _not_ready):
+    for rule in (
+        _backoff,
+        _gated,
+        _required,
+        _budget,
+        _checks,
+        _local_queue,
+        _cluster_queue,
+        _cards,
+        _ran_too_long,
+        _not_ready,
+    ):
         events = rule(world, workload, at)
         if events:
             return events
@@ -86,6 +98,23 @@ def _stopped(workload: Workload, kind: str, name: str, stop: StopPolicy, *, gone
 
 def _withdrawn(workload: Workload, reason: str, message: str) -> Decision:
     return QuotaReleased(workload=workload.key, reason=reason, message=message, withdrawn=True)
+
+
+def _budget(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """The check of budgets: ready while something is left; else quota is not kept from others while it waits."""
+    if workload.admitted or workload.admission is None or not workload.checks:
+        return []
+    queue = workload.admission.cluster_queue
+    spent = used_up(world, workload, queue, at)
+    if spent is not None:
+        return [_withdrawn(workload, EXHAUSTED, spent.message)]
+    pending = [
+        name
+        for name in own_checks(world, queue)
+        if name in workload.checks and workload.checks[name].state is CheckState.PENDING
+    ]
+    ready = [CheckStatus(name=name, state=CheckState.READY, message="Within the budget", since=at) for name in pending]
+    return [CheckSettled(workload=workload.key, check=check) for check in ready]
 
 
 def _checks(world: World, workload: Workload, at: Millis) -> list[Decision]:

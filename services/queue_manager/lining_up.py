@@ -5,6 +5,7 @@ from events.event import Millis
 from events.quota import StopPolicy
 from events.upkeep import AdmissionGateCleared
 from events.workload import ConditionStatus, WorkloadParked, WorkloadQueued, WorkloadRequeued
+from projections.budgets import EXHAUSTED, used_up
 from projections.gates import enabled
 from projections.queue_standing import takes_in
 from projections.unadmitted import OBSERVABILITY
@@ -30,7 +31,7 @@ def decide_waiting(world: World, workload: Workload, at: Millis) -> list[Decisio
         found = rule(world, workload)
         if found:
             return found
-    return _place(world, workload)
+    return _for_a_budget(world, workload, at) or _place(world, workload, at)
 
 
 def _requeued(world: World, workload: Workload) -> list[Decision]:
@@ -66,7 +67,16 @@ def _checks(world: World, workload: Workload) -> list[Decision]:
     return [] if queue is None else check_list(workload, queue)
 
 
-def _place(world: World, workload: Workload) -> list[Decision]:
+def _for_a_budget(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """Who asks for what a budget has none left of waits beside the line, and holds no quota."""
+    queue = world.cluster_queue_of(workload) if world.budgets else None
+    spent = used_up(world, workload, queue.name, at) if queue is not None else None
+    if queue is None or spent is None or standing_obstacle(world, workload) is not None:
+        return []
+    return _park(world, workload, queue.name, EXHAUSTED, spent.message)
+
+
+def _place(world: World, workload: Workload, at: Millis) -> list[Decision]:
     queue = world.cluster_queue_of(workload)
     obstacle = standing_obstacle(world, workload)
     if obstacle is not None:
@@ -74,7 +84,8 @@ def _place(world: World, workload: Workload) -> list[Decision]:
         return _park(world, workload, queue.name if queue is not None else "", reason, message)
     if queue is None:
         return []
-    if workload.line != queue.name or _parked_as(world, workload, queue.name) in HELD_BACK:
+    waits_on = world.budgets and used_up(world, workload, queue.name, at) is not None
+    if workload.line != queue.name or (not waits_on and _parked_as(world, workload, queue.name) in HELD_BACK):
         return [WorkloadQueued(workload=workload.key, cluster_queue=queue.name)]
     return []
 
@@ -87,7 +98,7 @@ def _park(world: World, workload: Workload, line: str, reason: str, message: str
     return [WorkloadParked(workload=workload.key, cluster_queue=line, reason=reason, message=message)]
 
 
-HELD_BACK = frozenset({"Backoff", "Suspended", "Misconfigured", "Deactivated", "AdmissionGated", "OnHold"})
+HELD_BACK = frozenset({"Backoff", "Suspended", "Misconfigured", "Deactivated", "AdmissionGated", "OnHold", EXHAUSTED})
 """Reasons to be parked that are this service's own, and end when their cause does."""
 
 UNTOLD = frozenset({"Backoff", "Deactivated"})

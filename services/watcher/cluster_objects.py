@@ -50,6 +50,8 @@ from events.quota import (
 )
 from events.settings import QuotaCheckStrategy
 from events.timestamp import parse_timestamp
+from projections.budgets import CONTROLLER
+from services.watcher.budget_text import BUDGET, BUDGET_EXAMPLE, budget
 from services.watcher.pod_shapes import selector, taints, tolerations
 from services.watcher.problems import Refused, problem
 from services.watcher.quantities import amounts, duration, units
@@ -109,6 +111,7 @@ def cluster_queue(value: dict[str, Any]) -> Fact:
         else AdmissionMode.NONE,
         undeclared=_annotated(meta, UNDECLARED, QuotaCheckStrategy, QuotaCheckStrategy.BLOCK_UNDECLARED),
         max_concurrent=_annotated(meta, MAX_CONCURRENT, int, None),
+        budget=_annotated(meta, BUDGET, budget, None, BUDGET_EXAMPLE),
         terminating=meta.deletion_timestamp is not None,
     )
 
@@ -172,13 +175,18 @@ def namespace(value: dict[str, Any]) -> Fact:
     """A Namespace."""
     found = read(value, ApiNamespace)
     labels = {**(found.metadata.labels or {}), "kubernetes.io/metadata.name": found.metadata.name}
-    return NamespaceObserved(name=found.metadata.name, labels=dict(sorted(labels.items())))
+    return NamespaceObserved(
+        name=found.metadata.name,
+        labels=dict(sorted(labels.items())),
+        budget=_annotated(found.metadata, BUDGET, budget, None, BUDGET_EXAMPLE),
+    )
 
 
 def admission_check(value: dict[str, Any]) -> Fact:
     """An AdmissionCheck."""
     found = read(value, ApiAdmissionCheck)
-    active = any(one.type == "Active" and one.status == "True" for one in found.status.conditions or ())
+    told = any(one.type == "Active" and one.status == "True" for one in found.status.conditions or ())
+    active = told or found.spec.controller_name == CONTROLLER  # Ours is always there.
     return AdmissionCheckObserved(name=found.metadata.name, controller=found.spec.controller_name, active=active)
 
 

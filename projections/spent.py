@@ -1,0 +1,58 @@
+"""What is kept of budgets: what each has spent in its period, when that changes what it lets in, and what counts in it."""
+
+import msgspec
+
+from events.event import Millis
+from events.quota import Budget
+from projections.calendar import begin, end
+
+HOUR: Millis = 3_600_000
+
+
+class Spent(msgspec.Struct, frozen=True, kw_only=True):
+    """A budget as it stood at a time: units x milliseconds since its period began, and units that are held now."""
+
+    budget: Budget
+    began: Millis
+    at: Millis
+    amounts: dict[str, int] = {}
+    running: dict[str, int] = {}
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is counted for a workload, and in which budgets (`ClusterQueue/name`, `Namespace/name`)."""
+
+    scopes: tuple[str, ...]
+    usage: dict[str, int]
+
+
+def settled(spent: Spent, at: Millis) -> Spent:
+    """What is spent at a later time; in a new period it begins at nothing."""
+    if at <= spent.at:
+        return spent
+    start = begin(spent.budget.period, at)
+    amounts = dict(spent.amounts) if start <= spent.began else {}
+    length = at - max(spent.at, start)
+    for resource, amount in spent.running.items():
+        amounts[resource] = amounts.get(resource, 0) + amount * length
+    return msgspec.structs.replace(spent, began=max(start, spent.began), at=at, amounts=amounts)
+
+
+def over(spent: Spent) -> list[str]:
+    """The resources of which nothing is left."""
+    limits = spent.budget.limits
+    return [resource for resource in sorted(limits) if spent.amounts.get(resource, 0) >= limits[resource] * HOUR]
+
+
+def changes_after(spent: Spent, at: Millis) -> Millis | None:
+    """When it next lets in less or more, though nothing happens: it is used up, or its period ends."""
+    now = settled(spent, at)
+    empty = over(now)
+    dues: list[Millis] = []
+    for resource, limit in now.budget.limits.items():
+        rate = now.running.get(resource, 0)
+        if rate > 0 and resource not in empty:
+            dues.append(now.at - (now.amounts.get(resource, 0) - limit * HOUR) // rate)
+    if dues or empty:
+        dues.append(end(now.budget.period, now.at))
+    return min(dues, default=None)
