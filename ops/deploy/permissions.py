@@ -20,6 +20,7 @@ from services.watcher.shell import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND
 
 Plain = dict[str, Any]
 SEEING = ("list", "watch")
+_STATUS_TOO = ("", "batch")
 QUEUES = ("clusterqueues", "localqueues", "cohorts")
 """What has a status that the applier writes, besides workloads."""
 
@@ -61,8 +62,8 @@ def written() -> list[Grant]:
             verbs=("patch",),
         ),
         *_by_group(jobs, ("get", "patch", "delete")),
-        # A Job that was started and is stopped loses its start time, which is part of its status.
-        *_by_group((one for one in jobs if one.group == "batch"), ("patch",), part="/status"),
+        # A Job that is stopped loses its start time, and a pod is told why it ends: both are parts of the status.
+        *_by_group((one for one in jobs if one.group in _STATUS_TOO), ("patch",), part="/status"),
         # A Workload that belongs to a job keeps it from being deleted under it.
         *_by_group(jobs, ("update",), part="/finalizers"),
     ]

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from ops.crds.definitions import DEFINITIONS, GROUP
+from services.jobs.table import KINDS
 
 Plain = dict[str, Any]
 MUTATING, VALIDATING = "kuelog-mutating-webhook-configuration", "kuelog-validating-webhook-configuration"
@@ -12,27 +13,43 @@ MUTATE, VALIDATE, CONVERT = "/mutate", "/validate", "/convert"
 QUEUE = "kueue.x-k8s.io/queue-name"
 _SPACE = "kubernetes.io/metadata.name"
 _TIMEOUT_S = 10
+_PODS = "pods"
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """Kinds of one group that are asked about together."""
+    """Kinds that are asked about together."""
 
     name: str
-    group: str
-    versions: tuple[str, ...]
-    resources: tuple[str, ...]
+    kinds: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
+    """Group, versions and resources."""
     labelled: bool = False
     """Only objects that name a queue: nothing else of this kind waits for us."""
 
 
 KUEUES = Watched(
     name="kueue",
-    group=GROUP,
-    versions=("v1beta1", "v1beta2"),
-    resources=tuple(one.plural for one in DEFINITIONS if one.kind not in ("Topology", "WorkloadPriorityClass")),
+    kinds=(
+        (
+            GROUP,
+            ("v1beta1", "v1beta2"),
+            tuple(one.plural for one in DEFINITIONS if one.kind not in ("Topology", "WorkloadPriorityClass")),
+        ),
+    ),
 )
-JOBS = Watched(name="job", group="batch", versions=("v1",), resources=("jobs",))
+
+
+def _jobs(*, pods: bool) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
+    found: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
+    for kind in KINDS:
+        if (kind.plural == _PODS) is pods:
+            found.setdefault((kind.group, kind.versions), {})[kind.plural] = None
+    return tuple((group, versions, tuple(found[group, versions])) for group, versions in sorted(found))
+
+
+JOBS = Watched(name="job", kinds=_jobs(pods=False))
 """Every job: one that names no queue may be meant for the default one of its namespace."""
+PODS = Watched(name="pod", kinds=_jobs(pods=True), labelled=True)
+"""No pod waits for us that names no queue: a cluster must be able to start what brings us back."""
 
 
 def where(service: str, namespace: str, path: str, authorities: str = "") -> Plain:
@@ -45,7 +62,8 @@ def configurations(
     service: str, namespace: str, spared: list[str], annotations: dict[str, str] | None = None
 ) -> list[Plain]:
     """Both configurations. The `spared` namespaces never wait for us: what brings us back runs in them."""
-    mutating = [_webhook("m", JOBS, service, namespace, spared, MUTATE, ("CREATE",))]
+    jobs = [one for one in (JOBS, PODS) if one.kinds]
+    mutating = [_webhook("m", one, service, namespace, spared, MUTATE, ("CREATE",)) for one in jobs]
     validating = [
         _webhook("v", KUEUES, service, namespace, [], VALIDATE, ("CREATE", "UPDATE")),
         _webhook("v", JOBS, service, namespace, spared, VALIDATE, ("CREATE", "UPDATE")),
@@ -96,12 +114,13 @@ def _webhook(
         "clientConfig": where(service, namespace, path),
         "rules": [
             {
-                "apiGroups": [watched.group],
-                "apiVersions": list(watched.versions),
-                "resources": list(watched.resources),
+                "apiGroups": [group],
+                "apiVersions": list(versions),
+                "resources": list(resources),
                 "operations": list(operations),
                 "scope": "*",
             }
+            for group, versions, resources in watched.kinds
         ],
     }
     if letter == "v":

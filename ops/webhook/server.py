@@ -56,7 +56,7 @@ def webhook_app(settings: SettingsObserved, doors: Doors, ready: Callable[[], bo
 
     async def mutate(request: web.Request) -> web.Response:
         asked = read_review(await request.read())
-        return _reply(changed(asked, stored(asked, doors.open)))
+        return _reply(changed(asked, stored(asked, doors.open, settings)))
 
     async def validate(request: web.Request) -> web.Response:
         asked = read_review(await request.read())

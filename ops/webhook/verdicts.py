@@ -4,11 +4,13 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from events.settings import SettingsObserved
+from ops.webhook.configurations import QUEUE
 from ops.webhook.review import Asked
 from projections.validation.conversion import GROUP, to_v1beta2, written_field
 from projections.validation.every_kind import validate, validate_update
 from projections.validation.problem import Problem, immutable
-from services.suspension import QUEUE, suspend_queued
+from services.jobs.defaulting import named_queue, waiting
+from services.jobs.kinds import kinds_of
 from services.watcher.problems import Refused
 from services.watcher.view import SIMPLE
 
@@ -18,17 +20,17 @@ _MAKERS_OF_JOBS = frozenset({"CronJob"})
 """Owners that are not managed themselves: the jobs that they make are."""
 
 
-def stored(asked: Asked, doors: AbstractSet[str]) -> Plain:
+def stored(asked: Asked, doors: AbstractSet[str], settings: SettingsObserved) -> Plain:
     """The object as it is to be stored; `doors` are the namespaces with a local queue for everybody."""
     value = asked.object or {}
-    if asked.sub_resource:
+    if asked.sub_resource or asked.operation != "CREATE":
         return value
     kind = asked.kind.get("kind", "")
-    if asked.operation == "CREATE" and asked.namespace in doors and _takes_default(kind, value):
+    if asked.namespace in doors and _takes_default(kind, value):
         meta: Plain = value.get("metadata") or {}
         labels = {**(meta.get("labels") or {}), QUEUE: DEFAULT_QUEUE}
         value = {**value, "metadata": {**meta, "labels": labels}}
-    return suspend_queued(asked.operation, kind, value)
+    return waiting(value, kind, kinds_of(settings))
 
 
 def problems_of(asked: Asked, settings: SettingsObserved) -> list[Problem]:
@@ -37,7 +39,7 @@ def problems_of(asked: Asked, settings: SettingsObserved) -> list[Problem]:
     if value is None or asked.sub_resource or (value.get("metadata") or {}).get("deletionTimestamp"):
         return []
     kueues = asked.kind.get("group") == GROUP
-    if not kueues and not queue_of(value) and not queue_of(asked.old_object or {}):
+    if not kueues and not named_queue(value) and not named_queue(asked.old_object or {}):
         return []
     newest, found = to_v1beta2({**value, "kind": asked.kind.get("kind", value.get("kind", ""))})
     old = asked.old_object
@@ -52,16 +54,10 @@ def problems_of(asked: Asked, settings: SettingsObserved) -> list[Problem]:
     return [_as_written(value, one) for one in found or _untranslatable(newest)]
 
 
-def queue_of(value: Plain) -> str:
-    """The queue that an object names, by label or by the old annotation."""
-    meta: Plain = value.get("metadata") or {}
-    return (meta.get("labels") or {}).get(QUEUE) or (meta.get("annotations") or {}).get(QUEUE, "")
-
-
 def _takes_default(kind: str, value: Plain) -> bool:
     owners: list[Plain] = (value.get("metadata") or {}).get("ownerReferences") or []
     owned = any(one.get("controller") and one.get("kind") not in _MAKERS_OF_JOBS for one in owners)
-    return kind != "Pod" and not owned and not queue_of(value)
+    return kind != "Pod" and not owned and not named_queue(value)
 
 
 def _meant(value: Plain) -> Plain:
@@ -72,9 +68,9 @@ def _meant(value: Plain) -> Plain:
 def _moved(old: Plain, new: Plain) -> list[Problem]:
     """A job that runs stays in its queue."""
     spec: Plain = new.get("spec") or {}
-    if "suspend" not in spec or spec["suspend"] or queue_of(old) == queue_of(new):
+    if "suspend" not in spec or spec["suspend"] or named_queue(old) == named_queue(new):
         return []
-    return [immutable(f"metadata.labels[{QUEUE}]", queue_of(new))]
+    return [immutable(f"metadata.labels[{QUEUE}]", named_queue(new))]
 
 
 def _untranslatable(value: Plain) -> list[Problem]:

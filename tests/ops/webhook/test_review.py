@@ -67,7 +67,7 @@ def verdict(raw: bytes) -> Plain:
 
 def test_a_job_with_a_queue_is_stored_suspended_and_only_that_changes() -> None:
     asked = read_review(review("Job", job(NAMED), group="batch"))
-    response = changed(asked, stored(asked, set()))["response"]
+    response = changed(asked, stored(asked, set(), SETTINGS))["response"]
     assert json.loads(base64.b64decode(response["patch"])) == [
         {"op": "replace", "path": "/spec/suspend", "value": True}
     ]
@@ -76,16 +76,17 @@ def test_a_job_with_a_queue_is_stored_suspended_and_only_that_changes() -> None:
 
 def test_a_job_without_a_queue_is_left_alone_unless_its_namespace_has_one_for_everybody() -> None:
     asked = read_review(review("Job", job(), group="batch"))
-    assert "patch" not in changed(asked, stored(asked, {"other"}))["response"]
-    value = stored(asked, {"team"})
+    assert "patch" not in changed(asked, stored(asked, {"other"}, SETTINGS))["response"]
+    value = stored(asked, {"team"}, SETTINGS)
     assert value["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "default"} and value["spec"]["suspend"]
 
 
 def test_the_job_of_a_managed_owner_takes_no_default_queue_but_that_of_a_cron_job_does() -> None:
     for kind, takes in (("JobSet", False), ("CronJob", True)):
-        owned = job(ownerReferences=[{"kind": kind, "name": "o", "controller": True}])
+        api = "jobset.x-k8s.io/v1alpha2" if kind == "JobSet" else "batch/v1"
+        owned = job(ownerReferences=[{"apiVersion": api, "kind": kind, "name": "o", "controller": True}])
         asked = read_review(review("Job", owned, group="batch"))
-        assert (stored(asked, {"team"}) != owned) is takes
+        assert (stored(asked, {"team"}, SETTINGS) != owned) is takes
 
 
 def test_a_mistake_is_refused_in_the_words_of_lint() -> None:
