@@ -23,6 +23,23 @@ class PriorityRef(Value, frozen=True, kw_only=True):
     workload: bool
 
 
+class MemberState(StrEnum):
+    """How far a pod has come that is a member of a workload."""
+
+    GATED = "Gated"
+    LIVE = "Live"
+    OVER = "Over"
+
+
+class Member(Value, frozen=True, kw_only=True):
+    """A pod that is let through and deleted by itself, because no job does so."""
+
+    name: str
+    uid: str
+    pod_set: str
+    state: MemberState = MemberState.GATED
+
+
 class WorkloadSpec(Value, frozen=True, kw_only=True):
     """What is asked for, as it stood when it was observed."""
 
@@ -46,6 +63,8 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """It was made for a job that owns it no longer."""
     leaving: bool = False
     """Somebody has deleted its object, which stays until nothing holds it."""
+    members: tuple[Member, ...] = ()
+    """The pods that it is, where no other object starts and stops them."""
 
 
 class ConditionStatus(StrEnum):

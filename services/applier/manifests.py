@@ -10,9 +10,10 @@ from projections.devices.vendors import BY_WORD
 from projections.workloads import Requeue, Workload
 from projections.world import World
 from services.jobs.found import Injection, Original
-from services.jobs.steering import CLUSTER_QUEUE, LOCAL_QUEUE, POD_SET, WORKLOAD
+from services.jobs.placing import CLUSTER_QUEUE, LOCAL_QUEUE, POD_SET, WORKLOAD
 
 JOB_UID = "kueue.x-k8s.io/job-uid"
+GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
 DECISION = "kuelog.io/decision"
 IN_USE = "kueue.x-k8s.io/resource-in-use"
 """Kueue's finalizer: objects that it left behind still carry it."""
@@ -26,7 +27,7 @@ def workload_object(workload: Workload) -> Plain:
     meta: Plain = {"name": workload.name, "namespace": workload.namespace}
     if owner is not None:
         meta["labels"] = {JOB_UID: owner.uid}
-        meta["ownerReferences"] = [
+        meta["ownerReferences"] = _members(workload) or [
             {
                 "apiVersion": owner.api_version,
                 "kind": owner.kind,
@@ -36,6 +37,8 @@ def workload_object(workload: Workload) -> Plain:
                 "blockOwnerDeletion": True,
             }
         ]
+    if owner is not None and owner.kind == "PodGroup":
+        meta["annotations"] = {GROUP_WORKLOAD: "true"}
     spec: Plain = {
         "queueName": workload.spec.queue,
         "priority": workload.spec.priority,
@@ -71,6 +74,13 @@ def workload_object(workload: Workload) -> Plain:
         )
         spec["priorityClassRef"] = {"group": group, "kind": kind, "name": found.name}
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": meta, "spec": spec}
+
+
+def _members(workload: Workload) -> list[Plain]:
+    """The pods of a group own its object together; a pod alone owns it like any job."""
+    if workload.owner is None or workload.owner.kind != "PodGroup":
+        return []
+    return [{"apiVersion": "v1", "kind": "Pod", "name": one.name, "uid": one.uid} for one in workload.spec.members]
 
 
 def workload_status(workload: Workload) -> Plain:

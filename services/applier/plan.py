@@ -6,7 +6,8 @@ import msgspec
 
 from events.job_kind import JobKind
 from events.upkeep import DiscardReason
-from projections.workloads import News, Workload
+from events.workload import Member, MemberState
+from projections.workloads import EVICTED, News, Workload
 from projections.world import World
 from services.applier.manifests import Plain, injections, job_should_run, originals, workload_object, workload_status
 from services.cluster_port import Resource
@@ -35,8 +36,12 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """What its pod sets get at the start."""
     originals: tuple[Original, ...] = ()
     """What they asked for themselves."""
+    members: tuple[Member, ...] = ()
+    """Its pods, where no other object starts and stops them."""
     stopping: bool = False
     """It has to stop, and its quota waits for the end of its pods."""
+    why: tuple[str, str] = ("", "")
+    """Why its pods have to end, in the words of a pod's condition."""
     deactivated: int = 0
     """The decision by which the object has to say that nothing is tried any more until somebody sets it active."""
     release: bool = False
@@ -61,6 +66,11 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         return self.workload.partition("/")[2]
 
     @property
+    def state(self) -> tuple[int, bool, tuple[str, ...]]:
+        """What has to be written: as long as this is the same, nothing has."""
+        return self.sequence, self.finished, _at_the_gate(self.members) if self.run else ()
+
+    @property
     def job_resource(self) -> Resource:
         """The place of the job's kind on the API."""
         return resource_of(self.kind or JOB, self.api_version)
@@ -82,7 +92,13 @@ def plan(world: World, lane: str, keys: Iterable[str]) -> list[Application]:
 
 
 def _shown(workload: Workload) -> bool:
-    return workload.decided <= workload.applied and (workload.finish_shown or not workload.finished)
+    if workload.decided > workload.applied or (workload.finished and not workload.finish_shown):
+        return False
+    return workload.finished or not job_should_run(workload) or not _at_the_gate(workload.spec.members)
+
+
+def _at_the_gate(members: tuple[Member, ...]) -> tuple[str, ...]:
+    return tuple(one.name for one in members if one.state is MemberState.GATED)
 
 
 def _application(world: World, lane: str, workload: Workload) -> Application:
@@ -96,11 +112,13 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         finished=workload.finished,
         job=_job(world, workload),
         run=run,
+        members=workload.spec.members,
         kind=_kind(world, workload),
         api_version=workload.owner.api_version if workload.owner is not None else "",
         injections=injections(world, workload) if run else (),
         originals=originals(workload) if workload.owner is not None else (),
         stopping=workload.evicted and workload.reserved,
+        why=_why(workload),
         deactivated=0 if workload.spec.active else workload.deactivated_by,
         release=workload.released or bool(workload.discarded),
         discard=bool(workload.discarded),
@@ -119,3 +137,8 @@ def _job(world: World, workload: Workload) -> str:
 def _kind(world: World, workload: Workload) -> JobKind | None:
     owner = workload.owner
     return None if owner is None else kinds_of(world.settings).of(owner.api_version, owner.kind)
+
+
+def _why(workload: Workload) -> tuple[str, str]:
+    found = workload.condition(EVICTED)
+    return ("", "") if found is None else (f"WorkloadEvictedDueTo{found.reason}", found.message)

@@ -19,6 +19,7 @@ from services.applier.cluster_events import refusal_event, workload_event
 from services.applier.manifests import finalizers_left
 from services.applier.patches import JobWrite, job_write, mark_patch, with_checks
 from services.applier.plan import Application, plan
+from services.applier.pods import steer_pods
 from services.clock_port import Clock
 from services.cluster_port import (
     ClusterUnavailable,
@@ -48,7 +49,7 @@ class Applier:
         self._writer, self._facts, self._clock, self._lane = writer, facts, clock, lane
         self._wanted: dict[str, Application] = {}
         self._busy: set[str] = set()
-        self._done: dict[str, tuple[int, bool]] = {}
+        self._done: dict[str, tuple[int, bool, tuple[str, ...]]] = {}
         self._refused: dict[str, ObjectRefused] = {}
         self._told: dict[str, ObjectRefused] = {}
         self._news = asyncio.Event()
@@ -56,7 +57,7 @@ class Applier:
     def observe(self, world: World, touched: Sequence[str]) -> None:
         """Take note of what is to be applied; told after each turn of the lane."""
         for application in plan(world, self._lane, touched):
-            if self._done.get(application.workload) != _state(application):
+            if self._done.get(application.workload) != application.state:
                 self._wanted[application.workload] = application
                 self._news.set()
         for place, refused in world.refused.items():
@@ -145,7 +146,7 @@ class Applier:
                     message=str(problem),
                 )
                 break
-        self._done[application.workload] = _state(application)
+        self._done[application.workload] = application.state
         await self._report(application, fact)
 
     async def _report(self, application: Application, fact: DecisionApplied | DecisionRejected) -> None:
@@ -167,14 +168,15 @@ class Applier:
                 await self._clock.sleep(_RETRY_MS)
 
     async def _write(self, application: Application) -> None:
-        """Stop the job before its status says so; start it after."""
+        """Stop the job before its status says so; start it after. Pods that end take their object with them: they are last."""
         if application.discard:
             await self._discard(application)
             return
-        if not application.run:
+        first = not application.run and not application.members
+        if first:
             await self._steer_job(application)
         await self._show(application)
-        if application.run:
+        if not first:
             await self._steer_job(application)
 
     async def _show(self, application: Application) -> None:
@@ -202,7 +204,7 @@ class Applier:
     async def _discard(self, application: Application) -> None:
         """Take the object away, and the job with it if nothing is to be tried any more; what is gone is gone."""
         try:
-            if application.discard_job and application.job:
+            if application.discard_job and application.job and not application.members:
                 await self._writer.delete(application.job_resource, application.namespace, application.job)
         except ObjectMissing:
             log.debug("gone already", job=application.job)
@@ -228,6 +230,9 @@ class Applier:
         """Bring the job to run or to stop, unless it bears the mark of a later decision."""
         if not application.job:
             return
+        if application.members:
+            await steer_pods(self._writer, application)
+            return
         conflicts = 0
         while conflicts < _CONFLICTS:
             job = await self._writer.get(application.job_resource, application.namespace, application.job)
@@ -251,7 +256,3 @@ class Applier:
     async def _write_job(self, application: Application, write: JobWrite) -> None:
         place = (application.job_resource, application.namespace, application.job)
         await self._writer.merge(*place, write.patch, subresource=write.subresource)
-
-
-def _state(application: Application) -> tuple[int, bool]:
-    return application.sequence, application.finished

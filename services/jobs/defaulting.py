@@ -5,17 +5,29 @@ from typing import Any
 from events.job_kind import JobKind
 from events.settings import SettingsObserved
 from services.jobs.kinds import Kinds, kinds_of
+from services.jobs.pods import gated, labels_of
+from services.jobs.serving import QUEUE, queued_pods
 from services.jobs.steering import with_suspend
+from services.jobs.table import POD
 
-QUEUE = "kueue.x-k8s.io/queue-name"
 _PLAIN = kinds_of(SettingsObserved())
 
 
 def waiting(value: dict[str, Any], word: str, kinds: Kinds = _PLAIN) -> dict[str, Any]:
     """A new job of a managed kind suspended, if it names a queue; any other object as it is."""
     api = str(value.get("apiVersion") or "")
+    if POD.place in kinds.by_place:
+        value = queued_pods(api.rpartition("/")[0], word, value)
+        if word == POD.kind and "/" not in api:
+            return gated(value) if labels_of(value).get(QUEUE) and not _goes_with_owner(value, kinds) else value
     kind = kinds.of(api, word) if api else next((one for one in kinds.by_place.values() if one.kind == word), None)
-    if kind is None or not named_queue(value) or _goes_with_owner(value, kinds) or _has_cluster(kind, value):
+    if (
+        kind is None
+        or kind.plural == POD.plural
+        or not named_queue(value)
+        or _goes_with_owner(value, kinds)
+        or _has_cluster(kind, value)
+    ):
         return value
     return with_suspend(kind, value, suspend=True)
 

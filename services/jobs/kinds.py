@@ -7,7 +7,7 @@ import msgspec
 from events.job_kind import JobKind
 from events.settings import SettingsObserved
 from services.cluster_port import Resource
-from services.jobs.table import KINDS
+from services.jobs.table import KINDS, POD, POD_GROUP
 
 
 class Kinds:
@@ -44,7 +44,7 @@ def _kinds(frameworks: tuple[str, ...], external: tuple[str, ...], more: tuple[J
     # Two groups may call a kind alike: only ours go by the bare word.
     known = {one.place for one in KINDS}
     named = [msgspec.structs.replace(one, key=f"{one.kind}.{one.group}") if one.kind in known else one for one in more]
-    chosen = [one for one in KINDS if not frameworks or one.name in frameworks]
+    chosen = [one for one in KINDS if not frameworks or (POD if one is POD_GROUP else one).name in frameworks]
     return Kinds((*chosen, *named), external)
 
 

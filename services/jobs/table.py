@@ -143,8 +143,14 @@ SPARK = JobKind(
     ready=Sign(at="status.applicationState.state", values=("RUNNING",)),
 )
 
+POD = JobKind(group="", versions=("v1",), kind="Pod", plural="pods", reader="pods")
+POD_GROUP = JobKind(group="", versions=("v1",), kind="PodGroup", plural="pods", reader="pods")
+"""Not a kind of the API: pods that name a group. The rules of both are in `services.jobs.pods`."""
+
 KINDS: tuple[JobKind, ...] = (
     JOB,
+    POD,
+    POD_GROUP,
     JOB_SET,
     TRAIN_JOB,
     _training("MPIJob", "mpijobs", "mpiReplicaSpecs", "Launcher", "Worker", version="v2beta1"),

@@ -101,12 +101,12 @@ def _state(
     templates = [read(one.template, PodTemplate) for one in pods]
     named = look(value, kind.priority_class) if kind.priority_class else None
     classes = [str(named)] if named else [one.spec.priority_class_name for one in templates]
-    priority, reference = _priority(meta, next((one for one in classes if one), None), around)
+    priority, reference = priority_of(meta, next((one for one in classes if one), None), around)
     pod_sets = tuple(
         PodSet(name=one.name, count=one.count, minimum=one.minimum, shape=pod_shape(template, dotted(one.at)))
         for one, template in zip(pods, templates, strict=True)
     )
-    seconds = _number(labels, MAX_EXEC, "metadata.labels")
+    seconds = number_in(labels, MAX_EXEC, "metadata.labels")
     decision = annotations.get(DECISION, "")
     return JobState(
         workload=f"{meta.namespace}/{workload_name(kind.kind, kind.group, meta.name, meta.uid)}",
@@ -157,7 +157,8 @@ def workload_name(kind: str, group: str, name: str, uid: str) -> str:
     return f"{f'{kind.lower()}-{name}'[: _NAME_LIMIT - 6]}-{digest}"
 
 
-def _priority(meta: ObjectMeta, pod_class: str | None, around: Surroundings) -> tuple[int, PriorityRef | None]:
+def priority_of(meta: ObjectMeta, pod_class: str | None, around: Surroundings) -> tuple[int, PriorityRef | None]:
+    """The priority of a job and where it comes from. Raises `Refused`."""
     named = (meta.labels or {}).get(PRIORITY, "")
     for name, workload in ((named, True), (pod_class or "", False)):
         if not name:
@@ -186,7 +187,8 @@ def _names(around: Surroundings, kind: str) -> str:
     return ", ".join(names) or "none that is there"
 
 
-def _number(found: Mapping[str, str], name: str, where: str) -> int | None:
+def number_in(found: Mapping[str, str], name: str, where: str) -> int | None:
+    """A whole number in a label. Raises `Refused`."""
     text = found.get(name)
     if text is None:
         return None

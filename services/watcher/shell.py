@@ -15,6 +15,7 @@ from events.subjects import CLUSTER, fact_subject
 from events.workload import CheckReported, WorkloadSubmitted
 from services.clock_port import Clock
 from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
+from services.jobs.pods import is_managed
 from services.log_errors import LogUnavailable
 from services.log_port import Message, Stream
 from services.watcher.definitions import DEFINITIONS, Definitions
@@ -159,10 +160,13 @@ class Watcher:
                 kind, namespace, name = place.split("/", 2)
                 self._jobs.pop(place, None)
                 await self._tell(f"{place}:absent", self.view.lose(kind, namespace, name))
+        self.view.expect(resource.kind, objects)
         messages: list[Message] = []
         for one in objects:
             messages.extend(self._messages(_version(one), self._facts_of(resource, one)))
         await self._store(messages)
+        for fact in self.view.settle(resource.kind):
+            await self._tell(f"{fact.workload}:absent", [fact])
 
     async def _see_one(self, resource: Resource, value: dict[str, Any]) -> None:
         facts = self._facts_of(resource, value)
@@ -179,7 +183,7 @@ class Watcher:
         await self._store(self._messages(f"{meta.get('uid', '')}:gone", facts))
 
     def _facts_of(self, resource: Resource, value: dict[str, Any]) -> list[Fact]:
-        if resource.kind in self.view.kinds.by_place:
+        if resource.kind in self.view.kinds.by_place and (resource.kind != "Pod" or is_managed(value)):
             self._jobs[f"{resource.kind}/{_namespace(value)}/{value['metadata']['name']}"] = value
         return self.view.see(resource.kind, value)
 

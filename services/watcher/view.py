@@ -4,7 +4,8 @@ A view is rebuilt by folding the facts on the log: a watcher that starts anew, a
 twice (design §3).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,15 +14,8 @@ from events.catalogue import Fact
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import DevicesRegistered, NodeObserved, PodObserved
 from events.quota import (
-    AdmissionCheckObserved,
-    ClusterQueueObserved,
-    CohortObserved,
-    FlavorObserved,
-    LimitRangeObserved,
     LocalQueueObserved,
-    NamespaceObserved,
     PriorityClassObserved,
-    RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
 from events.workload import (
@@ -42,6 +36,8 @@ from services.watcher.companions import as_found, companion_facts
 from services.watcher.families import Families
 from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import node_facts, pod_fact
+from services.watcher.places import place_of
+from services.watcher.pod_groups import PodGroups
 from services.watcher.problems import Refused, refuse_invalid
 from services.watcher.told import Told, changes, note
 from services.watcher.workload_objects import belongs_to_job, workload_state
@@ -72,6 +68,7 @@ class View:
         self.by_source: dict[str, str] = {}
         """The workload of each job or Workload object, by `kind/namespace/name`."""
         self.kinds = kinds_of(settings or SettingsObserved())
+        self._groups = PodGroups()
         self._families = Families(self.kinds, self.by_source)
         self.goes_with_owner, self.owned_by_job = self._families.goes_with_owner, self._families.owned_by_job
         self.priority_classes: dict[str, PriorityClassObserved] = {}
@@ -114,9 +111,12 @@ class View:
         place = f"{kind}/{namespace}/{name}"
         fresh: list[Fact] = []
         workload = self.by_source.get(place)
+        group = self._groups.lose(namespace, name) if kind == "Pod" else ""
         if workload is not None:
             fresh.append(WorkloadDeleted(workload=workload))
-        elif place in self.facts or f"{place}#refused" in self.facts:
+        elif group:
+            fresh.extend(self._pod_facts(group))
+        if (workload is None or kind == "Pod") and (place in self.facts or f"{place}#refused" in self.facts):
             fresh.append(ObjectRemoved(kind=kind, namespace=namespace, name=name))
         for fact in fresh:
             self.fold(fact)
@@ -182,7 +182,7 @@ class View:
                 return node_facts(value)
             case "Pod":
                 pod = pod_fact(value)
-                return [] if pod is None else [pod]
+                return [*([] if pod is None else [pod]), *self._pod_facts(self._groups.see(value, self))]
             case "Workload":
                 return self._workload_object(place, value)
             case _ if kind in self.kinds.by_place:
@@ -190,6 +190,26 @@ class View:
                 return self._workload_facts(place, job_state(found, self, self.kinds.by_place[kind]))
             case _:
                 return []
+
+    def _pod_facts(self, place: str) -> list[Fact]:
+        """In what a workload that is made of pods differs from what was told of it."""
+        if place.partition("/")[0] not in self.kinds.by_place:
+            return []
+        return self._workload_facts(place, self._groups.state(place, self, known=place in self.by_source))
+
+    def expect(self, kind: str, objects: Sequence[dict[str, Any]]) -> None:
+        """Take note of all pods before any is told of, so that no group looks as if it had lost some."""
+        for value in objects if kind == "Pod" else ():
+            with suppress(Refused):
+                self._groups.see(value, self)
+
+    def settle(self, kind: str) -> list[WorkloadDeleted]:
+        """The facts that groups are gone, now that all pods that there are were seen."""
+        groups = [place for place in sorted(self.by_source) if place.startswith("PodGroup/")] if kind == "Pod" else []
+        fresh = [WorkloadDeleted(workload=self.by_source[place]) for place in groups if not self._groups.known(place)]
+        for fact in fresh:
+            self.fold(fact)
+        return fresh
 
     def _source(self, fact: WorkloadSubmitted) -> str:
         """The place of the object that a workload was read from."""
@@ -255,36 +275,3 @@ class View:
         # An object that is back to what was told before has to be told again: it is not refused any more.
         lifts = not isinstance(fact, NodeObserved) and f"{place}#refused" in self.facts
         return bool(place) and not lifts and before == fact
-
-
-def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
-    """Under which object a fact is told; empty for facts about workloads."""
-    match fact:
-        case ClusterQueueObserved():
-            return f"ClusterQueue//{fact.name}"
-        case CohortObserved():
-            return f"Cohort//{fact.name}"
-        case LocalQueueObserved():
-            return f"LocalQueue/{fact.namespace}/{fact.name}"
-        case FlavorObserved():
-            return f"ResourceFlavor//{fact.name}"
-        case PriorityClassObserved():
-            return f"{'WorkloadPriorityClass' if fact.workload else 'PriorityClass'}//{fact.name}"
-        case NamespaceObserved():
-            return f"Namespace//{fact.name}"
-        case AdmissionCheckObserved():
-            return f"AdmissionCheck//{fact.name}"
-        case LimitRangeObserved():
-            return f"LimitRange/{fact.namespace}/{fact.name}"
-        case RuntimeClassObserved():
-            return f"RuntimeClass//{fact.name}"
-        case NodeObserved():
-            return f"Node//{fact.name}"
-        case DevicesRegistered():
-            return f"Node//{fact.node}#devices"
-        case PodObserved():
-            return f"Pod/{fact.namespace}/{fact.name}"
-        case ObjectRefused():
-            return f"{fact.kind}/{fact.namespace}/{fact.name}#refused"
-        case _:
-            return ""

@@ -94,8 +94,8 @@ POD_SETS = {
     "AppWrapper": ["patient-0-0", "patient-1-0"],
     "SparkApplication": ["driver", "executor"],
 }
-SAMPLED = [kind for kind in KINDS if kind.kind != "Job"]
-"""The Job has a controller in the embedded cluster, and its own stories."""
+SAMPLED = [kind for kind in KINDS if kind.kind in SPECS]
+"""Job and Pod have controllers in the embedded cluster, and their own stories."""
 
 
 def manifest(kind: JobKind, name: str, *, queue: str = "team", urgent: bool = False) -> Plain:

@@ -1,0 +1,136 @@
+"""Pods without a job: held back at a gate, alone or as a group, let through with what they get."""
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from services.jobs.found import Form, Injection, Pods
+from services.jobs.paths import FieldBroken, Plain, get, put
+from services.jobs.placing import inject
+
+GATE = "kueue.x-k8s.io/admission"
+MANAGED = "kueue.x-k8s.io/managed"
+"""A label on pods that wait at the gate; as a finalizer Kueue leaves it behind."""
+GROUP = "kueue.x-k8s.io/pod-group-name"
+TOTAL = "kueue.x-k8s.io/pod-group-total-count"
+FAST = "kueue.x-k8s.io/pod-group-fast-admission"
+SERVING = "kueue.x-k8s.io/pod-group-serving"
+RETRIABLE = "kueue.x-k8s.io/retriable-in-group"
+ROLE = "kueue.x-k8s.io/role-hash"
+_LEADER_WORKER = "leaderworkerset.sh/"
+
+
+def labels_of(pod: Plain) -> Plain:
+    """The labels, or none."""
+    return (pod.get("metadata") or {}).get("labels") or {}
+
+
+def annotations_of(pod: Plain) -> Plain:
+    """The annotations, or none."""
+    return (pod.get("metadata") or {}).get("annotations") or {}
+
+
+def is_managed(pod: Plain) -> bool:
+    """Whether it was held back at its creation, by us or by Kueue."""
+    return labels_of(pod).get(MANAGED) == "true" or is_gated(pod)
+
+
+def is_gated(pod: Plain) -> bool:
+    """Whether it still waits at our gate."""
+    return any(one.get("name") == GATE for one in get(pod, ("spec", "schedulingGates")) or ())
+
+
+def is_over(pod: Plain) -> bool:
+    """Whether it has ended."""
+    return get(pod, ("status", "phase")) in ("Succeeded", "Failed")
+
+
+def is_leaving(pod: Plain) -> bool:
+    """Whether somebody has deleted it."""
+    return bool((pod.get("metadata") or {}).get("deletionTimestamp"))
+
+
+def is_ready(pod: Plain) -> bool:
+    """Whether it is ready, or done."""
+    ready = any(
+        (one.get("type"), one.get("status")) == ("Ready", "True") for one in get(pod, ("status", "conditions")) or ()
+    )
+    return ready or get(pod, ("status", "phase")) == "Succeeded"
+
+
+def group_of(pod: Plain) -> str:
+    """The group that it belongs to; empty when it stands alone. A LeaderWorkerSet's group is known by its labels."""
+    labels, annotations = labels_of(pod), annotations_of(pod)
+    named = labels.get(GROUP) or annotations.get(GROUP)
+    whose, index = labels.get(f"{_LEADER_WORKER}name"), labels.get(f"{_LEADER_WORKER}group-index")
+    return str(named or (f"leaderworkerset-{whose}-{index}" if whose and index else ""))
+
+
+def total_of(pod: Plain) -> int:
+    """How many pods the group of this one has. Raises `FieldBroken`."""
+    annotations = annotations_of(pod)
+    text = str(annotations.get(TOTAL) or annotations.get(f"{_LEADER_WORKER}size") or "")
+    if not text.isdigit() or int(text) < 1:
+        field = f"metadata.annotations[{TOTAL}]"
+        raise FieldBroken(field, f"{text!r} is not a whole number of at least 1", "how many pods the group has")
+    return int(text)
+
+
+def comes_one_by_one(pod: Plain) -> bool:
+    """Whether the group is let in as soon as its first pod is there."""
+    return annotations_of(pod).get(FAST) == "true" or f"{_LEADER_WORKER}size" in annotations_of(pod)
+
+
+def serves(pod: Plain) -> bool:
+    """Whether the group runs until somebody takes it away."""
+    return annotations_of(pod).get(SERVING) == "true" or f"{_LEADER_WORKER}size" in annotations_of(pod)
+
+
+def role_of(pod: Plain) -> str:
+    """Which of its group's pod sets it belongs to: those of one shape are one."""
+    return str(annotations_of(pod).get(ROLE) or _digest(pod))
+
+
+def gated(pod: Plain) -> Plain:
+    """A new pod, held back."""
+    gates = get(pod, ("spec", "schedulingGates")) or []
+    held = pod if is_gated(pod) else put(pod, ("spec", "schedulingGates"), [*gates, {"name": GATE}])
+    held = put(held, ("metadata", "annotations", ROLE), role_of(pod))
+    return put(held, ("metadata", "labels", MANAGED), "true")
+
+
+def let_through(pod: Plain, injection: Injection) -> Plain:
+    """The pod with what it gets, and no gate of ours before it; what it has stays, for the API lets only add to it."""
+    own = msgspec.structs.replace(
+        injection.original,
+        node_selector=get(pod, ("spec", "nodeSelector")) or {},
+        tolerations=tuple(get(pod, ("spec", "tolerations")) or ()),
+    )
+    injection = msgspec.structs.replace(injection, original=own)
+    gates = [one for one in get(pod, ("spec", "schedulingGates")) or () if one.get("name") != GATE]
+    open_ = put(pod, ("spec", "schedulingGates"), gates or None)
+    return without_hold(inject(open_, Pods(name="", count=1, template=pod, at=(), form=Form.TEMPLATE), injection))
+
+
+def without_hold(pod: Plain) -> Plain:
+    """The pod without Kueue's finalizer, which nobody would take away."""
+    found = get(pod, ("metadata", "finalizers")) or []
+    left = [one for one in found if one != MANAGED]
+    return pod if left == found else put(pod, ("metadata", "finalizers"), left or None)
+
+
+def told_to_end(pod: Plain, reason: str, message: str) -> list[Plain]:
+    """Its conditions, with the one that says that it has to end and why."""
+    kept = [one for one in get(pod, ("status", "conditions")) or () if one.get("type") != "TerminationTarget"]
+    return [*kept, {"type": "TerminationTarget", "status": "True", "reason": reason, "message": message}]
+
+
+def _digest(pod: Plain) -> str:
+    spec = pod.get("spec") or {}
+    shape: dict[str, Any] = {
+        field: [{"name": one.get("name"), "resources": one.get("resources")} for one in spec.get(field) or ()]
+        for field in ("containers", "initContainers")
+    }
+    shape |= {field: spec.get(field) for field in ("nodeSelector", "affinity", "tolerations", "runtimeClassName")}
+    return hashlib.sha256(msgspec.json.encode(shape, order="deterministic")).hexdigest()[:8]
