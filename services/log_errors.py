@@ -21,7 +21,7 @@ class LogFull(LogUnavailable):
     """The stream has reached its size limit."""
 
     def __init__(self, *, stream: str) -> None:
-        super().__init__(stream=stream, problem="it is full; raise max_bytes or archive its older part")
+        super().__init__(stream=stream, problem="it is full; raise its max_bytes")
 
 
 class LogGap(Exception):
