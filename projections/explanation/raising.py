@@ -142,20 +142,27 @@ def _smallest(trials: Trials, own: dict[FlavorResource, int], ahead: Sequence[Am
     enough = _enough(trials, own, ahead)
     if enough is None:
         return {}
-    for name in sorted(enough):
-        low, high = -1, enough[name]
-        if high > 0 and not trials.let_in({**enough, name: high - 1}):
-            continue  # Nearly always: what it misses is what it takes.
-        while high - low > 1:
-            middle = (low + high) // 2
-            if trials.left > 0 and trials.let_in({**enough, name: middle}):
-                high = middle
-            elif trials.left <= 0:
-                break
-            else:
-                low = middle
-        enough[name] = high
+    before: dict[FlavorResource, int] = {}
+    while before != enough and trials.left > 0:
+        # Less of one may make less of another enough: those who would have passed by before do not come that far.
+        before = dict(enough)
+        for name in sorted(enough):
+            enough[name] = _least(trials, enough, name)
     return {name: amount for name, amount in enough.items() if amount}
+
+
+def _least(trials: Trials, enough: Amounts, name: FlavorResource) -> int:
+    """The least of one resource that is still enough beside the others."""
+    low, high = -1, enough[name]
+    if high > 0 and not trials.let_in({**enough, name: high - 1}):
+        return high  # Nearly always: what it misses is what it takes.
+    while high - low > 1 and trials.left > 0:
+        middle = (low + high) // 2
+        if trials.let_in({**enough, name: middle}):
+            high = middle
+        elif trials.left > 0:
+            low = middle
+    return high
 
 
 def _enough(trials: Trials, own: Amounts, ahead: Sequence[Amounts]) -> dict[FlavorResource, int] | None:

@@ -59,6 +59,74 @@ def test_a_job_that_the_log_does_not_know_is_answered_with_those_it_knows(demo: 
     assert "the log knows no job ai-research/nobody" in done.stdout
 
 
+def test_every_line_of_a_history_has_its_cause(demo: Path) -> None:
+    done = kuelog("history", "job/ai-research/sweep-b", "--data", str(demo), "-o", "json")
+    lines = json.loads(done.stdout)
+    preempted = next(line for line in lines if line["what"] == "preempted")
+    assert preempted["cause"].endswith("PreemptionRequested")
+    assert all(line["cause"] for line in lines if line["lane"] != "FACTS")
+    done = kuelog("history", "clusterqueue/research", "--data", str(demo))
+    assert "quota reserved" in done.stdout
+
+
+def test_the_log_is_shown_by_type_and_object(demo: Path) -> None:
+    words = ("log", "show", "--data", str(demo), "--type", "Preemption*", "-o", "json")
+    shown = [json.loads(line) for line in kuelog(*words).stdout.splitlines()]
+    assert {one["event"]["type"] for one in shown} == {"PreemptionRequested.v1", "PreemptionOrdered.v1"}
+    done = kuelog("log", "show", "--data", str(demo), "--object", "clusterqueue/nobody")
+    assert (done.returncode, "nothing on the log passes" in done.stdout) == (1, True)
+
+
+def test_a_preempted_job_is_explained_without_names_that_a_tenant_may_not_read(demo: Path) -> None:
+    words = ("explain", "job/ai-research/sweep-b", "--data", str(demo))
+    (stop,) = json.loads(kuelog(*words, "-o", "json").stdout)["stops"]
+    assert stop["by"].startswith("ai-production/") and stop["standings"]
+    done = kuelog(*words, "--as-namespace", "ai-research")
+    assert done.returncode == 0
+    assert "ai-production" not in done.stdout
+    done = kuelog(
+        "explain", "job/ai-production/serving-scale-out", "--data", str(demo), "--as-namespace", "ai-research"
+    )
+    assert done.returncode == 2
+    assert "ai-production/model" not in done.stdout
+
+
+def test_a_change_is_played_and_told(demo: Path) -> None:
+    change = "clusterqueue/production:spec.preemption.reclaimWithinCohort=Never"
+    done = kuelog("whatif", "--data", str(demo), "--set", change, "-o", "json")
+    found = json.loads(done.stdout)
+    assert (found["preemptions_before"], found["preemptions_after"]) == (1, 0)
+    assert any("serving-scale-out" in one["workload"] for one in found["losers"])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("replay", "--until", "99999"), "LOG_0 has no sequence 99999"),
+        (("replay", "--until", "2001-01-01T00:00:00Z"), "is before the log"),
+        (("replay", "--tree", "nowhere"), "there is no tree nowhere"),
+        (("replay", "--show", "everything"), "write one of queues"),
+        (("replay", "--snapshot", "README.md"), "snapshot README.md can't be used"),
+        (("replay", "--rules", "nothing=1"), "there is no setting nothing"),
+        (("replay", "--rules", "docs"), "neither a checkout nor a wheel"),
+        (("explain", "job/nobody/x"), "the log knows no job nobody/x"),
+        (("explain", "node/x"), "is not explained"),
+        (("explain", "x/y", "--at", "yesterday"), "is no time"),
+        (("history", "clusterqueue/x"), "the log knows no clusterqueue x; it knows production, research"),
+        (("log", "show", "--stream", "NEWS"), "there is no stream NEWS"),
+        (("whatif",), "nothing is changed"),
+        (("whatif", "--set", "clusterqueue/x:spec.y=1"), "there is no clusterqueue x"),
+        (("whatif", "--remove", "sun/x"), "can't be removed"),
+        (("whatif", "--submit", "-f", "nowhere.yaml"), "nowhere.yaml"),
+    ],
+)
+def test_what_can_t_be_answered_is_one_clear_message(demo: Path, words: tuple[str, ...], told: str) -> None:
+    done = kuelog(*words, "--data", str(demo))
+    assert done.returncode == 2, done.stdout
+    assert told in done.stdout.replace("\n", " ")
+    assert "Traceback" not in done.stdout + done.stderr
+
+
 def test_a_folder_without_a_log_is_one_clear_message(tmp_path: Path) -> None:
     done = kuelog("replay", "--data", str(tmp_path))
     assert done.returncode == 2
