@@ -4,10 +4,11 @@ from msgspec.structs import replace
 
 from events.settings import SettingsObserved
 from events.workload import AdoptedStatus, ConditionStatus, GateState
+from projections.devices.requests import asks_for_cards
 from projections.gates import enabled
 from projections.place import Place
 from projections.required_checks import required_checks
-from projections.workloads import FINISHED, QUOTA_RESERVED, Admission, Requeue, Workload
+from projections.workloads import FINISHED, QUOTA_RESERVED, Admission, Devices, Requeue, Workload
 from projections.world import World
 
 _GATES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
@@ -42,7 +43,13 @@ def adopt(world: World, workload: Workload, status: AdoptedStatus, place: Place)
     queue = world.cluster_queues.get(status.cluster_queue)
     if queue is not None:
         admission = replace(admission, required_checks=required_checks(queue, adopted))
-    return replace(adopted, admission=admission)
+    return replace(adopted, admission=admission, devices=_held_already(adopted, admission))
+
+
+def _held_already(adopted: Workload, admission: Admission) -> Devices | None:
+    """What runs has its cards: its pods hold them, and are charged for them. Nothing is set aside for it once more."""
+    asks = any(asks_for_cards(pod_set.shape) for pod_set in adopted.spec.pod_sets)
+    return Devices(reservation=admission.reservation) if asks and adopted.admitted else None
 
 
 def with_gates(settings: SettingsObserved, workload: Workload, place: Place) -> Workload:
