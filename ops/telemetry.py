@@ -2,13 +2,25 @@
 
 import logging
 import os
+import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import TextIO
 
 import structlog
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+
+class _StandardError(TextIO):
+    """Standard error as it is when something is written, not as it was when logging was set up."""
+
+    def write(self, text: str, /) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
 
 
 class SpanTracer:
@@ -41,5 +53,5 @@ def configure_logging(level: str = "") -> None:
             structlog.processors.TimeStamper(fmt="iso"),
             structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"]),
         ],
-        logger_factory=structlog.PrintLoggerFactory(file=__import__("sys").stderr),
+        logger_factory=structlog.PrintLoggerFactory(file=_StandardError()),
     )
