@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from ops.crds.definitions import DEFINITIONS, GROUP
+from services.jobs.serving import RESOURCES
 from services.jobs.table import KINDS
 
 Plain = dict[str, Any]
@@ -52,6 +53,10 @@ PODS = Watched(name="pod", kinds=_jobs(pods=True), labelled=True)
 """No pod waits for us that names no queue: a cluster must be able to start what brings us back."""
 
 
+SERVING = Watched(name="serving", kinds=RESOURCES, labelled=True)
+"""What hands its queue to the pods that it makes."""
+
+
 def where(service: str, namespace: str, path: str, authorities: str = "") -> Plain:
     """How the API server reaches us; `authorities` is base64."""
     found: Plain = {"service": {"name": service, "namespace": namespace, "path": path, "port": 443}}
@@ -62,7 +67,7 @@ def configurations(
     service: str, namespace: str, spared: list[str], annotations: dict[str, str] | None = None
 ) -> list[Plain]:
     """Both configurations. The `spared` namespaces never wait for us: what brings us back runs in them."""
-    jobs = [one for one in (JOBS, PODS) if one.kinds]
+    jobs = [one for one in (JOBS, PODS, SERVING) if one.kinds]
     mutating = [_webhook("m", one, service, namespace, spared, MUTATE, ("CREATE",)) for one in jobs]
     validating = [
         _webhook("v", KUEUES, service, namespace, [], VALIDATE, ("CREATE", "UPDATE")),

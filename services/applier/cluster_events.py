@@ -7,10 +7,11 @@ from events.control import ObjectRefused
 from events.event import Millis
 from events.timestamp import format_timestamp
 from projections.workloads import News
+from services.jobs.table import KINDS
 
 REASON = "Refused"
 _API = {
-    "Job": "batch/v1",
+    **{kind.place: f"{kind.group}/{kind.versions[0]}" for kind in KINDS},
     "Node": "v1",
     "Pod": "v1",
     "Namespace": "v1",

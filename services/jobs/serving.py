@@ -8,6 +8,11 @@ from services.jobs.pods import FAST, GROUP, SERVING, TOTAL
 QUEUE = "kueue.x-k8s.io/queue-name"
 _PRIORITY = "kueue.x-k8s.io/priority-class"
 _NAME_LIMIT = 63
+RESOURCES = (
+    ("apps", ("v1",), ("deployments", "statefulsets")),
+    ("leaderworkerset.x-k8s.io", ("v1",), ("leaderworkersets",)),
+)
+"""Their places on the API: group, versions, plurals."""
 _TEMPLATES: dict[tuple[str, str], tuple[Location, ...]] = {
     ("apps", "Deployment"): (("spec", "template"),),
     ("apps", "StatefulSet"): (("spec", "template"),),

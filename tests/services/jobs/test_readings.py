@@ -1,0 +1,151 @@
+"""What paths alone can't say of a job: sidecars, memory of a JVM, declared components, pods that are done."""
+
+import pytest
+
+from events.job_kind import JobKind
+from services.jobs.found import Injection, Original
+from services.jobs.paths import FieldBroken, Plain, difference, locate, put
+from services.jobs.pod_sets import pods_of
+from services.jobs.standing import finished_of, is_stopped, ready_of, reclaimable_of
+from services.jobs.steering import holds_injection, injected, restored
+from services.jobs.table import APP_WRAPPER, JOB, JOB_SET, KINDS, RAY_CLUSTER, RAY_JOB, SPARK
+
+KIND = {one.kind: one for one in KINDS}
+
+
+def job_set(**status: object) -> Plain:
+    def one(name: str, replicas: int, **pods: int) -> Plain:
+        return {"name": name, "replicas": replicas, "template": {"spec": {**pods, "template": {"spec": {}}}}}
+
+    jobs = [one("a", 2, parallelism=3), one("b", 1, parallelism=4, completions=2)]
+    return {"metadata": {"name": "s"}, "spec": {"replicatedJobs": jobs}, "status": status}
+
+
+def test_a_job_set_counts_replicas_times_pods_and_gives_back_whole_jobs() -> None:
+    job = job_set(replicatedJobsStatus=[{"name": "a", "succeeded": 1, "ready": 1}, {"name": "b", "ready": 1}])
+    pods = pods_of(JOB_SET, job)
+    assert [(one.name, one.count) for one in pods] == [("a", 6), ("b", 2)]
+    assert ready_of(JOB_SET, job, pods) is True
+    assert reclaimable_of(JOB_SET, job, pods) == {"a": 3}
+
+
+def test_a_job_that_still_runs_something_has_not_stopped() -> None:
+    said: list[Plain] = [{"type": "Suspended", "status": "True"}]
+    for active, stopped in ((1, False), (0, True)):
+        job = job_set(conditions=said, replicatedJobsStatus=[{"name": "a", "active": active}])
+        assert is_stopped(JOB_SET, put(job, ("spec", "suspend"), True)) is stopped
+
+
+def test_roles_come_in_their_own_order_and_only_those_that_are_there() -> None:
+    template = {"replicas": 2, "template": {"spec": {}}}
+    job = {"spec": {"tfReplicaSpecs": {"Worker": template, "Evaluator": template, "Chief": template}}}
+    assert [one.name for one in pods_of(KIND["TFJob"], job)] == ["chief", "worker", "evaluator"]
+
+
+def test_ray_counts_hosts_the_autoscaler_beside_the_head_and_the_pod_that_submits() -> None:
+    head = {"template": {"spec": {"containers": [{"name": "h", "image": "ray"}]}}}
+    groups = [{"groupName": "W", "replicas": 2, "numOfHosts": 4, "template": {"spec": {}}}]
+    cluster = {"headGroupSpec": head, "workerGroupSpecs": groups, "enableInTreeAutoscaling": True}
+    found = pods_of(RAY_CLUSTER, {"spec": cluster})
+    assert [(one.name, one.count) for one in found] == [("head", 1), ("w", 8)]
+    assert [one["name"] for one in found[0].template["spec"]["containers"]] == ["h", "autoscaler"]
+    submitter = pods_of(RAY_JOB, {"spec": {"rayClusterSpec": cluster}})[-1]
+    assert (submitter.name, submitter.template["spec"]["containers"][0]["image"]) == ("submitter", "ray")
+    by_http = {"rayClusterSpec": cluster, "submissionMode": "HTTPMode"}
+    assert len(pods_of(RAY_JOB, {"spec": by_http})) == 2
+    assert pods_of(RAY_JOB, {"spec": {"clusterSelector": {"ray.io/cluster": "c"}}}) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "kib"),
+    [
+        ({"memory": "8g"}, 8 * 1024**2 * 11 // 10),
+        ({"memory": "512m"}, (512 + 384) * 1024),
+        ({"memory": "1g", "memoryOverhead": "1g"}, 2 * 1024**2),
+    ],
+)
+def test_spark_takes_more_memory_than_its_heap(spec: Plain, kib: int) -> None:
+    job = {"spec": {"type": "Scala", "driver": spec, "executor": {"instances": 3}}}
+    driver, executors = pods_of(SPARK, job)
+    (container,) = driver.template["spec"]["containers"]
+    assert container["resources"]["requests"]["memory"] == f"{kib}Ki"
+    assert executors.count == 3
+    with pytest.raises(FieldBroken, match="not an amount of memory"):
+        pods_of(SPARK, put(job, ("spec", "driver", "memory"), "much"))
+
+
+def test_a_wrapper_says_its_pods_itself_or_their_kinds_do() -> None:
+    inner = {"kind": "Thing", "apiVersion": "x/v1", "spec": {"parts": [{"template": {"spec": {"a": 1}}}]}}
+    declared = {"template": inner, "podSets": [{"replicas": 4, "path": "template.spec.parts[0].template"}]}
+    known = {"template": {"kind": "JobSet", "apiVersion": "jobset.x-k8s.io/v1alpha2", **job_set()}}
+    wrapper = {"metadata": {"name": "w"}, "spec": {"components": [declared, known]}}
+    assert [(one.name, one.count) for one in pods_of(APP_WRAPPER, wrapper)] == [
+        ("w-0-0", 4),
+        ("w-1-0", 6),
+        ("w-1-1", 2),
+    ]
+    broken = put(wrapper, ("spec", "components", 0, "podSets", 0, "path"), "template.nowhere")
+    with pytest.raises(FieldBroken, match="leads to no pod template"):
+        pods_of(APP_WRAPPER, broken)
+
+
+@pytest.mark.parametrize(
+    ("kind", "job", "field"),
+    [
+        (JOB, {"spec": {"parallelism": -1, "template": {}}}, "spec.parallelism"),
+        (JOB, {"spec": {}}, "spec.template"),
+        (JOB_SET, {"spec": {"replicatedJobs": []}}, "spec.replicatedJobs"),
+        (
+            JOB_SET,
+            {"spec": {"replicatedJobs": [{"name": "a", "replicas": "x", "template": {}}]}},
+            "spec.replicatedJobs[0]",
+        ),
+        (RAY_CLUSTER, {"spec": {}}, "spec.headGroupSpec.template"),
+    ],
+)
+def test_what_is_malformed_is_named(kind: JobKind, job: Plain, field: str) -> None:
+    with pytest.raises(FieldBroken) as broken:
+        pods_of(kind, job)
+    assert broken.value.field.startswith(field)
+
+
+def test_what_a_job_says_about_its_end_is_told() -> None:
+    job = {"status": {"jobDeploymentStatus": "Failed", "message": "no luck"}}
+    assert finished_of(RAY_JOB, job) == ("Failed", "no luck")
+    assert finished_of(RAY_JOB, {"status": {"jobDeploymentStatus": "Running"}}) is None
+
+
+def test_what_was_injected_is_taken_out_and_what_was_there_stays() -> None:
+    own = {"key": "own", "operator": "Exists"}
+    spec = {"nodeSelector": {"disk": "ssd"}, "tolerations": [own]}
+    meta = {"labels": {"app": "x"}, "annotations": {"nvidia.com/use-gpuuuid": "GPU-mine"}}
+    job: Plain = {"spec": {"parallelism": 2, "template": {"metadata": meta, "spec": spec}}}
+    original = Original(
+        name="main", count=2, node_selector={"disk": "ssd"}, tolerations=(own,), annotations=meta["annotations"]
+    )
+    injection = Injection(
+        count=1,
+        original=original,
+        labels={"kueue.x-k8s.io/podset": "main"},
+        annotations={"kueue.x-k8s.io/workload": "w", "nvidia.com/use-gpuuuid": "GPU-1"},
+        node_selector={"zone": "a"},
+        tolerations=({"key": "card", "operator": "Exists"},),
+    )
+    running = injected(JOB, job, [injection])
+    assert running["spec"]["parallelism"] == 1 and holds_injection(JOB, running)
+    assert running["spec"]["template"]["spec"]["nodeSelector"] == {"disk": "ssd", "zone": "a"}
+    assert injected(JOB, running, [injection]) == running, "twice is once"
+    assert restored(JOB, running, [original]) == job
+
+
+def test_paths_lead_through_lists_maps_and_conditions_and_patches_lead_from_one_object_to_another() -> None:
+    value = {"a": [{"b": 1}, {"b": 2}], "m": {"x": {"b": 3}}, "c": [{"type": "Ready", "status": "True"}]}
+    assert locate(value, "a.*.b") == [("a", 0, "b"), ("a", 1, "b")]
+    assert locate(value, "m.*.b") == [("m", "x", "b")]
+    assert locate(value, "c[Ready].status") == [("c", 0, "status")]
+    assert locate(value, "c[Done].status") == []
+    assert difference({"a": 1, "b": {"c": 1, "d": 2}}, {"b": {"c": 1, "d": 3}, "e": [1]}) == {
+        "a": None,
+        "b": {"d": 3},
+        "e": [1],
+    }
