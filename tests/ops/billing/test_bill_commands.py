@@ -44,10 +44,8 @@ async def stored(folder: Path, entries: dict[str, list[Entry]]) -> None:
     await server.stop()
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> str:
+def a_run(folder: Path) -> str:
     """A day of which nobody has said what it costs."""
-    folder = tmp_path_factory.mktemp("bill")
     day = Day(3, lambda *_: None)
     day.begin()
     day.decide()
@@ -56,6 +54,20 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> str:
     del day.entries["CONTROL"][:]
     asyncio.run(stored(folder, day.entries))
     return str(folder)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return a_run(tmp_path_factory.mktemp("bill"))
+
+
+@pytest.fixture(scope="module")
+def priced(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("priced")
+    (folder / "prices.yaml").write_text(PRICES)
+    data = a_run(folder)
+    assert told("price", "set", "-f", str(folder / "prices.yaml"), "--data", data)[0] == 0
+    return data
 
 
 def told(*words: str) -> tuple[int, str, str]:
@@ -145,21 +157,9 @@ def the_data_sets_agree(where: tuple[str, ...], tmp_path: Path) -> None:
         (("correct", "--tenant", "nobody", "--amount", "1", "--reason", "x"), "knows no tenant nobody"),
     ],
 )
-def test_bad_questions_are_answered_with_what_to_write(run: str, words: tuple[str, ...], message: str) -> None:
-    where = ("--data", run)
-    if "correct" not in words:
-        words = (*words, *where)
-    else:
-        words = (*words, *where)
-        told("price", "set", "-f", str(written(run)), *where)
-    code, text, _ = told("bill", *words)
+def test_bad_questions_are_answered_with_what_to_write(priced: str, words: tuple[str, ...], message: str) -> None:
+    code, text, _ = told("bill", *words, "--data", priced)
     assert code == 2 and message in " ".join(text.split())
-
-
-def written(run: str) -> Path:
-    file = Path(run) / "prices.yaml"
-    file.write_text(PRICES)
-    return file
 
 
 def test_a_price_of_an_event_is_what_was_written() -> None:
