@@ -68,6 +68,11 @@ def granted(service: str) -> set[Asked]:
     }
 
 
+def pod(name: str) -> Plain:
+    made = job(name, cpus=2)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": made["metadata"], "spec": made["spec"]["template"]["spec"]}
+
+
 async def until(true: Callable[[], Any], seconds: float = 40) -> None:
     async with asyncio.timeout(seconds):
         while True:
@@ -127,13 +132,19 @@ async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(tmp_path:
         def runs(name: str) -> bool:
             return of(name).get("status", {}).get("ready", 0) > 0
 
+        def look(name: str) -> Plain:
+            return embedded.store.get("pods", ("team", name)) or {}
+
         embedded.add(job("low", cpus=2))
         await until(lambda: runs("low"))
         embedded.add(job("high", cpus=2, priority="high", seconds=20))
         await until(lambda: runs("high") and of("low")["spec"]["suspend"])
         await until(lambda: runs("low"))
-        embedded.add({**job("bad"), "spec": {**job("bad")["spec"], "parallelism": 0, "completions": 0}})
-        await asyncio.sleep(0.5)
+        embedded.store.remove("jobs.batch", ("team", "low"))
+        embedded.add(pod("alone"))
+        await until(lambda: look("alone").get("status", {}).get("phase") == "Running")
+        embedded.add(job("again", cpus=2, priority="high", seconds=20))
+        await until(lambda: runs("again"))
         processes["admitter"].hosts["LOG_0"].stop_deciding("somebody said so")
         async with session.get(f"http://127.0.0.1:{probes['admitter']}/readyz") as answer:
             assert answer.status == 503 and "somebody said so" in await answer.text()
@@ -142,4 +153,5 @@ async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(tmp_path:
             assert client.asked, service
         assert ("patch", "batch", "jobs") in clients["applier"].asked
         assert ("patch", "kueue.x-k8s.io", "workloads/status") in clients["applier"].asked
+        assert {("patch", "", "pods"), ("delete", "", "pods")} <= clients["applier"].asked
         assert {verb for verb, _, _ in clients["watcher"].asked} == {"list", "watch"}

@@ -89,6 +89,22 @@ def test_the_job_of_a_managed_owner_takes_no_default_queue_but_that_of_a_cron_jo
         assert (stored(asked, {"team"}, SETTINGS) != owned) is takes
 
 
+def test_a_pod_with_a_queue_waits_at_the_gate_and_that_of_a_job_does_not() -> None:
+    spec = job()["spec"]["template"]["spec"]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "team", "labels": NAMED},
+        "spec": spec,
+    }
+    asked = read_review(review("Pod", pod, group=""))
+    assert {"name": "kueue.x-k8s.io/admission"} in stored(asked, set(), SETTINGS)["spec"]["schedulingGates"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    owned = {**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}}
+    asked = read_review(review("Pod", owned, group=""))
+    assert stored(asked, {"team"}, SETTINGS) == owned
+
+
 def test_a_mistake_is_refused_in_the_words_of_lint() -> None:
     response = verdict(review("ClusterQueue", queue(resourceGroups=[GROUP])))
     assert not response["allowed"]
