@@ -14,6 +14,14 @@ class _Plainly(yaml.SafeDumper):
         return True
 
 
+def _lines(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """A text of several lines is written as lines."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Plainly.add_representer(str, _lines)
+
+
 def yaml_text(values: Sequence[dict[str, Any]]) -> str:
     """One document per object."""
     texts = [yaml.dump(one, Dumper=_Plainly, sort_keys=False, width=120, allow_unicode=True) for one in values]
