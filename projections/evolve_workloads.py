@@ -127,7 +127,9 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
         workload = adopt(world, workload, event.adopted, place)
     workload = with_gates(world.settings, workload, place)
     workload = replace(workload, equivalence=equivalence_of(workload, by_namespace=bool(world.limit_ranges)))
-    world.trail.drop(world.refused, f"{event.owner.kind if event.owner else 'Workload'}/{event.workload}")
+    name = event.owner.name if event.owner else workload.name
+    kind = event.owner.kind if event.owner else "Workload"
+    world.trail.drop(world.refused, f"{kind}/{workload.namespace}/{name}")
     world.put_workload(workload)
     _index(world, workload)
     if workload.admission is not None and not workload.finished:

@@ -6,20 +6,19 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ops.cli.adopt import adopt
 from ops.cli.audit_commands import audit_app
 from ops.cli.bench_commands import bench_app
 from ops.cli.bill_commands import register as register_billing
-from ops.cli.convert import convert
 from ops.cli.deploy_commands import deploy_app
 from ops.cli.device_commands import devices_app, drift
-from ops.cli.kubectl_commands import register as register_kubectl
+from ops.cli.late import Doors
 from ops.cli.question_commands import register
 from ops.cli.visibility_commands import visibility
 from ops.telemetry import configure_logging
 
 app = typer.Typer(
     name="kuelog",
+    cls=Doors,
     help="Job admission for Kubernetes whose only truth is an append-only log.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -175,9 +174,6 @@ def run(
 app.add_typer(devices_app, name="devices")
 app.command()(drift)
 app.command()(visibility)
-register_kubectl(app)
-app.command()(convert)
-app.command()(adopt)
 app.add_typer(deploy_app, name="deploy")
 
 log_app = typer.Typer(help="Look after the log itself.", no_args_is_help=True)
