@@ -41,7 +41,7 @@ def _load(module: str, name: str) -> Any:
     app = typer.Typer(add_completion=False)
     if isinstance(found, typer.Typer):
         app = found
-        app._add_completion = False  # pyright: ignore[reportPrivateUsage]  # completion is installed for the one program, not for each of its commands.
+        app._add_completion = False  # pyright: ignore[reportPrivateUsage] - kuelog has its own
     else:
         app.command()(found)
     return typer.main.get_command(app)
