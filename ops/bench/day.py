@@ -52,11 +52,11 @@ class Day(msgspec.Struct, kw_only=True):
 
 
 def large_day(workloads: int, seed: int = 0) -> Day:
-    """So many workloads in 24 hours, on 30 queues in 5 cohorts whose quota is used to 85 per cent on average."""
+    """So many workloads in 24 hours, on 30 queues in 5 cohorts whose quota is used to 75 per cent on average."""
     chance = random.Random(seed)  # noqa: S311 - a load, not a secret
     day = Day(platform=[], happenings=[], course=_course())
     work = sum(share * cpus * seconds for share, cpus, _, seconds in _KINDS) * workloads // 100
-    nominal = max(work * 100 // 85 * 1000 // (DAY // 1000) // 30, 40_000)
+    nominal = max(work * 100 // 75 * 1000 // (DAY // 1000) // 30, 40_000)
     day.platform += [NamespaceObserved(name="day"), FlavorObserved(name="default")]
     for number in range(30):
         name = f"queue-{number}"
@@ -98,19 +98,22 @@ def small_day(seed: int) -> Day:
 
 
 def played(
-    day: Day, *, cards: bool = True, most: int | None = None, told: Progress = lambda _done, _all: None
+    day: Day,
+    *,
+    cards: bool = True,
+    most: int | None = None,
+    step: Millis = 1,
+    told: Progress = lambda _done, _all: None,
 ) -> tuple[dict[str, list[Entry]], Outcomes]:
     """The log that services would write on such a day, or on its first so many turns, and what became of everybody."""
     stage = RecordedLanes(cards=cards)
     for fact in day.platform:
         stage.tell(fact, BEGINS)
-    outcomes = VirtualRun(stage, day.course, day.happenings, at=BEGINS).run(most, told)
+    outcomes = VirtualRun(stage, day.course, day.happenings, at=BEGINS, step=step).run(most, told)
     return stage.entries, outcomes
 
 
-_RECLAIMING = PreemptionRules(
-    within_cluster_queue=PreemptionPolicy.LOWER_PRIORITY, reclaim_within_cohort=PreemptionPolicy.ANY
-)
+_RECLAIMING = PreemptionRules(reclaim_within_cohort=PreemptionPolicy.ANY)
 
 
 def _course() -> Course:

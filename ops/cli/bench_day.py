@@ -66,6 +66,7 @@ def _measure(figures: DayFigures, seed: int, *, verify: bool, whatif: bool, prog
     entries, _ = played(
         large_day(figures.workloads, seed),
         cards=False,
+        step=1000,
         told=lambda done, total: progress.update(task, completed=done, total=total),
     )
     figures.facts, figures.commits = len(entries[FACTS]), len(entries[LANE])

@@ -96,7 +96,7 @@ def show_comparison(found: Comparison, fork: Fork, console: Console) -> None:
     began = format_timestamp(found.began)
     console.print(
         f"forked at {began}: {found.workloads} workloads, {fork.arrivals} of them arrive later; "
-        f"{found.gain} get in earlier, {found.lose} later",
+        f"{found.gain} get in earlier, {found.lose} later" + (", to the second" if fork.step > 1 else ""),
         highlight=False,
     )
     table = _table(

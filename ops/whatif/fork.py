@@ -54,15 +54,17 @@ class Fork:
         self._changes = changes
         self.jobs: list[Fact] = []
         self._later = self._behind()
+        self.arrivals = sum(isinstance(one.fact, WorkloadSubmitted) for one in self._later)
+        """How many workloads arrive behind the fork, on the record."""
 
     def tell_jobs(self, jobs: Sequence[Fact]) -> None:
         """Ask about these jobs: they are submitted at the fork."""
         self.jobs = list(jobs)
 
     @property
-    def arrivals(self) -> int:
-        """How many workloads arrive behind the fork, on the record."""
-        return sum(isinstance(one.fact, WorkloadSubmitted) for one in self._later)
+    def step(self) -> Millis:
+        """How finely time is played: to the millisecond, but to the second where very many arrive."""
+        return 1 if self.arrivals <= _MANY else 1000
 
     def play(self, plan: Plan, told: Callable[[int, int], None] = lambda _done, _all: None) -> Told:
         """Run on. The world is used up by this: each run needs a fork of the process, or a new one."""
@@ -84,7 +86,7 @@ class Fork:
         world.review_all()
         collect_seldom()
         stage = OneWorld(world, self._sequence)
-        run = VirtualRun(stage, self.course, happenings, at=at, quantile=plan.quantile)
+        run = VirtualRun(stage, self.course, happenings, at=at, quantile=plan.quantile, step=self.step)
         return run.run(told=told).told()
 
     def _behind(self) -> list[Happening]:
@@ -154,5 +156,6 @@ def _nothing(entries: Mapping[str, Sequence[Entry]]) -> dict[str, list[Entry]]:
     return {name: (list(found) if name == "CONTROL" else []) for name, found in entries.items()}
 
 
+_MANY = 20_000
 _FORKED = 1 << 39
 """Sequences of the facts of a change."""
