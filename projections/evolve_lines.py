@@ -27,12 +27,7 @@ def evolve_lines(world: World, event: LineEvent, place: Place) -> None:  # noqa:
         case WorkloadQueued():
             workload = world.workloads.get(event.workload)
             if workload is not None:
-                told = in_line(workload, world.settings, place)
-                if told is not workload or not workload.decided:
-                    # Even when nothing about it changes, with the first decision the cluster shows it.
-                    workload = replace(told, decided=place.sequence)
-                    world.put_workload(workload)
-                _queue(world, workload, event.cluster_queue)
+                _queue(world, workload, event.cluster_queue, place)
         case WorkloadParked():
             workload = world.workloads.get(event.workload)
             if workload is not None:
@@ -45,11 +40,14 @@ def evolve_lines(world: World, event: LineEvent, place: Place) -> None:  # noqa:
             assert_never(event)
 
 
-def _queue(world: World, workload: Workload, cluster_queue: str) -> None:
+def _queue(world: World, workload: Workload, cluster_queue: str, place: Place) -> None:
     if workload.line and workload.line != cluster_queue:
         world.lines.of(workload.line).remove(world.trail, workload.key)
-    if workload.line != cluster_queue:
-        workload = replace(workload, line=cluster_queue)
+    told = in_line(workload, world.settings, place)
+    # Even when nothing about it changes, with the first decision the cluster shows it.
+    decided = place.sequence if told is not workload or not workload.decided else workload.decided
+    if told is not workload or decided != workload.decided or workload.line != cluster_queue:
+        workload = replace(told, decided=decided, line=cluster_queue)
         world.put_workload(workload)
     line_up(world, workload)
 

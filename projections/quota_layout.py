@@ -11,7 +11,7 @@ from projections.quota_node import Node
 class Layout:
     """All trees as they were laid at once."""
 
-    __slots__ = ("cohorts", "cyclic", "members", "queues", "roots")
+    __slots__ = ("cohorts", "cyclic", "members", "queues", "roots", "timed")
 
     def __init__(
         self,
@@ -45,6 +45,12 @@ class Layout:
         for key in sorted(self.roots):
             _derive(self.roots[key], ())
             self.members[key] = tuple(sorted(leaf.name for leaf in self.roots[key].leaves()))
+        self.timed = frozenset(
+            self.queues[name].root.key
+            for name, queue in queues.items()
+            if queue.preemption.minimum_runtime or queue.preemption.cooldown
+        )
+        """Trees in which something protects victims only for a time."""
 
 
 def quotas_of(groups: Iterable[ResourceGroup], columns: Columns) -> dict[Column, Quota]:

@@ -84,6 +84,10 @@ class QuotaTree:
         observed = self._observed_queues.get(cluster_queue)
         return observed is not None and observed.cohort in self._laid().cyclic
 
+    def timed(self, tree: str) -> bool:
+        """Whether something in the tree protects victims only for a time."""
+        return tree in self._laid().timed
+
     def released(self, cluster_queue: str) -> int:
         """A number that grows whenever quota of the queue's tree changes or usage is given back in it."""
         node = self._laid().queues.get(cluster_queue)

@@ -35,6 +35,13 @@ class Review:
         pile = self._readers.get(reader)
         return self._all if pile is None else pile.keys
 
+    def seen(self, reader: str, key: str) -> None:
+        """The reader knows all that has happened to this workload: it was his own doing."""
+        pile = self._readers.get(reader)
+        if pile is not None and key in pile.keys:
+            pile.keys.remove(key)
+            self._trail.note(partial(pile.add, key))
+
     def take(self, reader: str) -> Iterator[str]:
         """What the reader has not looked at since something happened to it, by key; each is taken as it is told."""
         pile = self._readers.get(reader)

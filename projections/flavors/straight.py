@@ -40,7 +40,7 @@ def assign_straight(plan: Plan, node: Node) -> Assignment | None:
         PodSetChoice(name=one.pod_set.name, count=one.count, requests=requests, flavors=flavors, reasons=[])
         for one, requests, flavors in zip(plan.asked, plan.requests, chosen, strict=True)
     ]
-    return Assignment(pod_sets=pod_sets, usage=usage, attempts=attempts, borrow=borrow)
+    return Assignment(pod_sets=pod_sets, usage=usage, attempts=attempts, borrow=borrow, fits=True)
 
 
 def _choose(

@@ -73,7 +73,7 @@ def preempts_for_cards(world: World, entry: Entry, plan: Plan, at: Millis) -> bo
     victims = with_card_victims(world, ask_of(entry, at, entry.usage, _card_columns(world, entry)), gangs, [])
     if not victims:
         return False
-    entry.victims = victims
+    entry.victims, entry.assignment.fits = victims, False
     for pod_set in entry.assignment.pod_sets:
         for resource, choice in pod_set.flavors.items():
             if resource in CARD_RESOURCES:

@@ -21,8 +21,11 @@ from services.admitter.planning import plan_for
 def heads(world: World, tree: str, at: Millis) -> list[Head]:
     """The first of every queue of the tree that takes workloads in."""
     found: list[Head] = []
-    timed = _timed(world, tree)
+    timed = world.quota.timed(tree)
     for name in world.quota.members(tree):
+        line = world.lines.of(name)
+        if not line.waiting and not line.classes:
+            continue
         queue = world.cluster_queues.get(name)
         if queue is None or queue.stop is not StopPolicy.NONE or queue.terminating or world.quota.cyclic(name):
             continue
@@ -47,14 +50,6 @@ def remember(world: World, head: Head, at: Millis) -> None:
 def _moment(world: World, queue: ClusterQueueObserved, at: Millis, *, timed: bool) -> tuple[int, Millis]:
     """As long as this is the same, the answer is."""
     return world.quota.changed(queue.name) + world.lines.of(queue.name).news[0], at if timed else 0
-
-
-def _timed(world: World, tree: str) -> bool:
-    for name in world.quota.members(tree):
-        queue = world.cluster_queues.get(name)
-        if queue is not None and (queue.preemption.minimum_runtime or queue.preemption.cooldown):
-            return True
-    return False
 
 
 def _head(world: World, queue: ClusterQueueObserved, line: Line, at: Millis, *, timed: bool) -> Head | None:

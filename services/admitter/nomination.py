@@ -104,7 +104,7 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
             entry.placements = placed.placements
             return
         if not refused.note(placed, card_flavor(entry, placed.pod_set)):
-            assignment.pod_sets[0].failed = placed.reason
+            assignment.pod_sets[0].failed, assignment.fits = placed.reason, False
             break
     if entry.mode is Mode.PREEMPT:
         entry.victims = enough_for_cards(world, entry, plan, victims_for(world, entry, at), at)

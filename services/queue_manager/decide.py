@@ -1,6 +1,7 @@
 """What the queue manager decides: who is in line, who is parked, who has to stop, when quota is free again."""
 
 from events.catalogue import Decision
+from events.workload import WorkloadQueued
 from projections.evolve import evolve
 from projections.place import Place
 from projections.world import World
@@ -24,6 +25,8 @@ class QueueManager:
             for event in reconcile(world, workload, place.at):
                 evolve(world, event, place)
                 events.append(event)
+                if isinstance(event, WorkloadQueued):
+                    world.review.seen(self.name, key)  # It stands where it belongs: there is nothing more to say.
             if len(events) >= MOST_EVENTS:
                 break
         return events
