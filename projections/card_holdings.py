@@ -44,6 +44,8 @@ class CardHoldings:
         self._versions: dict[str, int] = {}
         """By node, which change was the last; no number is used twice, and an undo brings the old one back."""
         self._changes = 0
+        self.count = [0]
+        """How many changes there were to any card; what is undone was none."""
         self.offered: dict[tuple[str, str], tuple[int, object, dict[str, int]]] = {}
         """What offers were reckoned, by flavor and resource, with the version they are of; kept outside the trail."""
         self._digests: dict[str, tuple[int, NodeDigest]] = {}
@@ -190,6 +192,12 @@ class CardHoldings:
         """Something about a node's cards has changed."""
         self._changes += 1
         self._trail.put(self._versions, node, self._changes)
+        self._trail.set_item(self.count, 0, self.count[0] + 1)
+
+    def note_leaving(self, workload: str) -> None:
+        """A workload has lost its quota: the cards that it holds are on their way back."""
+        if self._attempts.get(workload):
+            self._trail.set_item(self.count, 0, self.count[0] + 1)
 
     def change_service(self, node: str) -> None:
         """Cards of a node have come into service or gone out of it, or the node itself has."""

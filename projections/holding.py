@@ -51,6 +51,7 @@ def give_back(world: World, workload: Workload) -> None:
         return
     holders.remove(world.trail, workload.key)
     world.quota.remove_usage(admission.cluster_queue, usage)
+    world.cards.note_leaving(workload.key)
 
 
 def hold_less(world: World, workload: Workload) -> None:

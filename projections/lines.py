@@ -54,6 +54,8 @@ class Line:
         "_doors",
         "_heap",
         "_kind_of",
+        "_moved",
+        "_name",
         "classes",
         "held",
         "news",
@@ -62,7 +64,8 @@ class Line:
         "waiting",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "", moved: dict[str, None] | None = None) -> None:
+        self._name, self._moved = name, {} if moved is None else moved
         self.waiting: dict[str, OrderKey] = {}
         self.parked: dict[str, str] = {}
         """Parked workloads and why."""
@@ -96,6 +99,7 @@ class Line:
             elif old == order:
                 return
             self._leave(trail, key)
+        self._moved[self._name] = None
         trail.put(self.waiting, key, order)
         trail.put(self._kind_of, key, kind)
         trail.put(self._alike.setdefault(kind, {}), key, None)
@@ -198,6 +202,7 @@ class Line:
     def _unpark(self, trail: Trail, key: str) -> None:
         if key not in self.parked:
             return
+        self._moved[self._name] = None
         trail.drop(self.parked, key)
         known = self._class_of.get(key)
         if known is None:
@@ -214,6 +219,7 @@ class Line:
         order = self.waiting.get(key)
         if order is None:
             return
+        self._moved[self._name] = None
         # Going back puts the order into `waiting` again; its heap entry may have been skipped as stale by then.
         trail.note(partial(self._enter, (order, key)))
         trail.drop(self.waiting, key)
@@ -225,16 +231,18 @@ class Line:
 class Lines:
     """The lines of all cluster queues, by name."""
 
-    __slots__ = ("_lines",)
+    __slots__ = ("_lines", "moved")
 
     def __init__(self) -> None:
         self._lines: dict[str, Line] = {}
+        self.moved: dict[str, None] = {}
+        """Cluster queues in whose line somebody came, left or moved since somebody last cleared this: a hint."""
 
     def of(self, cluster_queue: str) -> Line:
         """The line of a cluster queue; an empty one where nobody ever waited."""
         line = self._lines.get(cluster_queue)
         if line is None:
-            line = self._lines[cluster_queue] = Line()
+            line = self._lines[cluster_queue] = Line(cluster_queue, self.moved)
         return line
 
     def names(self) -> list[str]:

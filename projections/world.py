@@ -87,9 +87,11 @@ class World:
         """The same, of workloads that hold quota and are not admitted yet."""
         self.review_requests = Review(self.trail, self.requests)
         """The same, of preemptors that ask for room."""
-        self.examined: dict[tuple[str, str], tuple[int, Millis]] = {}
+        self.examined: dict[tuple[str, str], tuple[int, Millis, str]] = {}
         """By cluster queue and class of refused workloads: the stamp, and the time where it matters, at which it was found not to
         fit again."""
+        self.cards_looked_at = -1
+        """So many changes of cards were known when every tree was last found quiet."""
         self.memory = Memory()
         self._deadlines: list[tuple[Millis, str]] = []
 
@@ -105,6 +107,7 @@ class World:
         """Undo what was thought to stand, and with it every hint that was taken from it."""
         self.trail.undo(mark)
         self.examined.clear()
+        self.cards_looked_at = -1
 
     def stamp(self, cluster_queue: str) -> int:
         """A number that grows whenever something may let in what was refused in this queue (kueue-semantics §3.8)."""
@@ -113,6 +116,13 @@ class World:
     def holders(self, cluster_queue: str) -> QuotaHolders:
         """The workloads that hold quota of a cluster queue."""
         return self.holding.get(cluster_queue, NOBODY)
+
+    def touched_trees(self) -> set[str]:
+        """Trees in which quota, its holders or a line changed since they were last found quiet: a hint."""
+        for name in self.lines.moved:
+            self.quota.touch(name)
+        self.lines.moved.clear()
+        return set(self.quota.touched())
 
     def settle(self) -> None:
         """What has been folded so far is canonical: it will not be taken back."""
@@ -213,6 +223,7 @@ class World:
         """All deciders have nothing more to say about the world as it is."""
         self.cards.calm()
         self.quota.quiet()
+        self.lines.moved.clear()
 
 
 _BUDGET = "\1"

@@ -6,6 +6,7 @@ whose cards are of use. Everything here is tried on the ledgers and taken back.
 
 from collections.abc import Iterator, Sequence
 
+from events.device import PodPlacement
 from projections.devices.gang import Gang, place
 from projections.preemption.candidates import Ask, Candidate, Groups
 from projections.preemption.classic import discharge, still_borrows
@@ -38,13 +39,13 @@ def with_card_victims(
         world.undo(mark)
 
 
-def cards_coming_back(world: World, gangs: Sequence[Gang]) -> bool:
-    """Whether the pods will find cards as soon as those are back whose workloads have lost their quota."""
+def cards_coming_back(world: World, gangs: Sequence[Gang]) -> tuple[PodPlacement, ...]:
+    """Where the pods will find cards as soon as those are back whose workloads have lost their quota; else nowhere."""
     mark = world.mark()
     _vacate_leavers(world)
-    placed = _placed(world, gangs)
+    placed = place(world.cards, world.nodes, gangs, world.trail)
     world.undo(mark)
-    return placed
+    return placed.placements
 
 
 def _alone(world: World, ask: Ask, gangs: Sequence[Gang], candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -65,10 +65,22 @@ def enough_for_cards(world: World, entry: Entry, plan: Plan, chosen: list[Candid
     return with_card_victims(world, ask_of(entry, at, entry.usage, _card_columns(world, entry)), gangs, chosen) or []
 
 
+def waits_for_cards(world: World, entry: Entry, plan: Plan) -> bool:
+    """Whether its cards are on their way back: then it keeps its place, or others would get in and be preempted again."""
+    gangs = _gangs(world, entry, plan)
+    if entry.mode is not Mode.FIT:
+        return False
+    entry.placements = cards_coming_back(world, gangs)
+    entry.deferred = bool(entry.placements)
+    if entry.deferred:
+        entry.reason, entry.message = WAITING_FOR_CARDS, "Its cards are on their way back"
+    return entry.deferred
+
+
 def preempts_for_cards(world: World, entry: Entry, plan: Plan, at: Millis) -> bool:
     """Whether others can give back the cards that an entry with enough quota lacks: then they become its victims."""
     gangs = _gangs(world, entry, plan)
-    if entry.assignment is None or entry.mode is not Mode.FIT or cards_coming_back(world, gangs):
+    if entry.assignment is None or entry.mode is not Mode.FIT:
         return False
     victims = with_card_victims(world, ask_of(entry, at, entry.usage, _card_columns(world, entry)), gangs, [])
     if not victims:

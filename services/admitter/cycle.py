@@ -116,6 +116,7 @@ class Cycle:
             return self._refuse(entry, entry.requeue if entry.assignment is None else RequeueReason.NO_FIT)
         if entry.deferred:
             self._place(entry, entry.node)
+            self.world.cards.trial(entry.placements)
             return self._refuse(entry, RequeueReason.PENDING_PREEMPTION, "WaitingForPreemptedWorkloads")
         if any(victim.workload.key in preempted for victim in entry.victims):
             return self._refuse(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)

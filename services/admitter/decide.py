@@ -1,6 +1,5 @@
 """What the admitter decides: cycles over all trees until nothing more fits, and admission when everything is ready."""
 
-from bisect import bisect_left
 from collections.abc import Iterable
 
 from events.admission import QuotaReserved, WorkloadAdmitted
@@ -26,21 +25,28 @@ class Admitter:
     def decide(self, world: World, place: Place) -> list[Decision]:
         """Reserve, refuse, ask for room, admit; each decision is folded before the next one is made."""
         events = _fold(world, _admit_ready(world, world.review_reserved.take(self.name)), place)
+        known, touched = world.cards.count[0], world.touched_trees()
         for tree in _in_turn(world, place):
+            if tree not in touched and not _concerns_all(world):
+                continue
             while len(events) < MOST_EVENTS and _cycle(world, tree, place, events):
                 pass
+            if len(events) >= MOST_EVENTS:
+                return events
+        world.cards_looked_at = known
         return events
 
 
+def _concerns_all(world: World) -> bool:
+    """Whether something has changed that no tree knows of: cards serve many, and so does the wait for ready pods."""
+    return blocks_admission(world) or (bool(world.cards.nodes) and world.cards.count[0] != world.cards_looked_at)
+
+
 def _in_turn(world: World, place: Place) -> list[str]:
-    """The trees that may have something to decide, from another one on each time, so that each gets its turn."""
+    """All trees, from another one on each time, so that each gets its turn."""
     trees = world.quota.trees()
-    # Where admission waits for pods to be ready, what happens in one tree lets others go on.
-    touched = trees if blocks_admission(world) else world.quota.touched()
-    if not touched:
-        return []
-    first = bisect_left(touched, trees[place.sequence % len(trees)])
-    return [*touched[first:], *touched[:first]]
+    first = place.sequence % len(trees) if trees else 0
+    return [*trees[first:], *trees[:first]]
 
 
 def _cycle(world: World, tree: str, place: Place, events: list[Decision]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from events.event import Millis
 from events.quota import ClusterQueueObserved, StopPolicy
+from projections.devices.requests import CARD_RESOURCES
 from projections.lines import Line, ParkedClass, Place
 from projections.past_usage import past_usage
 from projections.usage_mode import by_usage
@@ -44,12 +45,21 @@ def head_of(world: World, queue: ClusterQueueObserved, at: Millis, *, timed: boo
 
 def remember(world: World, head: Head, at: Millis) -> None:
     """The head's class of refused workloads was found not to fit again."""
-    world.examined[(head.queue.name, head.parked_as)] = _moment(world, head.queue, at, timed=head.timed)
+    moment = _moment(world, head.queue, at, timed=head.timed)
+    _note(world, head.queue, head.parked_as, world.lines.of(head.queue.name), moment)
+
+
+def _note(world: World, queue: ClusterQueueObserved, kind: str, line: Line, moment: tuple[int, Millis]) -> None:
+    # The first of the class is part of it: whoever comes first after him may never have been told anything.
+    world.examined[(queue.name, kind)] = (*moment, line.classes[kind].members[0][1])
 
 
 def _moment(world: World, queue: ClusterQueueObserved, at: Millis, *, timed: bool) -> tuple[int, Millis]:
     """As long as this is the same, the answer is."""
-    return world.quota.changed(queue.name) + world.lines.of(queue.name).news[0], at if timed else 0
+    changes = world.quota.changed(queue.name) + world.lines.of(queue.name).news[0]
+    if world.cards.nodes and any(not CARD_RESOURCES.isdisjoint(group.resources) for group in queue.groups):
+        changes += world.cards.count[0]  # What trees share beside their quota.
+    return changes, at if timed else 0
 
 
 def _head(world: World, queue: ClusterQueueObserved, line: Line, at: Millis, *, timed: bool) -> Head | None:
@@ -72,7 +82,7 @@ def _head_by_usage(world: World, queue: ClusterQueueObserved, line: Line, at: Mi
         _, (_, key), kind = min((past_usage(world, door, at), *one) for door, one in first.items())
         if not kind or not _hopeless(world, queue, key, kind):
             return Head(workload=world.workloads[key], queue=queue, parked_as=kind, timed=timed)
-        world.examined[(queue.name, kind)] = moment
+        _note(world, queue, kind, line, moment)
 
 
 def _first_by_door(
@@ -102,7 +112,7 @@ def _first_refused(
         if (first is not None and place > first) or (best is not None and place > best[0]):
             continue
         if _hopeless(world, queue, place[1], kind):
-            world.examined[(queue.name, kind)] = moment
+            _note(world, queue, kind, line, moment)
         else:
             best = (place, kind)
     return best
@@ -116,7 +126,7 @@ def _retriable(
     for kind, parked in line.classes.items():
         if parked.stamp == stamp and not moment[1]:
             continue
-        if world.examined.get((queue.name, kind)) != moment and parked.members:
+        if parked.members and world.examined.get((queue.name, kind)) != (*moment, parked.members[0][1]):
             yield kind, parked
 
 

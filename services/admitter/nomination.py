@@ -27,6 +27,7 @@ from services.admitter.cards import (
     enough_for_cards,
     placed_on_cards,
     preempts_for_cards,
+    waits_for_cards,
 )
 from services.admitter.entry import Entry, Head, ask_of, needed_by
 from services.admitter.pending import still_waiting
@@ -96,7 +97,7 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
         straight = None if pinned or refused.why or entry.progress or caps else assign_straight(plan, entry.node)
         assignment = straight or assign(_space(world, entry, plan, at, pinned, refused.why))
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
-        entry.reason = entry.message = ""
+        entry.reason, entry.message, entry.deferred = "", "", False
         if assignment.representative is not Mode.FIT:
             break
         placed = placed_on_cards(world, entry, plan)
@@ -124,7 +125,7 @@ def _without_cards(
     assignment = entry.assignment
     if refused.for_now and not pinned:
         entry.assignment = assign(_space(world, entry, plan, at, pinned, refused.for_ever))
-        if preempts_for_cards(world, entry, plan, at):
+        if waits_for_cards(world, entry, plan) or preempts_for_cards(world, entry, plan, at):
             return
         entry.assignment = assignment
     entry.reason = WAITING_FOR_CARDS if refused.for_now else EXCEEDS_CARDS

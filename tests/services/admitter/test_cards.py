@@ -1,6 +1,9 @@
 """Victims are chosen by the cards that they free, when quota is there and cards are not."""
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.card import CardShare
+from events.control import ObjectRemoved
+from events.device import PodObserved
 from events.preemption import PreemptionOrdered
 from events.quota import LocalQueueObserved, PreemptionPolicy
 from events.settings import DevicePolicy, SettingsObserved
@@ -75,3 +78,19 @@ def test_a_queue_within_its_nominal_quota_keeps_its_cards() -> None:
     said = list(told.told(job("stranger", memory=30000, queue="other", priority=10)).decided())
     assert preempted(said) == []
     assert not [e for e in said if isinstance(e, QuotaReserved)]
+
+
+def test_whoever_waits_for_cards_on_their_way_back_keeps_his_place_before_others() -> None:
+    told = Story().told(*platform(nominal=2, cards=1))
+    told.told(job("victim", memory=30000)).decided()
+    share = CardShare(uuid="GPU-0", vendor="NVIDIA", memory=30000, cores=50, index=0)
+    pod = PodObserved(namespace="team", name="p", uid="p", node="n1", workload="team/victim", shares=((share,),))
+    told.told(pod).decided()
+    said = list(told.told(job("urgent", memory=30000, priority=10)).decided())
+    assert preempted(said) == ["team/victim"]
+    told.told(job("small", memory=5000, cores=10)).decided()
+    said = gone(told, "team/victim")
+    assert not [e for e in said if isinstance(e, QuotaReserved)], "the pod still holds its card"
+    said = list(told.told(ObjectRemoved(kind="Pod", namespace="team", name="p")).decided())
+    assert [e.workload for e in said if isinstance(e, WorkloadAdmitted)] == ["team/urgent"]
+    assert preempted(said) == []
