@@ -4,6 +4,7 @@ It is reckoned only for what is written down, and looks at no more holders than 
 """
 
 from collections.abc import Collection, Iterator
+from itertools import chain
 
 from events.admission import Considered, Verdict
 from events.quota import PreemptionPolicy
@@ -30,20 +31,26 @@ def considered(world: World, ask: Ask, victims: Collection[str]) -> tuple[tuple[
         if any(usage.get(column, 0) > 0 for column in ask.needed):
             verdict = _verdict(world, ask, workload, node, victims)
             found.append(Considered(workload=workload.key, cluster_queue=node.name, verdict=verdict))
-    return tuple(found), sum(len(world.holders(leaf.name)) for leaf in ask.node.root.leaves())
+    holding = world.holding
+    return tuple(found), sum([len(holding[leaf.name].usage) for leaf in ask.node.root.leaves() if leaf.name in holding])
 
 
 def _holders(world: World, ask: Ask, victims: Collection[str]) -> Iterator[tuple[Workload, Node]]:
     """Those taken; then the holders of the own queue, and of the others by name, in the order of preemption."""
+    own_told = False
     for key in victims:
         workload = world.workloads[key]
         node = None if workload.admission is None else world.quota.node(workload.admission.cluster_queue)
         if node is not None:
             yield workload, node
-    for node in (ask.node, *(leaf for leaf in ask.node.root.leaves() if leaf is not ask.node)):
-        holders = world.holders(node.name)
-        for order in (*holders.leaving, *holders.staying):
-            if order[3] not in victims:
+    taken = set(victims)
+    for node in chain((ask.node,), ask.node.root.leaves()):
+        holders = world.holding.get(node.name)
+        if holders is None or (node is ask.node and own_told):
+            continue
+        own_told = own_told or node is ask.node
+        for order in chain(holders.leaving, holders.staying):
+            if order[3] not in taken:
                 yield world.workloads[order[3]], node
 
 

@@ -13,7 +13,7 @@ from services.admitter.blocking import blocks_admission
 from services.admitter.cycle import Cycle
 from services.admitter.heads import heads
 
-MOST_EVENTS = 100
+MOST_EVENTS = 50
 """A commit holds about so many events (design §2); what is left over is decided next."""
 
 
