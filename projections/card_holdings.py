@@ -87,7 +87,8 @@ class CardHoldings:
         """The cards of one node and what is taken of each; those out of service count as unhealthy."""
         registered = self.nodes[node]
         cards = tuple(
-            card if not card.healthy or self.in_service(node, card) else _unhealthy(card) for card in registered.cards
+            card if not card.healthy or self.in_service(node, card) else msgspec.structs.replace(card, healthy=False)
+            for card in registered.cards
         )
         return NodeCards(
             node=node,
@@ -296,7 +297,3 @@ class CardHoldings:
         self._trail.put(self.used, uuid, use)
         for node in self.homes.get(uuid, ()):
             self.touch(node)
-
-
-def _unhealthy(card: Card) -> Card:
-    return msgspec.structs.replace(card, healthy=False)
