@@ -53,8 +53,22 @@ class ClusterUnavailable(Exception):
     """The API server can't be reached or refuses everything; try again after so many seconds."""
 
     def __init__(self, problem: str, retry_after: float = 1.0) -> None:
-        super().__init__(f"the Kubernetes API can't be reached: {problem}")
+        super().__init__(f"{self.what}: {problem}")
         self.retry_after = retry_after
+
+    what = "the Kubernetes API can't be reached"
+
+
+class AccessRefused(ClusterUnavailable):
+    """The API server does not know us, or gives us no right to this; after a start it may only not know it yet."""
+
+    what = "the Kubernetes API refuses access"
+
+
+class ListExpired(ClusterUnavailable):
+    """What was to be read is not kept any more: a page of an old list, changes since an old version. List anew."""
+
+    what = "the Kubernetes API has no longer what was asked for"
 
 
 class Reader(Protocol):

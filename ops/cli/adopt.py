@@ -98,7 +98,7 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
     """Look, compare, and record unless something stands in the way or no bus is named."""
     clock = ScaledClock()
     async with AsyncExitStack() as stack:
-        client = await connect_kube(kubeconfig, context)
+        client = await connect_kube(kubeconfig, context, service="adopt")
         stack.push_async_callback(client.close)
         facts: Stream | None = None
         if nats:

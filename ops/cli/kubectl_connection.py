@@ -94,7 +94,7 @@ async def _connected(where: Where, work: Callable[[KubeClient], Awaitable[T]]) -
     files = where.files()
     if files and not where.is_there():
         raise KubeConfigMissing(f"there is no file {files}")
-    client = await connect(files, where.context)
+    client = await connect(files, where.context, service="kubectl")
     try:
         return await work(client)
     finally:

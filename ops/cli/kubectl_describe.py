@@ -12,7 +12,7 @@ from ops.cli.kubectl_age import since
 from ops.cli.kubectl_connection import Context, Kubeconfig, Namespace, Where, refuse, with_cluster
 from ops.cli.kubectl_nouns import NOUNS, Noun
 from ops.kube.client import KubeClient
-from services.cluster_port import ObjectInvalid, ObjectMissing
+from services.cluster_port import AccessRefused, ObjectInvalid, ObjectMissing
 
 Plain = dict[str, Any]
 _UNTOLD = frozenset({"managedFields", "name", "namespace", "labels", "annotations"})
@@ -111,7 +111,7 @@ async def _events(client: KubeClient, value: Plain, namespace: str) -> list[Plai
     query = urlencode({"fieldSelector": f"involvedObject.uid={value['metadata'].get('uid', '')}"})
     try:
         told = await client.request("GET", f"/api/v1/namespaces/{namespace}/events?{query}")
-    except (ObjectMissing, ObjectInvalid):
+    except (ObjectMissing, ObjectInvalid, AccessRefused):
         return []  # Who may read the object may not always read events.
     return sorted(told.get("items") or [], key=lambda one: str(one.get("lastTimestamp") or ""))
 

@@ -113,7 +113,7 @@ async def _serve_one(
         reader: Reader = AbsentCluster()
         writer: Writer = AbsentCluster()
         if service in ON_CLUSTER:
-            client = await connect_kube(kubeconfig, context)
+            client = await connect_kube(kubeconfig, context, service=service)
             stack.push_async_callback(client.close)
             reader, writer = Reflector(client), client
         ports = Ports(bus=mortal.bus(bus), reader=reader, writer=mortal.writer(writer), clock=ScaledClock(scale))
@@ -159,7 +159,7 @@ async def _up_on_cluster(
             nats = server.url
         bus = await connect_bus(nats)
         stack.push_async_callback(bus.close)
-        client = await connect_kube(kubeconfig, context)
+        client = await connect_kube(kubeconfig, context, service="up")
         stack.push_async_callback(client.close)
         console.print(f"cluster {client.host}, bus {nats} (Ctrl-C stops)")
         ports = Ports(bus=bus, reader=Reflector(client), writer=client, clock=ScaledClock())

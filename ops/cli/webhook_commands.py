@@ -64,7 +64,7 @@ async def _serve(
     settings: SettingsObserved,
 ) -> None:
     async with AsyncExitStack() as stack:
-        client = await connect(kubeconfig, context)
+        client = await connect(kubeconfig, context, service="webhook")
         stack.push_async_callback(client.close)
         doors, certificate = Doors(Reflector(client)), Certificate()
         trust = Trust(client, ScaledClock(), namespace=namespace, service=name, secret=f"{name}-certificate")

@@ -6,6 +6,8 @@ by msgspec: a typed watch event costs the official client some forty times as mu
 
 import asyncio
 import random
+import re
+from importlib.metadata import version
 from typing import Any
 
 import aiohttp
@@ -15,7 +17,9 @@ from kubernetes.aio import config as kube_config
 from kubernetes.aio.config.config_exception import ConfigException
 
 from services.cluster_port import (
+    AccessRefused,
     ClusterUnavailable,
+    ListExpired,
     ObjectConflict,
     ObjectInvalid,
     ObjectMissing,
@@ -23,16 +27,24 @@ from services.cluster_port import (
 )
 
 _TRIES = 5
+_MOST_S = 5.0
+"""No longer than this is waited at once, whatever the API server asks for."""
 _UNAVAILABLE = frozenset({429, 500, 502, 503, 504})
 _MERGE = "application/merge-patch+json"
-_BAD_REQUEST, _NOT_FOUND, _CONFLICT, _UNPROCESSABLE = 400, 404, 409, 422
+_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _CONFLICT, _GONE = 400, 401, 403, 404, 409, 410
+_NO_RIGHT = re.compile(r" cannot \w+ (resource|path) ")
+"""How the API server words a missing right; any other 403 is a verdict on the object."""
+MANAGER = "kuelog"
+"""Whose fields they are that we write, in an object's managedFields."""
+_WRITTEN_BY = f"?fieldManager={MANAGER}"
 
 
 class KubeClient:
-    """Reads and writes objects of any kind."""
+    """Reads and writes objects of any kind; `service` says in the API server's log who asks."""
 
-    def __init__(self, configuration: kube.Configuration, *, burst: int = 64) -> None:
+    def __init__(self, configuration: kube.Configuration, *, burst: int = 64, service: str = "") -> None:
         self.host = configuration.host
+        self._agent = f"{MANAGER}/{version('kuelog')}{f' ({service})' if service else ''}"
         self._api = kube.ApiClient(configuration)
         self._configuration = configuration
         self._room = asyncio.Semaphore(burst)
@@ -57,7 +69,7 @@ class KubeClient:
         """The authentication of each request; tokens are renewed by the official client."""
         settings: Any = await self._configuration.auth_settings()
         found = {one["key"]: one["value"] for one in settings.values() if one["in"] == "header"}
-        return {"Accept": "application/json", **found}
+        return {"Accept": "application/json", "User-Agent": self._agent, **found}
 
     async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
         """One object."""
@@ -65,13 +77,14 @@ class KubeClient:
 
     async def create(self, resource: Resource, namespace: str, value: dict[str, Any]) -> dict[str, Any]:
         """A new object."""
-        return await self.request("POST", path_of(resource, namespace), value)
+        return await self.request("POST", path_of(resource, namespace) + _WRITTEN_BY, value)
 
     async def merge(
         self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
     ) -> dict[str, Any]:
         """A merge patch."""
-        return await self.request("PATCH", path_of(resource, namespace, name, subresource), patch, form=_MERGE)
+        path = path_of(resource, namespace, name, subresource)
+        return await self.request("PATCH", path + _WRITTEN_BY, patch, form=_MERGE)
 
     async def delete(self, resource: Resource, namespace: str, name: str) -> None:
         """Take an object away."""
@@ -85,10 +98,12 @@ class KubeClient:
         for attempt in range(1, _TRIES + 1):
             try:
                 return await self._once(method, path, data, form)
+            except (AccessRefused, ListExpired):
+                raise
             except ClusterUnavailable as problem:
                 if attempt == _TRIES:
                     raise
-                await asyncio.sleep(min(problem.retry_after, 2.0) * attempt * (0.5 + random.random() / 2))
+                await asyncio.sleep(min(problem.retry_after, _MOST_S) * attempt * (1 + random.random() / 2))
         raise ClusterUnavailable("no answer")
 
     async def _once(self, method: str, path: str, data: bytes | None, form: str) -> dict[str, Any]:
@@ -118,6 +133,10 @@ def failure_of(status: int, raw: bytes, retry_after: str = "") -> Exception:
             return ObjectConflict(message)
         case code if code in _UNAVAILABLE:
             return ClusterUnavailable(message, float(retry_after) if retry_after.isdigit() else 0.2)
+        case code if code == _UNAUTHORIZED or (code == _FORBIDDEN and _NO_RIGHT.search(message)):
+            return AccessRefused(message)
+        case code if code == _GONE:
+            return ListExpired(message)
         case _:
             return ObjectInvalid(message or f"HTTP {status}")
 
@@ -137,7 +156,7 @@ class KubeConfigMissing(Exception):
         super().__init__(f"no Kubernetes cluster: {problem}. Name one with --kubeconfig FILE, or set KUBECONFIG")
 
 
-async def connect(kubeconfig: str = "", context: str = "") -> KubeClient:
+async def connect(kubeconfig: str = "", context: str = "", *, service: str = "") -> KubeClient:
     """A client for a kubeconfig, or for the cluster that this process runs in. Raises `KubeConfigMissing`."""
     configuration = kube.Configuration()
     try:
@@ -149,4 +168,4 @@ async def connect(kubeconfig: str = "", context: str = "") -> KubeClient:
             kube_config.load_incluster_config(client_configuration=configuration)
     except (ConfigException, OSError) as problem:
         raise KubeConfigMissing(str(problem)) from problem
-    return KubeClient(configuration)
+    return KubeClient(configuration, service=service)

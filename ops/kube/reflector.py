@@ -6,16 +6,29 @@ from typing import Any
 
 import aiohttp
 import msgspec
+import structlog
 
 from ops.kube.client import KubeClient, failure_of, path_of
-from services.cluster_port import Changed, ClusterUnavailable, Listed, ObjectMissing, Resource, Sight, Vanished
+from services.cluster_port import (
+    AccessRefused,
+    Changed,
+    ClusterUnavailable,
+    Listed,
+    ListExpired,
+    ObjectMissing,
+    Resource,
+    Sight,
+    Vanished,
+)
+
+log = structlog.get_logger()
 
 _PAGE = 500
 _WATCH_S = 240
 _SILENT_S = 300.0
-_RETRY_S = 0.2
+_RETRY_S, _MOST_S = 0.2, 5.0
 _ABSENT_S = 5.0
-_OK, _GONE = 200, 410
+_OK = 200
 
 
 class _WatchLine(msgspec.Struct):
@@ -26,15 +39,11 @@ class _WatchLine(msgspec.Struct):
 _line = msgspec.json.Decoder(_WatchLine)
 
 
-class Expired(Exception):
-    """The history from where the watch was to go on is not kept any more: list anew."""
-
-
 class Reflector:
-    """Sees the objects of any kind through one client."""
+    """Sees the objects of any kind through one client; a watch is asked anew after so many seconds, and pages are so long."""
 
-    def __init__(self, client: KubeClient) -> None:
-        self._client = client
+    def __init__(self, client: KubeClient, *, seconds: int = _WATCH_S, page: int = _PAGE) -> None:
+        self._client, self._seconds, self._page = client, seconds, page
 
     async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
         """All objects, then each change, for ever; after a gap everything is listed anew."""
@@ -46,14 +55,21 @@ class Reflector:
                     yield sight
             except ObjectMissing:
                 await asyncio.sleep(_ABSENT_S)  # The kind is not installed; it may be some day.
-            except (Expired, ClusterUnavailable):
+            except ListExpired:
+                log.info("listed anew", kind=resource.kind)
                 await asyncio.sleep(_RETRY_S)
+            except AccessRefused as problem:
+                log.warning("not seen", kind=resource.kind, problem=str(problem))
+                await asyncio.sleep(_MOST_S)  # Rights may come, and an API server that starts does not know them yet.
+            except ClusterUnavailable as problem:
+                log.info("watch broken", kind=resource.kind, problem=str(problem))
+                await asyncio.sleep(min(problem.retry_after, _MOST_S))
 
     async def _list(self, resource: Resource) -> tuple[list[dict[str, Any]], str]:
         objects: list[dict[str, Any]] = []
         token = ""
         while True:
-            page = await self._client.request("GET", f"{path_of(resource)}?limit={_PAGE}&continue={token}")
+            page = await self._client.request("GET", f"{path_of(resource)}?limit={self._page}&continue={token}")
             objects.extend(page.get("items") or ())
             meta = page.get("metadata") or {}
             token = meta.get("continue") or ""
@@ -62,7 +78,7 @@ class Reflector:
 
     async def _follow(self, resource: Resource, version: str) -> AsyncIterator[Sight]:
         while True:
-            query = f"?watch=true&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds={_WATCH_S}"
+            query = f"?watch=true&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds={self._seconds}"
             timeout = aiohttp.ClientTimeout(total=None, sock_read=_SILENT_S)
             try:
                 async with self._client.session.get(
@@ -70,16 +86,14 @@ class Reflector:
                     headers=await self._client.headers(),
                     timeout=timeout,
                 ) as answer:
-                    if answer.status == _GONE:
-                        raise Expired
                     if answer.status != _OK:
-                        raise failure_of(answer.status, await answer.read())
+                        raise failure_of(answer.status, await answer.read(), answer.headers.get("Retry-After", ""))
                     async for line in _lines(answer.content):
                         sight, version = _sight(line, version)
                         if sight is not None:
                             yield sight
             except (aiohttp.ClientError, TimeoutError, OSError) as problem:
-                raise ClusterUnavailable(str(problem) or type(problem).__name__) from problem
+                raise ClusterUnavailable(str(problem) or type(problem).__name__, _RETRY_S) from problem
             await asyncio.sleep(0)
 
 
@@ -96,9 +110,8 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 def _sight(line: bytes, version: str) -> tuple[Sight | None, str]:
     told = _line.decode(line)
     if told.type == "ERROR":
-        if told.object.get("code") == _GONE:
-            raise Expired
-        raise ClusterUnavailable(str(told.object.get("message", "watch error")))
+        found = failure_of(int(told.object.get("code") or 0), msgspec.json.encode(told.object))
+        raise found if isinstance(found, ClusterUnavailable) else ClusterUnavailable(str(found), _RETRY_S)
     seen = str((told.object.get("metadata") or {}).get("resourceVersion") or version)
     match told.type:
         case "BOOKMARK":
