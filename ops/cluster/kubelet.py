@@ -4,6 +4,7 @@ from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.cluster.clock import ScaledClock
 from ops.cluster.controller import Controller
+from ops.cluster.deletion import ENDED
 from ops.cluster.happenings import node_is_heard_of
 from ops.cluster.resources import Resources
 from ops.cluster.selection import look
@@ -62,10 +63,15 @@ class Kubelet(Controller):
         gone = self._deleted.setdefault(uid, self.clock.now()) + int((_seconds(value, TERMINATION_SECONDS) or 0) * 1000)
         if self.clock.now() < gone:
             self.look_again(gone, PODS, name)
-        elif not value["metadata"].get("finalizers"):
-            self._started.pop(uid, None)
-            self._deleted.pop(uid, None)
-            self.store.remove(PODS, name)
+            return
+        self._started.pop(uid, None)
+        if value["metadata"].get("finalizers"):
+            # What somebody holds has ended all the same.
+            if look(value, "spec.nodeName") and look(value, "status.phase") not in ENDED:
+                self._tell(name, value, "Failed", ready=False)
+            return
+        self._deleted.pop(uid, None)
+        self.store.remove(PODS, name)
 
     def _tell(self, name: Name, value: Object, phase: str, *, ready: bool) -> None:
         now = format_timestamp(self.clock.now())

@@ -7,6 +7,7 @@ from typing import Any
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.cluster.crd_schema import Schemas
+from ops.cluster.deletion import grace_of, is_let_go
 from ops.cluster.failures import ApiFailure, already_exists, bad_request, conflict, invalid, not_found
 from ops.cluster.immutable import refuse_immutable
 from ops.cluster.kinds import BUILT_IN, Kind, kinds_of
@@ -112,7 +113,7 @@ class Resources:
             return self.shown(kind, before)
         if dry_run:
             return self.shown(kind, after)
-        if after["metadata"].get("deletionTimestamp") and not after["metadata"].get("finalizers"):
+        if is_let_go(kind, after):
             self.store.put(kind.key, name, after)
             return self.store.remove(kind.key, name)
         stored = self.store.put(kind.key, name, after)
@@ -138,7 +139,7 @@ class Resources:
             finalizers.append("foregroundDeletion")
         if options.get("propagationPolicy") == "Orphan" and "orphan" not in finalizers:
             finalizers.append("orphan")
-        grace = self._grace(kind, found, options)
+        grace = grace_of(kind, found, options)
         if finalizers or grace:
             if meta.get("deletionTimestamp"):
                 return self.shown(kind, found)
@@ -156,15 +157,6 @@ class Resources:
         if kind.key == CRDS:
             self.find_kinds()
         return self.shown(kind, gone)
-
-    def _grace(self, kind: Kind, found: Object, options: Object) -> int:
-        """A pod that runs on a node is given time; everything else goes at once."""
-        if kind.key != "pods" or not found.get("spec", {}).get("nodeName"):
-            return 0
-        if found.get("status", {}).get("phase") in ("Succeeded", "Failed"):
-            return 0
-        asked = options.get("gracePeriodSeconds")
-        return int(found["spec"].get("terminationGracePeriodSeconds", 30) if asked is None else asked)
 
     def _check_namespace(self, kind: Kind, namespace: str, meta: Object) -> None:
         if meta.get("namespace") and meta["namespace"] != namespace:

@@ -96,3 +96,28 @@ async def test_hami_keeps_to_pins_and_chooses_by_the_policy_that_a_pod_names() -
         assert HamiNodes(made.store).taken("n2") == {"GPU-n2-1": (2, 11000, 0), "GPU-n2-0": (1, 1000, 0)}
     finally:
         await made.stop()
+
+
+async def test_a_deleted_pod_that_somebody_holds_ends_and_stays_until_it_is_let_go() -> None:
+    made = cluster()
+    await made.start()
+    try:
+        held = pod("held", "1000", **{"kuelog.io/termination-seconds": "1"})
+        held["metadata"]["finalizers"] = ["a/b"]  # type: ignore[index]
+        made.add(held)
+        await settled(made, "held", "Running")
+        kind, name = made.resources.kind("", "v1", "pods"), ("default", "held")
+        made.resources.delete(kind, name)
+        found = await settled(made, "held", "Failed")
+        free = {**found, "metadata": {**found["metadata"], "finalizers": []}}  # type: ignore[dict-item]
+        made.resources.update(kind, name, free)
+        assert made.store.get("pods", name) is None
+        made.add({**pod("free", "1000"), "spec": held["spec"]})
+        await settled(made, "free", "Running")
+        made.resources.delete(kind, ("default", "free"))
+        found = made.store.get("pods", ("default", "free"))
+        assert found is not None, "its node takes it away, nobody else"
+        made.resources.update(kind, ("default", "free"), found)
+        assert made.store.get("pods", ("default", "free")) is not None
+    finally:
+        await made.stop()
