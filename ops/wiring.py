@@ -22,6 +22,7 @@ from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
 from services.applier.queue_status_shell import QueueStatusWriter
 from services.applier.shell import Applier
+from services.applier.spare_time import SpareTime
 from services.clock_port import Clock
 from services.cluster_port import Reader, Writer
 from services.lane_fold import LaneFold
@@ -89,10 +90,11 @@ class Running:
             deciders = [make() for name, make in _DECIDERS.items() if name in self.services]
             observers: list[Callable[..., None]] = []
             if "applier" in self.services:
-                applier = Applier(self.ports.writer, facts, clock, LANE)
+                spare = SpareTime(clock)
+                applier = Applier(self.ports.writer, facts, clock, LANE, spare)
                 observers.append(applier.observe)
                 tasks.create_task(applier.run())
-                statuses = QueueStatusWriter(self.ports.writer, clock)
+                statuses = QueueStatusWriter(self.ports.writer, clock, spare)
                 observers.append(statuses.observe)
                 tasks.create_task(statuses.run())
             keepers = [self._snapshots.settled] if self._snapshots is not None else []

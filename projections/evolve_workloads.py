@@ -4,7 +4,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from events.application import DecisionApplied, DecisionRejected
+from events.application import FAILED_TO_START, DecisionApplied, DecisionRejected
 from events.workload import (
     CheckReported,
     Condition,
@@ -73,7 +73,9 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  
                 since=place.at,
                 generation=workload.generation,
             )
-            world.put_workload(with_condition(world.workloads[workload.key], done))
+            finished = with_condition(world.workloads[workload.key], done)
+            # Where no job stands behind the object, it is the object that has said so.
+            world.put_workload(replace(finished, finish_shown=finished.owner is None))
         case WorkloadDeleted():
             leave(world, workload)
             _forget(world, workload)
@@ -84,7 +86,7 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  
         case DecisionApplied():
             _applied(world, workload, event)
         case DecisionRejected():
-            world.put_workload(workload)
+            _rejected(world, workload, event)
         case _:
             assert_never(event)
 
@@ -95,6 +97,7 @@ def _report(world: World, workload: Workload, event: CheckReported) -> None:
         if event.decision and _sequence(event.decision) < before.decided:
             return  # It was said about an earlier attempt.
         check = replace(check, decided=before.decided, retries=max(check.retries, before.retries))
+    world.trail.drop(world.refused, f"Workload/{workload.key}")
     world.put_workload(replace(workload, checks={**workload.checks, check.name: check}))
 
 
@@ -110,6 +113,13 @@ def _applied(world: World, workload: Workload, event: DecisionApplied) -> None:
             news=tuple(one for one in workload.news if one.sequence > event.sequence) if workload.news else (),
         )
     )
+
+
+def _rejected(world: World, workload: Workload, event: DecisionRejected) -> None:
+    # What was said about an earlier decision may be right again by now: it is tried once more with what holds today.
+    if event.reason == FAILED_TO_START and workload.admitted and event.sequence >= workload.decided:
+        workload = replace(workload, start_failed=event.message)
+    world.put_workload(workload)
 
 
 def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:

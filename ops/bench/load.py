@@ -105,7 +105,7 @@ def platform_of(load: Load) -> Iterator[Fact]:
     """The flavor, the namespace and all queues."""
     yield NamespaceObserved(name=NAMESPACE)
     yield FlavorObserved(name=FLAVOR)
-    for cohort, name, queues in _queues(load):
+    for cohort, name, queues in queues_of(load):
         limit = None if queues.borrowing_limit is None else _cpu(queues.borrowing_limit)
         quota = Quota(resource=RESOURCE, nominal=_cpu(queues.nominal_quota), borrowing_limit=limit)
         yield ClusterQueueObserved(
@@ -122,14 +122,14 @@ def platform_of(load: Load) -> Iterator[Fact]:
 
 def capacity_of(load: Load) -> int:
     """What all queues own together, in the units of the resource."""
-    return sum(_cpu(queues.nominal_quota) for _, _, queues in _queues(load))
+    return sum(_cpu(queues.nominal_quota) for _, _, queues in queues_of(load))
 
 
 def arrivals_of(load: Load, seed: int, *, at_once: bool) -> list[Arrival]:
     """Every workload in the order of its arrival; those of one moment in an order that the seed decides."""
     chance = random.Random(seed)  # noqa: S311 - a load, not a secret
     found: list[tuple[Millis, float, Arrival]] = []
-    for _, queue, queues in _queues(load):
+    for _, queue, queues in queues_of(load):
         for index, workloads in enumerate(queues.workloads_sets):
             for round_ in range(workloads.count):
                 at = 0 if at_once else round_ * workloads.creation_interval_ms
@@ -159,7 +159,31 @@ def _arrival(queue: str, name: str, kind: WorkloadClass, at: Millis) -> Arrival:
     )
 
 
-def _queues(load: Load) -> Iterator[tuple[str, str, QueuesSet]]:
+def divided(load: Load, divisor: int) -> Load:
+    """The same queues with so many times fewer workloads of each class, but at least one."""
+    replace = msgspec.structs.replace
+    return replace(
+        load,
+        cohorts=tuple(
+            replace(
+                cohorts,
+                queues_sets=tuple(
+                    replace(
+                        queues,
+                        workloads_sets=tuple(
+                            replace(one, count=max(one.count // divisor, 1)) for one in queues.workloads_sets
+                        ),
+                    )
+                    for queues in cohorts.queues_sets
+                ),
+            )
+            for cohorts in load.cohorts
+        ),
+    )
+
+
+def queues_of(load: Load) -> Iterator[tuple[str, str, QueuesSet]]:
+    """Each cluster queue: its cohort, its name and what it is like."""
     for cohorts in load.cohorts:
         for c in range(cohorts.count):
             for queues in cohorts.queues_sets:

@@ -9,8 +9,18 @@ from rich.markup import escape
 
 from ops.asking.point import NotOnTheLog
 from ops.asking.settings_change import BadChange
-from ops.audit.errors import ArchiveDamaged, ArchiveOfAnotherLog, FolderUnreadable, NotProvable, QueryRefused
+from ops.audit.errors import (
+    ArchiveDamaged,
+    ArchiveGoesFurther,
+    ArchiveNeverGrows,
+    ArchiveOfAnotherLog,
+    FolderUnreadable,
+    HistoryIncomplete,
+    NotProvable,
+    QueryRefused,
+)
 from ops.bench.load import LoadUnreadable
+from ops.bench.problems import ClusterInUse, KindsMissing, NobodyAdmits
 from ops.billing.problems import BillRefused
 from ops.configuration import ConfigurationBroken
 from ops.kube.client import KubeConfigMissing
@@ -29,14 +39,19 @@ from services.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStre
 
 KNOWN: tuple[type[Exception], ...] = (
     ArchiveDamaged,
+    ArchiveGoesFurther,
+    ArchiveNeverGrows,
     ArchiveOfAnotherLog,
     BadChange,
     BadTime,
     BillRefused,
     ChainBroken,
+    ClusterInUse,
     ClusterUnavailable,
     ConfigurationBroken,
     FolderUnreadable,
+    HistoryIncomplete,
+    KindsMissing,
     KubeConfigMissing,
     LogGap,
     LogRegressed,
@@ -46,6 +61,7 @@ KNOWN: tuple[type[Exception], ...] = (
     ManifestRefused,
     MessageNotOurs,
     NatsMissing,
+    NobodyAdmits,
     NotProvable,
     NotOnTheLog,
     ObjectInvalid,

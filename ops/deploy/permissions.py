@@ -12,7 +12,8 @@ from ops.crds.definitions import DEFINITIONS, GROUP
 from ops.deploy.slots import Slots
 from ops.webhook.doors import LOCAL_QUEUES
 from ops.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
-from services.applier.shell import EVENTS, WORKLOADS
+from services.applier.notices import EVENTS
+from services.applier.writing import WORKLOADS
 from services.cluster_port import Resource
 from services.jobs.kinds import resource_of
 from services.jobs.table import KINDS

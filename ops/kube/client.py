@@ -9,6 +9,8 @@ import random
 import re
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
@@ -56,7 +58,8 @@ class KubeClient:
         if self._session is None:
             rest: Any = self._api.rest_client
             connector = aiohttp.TCPConnector(limit=0, ssl=rest.ssl_context)
-            self._session = aiohttp.ClientSession(connector=connector, trust_env=True)
+            # Asked once: the client would look into the environment, and for a netrc, at each request.
+            self._session = aiohttp.ClientSession(connector=connector, proxy=_proxy_to(self.host))
         return self._session
 
     async def close(self) -> None:
@@ -118,6 +121,12 @@ class KubeClient:
         if status < _BAD_REQUEST:
             return msgspec.json.decode(raw) if raw else {}
         raise failure_of(status, raw, retry_after)
+
+
+def _proxy_to(host: str) -> str | None:
+    """The proxy that the environment names for this server."""
+    address = urlsplit(host)
+    return None if proxy_bypass(address.netloc) else getproxies().get(address.scheme)
 
 
 def failure_of(status: int, raw: bytes, retry_after: str = "") -> Exception:

@@ -11,6 +11,7 @@ from projections.workloads import Requeue, Workload
 from projections.world import World
 from services.jobs.found import Injection, Original
 from services.jobs.placing import CLUSTER_QUEUE, LOCAL_QUEUE, POD_SET, WORKLOAD
+from services.jobs.updates import Update
 
 JOB_UID = "kueue.x-k8s.io/job-uid"
 GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
@@ -167,6 +168,23 @@ def _injection(
         annotations={WORKLOAD: workload.name, **card_pins(workload, original.name)},
         node_selector=selector,
         tolerations=tuple(tolerations),
+        updates=_updates(workload, original.name),
+    )
+
+
+def _updates(workload: Workload, pod_set: str) -> tuple[Update, ...]:
+    """What its checks add to the pods of a pod set, in the order of their names."""
+    return tuple(
+        Update(
+            check=name,
+            labels=one.labels,
+            annotations=one.annotations,
+            node_selector=one.node_selector,
+            tolerations=tuple(_toleration(found) for found in one.tolerations),
+        )
+        for name in sorted(workload.checks)
+        for one in workload.checks[name].updates
+        if one.name == pod_set
     )
 
 

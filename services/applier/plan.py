@@ -54,6 +54,10 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """What is told in passing, as Events on the object."""
     discard_job: bool = False
     """The job behind it goes, too."""
+    fresh: bool = False
+    """Nothing was ever written about it."""
+    waits: bool = False
+    """It waits and has held nothing since it came: nobody waits for its status."""
 
     @property
     def namespace(self) -> str:
@@ -125,7 +129,14 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         checks={name: check.decided for name, check in sorted(workload.checks.items())},
         news=workload.news,
         discard_job=workload.discarded == DiscardReason.DEACTIVATED,
+        fresh=workload.applied == 0,
+        waits=_waits(workload),
     )
+
+
+def _waits(workload: Workload) -> bool:
+    told = workload.evicted or workload.finished or workload.released or bool(workload.discarded) or workload.checks
+    return not told and not workload.reserved and workload.spec.active
 
 
 def _job(world: World, workload: Workload) -> str:

@@ -1,4 +1,4 @@
-"""Writes the statuses of queues: seldom, one at a time and behind everything else that is written.
+"""Writes the statuses of queues: seldom, and in spare time.
 
 Nobody waits for a status of a queue, so changes are gathered for a second. A write that failed is tried again later.
 """
@@ -13,6 +13,7 @@ from events.event import Millis
 from projections.queue_status import Status
 from projections.world import World
 from services.applier.queue_status import Place, Statuses, status_patch
+from services.applier.spare_time import SpareTime
 from services.clock_port import Clock
 from services.cluster_port import (
     ClusterUnavailable,
@@ -37,16 +38,14 @@ EVERY: Millis = 1000
 """So long changes are gathered; no status is written more often."""
 _REST = 30
 """So many times as long as looking took nothing is looked at."""
-_GAP: Millis = 50
-"""Between two writes of statuses, so that they never take the API server for themselves."""
 _RETRY: Millis = 2000
 
 
 class QueueStatusWriter:
     """Keeps the statuses of queues and cohorts as the world has them."""
 
-    def __init__(self, writer: Writer, clock: Clock) -> None:
-        self._writer, self._clock = writer, clock
+    def __init__(self, writer: Writer, clock: Clock, spare: SpareTime) -> None:
+        self._writer, self._clock, self._spare = writer, clock, spare
         self._statuses = Statuses()
         self._wanted: dict[Place, Status] = {}
         self._shown: dict[Place, dict[str, Any]] = {}
@@ -78,23 +77,26 @@ class QueueStatusWriter:
             if not self._wanted:
                 self._news.clear()
                 await self._news.wait()
-            place = next(iter(self._wanted))
-            status = self._wanted.pop(place)
-            try:
-                await self._write(place, status)
-            except (ClusterUnavailable, ObjectConflict) as problem:
-                log.warning("status not written yet", object="/".join(place), problem=str(problem))
-                self._wanted.setdefault(place, status)
-                self._shown.pop(place, None)
-                await self._clock.sleep(_RETRY)
-            except ObjectMissing:
-                # If it comes back, it comes under another UID and is told anew.
-                log.debug("gone already", object="/".join(place))
-                self._shown.pop(place, None)
-            except ObjectInvalid as problem:
-                log.error("status rejected", object="/".join(place), problem=str(problem))
-                self._shown.pop(place, None)
-            await self._clock.sleep(_GAP)
+            async with self._spare.turn():
+                # What was gathered while others had their turn is written, too.
+                place = next(iter(self._wanted))
+                await self._try(place, self._wanted.pop(place))
+
+    async def _try(self, place: Place, status: Status) -> None:
+        try:
+            await self._write(place, status)
+        except (ClusterUnavailable, ObjectConflict) as problem:
+            log.warning("status not written yet", object="/".join(place), problem=str(problem))
+            self._wanted.setdefault(place, status)
+            self._shown.pop(place, None)
+            await self._clock.sleep(_RETRY)
+        except ObjectMissing:
+            # If it comes back, it comes under another UID and is told anew.
+            log.debug("gone already", object="/".join(place))
+            self._shown.pop(place, None)
+        except ObjectInvalid as problem:
+            log.error("status rejected", object="/".join(place), problem=str(problem))
+            self._shown.pop(place, None)
 
     def _ask(self, world: World, due: Millis) -> None:
         """Have the lane take a turn then, also when nothing else happens."""

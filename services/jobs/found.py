@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from services.jobs.paths import Location, Plain
+from services.jobs.updates import Update
 
 
 class Form(StrEnum):
@@ -55,3 +56,5 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
     node_selector: dict[str, str] = {}
     tolerations: tuple[Plain, ...] = ()
+    updates: tuple[Update, ...] = ()
+    """What admission checks add to all of that."""

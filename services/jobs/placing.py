@@ -1,11 +1,13 @@
 """What is injected for one pod set, put into the job and taken out again."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from projections.devices.annotations import CARD_POLICY
 from projections.devices.vendors import VENDORS
 from services.jobs.found import Form, Injection, Original, Pods
 from services.jobs.paths import Plain, get, put
+from services.jobs.updates import PodFields, added_to, noted, with_updates
 
 WORKLOAD = "kueue.x-k8s.io/workload"
 POD_SET = "kueue.x-k8s.io/podset"
@@ -17,20 +19,50 @@ _ANNOTATIONS = (WORKLOAD, CARD_POLICY, *sorted({one.use_uuid for one in VENDORS 
 
 
 def inject(job: Plain, pods: Pods, injection: Injection) -> Plain:
-    """The job with what one of its pod sets gets."""
+    """The job with what one of its pod sets gets. Raises `UpdateConflict`."""
     original, at = injection.original, pods.at
     if pods.form is Form.TEMPLATE and get(job, at) is None:
         job = put(job, at, pods.template)
     alone = pods.form is Form.INFO
-    selector = injection.node_selector if alone else {**original.node_selector, **injection.node_selector}
-    own = () if alone else original.tolerations
-    tolerations = [*own, *(one for one in injection.tolerations if one not in own)]
     old = metadata_of(job, pods)
-    meta = {
-        "labels": {**(old.get("labels") or {}), **injection.labels},
-        "annotations": {**(old.get("annotations") or {}), **injection.annotations},
-    }
-    return _placed(job, pods, meta, selector, tolerations)
+    own = () if alone else original.tolerations
+    given = PodFields(
+        labels={**_without(old.get("labels"), added_to(job, pods.name, "labels")), **injection.labels},
+        annotations={
+            **_without(old.get("annotations"), added_to(job, pods.name, "annotations")),
+            **injection.annotations,
+        },
+        node_selector=injection.node_selector if alone else {**original.node_selector, **injection.node_selector},
+        tolerations=(*own, *(one for one in injection.tolerations if one not in own)),
+    )
+    wanted = _updated(given, pods, injection)
+    restorable = bool(at) and not alone  # A pod is never put back, and what stands alone goes as a whole.
+    return _placed(noted(job, pods.name, given, wanted) if restorable else job, pods, wanted)
+
+
+def _updated(given: PodFields, pods: Pods, injection: Injection) -> PodFields:
+    """With what checks add; where what is injected stands alone, the template below it is looked at, too."""
+    if pods.form is not Form.INFO:
+        return with_updates(given, injection.updates, pods.name)
+    below: Plain = pods.template.get("metadata") or {}
+    base = PodFields(
+        labels={**(below.get("labels") or {}), **given.labels},
+        annotations={**(below.get("annotations") or {}), **given.annotations},
+        node_selector={**injection.original.node_selector, **given.node_selector},
+        tolerations=given.tolerations,
+    )
+    full = with_updates(base, injection.updates, pods.name)
+    return PodFields(
+        labels={**given.labels, **_without(full.labels, base.labels)},
+        annotations={**given.annotations, **_without(full.annotations, base.annotations)},
+        node_selector={**given.node_selector, **_without(full.node_selector, base.node_selector)},
+        tolerations=full.tolerations,
+    )
+
+
+def _without(fields: dict[str, str] | None, keys: Iterable[str]) -> dict[str, str]:
+    left_out = set(keys)
+    return {key: value for key, value in (fields or {}).items() if key not in left_out}
 
 
 def restore(job: Plain, pods: Pods, original: Original) -> Plain:
@@ -42,25 +74,27 @@ def restore(job: Plain, pods: Pods, original: Original) -> Plain:
             if get(job, pods.at) is None:
                 return job
             old = metadata_of(job, pods)
-            labels = {key: value for key, value in (old.get("labels") or {}).items() if key not in _LABELS}
-            annotations = {
-                key: value for key, value in (old.get("annotations") or {}).items() if key not in _ANNOTATIONS
-            }
-            meta = {"labels": labels, "annotations": {**annotations, **original.annotations}}
-            job = _placed(job, pods, meta, original.node_selector, list(original.tolerations))
+            ours = (*_ANNOTATIONS, *added_to(job, pods.name, "annotations"))
+            asked = PodFields(
+                labels=_without(old.get("labels"), (*_LABELS, *added_to(job, pods.name, "labels"))),
+                annotations={**_without(old.get("annotations"), ours), **original.annotations},
+                node_selector=original.node_selector,
+                tolerations=original.tolerations,
+            )
+            job = _placed(job, pods, asked)
             return put(job, pods.at, None) if get(job, pods.at) == pods.implied else job
 
 
-def _placed(job: Plain, pods: Pods, meta: Plain, selector: dict[str, str], tolerations: list[Plain]) -> Plain:
+def _placed(job: Plain, pods: Pods, fields: PodFields) -> Plain:
     template = pods.form is Form.TEMPLATE
     upper = (*pods.at, "metadata") if template else pods.at
     lower = (*pods.at, "spec") if template else pods.at
-    for field, value in meta.items():
-        job = _put(job, (*upper, field), value)
+    job = _put(job, (*upper, "labels"), fields.labels)
+    job = _put(job, (*upper, "annotations"), fields.annotations)
     if template and not get(job, upper):
         job = put(job, upper, None)
-    job = _put(job, (*lower, "nodeSelector"), selector)
-    return _put(job, (*lower, "tolerations"), tolerations)
+    job = _put(job, (*lower, "nodeSelector"), fields.node_selector)
+    return _put(job, (*lower, "tolerations"), list(fields.tolerations))
 
 
 def _put(job: Plain, at: tuple[Any, ...], value: Any) -> Plain:

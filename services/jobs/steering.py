@@ -8,6 +8,7 @@ from services.jobs.paths import Plain, look, put
 from services.jobs.placing import WORKLOAD, inject, metadata_of, restore
 from services.jobs.pod_sets import pods_of
 from services.jobs.train_job import is_patched, patched, unpatched
+from services.jobs.updates import without_notes
 
 _COMPLETIONS_TOO = "kueue.x-k8s.io/job-completions-equal-parallelism"
 
@@ -25,7 +26,7 @@ def holds_injection(kind: JobKind, job: Plain) -> bool:
 
 
 def injected(kind: JobKind, job: Plain, injections: Sequence[Injection]) -> Plain:
-    """The job with what each of its pod sets gets. Raises `FieldBroken`."""
+    """The job with what each of its pod sets gets. Raises `FieldBroken` and `UpdateConflict`."""
     if kind.reader == "train job":
         return patched(job, injections)
     by_name = {one.original.name: one for one in injections}
@@ -50,7 +51,7 @@ def restored(kind: JobKind, job: Plain, originals: Sequence[Original]) -> Plain:
             job = restore(job, pods, original)
         if original is not None and kind.reader == "job" and pods.count < original.count:
             job = _with_parallelism(job, original.count)
-    return job
+    return without_notes(job)
 
 
 def _with_parallelism(job: Plain, count: int) -> Plain:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from events.job_kind import JobKind
 from services.jobs.found import Injection, Pods
 from services.jobs.paths import Plain, get, put, whole
+from services.jobs.updates import PodFields, with_updates
 
 CHILD = "kuelog.io/child"
 """Where the watcher puts the JobSet that belongs to a TrainJob before it asks about it."""
@@ -35,12 +36,24 @@ def is_patched(job: Plain) -> bool:
 
 
 def patched(job: Plain, injections: Sequence[Injection]) -> Plain:
-    """The job with our runtime patch, which says of each replicated job what its pods get."""
+    """The job with our runtime patch, which says of each replicated job what its pods get. Raises `UpdateConflict`.
+
+    What the runtime gives the pods besides their node selectors is not known here, and no conflict with it is found.
+    """
     jobs: list[Plain] = []
     for one in injections:
+        asked = one.original.node_selector
+        given = PodFields(
+            labels=one.labels,
+            annotations=one.annotations,
+            node_selector={**asked, **one.node_selector},
+            tolerations=one.tolerations,
+        )
+        wanted = with_updates(given, one.updates, one.original.name)
+        selector = {key: value for key, value in wanted.node_selector.items() if key not in asked}
         pods: Plain = {
-            "metadata": {"labels": one.labels, "annotations": one.annotations},
-            "spec": {"nodeSelector": one.node_selector, "tolerations": list(one.tolerations)},
+            "metadata": {"labels": wanted.labels, "annotations": wanted.annotations},
+            "spec": {"nodeSelector": {**selector, **one.node_selector}, "tolerations": list(wanted.tolerations)},
         }
         jobs.append(put({"name": one.original.name}, _TEMPLATE, pods))
     ours = {"manager": _MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ops.wiring import SERVICES
-from services.applier.shell import WORKLOADS
+from services.applier.writing import WORKLOADS
 from services.cluster_port import ObjectConflict, Resource
 from tests.stories.test_kills import Stage, job
 
@@ -64,8 +64,8 @@ async def play(stage: Stage) -> None:
     assert conditions(stage)["Requeued"] == ("False", "DeactivatedDueToAdmissionCheck")
     assert workload(stage)["spec"]["active"] is False
     assert not stage.running("patient")
-    told = {one["reason"] for one in stage.cluster.store.of("events").values()}
-    assert {"AdmissionCheckRejected", "EvictedDueToDeactivatedDueToAdmissionCheck"} <= told
+    wanted = {"AdmissionCheckRejected", "EvictedDueToDeactivatedDueToAdmissionCheck"}
+    await stage.until("events", lambda: wanted <= {one["reason"] for one in stage.cluster.store.of("events").values()})
     name = workload(stage)["metadata"]["name"]
     await stage.client.merge(WORKLOADS, "default", name, {"spec": {"active": True}})
     await stage.until("workloads", lambda: conditions(stage).get("Requeued") == ("True", "Reactivated"))

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from ops.cluster.clock import ScaledClock
 from services.applier.manifests import IN_USE
+from services.applier.notices import Notices
 from services.applier.plan import Application
-from services.applier.shell import Applier
+from services.applier.spare_time import SpareTime
+from services.applier.writing import ApplicationWriter
 from services.cluster_port import ObjectMissing, Resource
 
 
@@ -49,8 +52,7 @@ def application(**changes: Any) -> Application:
 
 
 async def discard(cluster: Cluster, **changes: Any) -> list[tuple[str, str]]:
-    applier = Applier(cluster, None, None, "LOG_0")  # type: ignore[arg-type]
-    await applier._write(application(**changes))  # noqa: SLF001
+    await ApplicationWriter(cluster, Notices(cluster, SpareTime(ScaledClock()))).write(application(**changes))
     return cluster.done
 
 

@@ -1,0 +1,50 @@
+"""What is still to be applied, in two queues: at once, and in spare time. Of one workload only the latest counts."""
+
+from services.applier.plan import Application
+
+
+class Backlog:
+    """Applications by workload; none is handed out while an earlier one of the same workload is being written."""
+
+    def __init__(self) -> None:
+        self._soon: dict[str, Application] = {}
+        self._later: dict[str, Application] = {}
+        self._busy: set[str] = set()
+
+    def offer(self, application: Application) -> None:
+        """Something is to be written: of a workload that waits without a job to be stopped, it can be later."""
+        if application.waits and not application.job:
+            self.defer(application)
+        else:
+            self._later.pop(application.workload, None)
+            self._soon[application.workload] = application
+
+    def defer(self, application: Application) -> None:
+        """Nobody waits for it, unless something that is waited for has not been written yet."""
+        queue = self._soon if application.workload in self._soon else self._later
+        queue.setdefault(application.workload, application)
+        if application.sequence >= queue[application.workload].sequence:
+            queue[application.workload] = application
+
+    def newer(self, workload: str) -> bool:
+        """Whether something else is to be written of it."""
+        return workload in self._soon or workload in self._later
+
+    def soon(self) -> Application | None:
+        """The next that is waited for; to be given back with `done`."""
+        return self._next(self._soon)
+
+    def later(self) -> Application | None:
+        """The next that nobody waits for; to be given back with `done`."""
+        return self._next(self._later)
+
+    def done(self, workload: str) -> None:
+        """It is not being written any more."""
+        self._busy.discard(workload)
+
+    def _next(self, queue: dict[str, Application]) -> Application | None:
+        for workload in queue:
+            if workload not in self._busy:
+                self._busy.add(workload)
+                return queue.pop(workload)
+        return None
