@@ -13,6 +13,10 @@ class DecisionApplied(Event, frozen=True, kw_only=True, tag="DecisionApplied.v1"
     """The cluster also shows that the workload has finished."""
 
 
+FAILED_TO_START = "FailedToStart"
+"""Why a decision was rejected: what admission checks want added to the pods contradicts what these have already."""
+
+
 class DecisionRejected(Event, frozen=True, kw_only=True, tag="DecisionRejected.v1"):
     """The cluster did not take a decision: why, and what to do."""
 

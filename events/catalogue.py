@@ -42,6 +42,7 @@ from events.upkeep import (
     DeactivationOrdered,
     DeactivationSettled,
     WorkloadDiscarded,
+    WorkloadFailedToStart,
     WorkloadOrphaned,
 )
 from events.workload import (
@@ -105,6 +106,7 @@ AdmissionDecision: TypeAlias = (
     | DeactivationSettled
     | WorkloadDeactivated
     | WorkloadOrphaned
+    | WorkloadFailedToStart
     | WorkloadDiscarded
     | QuotaReleased
     | QuotaReserved

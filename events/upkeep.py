@@ -54,6 +54,13 @@ class WorkloadOrphaned(Event, frozen=True, kw_only=True, tag="WorkloadOrphaned.v
     workload: str
 
 
+class WorkloadFailedToStart(Event, frozen=True, kw_only=True, tag="WorkloadFailedToStart.v1"):
+    """The job can't be started as it was admitted, and never could: the workload has ended."""
+
+    workload: str
+    message: str
+
+
 class DiscardReason(StrEnum):
     """Why the object of a workload is kept no longer."""
 

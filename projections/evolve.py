@@ -43,6 +43,7 @@ from events.upkeep import (
     DeactivationOrdered,
     DeactivationSettled,
     WorkloadDiscarded,
+    WorkloadFailedToStart,
     WorkloadOrphaned,
 )
 from events.workload import (
@@ -132,6 +133,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:
             | DeactivationOrdered()
             | DeactivationSettled()
             | WorkloadOrphaned()
+            | WorkloadFailedToStart()
             | WorkloadDiscarded()
         ):
             evolve_upkeep(world, event, place)

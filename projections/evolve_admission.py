@@ -241,6 +241,7 @@ def _evicted(workload: Workload, reason: str, cause: str, message: str, place: P
         decided=place.sequence,
         stopped_by=place.sequence,
         pods_gone="",
+        start_failed="",
     )
 
 

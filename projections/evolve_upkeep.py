@@ -4,6 +4,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
+from events.application import FAILED_TO_START
 from events.upkeep import (
     AdmissionGateCleared,
     BackoffSet,
@@ -13,6 +14,7 @@ from events.upkeep import (
     DeactivationSettled,
     DiscardReason,
     WorkloadDiscarded,
+    WorkloadFailedToStart,
     WorkloadOrphaned,
 )
 from events.workload import CheckStatus, Condition, ConditionStatus
@@ -38,6 +40,7 @@ UpkeepEvent: TypeAlias = (
     | DeactivationOrdered
     | DeactivationSettled
     | WorkloadOrphaned
+    | WorkloadFailedToStart
     | WorkloadDiscarded
 )
 
@@ -71,6 +74,8 @@ def _evolved(world: World, workload: Workload, event: UpkeepEvent, place: Place)
             return replace(without_conditions(workload, DEACTIVATION_TARGET), requeue=Requeue())
         case WorkloadOrphaned():
             return _orphaned(leave(world, workload), place)
+        case WorkloadFailedToStart():
+            return _true(leave(world, workload), FINISHED, FAILED_TO_START, event.message, place)
         case WorkloadDiscarded():
             return _discarded(leave(world, workload), event, place)
         case _:

@@ -7,7 +7,7 @@ from events.catalogue import AnyEvent
 from events.device import DevicesRefused, DevicesReleased, DevicesReserved
 from events.event import Millis
 from events.preemption import PreemptionOrdered
-from events.upkeep import DeactivationOrdered, WorkloadDiscarded, WorkloadOrphaned
+from events.upkeep import DeactivationOrdered, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
 from events.workload import (
     EvictionOrdered,
     PodsGone,
@@ -95,6 +95,8 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
             return "to be deactivated", f"{event.cause}: {event.message}"
         case WorkloadOrphaned():
             return "orphaned", ""
+        case WorkloadFailedToStart():
+            return "failed to start", event.message
         case WorkloadDiscarded():
             return "discarded", event.reason
         case WorkloadDeactivated():

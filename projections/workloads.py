@@ -106,6 +106,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The cluster shows that it has finished, which no decision says."""
     deactivated_by: int = 0
     """Sequence of the decision that set it inactive last."""
+    start_failed: str = ""
+    """Why the job can't be started as it was admitted; empty while nothing is known against it."""
     released: bool = False
     """Nothing here holds its object any more."""
     news: tuple[News, ...] = ()

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from events.api.meta import ApiCondition, ApiStruct, ObjectMeta, Quantity
-from events.api.pods import PodTemplate
+from events.api.pods import ApiToleration, PodTemplate
 
 
 class ApiTopologyRequest(ApiStruct, frozen=True, kw_only=True):
@@ -70,6 +70,16 @@ class ApiAdmission(ApiStruct, frozen=True, kw_only=True):
     pod_set_assignments: tuple[ApiAssignment, ...] | None = None
 
 
+class ApiPodSetUpdate(ApiStruct, frozen=True, kw_only=True):
+    """What a check wants added to the pods of one pod set."""
+
+    name: str
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    node_selector: dict[str, str] | None = None
+    tolerations: Annotated[tuple[ApiToleration, ...], Meta(max_length=8)] | None = None
+
+
 class ApiCheckState(ApiStruct, frozen=True, kw_only=True):
     """How a check of a Workload stands."""
 
@@ -79,6 +89,7 @@ class ApiCheckState(ApiStruct, frozen=True, kw_only=True):
     last_transition_time: str | None = None
     requeue_after_seconds: int | None = None
     retry_count: int | None = None
+    pod_set_updates: Annotated[tuple[ApiPodSetUpdate, ...], Meta(max_length=8)] | None = None
 
 
 class ApiReclaimable(ApiStruct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, NamespaceObserved
 from events.settings import SettingsObserved
-from events.upkeep import WorkloadDiscarded, WorkloadOrphaned
+from events.upkeep import WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
 from events.workload import (
     EvictionOrdered,
     PodSetAssignment,
@@ -89,7 +89,9 @@ class Ledger:
                 self._stop(event.workload, "Preempted", event.preemptor)
             case EvictionOrdered():
                 self._stop(event.workload, event.reason)
-            case QuotaReleased() | WorkloadOrphaned() | WorkloadDiscarded() | WorkloadDeleted():
+            case (
+                QuotaReleased() | WorkloadOrphaned() | WorkloadFailedToStart() | WorkloadDiscarded() | WorkloadDeleted()
+            ):
                 self._let_quota_go(event.workload, place.at)
             case WorkloadFinished():
                 self._let_quota_go(event.workload, place.at)

@@ -4,12 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from projections.validation.names import label_key_problems, labels_problems, why_no_label_value
-from projections.validation.problem import Problem, duplicate, forbidden, invalid, required
+from projections.validation.problem import Problem, duplicate, forbidden, invalid, not_supported, required
 
 Plain = Mapping[str, Any]
 
 _LISTS = ("In", "NotIn")
 _PRESENCE = ("Exists", "DoesNotExist")
+_TOLERATED = {
+    "operator": ("Equal", "Exists", "Gt", "Lt"),
+    "effect": ("NoSchedule", "PreferNoSchedule", "NoExecute"),
+}
 
 
 def selector_problems(selector: Plain | None, field: str) -> list[Problem]:
@@ -49,11 +53,14 @@ def _expression(one: Plain, field: str) -> list[Problem]:
 
 
 def toleration_problems(tolerations: Sequence[Plain] | None, field: str) -> list[Problem]:
-    """The keys of tolerations."""
+    """Keys, operators and effects of tolerations."""
     found: list[Problem] = []
     for index, one in enumerate(tolerations or ()):
         if one.get("key"):
             found.extend(label_key_problems(one["key"], f"{field}[{index}].key"))
+        for name, known in _TOLERATED.items():
+            if one.get(name) and one[name] not in known:
+                found.append(not_supported(f"{field}[{index}].{name}", one[name], known))
     return found
 
 

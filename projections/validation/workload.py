@@ -54,7 +54,7 @@ def standing_problems(value: Plain, settings: SettingsObserved) -> list[Problem]
         found.extend(_admission_problems(admission, {str(one.get("name", "main")) for one in sets}))
     status: Plain = value.get("status") or {}
     found.extend(condition_problems(status.get("conditions"), "status.conditions"))
-    return [*found, *_update_problems(status, [str(one.get("name", "main")) for one in sets])]
+    return [*found, *pod_set_update_problems(value)]
 
 
 def pod_sets_of(value: Plain) -> list[Plain]:
@@ -154,7 +154,10 @@ def _admission_problems(admission: Plain, names: set[str]) -> list[Problem]:
     return found
 
 
-def _update_problems(status: Plain, names: list[str]) -> list[Problem]:
+def pod_set_update_problems(value: Plain) -> list[Problem]:
+    """What is wrong with what checks want added to the pods of a Workload."""
+    names = [str(one.get("name", "main")) for one in pod_sets_of(value)]
+    status: Plain = value.get("status") or {}
     found: list[Problem] = []
     for i, check in enumerate(status.get("admissionChecks") or ()):
         for j, one in enumerate(check.get("podSetUpdates") or ()):

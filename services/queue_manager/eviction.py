@@ -3,7 +3,7 @@
 from events.catalogue import Decision
 from events.event import Millis
 from events.quota import StopPolicy
-from events.upkeep import CheckSettled, DeactivationOrdered
+from events.upkeep import CheckSettled, DeactivationOrdered, WorkloadFailedToStart
 from events.workload import CheckState, CheckStatus, EvictionOrdered, QuotaReleased
 from projections.budgets import EXHAUSTED, own_checks, used_up
 from projections.deadlines import pods_ready_until, runs_until
@@ -22,6 +22,7 @@ def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decisio
     if workload.evicted:
         return _release(workload)
     for rule in (
+        _start,
         _backoff,
         _gated,
         _required,
@@ -48,6 +49,13 @@ def _release(workload: Workload) -> list[Decision]:
         return []
     reason = evicted.reason
     return [QuotaReleased(workload=workload.key, reason=reason, message=evicted.message)]
+
+
+def _start(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """Who can't be started now never can be (kueue-semantics §8): the same checks would want the same again."""
+    del world, at
+    message = workload.start_failed
+    return [WorkloadFailedToStart(workload=workload.key, message=message)] if message else []
 
 
 def _backoff(world: World, workload: Workload, at: Millis) -> list[Decision]:

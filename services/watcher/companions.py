@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from events.api.workload import ApiWorkload
 from events.catalogue import Fact
 from events.workload import CheckReported, WorkloadSwitched
+from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import read
 from services.watcher.jobs import DECISION, JobState
-from services.watcher.workload_objects import checks_of
 
 
 def companion_facts(
@@ -21,7 +21,7 @@ def companion_facts(
     facts: list[Fact] = []
     if found.spec.active != active:
         facts.append(WorkloadSwitched(workload=workload, active=found.spec.active))
-    for check in checks_of(found):
+    for check in checks_of(value, found):
         report = CheckReported(workload=workload, check=check, decision=decision)
         if not _says_the_same(checks.get(check.name), report):
             facts.append(report)

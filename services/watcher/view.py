@@ -157,6 +157,8 @@ class View:
                 told = self.workloads.get(fact.workload)
                 if told is not None:
                     note(told, fact)
+                if isinstance(fact, CheckReported | WorkloadSwitched):
+                    self.facts.pop(f"Workload/{fact.workload}#refused", None)
             case ObjectRemoved():
                 place = f"{fact.kind}/{fact.namespace}/{fact.name}"
                 for part in ("", "#devices", "#refused"):

@@ -8,8 +8,6 @@ from events.pod_set import PodSet, TopologyRequest
 from events.timestamp import parse_timestamp
 from events.workload import (
     AdoptedStatus,
-    CheckState,
-    CheckStatus,
     Condition,
     ConditionStatus,
     EvictionCount,
@@ -19,6 +17,7 @@ from events.workload import (
     PriorityRef,
     WorkloadSpec,
 )
+from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.jobs import GATED_BY, JobState, names_in
 from services.watcher.pod_shapes import pod_shape
@@ -80,8 +79,8 @@ def workload_state(value: dict[str, Any]) -> JobState:
             ),
             None,
         ),
-        adopted=_adopted(found),
-        checks=checks_of(found),
+        adopted=_adopted(value, found),
+        checks=checks_of(value, found),
     )
 
 
@@ -110,7 +109,7 @@ def _owner(meta: ObjectMeta) -> Owner | None:
     return None if controller is None else Owner(kind=controller.kind, name=controller.name, uid=controller.uid)
 
 
-def _adopted(found: ApiWorkload) -> AdoptedStatus | None:
+def _adopted(value: dict[str, Any], found: ApiWorkload) -> AdoptedStatus | None:
     status = found.status
     if status == ApiWorkloadStatus():
         return None
@@ -139,7 +138,7 @@ def _adopted(found: ApiWorkload) -> AdoptedStatus | None:
             )
             for one in ((admission.pod_set_assignments or ()) if admission else ())
         ),
-        checks=checks_of(found),
+        checks=checks_of(value, found),
         reclaimable={one.name: one.count for one in status.reclaimable_pods or ()},
         requeue_count=(requeue.count or 0) if requeue else 0,
         requeue_at=parse_timestamp(requeue.requeue_at) if requeue and requeue.requeue_at else None,
@@ -157,18 +156,3 @@ def _adopted(found: ApiWorkload) -> AdoptedStatus | None:
 
 def _time(text: str | None) -> int:
     return parse_timestamp(text) if text else 0
-
-
-def checks_of(found: ApiWorkload) -> tuple[CheckStatus, ...]:
-    """How the admission checks of a Workload stand."""
-    return tuple(
-        CheckStatus(
-            name=one.name,
-            state=CheckState(one.state),
-            message=one.message,
-            since=_time(one.last_transition_time),
-            requeue_after=None if one.requeue_after_seconds is None else one.requeue_after_seconds * 1000,
-            retries=one.retry_count or 0,
-        )
-        for one in found.status.admission_checks or ()
-    )

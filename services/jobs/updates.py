@@ -1,0 +1,96 @@
+"""What admission checks add to a pod set's pods: merged where nothing says otherwise, and found again at the stop.
+
+Updates only add (kueue-semantics §8). A check that wants another value than the pods have already, of their own, from
+their flavor or from another check, is in conflict with it: the job can't be started.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from services.jobs.paths import Plain, get, put
+
+ADDED = "kuelog.io/added-by-checks"
+"""On a job: the labels and annotations that checks have added to its pod sets, to be taken out at the stop."""
+_AT = ("metadata", "annotations", ADDED)
+
+
+class UpdateConflict(Exception):
+    """A job can't be started, because an admission check contradicts what its pods have already."""
+
+
+class Update(msgspec.Struct, frozen=True, kw_only=True):
+    """What one check adds to the pods of one pod set."""
+
+    check: str
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Plain, ...] = ()
+
+
+class PodFields(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of pods that can be added to."""
+
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    node_selector: dict[str, str]
+    tolerations: tuple[Plain, ...] = ()
+
+
+def with_updates(fields: PodFields, updates: Iterable[Update], pod_set: str) -> PodFields:
+    """The fields with what all checks add. Raises `UpdateConflict`."""
+    for one in updates:
+        fields = PodFields(
+            labels=_joined(fields.labels, one.labels, "labels", one.check, pod_set),
+            annotations=_joined(fields.annotations, one.annotations, "annotations", one.check, pod_set),
+            node_selector=_joined(fields.node_selector, one.node_selector, "nodeSelector", one.check, pod_set),
+            tolerations=_each_once((*fields.tolerations, *one.tolerations)),
+        )
+    return fields
+
+
+def _each_once(found: tuple[Plain, ...]) -> tuple[Plain, ...]:
+    return tuple(one for index, one in enumerate(found) if one not in found[:index])
+
+
+def _joined(there: dict[str, str], new: dict[str, str], field: str, check: str, pod_set: str) -> dict[str, str]:
+    for key in sorted(new):
+        if there.get(key, new[key]) != new[key]:
+            raise UpdateConflict(
+                f"invalid admission check PodSetUpdate: conflict for {field}: check {check} wants {key}={new[key]} on "
+                f"pod set {pod_set}, which has {key}={there[key]} already; let only one of them set it"
+            )
+    return {**there, **new}
+
+
+def noted(job: Plain, pod_set: str, before: PodFields, after: PodFields) -> Plain:
+    """The job with a note of the labels and annotations that were added to a pod set."""
+    added = {
+        "labels": sorted(after.labels.keys() - before.labels.keys()),
+        "annotations": sorted(after.annotations.keys() - before.annotations.keys()),
+    }
+    notes = {name: one for name, one in _notes(job).items() if name != pod_set}
+    if any(added.values()):
+        notes[pod_set] = added
+    return put(job, _AT, json.dumps(notes, sort_keys=True)) if notes else without_notes(job)
+
+
+def added_to(job: Plain, pod_set: str, field: str) -> Sequence[str]:
+    """The keys that checks have added to labels or annotations of a pod set."""
+    found = get(_notes(job), (pod_set, field))
+    return [str(one) for one in found] if isinstance(found, list) else []
+
+
+def without_notes(job: Plain) -> Plain:
+    """The job without any note."""
+    return put(job, _AT, None) if get(job, _AT) is not None else job
+
+
+def _notes(job: Plain) -> Plain:
+    try:
+        found = json.loads(get(job, _AT) or "{}")
+    except ValueError:
+        return {}  # Somebody has written over it: what was added can't be told from what was there.
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,45 @@
+"""How the admission checks of a Workload stand, as its object says."""
+
+from typing import Any
+
+from events.api.workload import ApiPodSetUpdate, ApiWorkload
+from events.timestamp import parse_timestamp
+from events.workload import CheckState, CheckStatus, PodSetUpdate
+from projections.validation.workload import pod_set_update_problems
+from services.watcher.pod_shapes import tolerations
+from services.watcher.problems import Refused, problem
+
+
+def checks_of(value: dict[str, Any], found: ApiWorkload) -> tuple[CheckStatus, ...]:
+    """The checks of a Workload, given as it is and as it was read.
+
+    Raises `Refused` for an update of pods that the API would not take, or whose pod set there is not: the check says
+    nothing then, and whoever wrote it is told.
+    """
+    checks = found.status.admission_checks or ()
+    if any(one.pod_set_updates for one in checks):
+        broken = pod_set_update_problems(value)
+        if broken:
+            raise Refused([problem(one.field, one.what, one.instead) for one in broken])
+    return tuple(
+        CheckStatus(
+            name=one.name,
+            state=CheckState(one.state),
+            message=one.message,
+            since=parse_timestamp(one.last_transition_time) if one.last_transition_time else 0,
+            requeue_after=None if one.requeue_after_seconds is None else one.requeue_after_seconds * 1000,
+            retries=one.retry_count or 0,
+            updates=tuple(_update(update) for update in one.pod_set_updates or ()),
+        )
+        for one in checks
+    )
+
+
+def _update(found: ApiPodSetUpdate) -> PodSetUpdate:
+    return PodSetUpdate(
+        name=found.name,
+        labels=dict(sorted((found.labels or {}).items())),
+        annotations=dict(sorted((found.annotations or {}).items())),
+        node_selector=dict(sorted((found.node_selector or {}).items())),
+        tolerations=tolerations(found.tolerations or ()),
+    )
