@@ -1,0 +1,155 @@
+"""Somebody else's checks add to the pods of a job: at its start, gone at its stop, and in conflict with each other."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops.log.history import read_everything
+from ops.replay import fold_lane
+from ops.wiring import LANE, SERVICES
+from services.applier.writing import WORKLOADS
+from services.cluster_port import ObjectConflict
+from services.jobs.updates import ADDED
+from tests.stories.test_checks import ACTIVE, CHECK, CHECKS, conditions, workload
+from tests.stories.test_kills import Stage, job
+
+SPOT = {"key": "spot", "operator": "Exists", "effect": "NoSchedule"}
+NAMES = ("budget", "nodes")
+
+
+async def staged(tmp_path: Path, play: Callable[[Stage], Awaitable[None]]) -> None:
+    """A queue that requires two checks, a job that waits for them, and what is played with it."""
+    async with Stage(tmp_path) as stage:
+        for name in NAMES:
+            stage.cluster.add({**CHECK, "metadata": {"name": name}})
+            await stage.client.merge(CHECKS, "", name, ACTIVE, subresource="status")
+        queue = stage.cluster.store.get("clusterqueues.kueue.x-k8s.io", ("", "team"))
+        assert queue is not None
+        queue["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in NAMES]}
+        stage.serve(*SERVICES, replica="all")
+        stage.cluster.add(job("patient", 500))
+        await stage.until("workloads", lambda: len(checks(stage)) == 2 and "QuotaReserved" in conditions(stage))
+        await asyncio.wait_for(play(stage), 60)
+        _, replayed = fold_lane(LANE, await read_everything(stage.bus), verify=True)
+        assert not replayed.differences
+
+
+def checks(stage: Stage) -> list[dict[str, Any]]:
+    return workload(stage).get("status", {}).get("admissionChecks") or []
+
+
+def states(stage: Stage) -> list[str]:
+    return [one["state"] for one in checks(stage)]
+
+
+async def say(stage: Stage, name: str, *updates: object, state: str = "Ready") -> None:
+    """What the controller of one check writes."""
+    while True:
+        now = workload(stage)
+        mine = {"state": state, "podSetUpdates": list(updates)}
+        told = [{**one, **mine} if one["name"] == name else one for one in now["status"]["admissionChecks"]]
+        patch = {
+            "metadata": {"resourceVersion": now["metadata"]["resourceVersion"]},
+            "status": {"admissionChecks": told},
+        }
+        try:
+            await stage.client.merge(WORKLOADS, "default", now["metadata"]["name"], patch, subresource="status")
+        except ObjectConflict:
+            continue
+        return
+
+
+def template(stage: Stage) -> dict[str, Any]:
+    found = stage.cluster.store.get("jobs.batch", ("default", "patient"))
+    assert found is not None
+    return found["spec"]["template"]
+
+
+def events(stage: Stage) -> dict[str, str]:
+    return {one["reason"]: one["message"] for one in stage.cluster.store.of("events").values()}
+
+
+async def start_and_stop(stage: Stage) -> None:
+    before = template(stage)
+    update = {"name": "main", "labels": {"team": "a"}, "annotations": {"cost": "1"}}
+    await say(stage, "budget", update)
+    await say(stage, "nodes", {"name": "main", "labels": {"team": "a"}, "tolerations": [SPOT]})
+    await stage.until("jobs", lambda: stage.running("patient"))
+    running = template(stage)
+    assert running["metadata"]["labels"]["team"] == "a" and running["metadata"]["annotations"]["cost"] == "1"
+    assert SPOT in running["spec"]["tolerations"]
+    await say(stage, "nodes", state="Retry")
+
+    def at_rest() -> bool:
+        found = stage.cluster.store.get("jobs.batch", ("default", "patient")) or {}
+        return states(stage) == ["Pending", "Pending"] and ADDED not in found["metadata"].get("annotations", {})
+
+    await stage.until("jobs", at_rest)
+    assert template(stage) == before, "it asks for what it asked for at first"
+    assert all(not one.get("podSetUpdates") for one in checks(stage)), "what was said before counts no more"
+    await stage.until("workloads", lambda: conditions(stage).get("QuotaReserved") == ("True", "QuotaReserved"))
+    await say(stage, "budget", {"name": "main", "labels": {"team": "b"}})
+    await say(stage, "nodes")
+    await stage.until("jobs", lambda: stage.running("patient"))
+    assert template(stage)["metadata"]["labels"]["team"] == "b"
+
+
+async def clash_with_each_other(stage: Stage) -> None:
+    await say(stage, "budget", {"name": "main", "labels": {"team": "a"}})
+    await say(stage, "nodes", {"name": "main", "labels": {"team": "b"}})
+    await failed_to_start(stage, "check nodes wants team=b on pod set main, which has team=a already")
+
+
+async def clash_with_the_flavor(stage: Stage) -> None:
+    await say(stage, "budget")
+    await say(stage, "nodes", {"name": "main", "nodeSelector": {"zone": "b"}})
+    await failed_to_start(stage, "check nodes wants zone=b on pod set main, which has zone=a already")
+
+
+async def clash_with_the_job(stage: Stage) -> None:
+    await say(stage, "budget", {"name": "main", "annotations": {"kuelog.io/run-seconds": "1"}})
+    await say(stage, "nodes")
+    await failed_to_start(stage, "check budget wants kuelog.io/run-seconds=1 on pod set main")
+
+
+async def failed_to_start(stage: Stage, why: str) -> None:
+    """The workload has ended with the reason, the job stands still, and the next one finds the quota."""
+    await stage.until("workloads", lambda: conditions(stage).get("Finished") == ("True", "FailedToStart"))
+    (told,) = [one["message"] for one in workload(stage)["status"]["conditions"] if one["type"] == "Finished"]
+    assert why in told
+    assert not stage.running("patient") and "team" not in template(stage)["metadata"].get("labels", {})
+    fold, _ = fold_lane(LANE, await read_everything(stage.bus))
+    assert fold.world.quota.usage_by_name(fold.world.quota.queues["team"]) == {}
+
+
+async def unknown_pod_set(stage: Stage) -> None:
+    await say(stage, "budget")
+    await say(stage, "nodes", {"name": "wurkers", "labels": {"team": "a"}})
+    await refused_until_mended(stage, "podSetUpdates[0].name: 'wurkers' is not known here (write one of main)")
+
+
+async def malformed(stage: Stage) -> None:
+    await say(stage, "budget")
+    await say(stage, "nodes", {"name": "main", "labels": "team=a"})
+    await refused_until_mended(stage, "podSetUpdates[0].labels")
+
+
+async def refused_until_mended(stage: Stage, why: str) -> None:
+    """The check says nothing, an Event on the Workload says why, and what is mended lets the job start."""
+    await stage.until("events", lambda: why in events(stage).get("Refused", ""))
+    assert not stage.running("patient")
+    await say(stage, "nodes", {"name": "main", "labels": {"team": "a"}})
+    await stage.until("jobs", lambda: stage.running("patient"))
+    assert template(stage)["metadata"]["labels"]["team"] == "a"
+
+
+@pytest.mark.parametrize(
+    "play",
+    [start_and_stop, clash_with_each_other, clash_with_the_flavor, clash_with_the_job, unknown_pod_set, malformed],
+    ids=lambda one: one.__name__.replace("_", " "),
+)
+async def test_what_checks_add_to_pods(play: Callable[[Stage], Awaitable[None]], tmp_path: Path) -> None:
+    await staged(tmp_path, play)
