@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from ops.metrics_endpoint import PortTaken
+from ops.listening import listening
 from ops.wiring import Running
 from services.lane_host import LaneHost
 from services.log_errors import LogGap, LogUnavailable
@@ -77,13 +77,5 @@ async def health_served(running: Running, port: int) -> AsyncGenerator[None, Non
     app = web.Application()
     app.router.add_get("/livez", live)
     app.router.add_get("/readyz", ready)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        try:
-            await web.TCPSite(runner, None, port).start()
-        except OSError as problem:
-            raise PortTaken(port, str(problem)) from problem
+    async with listening(app, port, what="probes"):
         yield
-    finally:
-        await runner.cleanup()

@@ -7,16 +7,10 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from ops.card_metrics import CardMetrics
+from ops.listening import listening
 from projections.world import World
 
 Source = Callable[[], World | None]
-
-
-class PortTaken(Exception):
-    """The port for metrics can't be listened on."""
-
-    def __init__(self, port: int, problem: str) -> None:
-        super().__init__(f"metrics can't be served on port {port}: {problem}")
 
 
 def exposition(world: Source) -> bytes:
@@ -42,13 +36,5 @@ async def served(world: Source, port: int) -> AsyncGenerator[None, None]:
 
     app = web.Application()
     app.router.add_get("/metrics", metrics)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        try:
-            await web.TCPSite(runner, None, port).start()
-        except OSError as problem:
-            raise PortTaken(port, str(problem)) from problem
+    async with listening(app, port, what="metrics"):
         yield
-    finally:
-        await runner.cleanup()

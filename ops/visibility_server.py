@@ -7,23 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from ops.cluster.clock import ScaledClock
+from ops.listening import listening
 from ops.visibility import Visibility
 from ops.wiring import LANE, Ports, Running
 from projections.world import World
 from services.log_port import Bus
 
 NAME = "visibility"
+_WHAT = "the visibility API"
 _NO_CLUSTER: Any = None
 
 
 class VisibilityUnserved(Exception):
-    """The visibility API can't be served as it was asked for."""
+    """The certificate of the visibility API can't be used."""
 
     def __init__(self, problem: str) -> None:
-        super().__init__(f"the visibility API can't be served: {problem}")
+        super().__init__(f"{_WHAT} can't be served: {problem}")
 
 
 class Tls(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,17 +52,13 @@ class Followed:
 
 @asynccontextmanager
 async def serving(visibility: Visibility, host: str, port: int, tls: Tls | None = None) -> AsyncGenerator[int, None]:
-    """Serve on a port, or on a free one when it is 0; gives the port. Raises `VisibilityUnserved`."""
-    runner = web.AppRunner(visibility.app(), access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
+    """Serve on a port, or on a free one when it is 0; gives the port. Raises `VisibilityUnserved`, `PortTaken`."""
     try:
-        try:
-            await web.TCPSite(runner, host or None, port, ssl_context=_context(tls)).start()
-        except OSError as problem:  # among them what is wrong with certificates
-            raise VisibilityUnserved(str(problem)) from problem
-        yield runner.addresses[0][1]
-    finally:
-        await runner.cleanup()
+        context = _context(tls)
+    except OSError as problem:  # among them every `ssl.SSLError`
+        raise VisibilityUnserved(str(problem)) from problem
+    async with listening(visibility.app(), port, what=_WHAT, host=host or None, tls=context, grace_s=1) as found:
+        yield found
 
 
 def follower(bus: Bus, scale: float = 1.0) -> Running:

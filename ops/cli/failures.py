@@ -24,10 +24,10 @@ from ops.bench.problems import ClusterInUse, KindsMissing, NobodyAdmits
 from ops.billing.problems import BillRefused
 from ops.configuration import ConfigurationBroken
 from ops.kube.client import KubeConfigMissing
+from ops.listening import PortTaken
 from ops.log.server import NatsMissing
 from ops.log.snapshots import SnapshotUnusable
 from ops.manifests import ManifestBroken
-from ops.metrics_endpoint import PortTaken
 from ops.past import BadTime
 from ops.scenario.play import ManifestRefused
 from ops.scenario.script import ScenarioBroken

@@ -3,8 +3,8 @@
 import asyncio
 import ssl
 import tempfile
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import structlog
 from aiohttp import web
 
 from events.settings import SettingsObserved
-from ops.metrics_endpoint import PortTaken
+from ops.listening import listening
 from ops.webhook.configurations import CONVERT, MUTATE, VALIDATE
 from ops.webhook.conversion import answer_conversion
 from ops.webhook.doors import Doors
@@ -82,21 +82,11 @@ def webhook_app(settings: SettingsObserved, doors: Doors, ready: Callable[[], bo
     return app
 
 
-@asynccontextmanager
-async def served_webhooks(
+def served_webhooks(
     app: web.Application, certificate: Certificate, port: int, host: str | None = None
-) -> AsyncGenerator[int, None]:
+) -> AbstractAsyncContextManager[int]:
     """Serve over TLS; the port that is listened on. Raises `PortTaken`."""
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        try:
-            await web.TCPSite(runner, host, port, ssl_context=certificate.context).start()
-        except OSError as problem:
-            raise PortTaken(port, str(problem)) from problem
-        yield int(runner.addresses[0][1])
-    finally:
-        await runner.cleanup()
+    return listening(app, port, what="webhooks", host=host, tls=certificate.context)
 
 
 @web.middleware

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.utils import floatToGoString
 
 from ops.card_metrics import CardMetrics
-from ops.metrics_endpoint import exposition, served
+from ops.metrics_endpoint import exposition
 from tests.ops.test_command_line import kuelog
 from tests.stories.small_world import Story, job, platform
 
@@ -133,12 +133,3 @@ def test_metrics_have_hami_s_names_labels_and_units() -> None:
     assert f"hami_gpu_shared_count{{{card}}} 1.0" in lines
     assert 'kuelog_flavor_offered{flavor="v100",resource="nvidia.com/gpumem"} 32768.0' in lines
     assert list(CardMetrics(lambda: None).collect()) == []
-
-
-async def test_a_port_that_is_taken_is_told_as_such(unused_tcp_port: int) -> None:
-    from ops.metrics_endpoint import PortTaken
-
-    async with served(lambda: None, unused_tcp_port):
-        with pytest.raises(PortTaken, match=str(unused_tcp_port)):
-            async with served(lambda: None, unused_tcp_port):
-                pass
