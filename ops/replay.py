@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from events.catalogue import AnyEvent, Decision
-from events.codec import decode_commit, decode_sighting, encode
+from events.codec import NotOurs, decode_commit, decode_sighting, encode
 from events.commit import Commit
 from events.control import Quarantined
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
-from ops.wiring import DEVICE_LANE, LANE
 from projections.place import Place
 from projections.state_hash import state_hash
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
+from services.lane_errors import MessageNotOurs
 from services.lane_fold import LaneFold
 from services.lane_host import Decider
-from services.log_port import Bus, Entry
+from services.log_port import Entry
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 
@@ -57,17 +57,6 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[str, ...] = ()
     """The versions of the rules under which they were decided."""
     differences: tuple[Difference, ...] = ()
-
-
-async def read_all(bus: Bus) -> dict[str, list[Entry]]:
-    """All streams of the log as they are now."""
-    found: dict[str, list[Entry]] = {}
-    for name in (CONTROL, FACTS, LANE, DEVICE_LANE):
-        stream = await bus.stream(name)
-        entries = found.setdefault(name, [])
-        async for batch in stream.read():
-            entries.extend(batch)
-    return found
 
 
 def fold_lane(
@@ -171,13 +160,15 @@ class _Again:
 
 
 def quarantined(control: Sequence[Entry]) -> set[tuple[str, int]]:
-    """The messages that operators had skipped, by stream and sequence."""
-    return {
-        (event.stream, event.sequence)
-        for entry in control
-        for event in decode_commit(entry.data).events
-        if isinstance(event, Quarantined)
-    }
+    """The messages that operators had skipped, by stream and sequence. Raises `MessageNotOurs`."""
+    skipped: set[tuple[str, int]] = set()
+    for entry in control:
+        try:
+            events = decode_commit(entry.data).events
+        except NotOurs as problem:
+            raise MessageNotOurs(stream=entry.stream, sequence=entry.sequence, problem=str(problem)) from problem
+        skipped.update((event.stream, event.sequence) for event in events if isinstance(event, Quarantined))
+    return skipped
 
 
 def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
@@ -212,4 +203,4 @@ def _decide_again(fold: LaneFold, commit: Commit, decider: Decider, *, everythin
     return decider.decide(fold.world, Place(lane=fold.lane, sequence=commit.base + 1, at=commit.at))
 
 
-__all__ = ["Difference", "Replayed", "fold_lane", "listen", "read_all"]
+__all__ = ["Difference", "Replayed", "fold_lane", "listen"]

@@ -4,18 +4,18 @@ An archive is a witness folder with the messages in it: keys.json, heads.json an
 Parquet file per segment, and archive.json, which lists the segments and is written last.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
-from events.merkle import SIZE
+from events.merkle import SIZE, leaf_hash
 from ops.audit.checkpoint import Checkpoint
 from ops.audit.errors import ArchiveDamaged, ArchiveOfAnotherLog, FolderUnreadable
 from ops.audit.evidence import Evidence, prefix_agrees, save_evidence
 from ops.audit.finding import Finding
 from ops.audit.folder import Folder
 from ops.audit.segment import SegmentUnreadable, file_hash, from_parquet, to_parquet
-from ops.witness import HEADS
+from ops.witness import HEADS, leaves_name
 from services.log_port import Entry
 
 LIST = "archive.json"
@@ -46,43 +46,52 @@ def segments_of(folder: Folder) -> list[Segment]:
         raise FolderUnreadable(folder.url, f"{LIST} can't be read: {problem}") from problem
 
 
-def read_archive(url: str) -> tuple[dict[str, list[Entry]], list[Finding]]:
-    """All messages of an archive, and what is wrong with its files."""
+def read_archive(url: str, streams: Collection[str] = ()) -> tuple[dict[str, list[Entry]], list[Finding]]:
+    """All messages of an archive, or those of some streams, and what is wrong with its files. Raises `FolderUnreadable`."""
     folder = Folder(url)
-    folder.need(LIST, "it is no archive; `kuelog audit archive` makes one")
+    segments = _segments(folder)
     entries: dict[str, list[Entry]] = {}
-    findings: list[Finding] = []
-    for segment in segments_of(folder):
+    findings = _not_listed(folder, segments)
+    for segment in segments:
+        if streams and segment.stream not in streams:
+            continue
         found, problem = read_segment(folder, segment)
         entries.setdefault(segment.stream, []).extend(found)
         if problem:
-            findings.append(
-                Finding(
-                    stream=segment.stream,
-                    sequence=segment.first,
-                    upto=segment.last,
-                    what="archive",
-                    detail=f"{segment.file} {problem}",
-                )
-            )
+            findings.append(_finding(segment, problem))
     return entries, findings
 
 
+def check_files(url: str) -> list[Segment]:
+    """Hold every file of an archive against its hash; the segments, for whoever reads them otherwise than by `read_archive`.
+
+    Raises `FolderUnreadable`, `ArchiveDamaged`.
+    """
+    folder = Folder(url)
+    segments = _segments(folder)
+    for finding in _not_listed(folder, segments):
+        raise ArchiveDamaged(url, finding)
+    for segment in segments:
+        data = folder.read(segment.file)
+        if data is None or file_hash(data) != segment.sha256:
+            raise ArchiveDamaged(url, _finding(segment, read_segment(folder, segment)[1]))
+    return segments
+
+
 def read_segment(folder: Folder, segment: Segment) -> tuple[list[Entry], str]:
-    """The messages of a segment as far as they can be read, and what is wrong with its file."""
+    """The messages of a segment as far as they can be read, and what is wrong with its file, with the row where it begins."""
     data = folder.read(segment.file)
     if data is None:
         return [], "is not there"
-    problem = "" if file_hash(data) == segment.sha256 else "is not the file that was archived"
+    other = "" if file_hash(data) == segment.sha256 else "is not the file that was archived"
     try:
         entries = from_parquet(data)
     except SegmentUnreadable as unreadable:
-        return [], f"can't be read: {unreadable}"
-    if not problem and [e.sequence for e in entries] != list(range(segment.first, segment.last + 1)):
-        problem = f"does not hold the sequences {segment.first} to {segment.last}"
-    if any(entry.stream != segment.stream for entry in entries):
-        problem = "holds messages of another stream"
-    return entries, problem
+        return [], f"{other} and can't be read: {unreadable}" if other else f"can't be read: {unreadable}"
+    row = _wrong_row(entries, segment, folder.read(leaves_name(segment.stream)) or b"" if other else b"")
+    if other:
+        return entries, f"{other}: {row or 'its rows are, so it is what stands beside them, or its hash in the list'}"
+    return entries, row
 
 
 def write_archive(
@@ -117,17 +126,68 @@ def _put(folder: Folder, stream: str, part: Sequence[Entry]) -> Segment:
     folder.write(file, data)
     back, problem = read_segment(folder, segment)
     if problem or list(part) != back:
-        detail = problem or "does not come back as it was written"
-        finding = Finding(stream=stream, sequence=first, upto=last, what="archive", detail=f"{file} {detail}")
-        raise ArchiveDamaged(folder.url, finding)
+        raise ArchiveDamaged(folder.url, _finding(segment, problem or "does not come back as it was written"))
     return segment
+
+
+def _segments(folder: Folder) -> list[Segment]:
+    folder.need(LIST, "it is no archive; `kuelog audit archive` makes one")
+    return segments_of(folder)
+
+
+def _finding(segment: Segment, problem: str) -> Finding:
+    detail = f"{segment.file} {problem}"
+    return Finding(stream=segment.stream, sequence=segment.first, upto=segment.last, what="archive", detail=detail)
+
+
+def _not_listed(folder: Folder, segments: Sequence[Segment]) -> list[Finding]:
+    """The messages that no file is listed for, though files behind them are or a checkpoint says so; and those listed twice."""
+    findings: list[Finding] = []
+    ends: dict[str, int] = {}
+
+    def lacks(stream: str, upto: int) -> None:
+        first = ends.get(stream, 0) + 1
+        if first <= upto:
+            detail = f"{LIST} names no file that holds them"
+            findings.append(Finding(stream=stream, sequence=first, upto=upto, what="archive", detail=detail))
+
+    for segment in segments:
+        lacks(segment.stream, segment.first - 1)
+        if segment.first <= ends.get(segment.stream, 0):
+            findings.append(_finding(segment, f"holds what {LIST} names another file for"))
+        ends[segment.stream] = segment.last
+    for stream, head in sorted(_heads(folder).items()):
+        lacks(stream, head.sequence)
+    return findings
+
+
+def _wrong_row(entries: Sequence[Entry], segment: Segment, kept: bytes) -> str:
+    """The first row of a file that is not the message that was archived there, as far as the leaves that are kept tell."""
+    expected = range(segment.first, segment.last + 1)
+    for row, (entry, sequence) in enumerate(zip(entries, expected, strict=False), 1):
+        if (entry.stream, entry.sequence) != (segment.stream, sequence):
+            return f"row {row} holds {entry.stream} {entry.sequence} instead of {segment.stream} {sequence}"
+        leaf = kept[(sequence - 1) * SIZE : sequence * SIZE]
+        if leaf and leaf != leaf_hash(entry.stream, entry.subject, entry.message_id, entry.data):
+            return f"row {row} is another message than {segment.stream} {sequence} was"
+    if len(entries) != len(expected):
+        return f"it has {len(entries)} rows instead of {len(expected)}"
+    return ""
 
 
 def _same_log(folder: Folder, evidence: Evidence) -> None:
     """What was archived before has to be the beginning of what is archived now."""
-    data = folder.read(HEADS)
-    for stream, head in (msgspec.json.decode(data, type=dict[str, Checkpoint]) if data else {}).items():
+    for stream, head in _heads(folder).items():
         kept = evidence.leaves.get(stream, b"")
         leaves = [kept[i : i + SIZE] for i in range(0, len(kept), SIZE)]
         if not prefix_agrees(leaves, head):
             raise ArchiveOfAnotherLog(folder.url, stream, head.sequence)
+
+
+def _heads(folder: Folder) -> dict[str, Checkpoint]:
+    """The checkpoints of an archive; none when they were not written yet. Raises `FolderUnreadable`."""
+    data = folder.read(HEADS)
+    try:
+        return msgspec.json.decode(data, type=dict[str, Checkpoint]) if data else {}
+    except msgspec.MsgspecError as problem:
+        raise FolderUnreadable(folder.url, f"{HEADS} can't be read: {problem}") from problem

@@ -33,6 +33,41 @@ class ArchiveOfAnotherLog(Exception):
         self.url, self.stream, self.sequence = url, stream, sequence
 
 
+class ArchiveGoesFurther(Exception):
+    """A stream holds less than its archive: it has lost its end, or was put back to an older state."""
+
+    def __init__(self, url: str, stream: str, archived: int, found: int) -> None:
+        super().__init__(
+            f"{stream} holds less than its archive: the archive {url} goes up to {archived}, the log only to {found}. Restore "
+            "the log, or ask the archive alone: --archive without --data and --nats"
+        )
+        self.url, self.stream, self.archived, self.found = url, stream, archived, found
+
+
+class ArchiveNeverGrows(Exception):
+    """An archive was named where something is to be entered or awaited."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"nothing is entered in the archive {url}, nor does it grow: name its log with --data or --nats"
+        )
+        self.url = url
+
+
+class HistoryIncomplete(Exception):
+    """A stream begins behind what was read before it, and nothing that was named holds what is between."""
+
+    def __init__(self, stream: str, first: int, begins: int, archive: str) -> None:
+        missing = f"{first}–{begins - 1}" if begins - 1 > first else f"{first}"
+        before = f"the archive {archive} ends at {first - 1}, the log" if archive else "the log"
+        remedy = "an archive that goes that far" if archive else "its archive"
+        super().__init__(
+            f"{stream} has a gap: {missing} can't be read, {before} goes on at {begins}. Name {remedy} with --archive, or "
+            "restore the stream from a replica"
+        )
+        self.stream, self.first, self.begins = stream, first, begins
+
+
 class NotProvable(Exception):
     """There is no proof for a message."""
 

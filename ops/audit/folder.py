@@ -25,8 +25,8 @@ class Folder:
             return bytes(self._fs.cat_file(self._at(name)))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
-        except OSError as problem:
-            raise FolderUnreadable(self.url, str(problem)) from problem
+        except Exception as problem:  # noqa: BLE001 - the library of each storage has errors of its own
+            raise FolderUnreadable(self.url, _told(problem)) from problem
 
     def need(self, name: str, otherwise: str) -> bytes:
         """A whole file that has to be there; `otherwise` says what to do when it is not."""
@@ -45,8 +45,12 @@ class Folder:
                 self._fs.mv(f"{path}.new", path)
             else:
                 self._fs.pipe_file(path, data)
-        except OSError as problem:
-            raise FolderUnreadable(self.url, f"can't be written: {problem}") from problem
+        except Exception as problem:  # noqa: BLE001 - the library of each storage has errors of its own
+            raise FolderUnreadable(self.url, f"can't be written: {_told(problem)}") from problem
 
     def _at(self, name: str) -> str:
         return posixpath.join(self._path, name)
+
+
+def _told(problem: Exception) -> str:
+    return str(problem).partition("\n")[0] or type(problem).__name__

@@ -1,13 +1,16 @@
 """SQL over a log or an archive: the views messages, commits, facts and events, through DuckDB."""
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import duckdb
 import fsspec.core
 import pyarrow as pa
+from pyarrow import dataset
+from pyarrow.fs import FSSpecHandler, PyFileSystem
 
-from ops.audit.archive import segments_of
+from ops.audit.archive import check_files, segments_of
 from ops.audit.errors import FolderUnreadable, QueryRefused
 from ops.audit.folder import Folder
 from ops.audit.segment import SCHEMA, to_table
@@ -48,24 +51,24 @@ def query_log(entries: Mapping[str, Sequence[Entry]], sql: str) -> Rows:
         return _ask(connection, sql)
 
 
-def query_archive(url: str, sql: str) -> Rows:
-    """Ask an archive where it lies: only the columns and segments that the query needs are read. Raises `QueryRefused`."""
-    folder = Folder(url)
-    files = [f"{url.rstrip('/')}/{segment.file}" for segment in segments_of(folder)]
-    if not files:
+def query_archive(url: str, sql: str, *, unchecked: bool = False) -> Rows:
+    """Ask an archive where it lies. Its files are held against their hashes first, which reads each of them whole.
+
+    With `unchecked` only what the query needs is read, and taken as it is. Raises `FolderUnreadable`, `ArchiveDamaged`,
+    `QueryRefused`.
+    """
+    segments = segments_of(Folder(url)) if unchecked else check_files(url)
+    if not segments:
         raise FolderUnreadable(url, "it is no archive, or an empty one; `kuelog audit archive` makes one")
-    with duckdb.connect() as connection:
-        storage, _ = fsspec.core.url_to_fs(url)
-        if "file" not in storage.protocol:
-            connection.register_filesystem(storage)
-        else:
-            files = [fsspec.core.url_to_fs(file)[1] for file in files]
-        listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-        try:
-            connection.execute(f"CREATE VIEW messages AS SELECT * FROM read_parquet([{listed}])")
-        except duckdb.Error as problem:
-            raise FolderUnreadable(url, str(problem)) from problem
-        return _ask(connection, sql)
+    storage, path = fsspec.core.url_to_fs(url)
+    files = [posixpath.join(path, segment.file) for segment in segments]
+    try:
+        messages = dataset.dataset(files, SCHEMA, "parquet", PyFileSystem(FSSpecHandler(storage)))
+        with duckdb.connect() as connection:
+            connection.register("messages", messages)
+            return _ask(connection, sql)
+    except (pa.ArrowException, OSError) as problem:
+        raise FolderUnreadable(url, str(problem).partition("\n")[0]) from problem
 
 
 def _ask(connection: duckdb.DuckDBPyConnection, sql: str) -> Rows:
@@ -74,4 +77,5 @@ def _ask(connection: duckdb.DuckDBPyConnection, sql: str) -> Rows:
         answer = connection.execute(sql)
         return Rows([column[0] for column in answer.description or ()], answer.fetchall())
     except duckdb.Error as problem:
-        raise QueryRefused(str(problem)) from problem
+        # What Arrow could not read comes with the whole traceback in its text.
+        raise QueryRefused(str(problem).partition(" Detail: Python exception")[0]) from problem

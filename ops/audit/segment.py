@@ -66,7 +66,7 @@ def from_parquet(data: bytes) -> list[Entry]:
             if isinstance(stored, bytes)
         ]
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as problem:
-        raise SegmentUnreadable(str(problem)) from problem
+        raise SegmentUnreadable(str(problem).partition("\n")[0].rstrip(".")) from problem
 
 
 def file_hash(data: bytes) -> str:

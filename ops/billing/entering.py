@@ -5,27 +5,28 @@ from collections.abc import Sequence
 
 from events.billing import CorrectionEntered, PriceListSet
 from events.codec import encode
-from events.commit import GENESIS, Commit
+from events.commit import GENESIS, Commit, bytes_hash
 from events.event import Millis
 from events.subjects import CONTROL, commit_subject
 from events.timestamp import format_timestamp
 from ops.billing.problems import BillRefused
 from projections.billing.ledger import Ledger
 from projections.billing.money import BadAmount, parse_money
-from services.log_port import Bus
+from services.log_errors import LogMovedOn
+from services.log_port import Bus, Entry
 
 AUTHOR = "operator"
 
 
-async def enter(bus: Bus, event: PriceListSet | CorrectionEntered, at: Millis) -> int:
-    """Store it on the stream of control; its sequence."""
+async def enter(bus: Bus, event: PriceListSet | CorrectionEntered, at: Millis, entered: Sequence[Entry]) -> int:
+    """Store it on the stream of control, behind what was entered when it was checked; its sequence. Raises `BillRefused`."""
     control = await bus.stream(CONTROL)
-    head = await control.last()
+    base = entered[-1].sequence if entered else 0
     commit = Commit(
-        id=hashlib.sha256(encode(event) + str(head.sequence).encode()).hexdigest()[:32],
-        prev_hash=head.sha256 or GENESIS,
+        id=hashlib.sha256(encode(event) + str(base).encode()).hexdigest()[:32],
+        prev_hash=bytes_hash(entered[-1].data) if entered else GENESIS,
         partition=CONTROL,
-        base=head.sequence,
+        base=base,
         inputs=(),
         author=AUTHOR,
         epoch=0,
@@ -33,9 +34,10 @@ async def enter(bus: Bus, event: PriceListSet | CorrectionEntered, at: Millis) -
         at=at,
         events=(event,),
     )
-    return await control.append(
-        commit_subject(CONTROL, AUTHOR), encode(commit), message_id=commit.id, base=head.sequence
-    )
+    try:
+        return await control.append(commit_subject(CONTROL, AUTHOR), encode(commit), message_id=commit.id, base=base)
+    except LogMovedOn as moved:
+        raise BillRefused("somebody else has entered something at the same time: look at it, and ask again") from moved
 
 
 def check_prices(ledger: Ledger, event: PriceListSet, now: Millis) -> None:

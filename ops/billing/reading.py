@@ -21,7 +21,7 @@ from projections.billing.ledger import Ledger
 from projections.place import Place
 from services.lane_errors import ChainBroken, MessageNotOurs
 from services.log_errors import LogGap
-from services.log_port import Bus, Entry
+from services.log_port import Entry
 
 Entries = Mapping[str, Sequence[Entry]]
 
@@ -45,34 +45,6 @@ class Read(msgspec.Struct):
     """Messages whose time was before that of one ahead of them."""
     latest: Millis = 0
     """By how much at most."""
-
-
-async def read_streams(bus: Bus, names: Sequence[str]) -> dict[str, list[Entry]]:
-    """All streams up to a common end: whatever a commit that was read rests on was read as well, while the log grows."""
-    found: dict[str, list[Entry]] = {name: [] for name in names}
-    for _ in range(3):
-        for name in reversed(names):
-            have = found[name]
-            async for batch in (await bus.stream(name)).read(have[-1].sequence if have else 0):
-                have.extend(batch)
-        if not any(missing(name, found) for name in names if name not in {FACTS, CONTROL}):
-            return found
-    for name in names:
-        # The lane runs on ahead of what was read beside it: its end is left for the next time.
-        while name not in {FACTS, CONTROL} and missing(name, found):
-            found[name].pop()
-    return found
-
-
-def missing(name: str, entries: Entries) -> bool:
-    """Whether the last commit of a lane rests on a message that was not read."""
-    if not entries[name]:
-        return False
-    try:
-        inputs = decode_commit(entries[name][-1].data).inputs
-    except NotOurs:
-        return False
-    return any(run.stream in entries and run.upto > _end(entries[run.stream]) for run in inputs)
 
 
 def events_in_order(entries: Entries, read: Read) -> Iterator[tuple[AnyEvent, Place]]:
@@ -169,7 +141,3 @@ def _messages(name: str, entries: Sequence[Entry], skipped: set[tuple[str, int]]
         before = bytes_hash(entry.data)
         rests_on = tuple((run.stream, run.upto) for run in commit.inputs)
         yield Message(entry.sequence, commit.at, rests_on, commit.events)
-
-
-def _end(entries: Sequence[Entry]) -> int:
-    return entries[-1].sequence if entries else 0

@@ -20,20 +20,18 @@ from ops.audit.proof import prove
 from ops.audit.query import Rows, query_archive, query_log
 from ops.audit.verify import Auditor
 from ops.cli.failures import known_failures
-from ops.cli.replay import bus_of
-from ops.log.history import STREAMS, read_everything, read_past_gaps
+from ops.cli.log_options import LogSource
+from ops.cli.log_reading import bus_of
+from ops.log.history import STREAMS, end_of, read_past_gaps, read_stored
 from ops.witness import HEADS, HeadWitness
 from services.log_port import Entry
 
 _SHOWN = 50
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class Source(LogSource, frozen=True, kw_only=True):
     """Where the log is, and where its evidence."""
 
-    data: Path
-    nats: str = ""
-    archive: str = ""
     witness: str = ""
 
     @property
@@ -41,11 +39,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """The folder of the evidence: named, or in the archive, or where a run keeps it."""
         if self.witness:
             return self.witness
-        if self.archive and not self.nats:
+        if self.archive_alone:
             return self.archive
-        if self.nats:
+        if self.nats or self.folder is None:
             raise FolderUnreadable(self.nats, "name the folder of its checkpoints with --witness: it is not on the bus")
-        return str(self.data / "witness")
+        return str(self.folder / "witness")
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,16 +133,21 @@ def run_archive(source: Source, to: str, *, console: Console) -> int:
     return outcome.code
 
 
-def run_query(source: Source, sql: str, *, output: str, console: Console) -> int:
-    """Print the answer to a query."""
+def run_query(source: Source, sql: str, *, unchecked: bool, output: str, console: Console) -> int:
+    """Print the answer to a query; what was not checked is said."""
     with known_failures(console) as outcome:
-        alone = source.archive and not source.nats
-        answer = query_archive(source.archive, sql) if alone else query_log(_read(source, console).entries, sql)
+        if source.archive_alone:
+            answer = query_archive(source.archive, sql, unchecked=unchecked)
+        else:
+            answer = query_log(_read(source, console).entries, sql)
         if output == "json":
             plain = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
             print(msgspec.json.encode(plain, enc_hook=str).decode())  # noqa: T201 - bytes for programs
         else:
             _show_rows(answer, console)
+        if unchecked:
+            told = f"not checked: whether the files of {source.archive} are those that were archived"
+            Console(stderr=True).print(told, style="yellow", highlight=False)
         outcome.code = 0
     return outcome.code
 
@@ -168,23 +171,23 @@ def run_rotate(witness: Path, lost: str, *, console: Console) -> int:
 
 def _read(source: Source, console: Console) -> Found:
     """The log as far as it can be read, whatever is wrong with it."""
-    if source.archive and not source.nats:
+    if source.archive_alone:
         entries, damage = read_archive(source.archive)
         # Its streams were signed one after the other, so one may rest on more of another than was archived with it.
         return Found(entries=entries, damage=damage, ends={})
 
     async def read() -> Found:
-        async with bus_of(source.data, source.nats) as bus:
+        async with bus_of(source) as bus:
             found: dict[str, list[Entry]] = {name: [] for name in STREAMS}
             if source.archive:
-                found = await read_everything(bus, source.archive)
+                found = await read_stored(bus, source.archive)
             with console.status("reading") as status:
                 for name, entries in found.items() if not source.archive else ():
                     async for batch in read_past_gaps(await bus.stream(name)):
                         entries.extend(batch)
                         status.update(f"reading {name}: {len(entries):,}")
             # Asked last: what any commit that was read rests on was stored before.
-            ends = {name: (await (await bus.stream(name)).last()).sequence for name in STREAMS}
+            ends = {name: await end_of(await bus.stream(name)) for name in STREAMS}
             return Found(entries=found, damage=[], ends=ends)
 
     return asyncio.run(read())
@@ -206,7 +209,7 @@ def _examine(
 
 async def _witness(source: Source, folder: Path) -> None:
     witness = HeadWitness(folder)
-    async with bus_of(source.data, source.nats) as bus:
+    async with bus_of(source) as bus:
         for name in STREAMS:
             stream = await bus.stream(name)
             await witness.check(stream)

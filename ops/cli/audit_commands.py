@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ops.cli.log_options import DEMO, Archive, Bus, Data
+
 audit_app = typer.Typer(
     name="audit",
     help="Prove that the log is what it was, hand out proofs, archive it, and ask it in SQL.\n\n"
@@ -13,17 +15,13 @@ audit_app = typer.Typer(
     no_args_is_help=True,
 )
 
-Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log in.")]
-Bus = Annotated[str, typer.Option(help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.")]
-Archive = Annotated[str, typer.Option(help="An archive: a folder, or any address that fsspec knows, e.g. s3://…")]
 Witness = Annotated[str, typer.Option(help="Where keys, checkpoints and leaves are; else in the folder or archive.")]
 Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
-DEMO = Path(".kuelog/demo")
 
 
 @audit_app.command()
 def verify(
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
     archive: Archive = "",
     witness: Witness = "",
@@ -47,7 +45,7 @@ def verify(
 
 @audit_app.command()
 def checkpoint(
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
     witness: Witness = "",
     to: Annotated[str, typer.Option(help="Also hand it out: a folder, or any address that fsspec knows.")] = "",
@@ -66,7 +64,7 @@ def checkpoint(
 def prove(
     sequence: Annotated[int, typer.Argument(help="The sequence of the message.")],
     stream: Annotated[str, typer.Option(help="Its stream: LOG_0, DEVICES_default, FACTS or CONTROL.")] = "LOG_0",
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
     archive: Archive = "",
     witness: Witness = "",
@@ -85,7 +83,7 @@ def prove(
 @audit_app.command(name="archive")
 def archive_(
     to: Annotated[str, typer.Argument(help="The archive: a folder, or any address that fsspec knows.")],
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
     witness: Witness = "",
 ) -> None:
@@ -101,19 +99,29 @@ def archive_(
 @audit_app.command()
 def query(
     sql: Annotated[str, typer.Argument(help="SQL on the views messages, commits, facts and events.")],
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
     archive: Archive = "",
+    unchecked: Annotated[
+        bool,
+        typer.Option("--unchecked", help="Take the files of --archive as they lie, without checking hashes first."),
+    ] = False,
     output: Output = "text",
 ) -> None:
-    """Ask the log, an archive, or with both --nats and --archive the two as one, in SQL.
+    """Ask the log, an archive, or the two as one, in SQL. The files of an archive are held against their hashes first.
 
     Example: kuelog audit query "SELECT type, count(*) FROM events GROUP BY type ORDER BY 2 DESC"
+
+    Example: kuelog audit query "SELECT count(*) FROM facts" --archive s3://bucket/kuelog --unchecked
     """
     from ops.cli.audit import Source, run_query  # noqa: PLC0415
 
     source = Source(data=data, nats=nats, archive=archive)
-    raise typer.Exit(run_query(source, sql, output=output, console=_console()))
+    if unchecked and not source.archive_alone:
+        raise typer.BadParameter(
+            "what is read as one with a log is always checked: ask an archive alone", param_hint="--unchecked"
+        )
+    raise typer.Exit(run_query(source, sql, unchecked=unchecked, output=output, console=_console()))
 
 
 @audit_app.command(name="rotate-key")

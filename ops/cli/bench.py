@@ -19,9 +19,10 @@ from events.subjects import FACTS
 from events.workload import WorkloadQueued, WorkloadSubmitted
 from ops.cli.failures import known_failures
 from ops.cluster.nodes import plain_node
+from ops.log.history import read_everything
 from ops.log.jetstream import JetStreamBus, connect
 from ops.log.server import NatsServer
-from ops.replay import fold_lane, read_all
+from ops.replay import fold_lane
 from ops.scenario.platform import Platform, platform
 from ops.wiring import LANE
 from services.cluster_port import Resource
@@ -79,7 +80,7 @@ async def _measure(jobs: int, console: Console) -> Figures:
         console.print("log measured, now the whole way of a job", style="dim")
         async with platform(data / "platform") as on:
             await _measure_jobs(on, jobs, figures)
-            entries = await read_all(on.bus)
+            entries = await read_everything(on.bus)
         _measure_replay(entries, figures)
         _measure_latency(entries, figures)
     figures.load_after = psutil.getloadavg()[0]

@@ -10,36 +10,35 @@ from rich.console import Console
 from rich.progress import Progress
 
 from events.billing import CorrectionEntered
-from events.codec import decode_commit
 from events.event import Millis
-from events.subjects import CONTROL, FACTS
+from events.subjects import CONTROL
+from ops.asking.stored import opened
 from ops.billing import flat, focus, tables
 from ops.billing.card_sums import money, plain_cards, plain_prices, plain_quota, plain_waste
 from ops.billing.entering import check_correction, check_tenant, enter
 from ops.billing.period import period, time
 from ops.billing.problems import BillRefused
-from ops.billing.reading import Entries, Read, ledger_of, read_streams, seen
+from ops.billing.reading import Read, ledger_of, seen
 from ops.cli.failures import known_failures
-from ops.cli.replay import bus_of
+from ops.cli.log_options import LogSource
+from ops.cli.log_reading import bus_of, read_log
 from ops.cluster.clock import ScaledClock
+from ops.log.history import read_everything
 from ops.past import span
 from ops.quiet_garbage import collect_seldom
-from ops.wiring import DEVICE_LANE, LANE
 from projections.billing.entry import Entry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import decimal
 from projections.billing.reconcile import Mismatch, reconcile
 from projections.billing.totals import GROUPS, Bill, bill
 
-STREAMS = (CONTROL, FACTS, LANE, DEVICE_LANE)
 FORMS = ("table", "csv", "json", "parquet", "focus")
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What the command line asks for."""
 
-    data: Path
-    nats: str = ""
+    source: LogSource
     since: str = ""
     until: str = ""
     tenant: str = ""
@@ -104,15 +103,15 @@ def run_correct(asked: Asked, event: CorrectionEntered, since: str, until: str, 
     with known_failures(console) as outcome:
 
         async def correct() -> tuple[CorrectionEntered, int]:
-            async with bus_of(asked.data, asked.nats) as bus:
-                entries = await read_streams(bus, STREAMS)
+            async with bus_of(asked.source) as bus:
+                entries = await read_everything(bus, asked.source.archive)
                 first = seen(entries)[0]
                 ledger, _ = ledger_of(entries, wanted=[event.entry] if event.entry else ())
                 timed = msgspec.structs.replace(
                     event, since=time(since, first) if since else None, until=time(until, first) if until else None
                 )
                 checked = check_correction(ledger, timed)
-                return checked, await enter(bus, checked, max(ScaledClock().now(), ledger.at))
+                return checked, await enter(bus, checked, max(ScaledClock().now(), ledger.at), entries[CONTROL])
 
         done, sequence = asyncio.run(correct())
         what = f"an amount of {done.amount}" if done.amount else f"entry {done.entry}"
@@ -123,12 +122,7 @@ def run_correct(asked: Asked, event: CorrectionEntered, since: str, until: str, 
 
 def read_ledger(asked: Asked, *, grain: Millis | None = None, quiet: bool = True) -> tuple[Ledger, Read, Window]:
     """The ledger of the period that is asked for. Raises the known failures."""
-
-    async def read() -> Entries:
-        async with bus_of(asked.data, asked.nats) as bus:
-            return await read_streams(bus, STREAMS)
-
-    entries = asyncio.run(read())
+    entries = read_log(asked.source)
     collect_seldom()
     first, last = seen(entries)
     if not last:
@@ -136,10 +130,10 @@ def read_ledger(asked: Asked, *, grain: Millis | None = None, quiet: bool = True
     # What was entered after the last sight of the cluster belongs to a bill without an end; time of cards does not.
     window = period(asked.since, asked.until, first, max(last, span(entries)[1] + 1))
     wanted = [
-        event.entry
+        one.event.entry
         for entry in entries[CONTROL]
-        for event in decode_commit(entry.data).events
-        if isinstance(event, CorrectionEntered) and event.entry
+        for one in opened(entry)
+        if isinstance(one.event, CorrectionEntered) and one.event.entry
     ]
     if quiet or not sys.stderr.isatty():
         return (*ledger_of(entries, window, grain=grain, wanted=wanted), window)

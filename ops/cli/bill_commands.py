@@ -7,14 +7,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
-Bus = Annotated[str, typer.Option(help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.")]
+from ops.cli.log_options import Archive, Bus, Data, LogSource
+
 Since = Annotated[str, typer.Option("--from", help="2026-11, 2026-11-01, 2026-11-01T12:00:00Z (UTC), or +90s.")]
 Until = Annotated[str, typer.Option("--to", help="The same; the end itself is not part of the period.")]
 Tenant = Annotated[str, typer.Option(help="Only this namespace.")]
 Text = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
 Author = Annotated[str, typer.Option(help="Who enters it; the name of the user by default.")]
-DEMO = Path(".kuelog/demo")
 
 bill_app = typer.Typer(invoke_without_command=True)
 price_app = typer.Typer(help="Price lists: entered once, in force from a time on, never changed.", no_args_is_help=True)
@@ -30,8 +29,9 @@ def register(app: typer.Typer) -> None:
 @bill_app.callback()
 def bill(
     context: typer.Context,
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     since: Since = "",
     until: Until = "",
     group_by: Annotated[
@@ -51,19 +51,22 @@ def bill(
     Example: kuelog bill --from 2026-11 --to 2026-12 --group-by tenant,queue
 
     Example: kuelog bill --from 2026-11 --to 2026-12 -o focus --out november.csv
+
+    Example: kuelog bill --from 2026-11 --to 2026-12 --archive s3://bucket/kuelog
     """
     if context.invoked_subcommand is not None:
         return
     from ops.cli.bill import Asked, run_bill  # noqa: PLC0415 - a command loads what it needs
 
-    asked = Asked(data=data, nats=nats, since=since, until=until, tenant=tenant)
+    asked = Asked(source=LogSource(data=data, nats=nats, archive=archive), since=since, until=until, tenant=tenant)
     raise typer.Exit(run_bill(asked, group_by or (), output=output, out=out, console=console))
 
 
 @bill_app.command()
 def entries(
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     since: Since = "",
     until: Until = "",
     tenant: Tenant = "",
@@ -76,14 +79,15 @@ def entries(
     """
     from ops.cli.bill import Asked, run_entries  # noqa: PLC0415
 
-    asked = Asked(data=data, nats=nats, since=since, until=until, tenant=tenant)
+    asked = Asked(source=LogSource(data=data, nats=nats, archive=archive), since=since, until=until, tenant=tenant)
     raise typer.Exit(run_entries(asked, workload, output=output, console=console))
 
 
 @bill_app.command()
 def reconcile(
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     since: Since = "",
     until: Until = "",
     by: Annotated[int, typer.Option(help="The stretch that is checked, in seconds.")] = 3600,
@@ -95,15 +99,16 @@ def reconcile(
     """
     from ops.cli.bill import Asked, run_reconcile  # noqa: PLC0415
 
-    asked = Asked(data=data, nats=nats, since=since, until=until)
+    asked = Asked(source=LogSource(data=data, nats=nats, archive=archive), since=since, until=until)
     raise typer.Exit(run_reconcile(asked, max(by, 1) * 1000, output=output, console=console))
 
 
 @bill_app.command()
 def correct(
     reason: Annotated[str, typer.Option(help="Why; it is recorded.")],
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     entry: Annotated[str, typer.Option(help="The id of an entry to reverse (`kuelog bill entries`).")] = "",
     since: Annotated[str, typer.Option("--since", help="When the entry should have begun, to enter it again.")] = "",
     until: Annotated[str, typer.Option("--until", help="When it should have ended.")] = "",
@@ -129,14 +134,16 @@ def correct(
         author=author or getpass.getuser(),
         approved_by=tuple(approved_by or ()),
     )
-    raise typer.Exit(run_correct(Asked(data=data, nats=nats), event, since, until, console=console))
+    asked = Asked(source=LogSource(data=data, nats=nats, archive=archive))
+    raise typer.Exit(run_correct(asked, event, since, until, console=console))
 
 
 @price_app.command(name="set")
 def set_prices(
     file: Annotated[Path, typer.Option("-f", "--file", help="A price list in YAML (docs/billing.md).")],
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     author: Author = "",
     reason: Annotated[str, typer.Option(help="Why; it is recorded.")] = "",
 ) -> None:
@@ -147,12 +154,12 @@ def set_prices(
     from ops.cli.bill import Asked  # noqa: PLC0415
     from ops.cli.price import run_set  # noqa: PLC0415
 
-    asked = Asked(data=data, nats=nats)
+    asked = Asked(source=LogSource(data=data, nats=nats, archive=archive))
     raise typer.Exit(run_set(file, asked, author=author or getpass.getuser(), reason=reason, console=console))
 
 
 @price_app.command(name="list")
-def list_prices(data: Data = DEMO, nats: Bus = "", output: Text = "text") -> None:
+def list_prices(data: Data = None, nats: Bus = "", archive: Archive = "", output: Text = "text") -> None:
     """All price lists, with when they are in force and where they stand on the log.
 
     Example: kuelog price list -o json
@@ -160,4 +167,5 @@ def list_prices(data: Data = DEMO, nats: Bus = "", output: Text = "text") -> Non
     from ops.cli.bill import Asked  # noqa: PLC0415
     from ops.cli.price import run_list  # noqa: PLC0415
 
-    raise typer.Exit(run_list(Asked(data=data, nats=nats), output=output, console=console))
+    asked = Asked(source=LogSource(data=data, nats=nats, archive=archive))
+    raise typer.Exit(run_list(asked, output=output, console=console))

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ops.cli.failures import known_failures
 from ops.lint.check import lint
-from ops.replay import read_all
+from ops.log.history import read_everything
 from ops.scenario.card_verdict import Finding
 from ops.scenario.platform import platform
 from ops.scenario.play import play
@@ -41,7 +41,7 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ve
     async with platform(data.resolve(), scale=script.clock_scale) as on:
         agreed = await play(script, folder, on, loose=loose, tell=lambda text: console.print(f"  {text}"))
         played = time.monotonic() - begun
-        entries = await read_all(on.bus)
+        entries = await read_everything(on.bus)
     verdict = judge(script, entries)
     if agreed:
         verdict.findings.append(

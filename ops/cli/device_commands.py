@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ops.cli.log_options import Archive, Bus, Data, LogSource
+
 At = Annotated[str, typer.Option("--at", help="As of a time: 2026-01-31T12:00:00Z, or +90s after the log began.")]
-Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
-Bus = Annotated[str, typer.Option(help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.")]
 Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
 
 devices_app = typer.Typer(invoke_without_command=True)
@@ -18,8 +18,9 @@ console = Console(soft_wrap=False)
 @devices_app.callback()
 def devices(
     context: typer.Context,
-    data: Data = Path(".kuelog/demo"),
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     at: At = "",
     node: Annotated[str, typer.Option(help="Only the cards of this node.")] = "",
     model: Annotated[str, typer.Option(help="Only models whose name holds this.")] = "",
@@ -28,19 +29,23 @@ def devices(
     """Every card with its slices; what is free in sum and in one piece; what flavors offer beside their quota.
 
     Example: kuelog devices --data .kuelog/demo --at +20s
+
+    Example: kuelog devices --archive s3://bucket/kuelog --at 2026-01-31T12:00:00Z
     """
     if context.invoked_subcommand is not None:
         return
     from ops.cli.devices import run_devices  # noqa: PLC0415
 
-    raise typer.Exit(run_devices(data, nats, at=at, node=node, model=model, output=output, console=console))
+    source = LogSource(data=data, nats=nats, archive=archive)
+    raise typer.Exit(run_devices(source, at=at, node=node, model=model, output=output, console=console))
 
 
 @devices_app.command()
 def fit(
     file: Annotated[Path, typer.Option("-f", "--file", help="A Pod, a Job or anything with a pod template.")],
-    data: Data = Path(".kuelog/demo"),
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     at: At = "",
     flavor: Annotated[str, typer.Option(help="Only this flavor; all that the log knows otherwise.")] = "",
     output: Output = "text",
@@ -51,23 +56,26 @@ def fit(
     """
     from ops.cli.devices_fit import run_fit  # noqa: PLC0415
 
-    raise typer.Exit(run_fit(file, data, nats, at=at, flavor=flavor, output=output, console=console))
+    source = LogSource(data=data, nats=nats, archive=archive)
+    raise typer.Exit(run_fit(file, source, at=at, flavor=flavor, output=output, console=console))
 
 
 @devices_app.command()
-def metrics(data: Data = Path(".kuelog/demo"), nats: Bus = "", at: At = "") -> None:
+def metrics(data: Data = None, nats: Bus = "", archive: Archive = "", at: At = "") -> None:
     """What Prometheus would be told of the cards: HAMi's metrics and our own, in text. Services serve it by --metrics.
 
     Example: kuelog devices metrics --nats nats://127.0.0.1:4222
     """
     from ops.cli.devices import run_metrics  # noqa: PLC0415
 
-    raise typer.Exit(run_metrics(data, nats, at=at, console=console))
+    source = LogSource(data=data, nats=nats, archive=archive)
+    raise typer.Exit(run_metrics(source, at=at, console=console))
 
 
 def drift(
-    data: Data = Path(".kuelog/demo"),
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     at: At = "",
     notes: Annotated[bool, typer.Option("--notes", help="Also what may be so for a moment in a healthy run.")] = False,
     output: Output = "text",
@@ -78,4 +86,5 @@ def drift(
     """
     from ops.cli.drift import run_drift  # noqa: PLC0415
 
-    raise typer.Exit(run_drift(data, nats, at=at, notes=notes, output=output, console=console))
+    source = LogSource(data=data, nats=nats, archive=archive)
+    raise typer.Exit(run_drift(source, at=at, notes=notes, output=output, console=console))

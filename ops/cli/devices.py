@@ -1,8 +1,6 @@
 """`kuelog devices`: every card with its slices, what flavors offer, what is scattered, as of any time."""
 
-import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 from rich.box import SIMPLE
@@ -13,10 +11,10 @@ from rich.text import Text
 from events.timestamp import format_timestamp
 from ops.cards_view import CardView, card_views, flavor_offers, model_capacities, unwanted
 from ops.cli.failures import known_failures
-from ops.cli.replay import bus_of
+from ops.cli.log_options import LogSource
+from ops.cli.log_reading import read_log
 from ops.metrics_endpoint import exposition
 from ops.past import Moment, cards_at
-from ops.replay import read_all
 from projections.devices.capacity import ModelCapacity
 from projections.devices.offer import Offer
 
@@ -26,10 +24,10 @@ _COLOURS = ("green", "cyan", "magenta", "yellow", "blue", "bright_green", "brigh
 _FREE, _OUT = ".", "x"
 
 
-def run_devices(data: Path, nats: str, *, at: str, node: str, model: str, output: str, console: Console) -> int:
+def run_devices(source: LogSource, *, at: str, node: str, model: str, output: str, console: Console) -> int:
     """Print all of it; 0 when there are cards, 1 when there are none."""
     with known_failures(console) as outcome:
-        moment = read_moment(data, nats, at)
+        moment = read_moment(source, at)
         cards = card_views(moment.world, node=node, model=model)
         offers, models = flavor_offers(moment.world), model_capacities(moment.world)
         if output == "json":
@@ -55,24 +53,18 @@ def run_devices(data: Path, nats: str, *, at: str, node: str, model: str, output
     return outcome.code
 
 
-def run_metrics(data: Path, nats: str, *, at: str, console: Console) -> int:
+def run_metrics(source: LogSource, *, at: str, console: Console) -> int:
     """Print the metrics of all cards."""
     with known_failures(console) as outcome:
-        world = read_moment(data, nats, at).world
+        world = read_moment(source, at).world
         console.print(exposition(lambda: world).decode(), end="", markup=False, highlight=False, soft_wrap=True)
         outcome.code = 0
     return outcome.code
 
 
-def read_moment(data: Path, nats: str, at: str) -> Moment:
-    """The accountant's world from a folder or a running bus. Raises the known failures."""
-
-    async def read() -> Moment:
-        async with bus_of(data, nats) as bus:
-            entries = await read_all(bus)
-        return cards_at(entries, at)
-
-    return asyncio.run(read())
+def read_moment(source: LogSource, at: str) -> Moment:
+    """The accountant's world as the log tells it. Raises the known failures."""
+    return cards_at(read_log(source), at)
 
 
 def stamp(moment: Moment) -> dict[str, object]:

@@ -12,6 +12,7 @@ from events.quota import FlavorObserved
 from ops.cards_view import job_of
 from ops.cli.devices import read_moment, stamp, told
 from ops.cli.failures import known_failures
+from ops.cli.log_options import LogSource
 from ops.manifests import Document, ManifestBroken, read_manifests
 from projections.devices.fragmentation import Advice, make_room
 from projections.devices.gang import Gang, Placed, place
@@ -32,11 +33,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     advice: Advice | None = None
 
 
-def run_fit(file: Path, data: Path, nats: str, *, at: str, flavor: str, output: str, console: Console) -> int:
+def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: str, console: Console) -> int:
     """Answer for every manifest of a file; 0 when all of them fit, 1 when one does not."""
     with known_failures(console) as outcome:
         gangs = [(document, pod_set(document)) for document in read_manifests([file])]
-        moment = read_moment(data, nats, at)
+        moment = read_moment(source, at)
         told_all: list[dict[str, Any]] = []
         all_fit = bool(gangs)
         for document, pods in gangs:

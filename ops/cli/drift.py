@@ -1,7 +1,5 @@
 """`kuelog drift`: where the log, HAMi's annotations and the pods that exist disagree about cards."""
 
-from pathlib import Path
-
 import msgspec
 from rich.console import Console
 from rich.text import Text
@@ -11,6 +9,7 @@ from events.timestamp import format_timestamp
 from ops.cards_view import job_of
 from ops.cli.devices import read_moment, stamp, told
 from ops.cli.failures import known_failures
+from ops.cli.log_options import LogSource
 from ops.past import Moment
 from projections.devices.drift import NOTES, Finding, all_findings
 
@@ -27,10 +26,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     note: bool
 
 
-def run_drift(data: Path, nats: str, *, at: str, notes: bool, output: str, console: Console) -> int:
+def run_drift(source: LogSource, *, at: str, notes: bool, output: str, console: Console) -> int:
     """Print every difference; 0 when there is none, 1 when there are some."""
     with known_failures(console) as outcome:
-        moment = read_moment(data, nats, at)
+        moment = read_moment(source, at)
         cards = moment.world.cards
         found = all_findings(cards, moment.world.nodes, moment.world.pods)
         rows = [_row(moment, one) for one in found if notes or one.kind not in NOTES]

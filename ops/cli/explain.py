@@ -1,6 +1,5 @@
 """`kuelog explain`: why a workload waits or had to stop, and what would change that; why a queue stands as it does."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,7 +13,8 @@ from ops.asking.point import NotOnTheLog, Point, point_at
 from ops.cli.explain_queue import explain_queue, show_queue
 from ops.cli.failures import known_failures
 from ops.cli.history import unknown
-from ops.cli.replay import read_log
+from ops.cli.log_options import LogSource
+from ops.cli.log_reading import read_log
 from projections.explanation.about import canonical
 from projections.explanation.redaction import Redaction
 from projections.world import World
@@ -22,12 +22,12 @@ from projections.world import World
 Plain = dict[str, Any]
 
 
-def run_explain(name: str, data: Path, nats: str, *, at: str, namespace: str, output: str, console: Console) -> int:
+def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output: str, console: Console) -> int:
     """Explain one object; what the log does not know is a mistake."""
     with known_failures(console) as outcome:
         wanted = canonical(name)
         with _busy(console):
-            point = point_at(read_log(data, nats), at)
+            point = point_at(read_log(source), at)
             world = world_at(point)
             plain = _explained(world, point, wanted, namespace)
         hidden = Redaction(namespace, _namespaces(world)) if namespace else None

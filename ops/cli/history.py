@@ -1,7 +1,5 @@
 """`kuelog history`: the life of one object, each moment with its place on the log, its cause and its trace."""
 
-from pathlib import Path
-
 import msgspec
 from rich.box import SIMPLE
 from rich.console import Console
@@ -11,20 +9,19 @@ from events.timestamp import format_timestamp
 from ops.asking.point import NotOnTheLog, point_at
 from ops.asking.stored import in_order
 from ops.cli.failures import known_failures
-from ops.cli.replay import read_log
+from ops.cli.log_options import LogSource
+from ops.cli.log_reading import read_log
 from projections.explanation.about import canonical
 from projections.explanation.life import Life, Line
 
 _NAMED = 20
 
 
-def run_history(
-    name: str, data: Path, nats: str, *, until: str, everything: bool, output: str, console: Console
-) -> int:
+def run_history(name: str, source: LogSource, *, until: str, everything: bool, output: str, console: Console) -> int:
     """The timeline of one object; an object that the log does not know is a mistake."""
     with known_failures(console) as outcome:
         life = Life(canonical(name))
-        for stored in in_order(point_at(read_log(data, nats), until).entries):
+        for stored in in_order(point_at(read_log(source), until).entries):
             life.fold(stored.event, stored.place, cause=stored.cause, trace=stored.entry.trace)
         if not life.lines:
             raise unknown(canonical(name), list(life.known))

@@ -4,26 +4,24 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from rich.console import Console
 
-from events.control import Quarantined
-from events.subjects import CONTROL, FACTS
+from events.subjects import CONTROL
 from events.timestamp import format_timestamp
 from ops.asking.point import NotOnTheLog, point_at
 from ops.asking.stored import Stored, in_order, opened
 from ops.cli.failures import known_failures
-from ops.cli.replay import bus_of, read_log
+from ops.cli.log_options import LogSource
+from ops.cli.log_reading import bus_of, read_log
+from ops.log.history import STREAMS, end_of, read_everything
 from ops.past import moment, span
-from ops.wiring import DEVICE_LANE, LANE
+from ops.replay import quarantined
 from projections.explanation.about import canonical, objects_of
 from services.lane_errors import MessageNotOurs
 from services.log_port import Entry, Stream
-
-STREAMS = (FACTS, LANE, DEVICE_LANE, CONTROL)
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,15 +49,15 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
         return not self.object or any(fnmatchcase(each, canonical(self.object)) for each in objects_of(one.event))
 
 
-def run_log_show(data: Path, nats: str, wanted: Filter, *, follow: bool, output: str, console: Console) -> int:
+def run_log_show(source: LogSource, wanted: Filter, *, follow: bool, output: str, console: Console) -> int:
     """Print what passes; 1 when nothing does. With `follow` go on until Ctrl-C."""
     with known_failures(console) as outcome:
         unknown = [name for name in wanted.streams if name not in STREAMS]
         if unknown:
             raise NotOnTheLog(f"there is no stream {unknown[0]}: write one of {', '.join(STREAMS)}")
         if follow:
-            asyncio.run(_follow(data, nats, wanted, output, console))
-        found = list(_found(read_log(data, nats), wanted))
+            asyncio.run(_follow(source, wanted, output, console))
+        found = list(_found(read_log(source), wanted))
         for one in found:
             _print(one, output, console)
         if not found and output != "json":
@@ -76,14 +74,14 @@ def _found(entries: dict[str, list[Entry]], wanted: Filter) -> Iterator[Stored]:
     return iter(deque(passing, maxlen=wanted.limit) if wanted.limit else passing)
 
 
-async def _follow(data: Path, nats: str, wanted: Filter, output: str, console: Console) -> None:
+async def _follow(source: LogSource, wanted: Filter, output: str, console: Console) -> None:
     """What comes from now on, as it comes."""
-    async with bus_of(data, nats) as bus:
+    async with bus_of(source) as bus:
         streams = [await bus.stream(name) for name in wanted.streams or STREAMS]
-        skipped = await _skipped(await bus.stream(CONTROL))
+        skipped = quarantined((await read_everything(bus, source.archive, (CONTROL,)))[CONTROL])
         async with asyncio.TaskGroup() as tasks:
             for stream in streams:
-                end = (await stream.last()).sequence
+                end = await end_of(stream)
                 tasks.create_task(_follow_one(stream, end, wanted, skipped, output, console))
 
 
@@ -103,16 +101,6 @@ async def _follow_one(
             for one in found:
                 if wanted.wants(one):
                     _print(one, output, console)
-
-
-async def _skipped(control: Stream) -> set[tuple[str, int]]:
-    skipped: set[tuple[str, int]] = set()
-    async for batch in control.read():
-        for entry in batch:
-            skipped.update(
-                (e.event.stream, e.event.sequence) for e in opened(entry) if isinstance(e.event, Quarantined)
-            )
-    return skipped
 
 
 def plain(one: Stored) -> dict[str, Any]:

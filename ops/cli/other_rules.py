@@ -17,7 +17,8 @@ from events.settings import SettingsObserved
 from ops.asking.point import point_at
 from ops.asking.settings_change import BadChange, changed_settings, is_setting, observes_settings, with_settings
 from ops.cli.failures import known_failures
-from ops.cli.replay import read_log
+from ops.cli.log_options import LogSource
+from ops.cli.log_reading import read_log
 from ops.cli.replay_rows import show_change, told_differences
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE
@@ -29,7 +30,7 @@ from services.lane_fold import LaneFold
 _PATIENCE_S = 3600
 
 
-def run_other_rules(data: Path, nats: str, rules: Sequence[str], *, until: str, output: str, console: Console) -> int:
+def run_other_rules(source: LogSource, rules: Sequence[str], *, until: str, output: str, console: Console) -> int:
     """Print every decision that comes out otherwise; 0 when none does, 1 when some do."""
     with known_failures(console) as outcome:
         settings = [one for one in rules if is_setting(one)]
@@ -37,9 +38,9 @@ def run_other_rules(data: Path, nats: str, rules: Sequence[str], *, until: str, 
         if len(places) > 1 or (places and settings):
             raise BadChange("--rules takes one checkout or wheel, or settings as FIELD=VALUE, not both")
         if places:
-            lanes = _by_other_version(Path(places[0]), data, nats, until)
+            lanes = _by_other_version(Path(places[0]), source, until)
         else:
-            lanes = _under_settings(data, nats, settings, until)
+            lanes = _under_settings(source, settings, until)
         if output == "json":
             print(msgspec.json.encode(lanes).decode())  # noqa: T201 - bytes for programs
         else:
@@ -48,8 +49,8 @@ def run_other_rules(data: Path, nats: str, rules: Sequence[str], *, until: str, 
     return outcome.code
 
 
-def _under_settings(data: Path, nats: str, words: Sequence[str], until: str) -> list[dict[str, Any]]:
-    point = point_at(read_log(data, nats), until)
+def _under_settings(source: LogSource, words: Sequence[str], until: str) -> list[dict[str, Any]]:
+    point = point_at(read_log(source), until)
     entries = with_settings(point.entries, words)
     lanes: list[dict[str, Any]] = []
     for lane in (LANE, DEVICE_LANE):
@@ -63,13 +64,15 @@ def _under_settings(data: Path, nats: str, words: Sequence[str], until: str) -> 
     return lanes
 
 
-def _by_other_version(place: Path, data: Path, nats: str, until: str) -> list[dict[str, Any]]:
+def _by_other_version(place: Path, source: LogSource, until: str) -> list[dict[str, Any]]:
     """Ask another kuelog: what it says of the same log is its own answer, not ours."""
     where = place.resolve()
     if not (where / "ops" / "cli" / "main.py").is_file() and where.suffix != ".whl":
         raise BadChange(f"{place} is neither a checkout nor a wheel of kuelog: there is no ops/cli/main.py in it")
-    words = ["replay", "--verify", "-o", "json", *(["--nats", nats] if nats else ["--data", str(data.resolve())])]
-    words += ["--until", until] if until else []
+    words = ["replay", "--verify", "-o", "json", *(["--until", until] if until else [])]
+    words += ["--nats", source.nats] if source.nats else []
+    words += ["--data", str(source.folder.resolve())] if source.folder is not None and not source.nats else []
+    words += ["--archive", source.archive] if source.archive else []
     code = f"import sys; sys.path.insert(0, {str(where)!r}); from ops.cli.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-P", "-c", code, *words], capture_output=True, text=True, timeout=_PATIENCE_S, check=False
@@ -78,6 +81,8 @@ def _by_other_version(place: Path, data: Path, nats: str, until: str) -> list[di
         lanes: list[dict[str, Any]] = msgspec.json.decode(done.stdout)
     except msgspec.DecodeError as problem:
         said = (done.stdout + done.stderr).strip().splitlines()
+        if "No such option: --archive" in done.stderr:
+            said = ["that version knows no archives: name the log with --data or --nats alone"]
         raise BadChange(f"{place} can't replay this log: {said[-1] if said else 'it said nothing'}") from problem
     return lanes
 

@@ -12,12 +12,13 @@ from events.timestamp import format_timestamp
 from ops.billing.card_sums import plain_prices
 from ops.billing.entering import check_prices, enter
 from ops.billing.price_file import read_price_file
-from ops.billing.reading import ledger_of, read_streams, seen
+from ops.billing.reading import ledger_of, seen
 from ops.billing.tables import show_prices
-from ops.cli.bill import STREAMS, Asked, read_ledger
+from ops.cli.bill import Asked, read_ledger
 from ops.cli.failures import known_failures
-from ops.cli.replay import bus_of
+from ops.cli.log_reading import bus_of
 from ops.cluster.clock import ScaledClock
+from ops.log.history import read_everything
 
 
 def run_set(file: Path, asked: Asked, *, author: str, reason: str, console: Console) -> int:
@@ -25,13 +26,13 @@ def run_set(file: Path, asked: Asked, *, author: str, reason: str, console: Cons
     with known_failures(console) as outcome:
 
         async def enter_list() -> tuple[PriceListSet, int]:
-            async with bus_of(asked.data, asked.nats) as bus:
-                entries = await read_streams(bus, STREAMS)
+            async with bus_of(asked.source) as bus:
+                entries = await read_everything(bus, asked.source.archive)
                 ledger, _ = ledger_of(entries)
                 now = max(ScaledClock().now(), ledger.at)
                 event = read_price_file(file, author=author, reason=reason, now=now, first=seen(entries)[0])
                 check_prices(ledger, event, now)
-                return event, await enter(bus, event, now)
+                return event, await enter(bus, event, now, entries[CONTROL])
 
         event, sequence = asyncio.run(enter_list())
         console.print(

@@ -6,15 +6,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ops.cli.log_options import Archive, Bus, Data, LogSource
+
 console = Console(soft_wrap=False)
 
-Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
-Bus = Annotated[str, typer.Option(help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.")]
 Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
 Until = Annotated[
     str, typer.Option("--until", help="A sequence (17, DEVICES_default/3) or a time (2026-01-31T12:00:00Z, +90s).")
 ]
-DEMO = Path(".kuelog/demo")
 
 
 def register(app: typer.Typer, log_app: typer.Typer) -> None:
@@ -27,8 +26,9 @@ def register(app: typer.Typer, log_app: typer.Typer) -> None:
 
 
 def replay(
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     until: Until = "",
     tree: Annotated[str, typer.Option(help="Only this tree of quota: a root cohort, or a queue without one.")] = "",
     show: Annotated[str, typer.Option(help="What to print: queues, workloads, usage or state.")] = "",
@@ -56,12 +56,14 @@ def replay(
     Example: kuelog replay --rules gates.PartialAdmission=false --rules fair_sharing=true
 
     Example: kuelog replay --rules ../kuelog-next
+
+    Example: kuelog replay --archive s3://bucket/kuelog --verify
     """
-    kept = data / "witness" / "snapshots"
+    source = LogSource(data=data, nats=nats, archive=archive)
     if rules:
         from ops.cli.other_rules import run_other_rules  # noqa: PLC0415 - a command loads what it needs
 
-        raise typer.Exit(run_other_rules(data, nats, rules, until=until, output=output, console=console))
+        raise typer.Exit(run_other_rules(source, rules, until=until, output=output, console=console))
     from ops.cli.replay import Question, run_replay  # noqa: PLC0415
 
     question = Question(
@@ -71,17 +73,18 @@ def replay(
         verify=verify or quick,
         quick=quick,
         snapshot=snapshot,
-        kept=kept,
+        kept=source.folder / "witness" / "snapshots" if source.folder is not None else None,
     )
-    raise typer.Exit(run_replay(data, nats, question, output=output, console=console))
+    raise typer.Exit(run_replay(source, question, output=output, console=console))
 
 
 def history(
     name: Annotated[
         str, typer.Argument(help="kind/name: job/ns/name, workload/ns/name, clusterqueue/name, node/name …")
     ],
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     until: Until = "",
     everything: Annotated[bool, typer.Option("--all", help="Also its pods, and what the cluster shows of it.")] = False,
     output: Output = "text",
@@ -91,16 +94,20 @@ def history(
     Example: kuelog history job/ai-research/sweep-b
 
     Example: kuelog history clusterqueue/research
+
+    Example: kuelog history node/gpu-1 --archive s3://bucket/kuelog --nats nats://127.0.0.1:4222
     """
     from ops.cli.history import run_history  # noqa: PLC0415
 
-    raise typer.Exit(run_history(name, data, nats, until=until, everything=everything, output=output, console=console))
+    source = LogSource(data=data, nats=nats, archive=archive)
+    raise typer.Exit(run_history(name, source, until=until, everything=everything, output=output, console=console))
 
 
 def explain(
     name: Annotated[str, typer.Argument(help="job/ns/name, workload/ns/name or clusterqueue/name.")],
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     at: Annotated[str, typer.Option("--at", help="As of a time or sequence: 2026-01-31T12:00:00Z, +90s, 17.")] = "",
     as_namespace: Annotated[
         str, typer.Option(help="Leave out names from all namespaces but this one, as a tenant may see it.")
@@ -114,15 +121,19 @@ def explain(
     Example: kuelog explain job/ai-research/sweep-b --at +35s
 
     Example: kuelog explain ai-research/sweep-b --as-namespace ai-research -o json
+
+    Example: kuelog explain ai-research/sweep-b --at 2026-01-31T12:00:00Z --archive /mnt/archive
     """
     from ops.cli.explain import run_explain  # noqa: PLC0415
 
-    raise typer.Exit(run_explain(name, data, nats, at=at, namespace=as_namespace, output=output, console=console))
+    source = LogSource(data=data, nats=nats, archive=archive)
+    raise typer.Exit(run_explain(name, source, at=at, namespace=as_namespace, output=output, console=console))
 
 
 def whatif(
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     at: Annotated[
         str, typer.Option("--at", help="Where to fork: a time or sequence; the beginning, or now with --submit.")
     ] = "",
@@ -149,6 +160,8 @@ def whatif(
     Example: kuelog whatif --remove clusterqueue/production --at +20s
 
     Example: kuelog whatif --submit -f job.yaml
+
+    Example: kuelog whatif --remove clusterqueue/production --archive /mnt/archive
     """
     from ops.cli.whatif import Asked, run_whatif  # noqa: PLC0415
 
@@ -160,12 +173,14 @@ def whatif(
         rules=tuple(rules or ()),
         submit=submit,
     )
-    raise typer.Exit(run_whatif(data, nats, asked, output=output, console=console))
+    source = LogSource(data=data, nats=nats, archive=archive)
+    raise typer.Exit(run_whatif(source, asked, output=output, console=console))
 
 
 def log_show(
-    data: Data = DEMO,
+    data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     stream: Annotated[list[str] | None, typer.Option(help="FACTS, LOG_0, DEVICES_default or CONTROL.")] = None,
     subject: Annotated[str, typer.Option(help="A pattern, e.g. 'kuelog.log.0.admitter'.")] = "",
     type_: Annotated[list[str] | None, typer.Option("--type", help="A type of event, e.g. 'Preemption*'.")] = None,
@@ -183,6 +198,8 @@ def log_show(
     Example: kuelog log show --type 'Preemption*' --since +20s
 
     Example: kuelog log show --nats nats://127.0.0.1:4222 --follow --object clusterqueue/research
+
+    Example: kuelog log show --archive s3://bucket/kuelog --last 20
     """
     from ops.cli.log_show import Filter, run_log_show  # noqa: PLC0415
 
@@ -195,4 +212,5 @@ def log_show(
         until=until,
         limit=last,
     )
-    raise typer.Exit(run_log_show(data, nats, wanted, follow=follow, output=output, console=console))
+    source = LogSource(data=data, nats=nats, archive=archive)
+    raise typer.Exit(run_log_show(source, wanted, follow=follow, output=output, console=console))

@@ -1,25 +1,20 @@
 """`kuelog replay`: the log folded to any point, as state or as rows; with --verify decided again."""
 
-import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ops.asking.point import Point, point_at
+from ops.asking.point import NotOnTheLog, Point, point_at
 from ops.asking.start import begin
 from ops.cli.failures import known_failures
+from ops.cli.log_options import LogSource
+from ops.cli.log_reading import read_log
 from ops.cli.replay_rows import SHOWN, rows_of, show_differences, show_rows, told_differences
-from ops.log.jetstream import connect
-from ops.log.server import NatsServer
-from ops.replay import Replayed, fold_lane, read_all
-from ops.scenario.script import ScenarioBroken
+from ops.replay import Replayed, fold_lane
 from ops.wiring import DEVICE_LANE, LANE
 from projections.world import World
-from services.log_port import Bus, Entry
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,12 +31,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Where a run may have left some."""
 
 
-def run_replay(data: Path, nats: str, question: Question, *, output: str, console: Console) -> int:
+def run_replay(source: LogSource, question: Question, *, output: str, console: Console) -> int:
     """Fold both lanes; 0 when nothing differs."""
     with known_failures(console) as outcome:
         if question.show and question.show not in SHOWN:
-            raise ScenarioBroken(data, f"can't be shown as {question.show}: write one of {', '.join(SHOWN)}")
-        point = point_at(read_log(data, nats), question.until)
+            raise NotOnTheLog(f"the log can't be shown as {question.show}: write one of {', '.join(SHOWN)}")
+        point = point_at(read_log(source), question.until)
         results, world = replayed(point, question, Console(stderr=True))
         if output == "json":
             plain = [_plain(one) for one in results]
@@ -81,41 +76,6 @@ def replayed(point: Point, question: Question, console: Console) -> tuple[list[R
                 world = fold.world
                 world.advance(point.at)
     return results, world
-
-
-@asynccontextmanager
-async def bus_of(data: Path, nats: str) -> AsyncGenerator[Bus, None]:
-    """A running bus, or the one that a folder holds, started for as long as it is read."""
-    if nats:
-        bus = await connect(nats)
-        try:
-            yield bus
-        finally:
-            await bus.close()
-        return
-    store = data.resolve() / "nats"
-    if not store.is_dir():
-        raise ScenarioBroken(data, "holds no log: run `kuelog demo` first, or name another folder with --data")
-    server = NatsServer(store)
-    await server.start()
-    try:
-        bus = await connect(server.url)
-        try:
-            yield bus
-        finally:
-            await bus.close()
-    finally:
-        await server.stop()
-
-
-def read_log(data: Path, nats: str) -> dict[str, list[Entry]]:
-    """Every stream of a folder's log, or of a running bus. Raises the known failures."""
-
-    async def read() -> dict[str, list[Entry]]:
-        async with bus_of(data, nats) as bus:
-            return await read_all(bus)
-
-    return asyncio.run(read())
 
 
 def _plain(one: Replayed) -> dict[str, object]:

@@ -15,7 +15,8 @@ from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.asking.settings_change import BadChange
 from ops.cli.failures import known_failures
-from ops.cli.replay import read_log
+from ops.cli.log_options import LogSource
+from ops.cli.log_reading import read_log
 from ops.whatif.change import Changes, submissions
 from ops.whatif.compare import Comparison, Estimate, Moved, compare, estimate
 from ops.whatif.fork import Fork, Plan, play_all
@@ -33,14 +34,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     submit: bool = False
 
 
-def run_whatif(data: Path, nats: str, asked: Asked, *, output: str, console: Console) -> int:
+def run_whatif(source: LogSource, asked: Asked, *, output: str, console: Console) -> int:
     """Play it and print the differences."""
     with known_failures(console) as outcome:
         if not (asked.settings or asked.files or asked.removed or asked.rules):
             raise BadChange("nothing is changed: say --set, -f, --remove or --rules, or --submit -f job.yaml")
         begun = time.monotonic()
         changes = Changes(asked.settings, () if asked.submit else asked.files, asked.removed, asked.rules)
-        fork = Fork(read_log(data, nats), asked.at, changes, now=asked.submit)
+        fork = Fork(read_log(source), asked.at, changes, now=asked.submit)
         if asked.submit:
             plain = _submitted(fork, asked, console if output != "json" else None)
         else:

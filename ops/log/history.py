@@ -1,37 +1,60 @@
 """The whole history of a log: its archive and its streams, read as one."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
+import msgspec
+import structlog
+
+from events.commit import InputRun
 from events.subjects import CONTROL, FACTS
-from ops.audit.archive import read_archive
-from ops.audit.errors import ArchiveDamaged, ArchiveOfAnotherLog
-from ops.replay import read_all
+from ops.audit.errors import ArchiveDamaged, ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_errors import LogGap, LogRegressed
+from services.log_errors import LogGap
 from services.log_port import Bus, Entry, Stream
 
+log = structlog.get_logger()
+
 STREAMS = (CONTROL, FACTS, LANE, DEVICE_LANE)
+History = dict[str, list[Entry]]
 
 
-async def read_everything(bus: Bus | None = None, archive: str = "") -> dict[str, list[Entry]]:
+class _Rests(msgspec.Struct, frozen=True):
+    """The part of a commit that says what it rests on; any version can read it."""
+
+    inputs: tuple[InputRun, ...] = ()
+
+
+_rests = msgspec.json.Decoder(_Rests)
+
+
+async def read_everything(bus: Bus | None = None, archive: str = "", names: Sequence[str] = STREAMS) -> History:
+    """All messages of a bus, an archive, or both, to a common end: whatever a commit that was read rests on was read too.
+
+    A log grows while it is read, and an archive is signed one stream after the other; so the last commits may rest on what
+    is not there yet, and are left for the next time. Raises what `read_stored` raises, and `LogGap` for what a bus has lost.
+    """
+    found = await read_stored(bus, archive, names)
+    lacking = _lacking(found)
+    if bus is not None and lacking:
+        await _read_on(bus, found, archive)
+        for stream, upto in lacking.items():
+            # It was stored before the commit that rests on it, so it is there by now, or it was lost.
+            if _end(found[stream]) < upto:
+                raise LogGap(stream=stream, expected=_end(found[stream]) + 1, found=upto)
+    _cut_to_common_end(found, tell=bus is None)
+    return found
+
+
+async def read_stored(bus: Bus | None = None, archive: str = "", names: Sequence[str] = STREAMS) -> History:
     """All messages of a bus, an archive, or both: the archive first, then what the bus holds behind it.
 
-    Raises `ArchiveDamaged`, `ArchiveOfAnotherLog`, `LogRegressed` when the bus holds less than the archive, `LogGap`.
+    Raises `FolderUnreadable`, `ArchiveDamaged`, `ArchiveOfAnotherLog`, `ArchiveGoesFurther`, `HistoryIncomplete`, `LogGap`.
     """
-    if not archive:
-        return await read_all(bus) if bus is not None else {name: [] for name in STREAMS}
-    entries, findings = read_archive(archive)
-    if findings:
-        raise ArchiveDamaged(archive, findings[0])
-    found = {name: entries.get(name, []) for name in STREAMS}
-    if bus is None:
-        return found
-    for name, archived in found.items():
-        stream = await bus.stream(name)
-        if archived:
-            await _belongs(stream, archived[-1], archive)
-        async for batch in stream.read(len(archived)):
-            archived.extend(batch)
+    found = _archived(archive, names) if archive else {name: [] for name in names}
+    if bus is not None:
+        if archive:
+            await _check_goes_on(bus, found, archive)
+        await _read_on(bus, found, archive)
     return found
 
 
@@ -52,17 +75,115 @@ async def read_past_gaps(stream: Stream) -> AsyncIterator[list[Entry]]:
         return
 
 
-async def _belongs(stream: Stream, last: Entry, archive: str) -> None:
-    """The bus goes on where the archive ends, and where both hold a message it is the same one."""
-    head = await stream.last()
-    if head.sequence < last.sequence:
-        raise LogRegressed(
-            stream=stream.name, witnessed=last.sequence, found=head.sequence, problem="holds less than its archive"
-        )
+async def end_of(stream: Stream) -> int:
+    """The last sequence of a stream, also of one that was begun anew and holds nothing yet."""
     try:
-        there = await stream.get(last.sequence)
+        return (await stream.last()).sequence
+    except LogGap as gap:
+        return gap.expected
+
+
+def _archived(archive: str, names: Collection[str]) -> History:
+    from ops.audit.archive import read_archive  # noqa: PLC0415 - who reads no archive needs no Parquet
+
+    entries, findings = read_archive(archive, names)
+    if findings:
+        raise ArchiveDamaged(archive, findings[0])
+    return {name: entries.get(name, []) for name in names}
+
+
+async def _check_goes_on(bus: Bus, archived: History, archive: str) -> None:
+    """Every stream holds what its archive does, as far as both go, and goes at least as far."""
+    ends: dict[str, int] = {}
+    for name, entries in archived.items():
+        stream = await bus.stream(name)
+        ends[name] = await end_of(stream)
+        last = entries[min(ends[name], len(entries)) - 1] if entries and ends[name] else None
+        if last is not None and not await _holds(stream, last):
+            raise ArchiveOfAnotherLog(archive, name, last.sequence)
+    for name, entries in archived.items():
+        if ends[name] < len(entries):
+            raise ArchiveGoesFurther(archive, name, len(entries), ends[name])
+
+
+async def _holds(stream: Stream, entry: Entry) -> bool:
+    """Whether a stream holds the same message at that place, if it holds one: it may have been begun anew behind it."""
+    try:
+        there = await stream.get(entry.sequence)
     except LogGap:
-        # A stream that was begun anew behind its archive.
-        return
-    if (there.data, there.message_id) != (last.data, last.message_id):
-        raise ArchiveOfAnotherLog(archive, stream.name, last.sequence)
+        return True
+    return (there.data, there.message_id) == (entry.data, entry.message_id)
+
+
+async def _read_on(bus: Bus, found: History, archive: str) -> None:
+    """Read every stream on to its end. Inputs come last: what a commit rests on was stored before it."""
+    for name in reversed(found):
+        have = found[name]
+        stream = await bus.stream(name)
+        behind = len(have)
+        if await end_of(stream) <= behind:
+            continue
+        try:
+            async for batch in stream.read(behind):
+                have.extend(batch)
+        except LogGap as gap:
+            if len(have) > behind or gap.found <= gap.expected:
+                raise
+            raise HistoryIncomplete(name, behind + 1, gap.found, archive) from gap
+
+
+def _lacking(found: History) -> dict[str, int]:
+    """How far other streams would have to go for all that was read to have what it rests on."""
+    lacking: dict[str, int] = {}
+    ends = {name: _end(entries) for name, entries in found.items()}
+    for name in found:
+        for _, run in _resting_on_more(name, found, ends):
+            lacking[run.stream] = max(run.upto, lacking.get(run.stream, 0))
+    return lacking
+
+
+def _cut_to_common_end(found: History, *, tell: bool) -> None:
+    """Leave out the last commits of a lane that rest on more than was read, and those of others that rest on them."""
+    ends = {name: _end(entries) for name, entries in found.items()}
+    changed = True
+    while changed:
+        changed = False
+        for name in found:
+            early = [sequence for sequence, _ in _resting_on_more(name, found, ends)]
+            if early:
+                del found[name][min(early) - 1 :]
+                ends[name], changed = min(early) - 1, True
+                if tell:
+                    why = "they rest on messages that are not in the archive"
+                    log.warning("commits left out", stream=name, first=min(early), last=max(early), why=why)
+
+
+def _resting_on_more(name: str, found: History, ends: Mapping[str, int]) -> list[tuple[int, InputRun]]:
+    """The commits of a lane that rest on more of a stream than was read, the last one first."""
+    more: list[tuple[int, InputRun]] = []
+    if name in {FACTS, CONTROL}:
+        return more
+    others = ends.keys() - {name, CONTROL}
+    sure: set[str] = set()
+    for entry in reversed(found[name]):
+        if sure >= others:
+            break
+        for run in _inputs(entry):
+            if run.upto > ends.get(run.stream, run.upto):
+                more.append((entry.sequence, run))
+            else:
+                # Of one stream no commit has seen more than those behind it.
+                sure.add(run.stream)
+    return more
+
+
+def _inputs(entry: Entry) -> tuple[InputRun, ...]:
+    try:
+        return _rests.decode(entry.data).inputs
+    except msgspec.MsgspecError:
+        # Whoever folds it says what it is.
+        return ()
+
+
+def _end(entries: Sequence[Entry]) -> int:
+    return entries[-1].sequence if entries else 0

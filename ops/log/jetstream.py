@@ -177,7 +177,7 @@ class JetStreamBus:
             try:
                 info = await cancellable(js.stream_info(name))
             except NotFoundError:
-                await cancellable(js.add_stream(self._config(name)))
+                await cancellable(js.add_stream(self.settings_of(name)))
             else:
                 _check_safe(name, info.config)
         except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, APIError) as problem:
@@ -188,7 +188,8 @@ class JetStreamBus:
         """Close the connection."""
         await self.client.close()
 
-    def _config(self, name: str) -> StreamConfig:
+    def settings_of(self, name: str) -> StreamConfig:
+        """The settings under which a stream of that name loses nothing."""
         return StreamConfig(
             name=name,
             subjects=[subjects_of(name)],

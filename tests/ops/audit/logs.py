@@ -13,6 +13,7 @@ from events.workload import PodsGone, WorkloadQueued
 from ops.audit.checkpoint import Checkpoint, checkpoint_of, signed_text
 from ops.audit.evidence import Evidence
 from ops.audit.keys import RingKey, fingerprint
+from ops.log.jetstream import JetStreamBus
 from ops.wiring import DEVICE_LANE, LANE
 from services.log_port import Entry
 
@@ -57,6 +58,14 @@ def fact(sequence: int, at: int) -> Entry:
         message_id=sighting.id,
         data=encode(sighting),
     )
+
+
+async def begin_streams(bus: JetStreamBus, firsts: Mapping[str, int]) -> None:
+    """Empty streams whose first sequence lies behind an archive, as an operator begins them anew."""
+    for name, first in firsts.items():
+        settings = bus.settings_of(name)
+        settings.first_seq = first
+        await bus.client.jetstream().add_stream(settings)
 
 
 def key_of(number: int) -> Ed25519PrivateKey:

@@ -8,7 +8,14 @@ import pytest
 
 from events.subjects import FACTS
 from ops.audit.archive import LIST, read_archive, read_segment, segments_of, write_archive
-from ops.audit.errors import ArchiveDamaged, ArchiveOfAnotherLog, FolderUnreadable, QueryRefused
+from ops.audit.errors import (
+    ArchiveDamaged,
+    ArchiveGoesFurther,
+    ArchiveOfAnotherLog,
+    FolderUnreadable,
+    HistoryIncomplete,
+    QueryRefused,
+)
 from ops.audit.evidence import load_evidence
 from ops.audit.folder import Folder
 from ops.audit.query import query_archive, query_log
@@ -19,9 +26,8 @@ from ops.log.jetstream import connect
 from ops.log.memory import MemoryBus
 from ops.log.server import NatsServer
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_errors import LogGap, LogRegressed
 from services.log_port import Message
-from tests.ops.audit.logs import Log, evidence_of, key_of, log_of
+from tests.ops.audit.logs import Log, begin_streams, evidence_of, key_of, log_of
 from tests.ops.audit.test_tampering import SEED, WAYS
 
 KEY = key_of(1)
@@ -61,7 +67,7 @@ async def test_archive_and_log_are_read_as_one(url: str, log: Log, tmp_path: Pat
 async def test_a_log_that_does_not_go_on_where_its_archive_ends_is_told(log: Log, tmp_path: Path) -> None:
     url = str(tmp_path)
     write_archive(log, evidence_of(log, KEY), url)
-    with pytest.raises(LogRegressed, match="holds less than its archive"):
+    with pytest.raises(ArchiveGoesFurther, match="holds less than its archive"):
         await read_everything(memory_bus(first(log, 0.5)), url)
     other = dict(log)
     other[LANE] = [*log[LANE][:-1], msgspec.structs.replace(log[LANE][-1], data=b"{}")]
@@ -154,14 +160,14 @@ async def test_a_stream_that_begins_behind_its_archive_is_read_on(log: Log, tmp_
     await server.start()
     try:
         bus = await connect(server.url)
+        await begin_streams(bus, {stream: len(entries) + 1 for stream, entries in old.items()})
         for stream, entries in log.items():
-            begun = bus._config(stream)
-            begun.first_seq = len(old[stream]) + 1
-            await bus.client.jetstream().add_stream(begun)
             behind = entries[len(old[stream]) :]
             await (await bus.stream(stream)).publish([Message(e.subject, e.data, e.message_id) for e in behind])
         assert await read_everything(bus, url) == log
-        with pytest.raises(LogGap, match="has a gap: expected sequence 1, found"):
+        with pytest.raises(
+            HistoryIncomplete, match="DEVICES_default has a gap: 1–50 can't be read, the log goes on at 51"
+        ):
             await read_everything(bus)
         await bus.close()
     finally:

@@ -7,8 +7,8 @@ from typing import cast
 from ops.audit.evidence import load_evidence
 from ops.audit.verify import Auditor
 from ops.cluster.clock import ScaledClock
+from ops.log.history import read_stored
 from ops.log.memory import MemoryBus
-from ops.replay import read_all
 from ops.wiring import Ports, Running, stopped
 from services.cluster_port import Reader, Writer
 from tests.services.test_lane_host import NoCluster, admitted, tell, without_cards
@@ -24,7 +24,7 @@ async def test_what_was_decided_last_is_signed_when_services_stop(tmp_path: Path
     task = asyncio.create_task(running.run())
     await asyncio.wait_for(admitted(bus, 1), 30)
     await stopped(task)
-    entries = await read_all(bus)
+    entries = await read_stored(bus)
     report = Auditor(load_evidence(str(tmp_path))).examine(entries)
     assert report.findings == ()
     assert {one.stream: one.signed for one in report.streams} == {name: len(found) for name, found in entries.items()}

@@ -11,7 +11,7 @@ import pytest
 
 from events.codec import encode
 from ops.billing.focus_columns import MANDATORY, NAMES, broken_rules
-from ops.cli.bill import STREAMS
+from ops.log.history import STREAMS
 from ops.log.jetstream import connect
 from ops.log.server import NatsServer
 from services.log_port import Entry, Message
