@@ -15,10 +15,11 @@ from events.commit import Sighting
 from events.device import DevicesRegistered
 from events.subjects import FACTS
 from ops.cluster.clock import ScaledClock
+from ops.log.history import read_everything
 from ops.log.jetstream import connect
 from ops.log.memory import Fault, MemoryBus
 from ops.log.server import NatsServer
-from ops.replay import fold_lane, read_all
+from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE, Ports, Running
 from ops.witness import HeadWitness, WitnessKeyMissing
 from projections.state_hash import state_hash
@@ -133,7 +134,7 @@ async def test_two_admitters_under_load_decide_nothing_twice(bus: Bus) -> None:
     found = await asyncio.wait_for(admitted(bus, jobs), 60)
     await stop(*tasks)
     assert sorted(found) == sorted(f"team/j{number}" for number in range(jobs))
-    entries = await read_all(bus)
+    entries = await read_everything(bus)
     reserved = [
         e.workload for entry in entries[LANE] for e in decode_commit(entry.data).events if isinstance(e, QuotaReserved)
     ]
@@ -154,8 +155,8 @@ async def test_apart_or_together_the_services_come_to_the_same_end(bus: Bus) -> 
     ]
     assert sorted(await asyncio.wait_for(admitted(bus, 2), 60)) == ["team/a", "team/b"]
     await stop(*tasks)
-    _, first = fold_lane(LANE, await read_all(bus), verify=True)
-    _, second = fold_lane(DEVICE_LANE, await read_all(bus), verify=True)
+    _, first = fold_lane(LANE, await read_everything(bus), verify=True)
+    _, second = fold_lane(DEVICE_LANE, await read_everything(bus), verify=True)
     assert not first.differences and not second.differences
 
 
@@ -234,7 +235,7 @@ async def test_replaying_twice_gives_the_same_state(bus: Bus) -> None:
     tasks = [asyncio.create_task(one.run()) for one in hosts]
     await asyncio.wait_for(admitted(bus, 2), 30)
     await stop(*tasks)
-    entries = await read_all(bus)
+    entries = await read_everything(bus)
     left, right = fold_lane(LANE, entries)[0], fold_lane(LANE, entries)[0]
     assert state_hash(left.world) == state_hash(right.world)
 

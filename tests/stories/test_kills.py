@@ -16,11 +16,12 @@ from ops.crds.definitions import manifests as crds
 from ops.kube.client import KubeClient
 from ops.kube.client import connect as connect_kube
 from ops.kube.reflector import Reflector
+from ops.log.history import read_everything
 from ops.log.jetstream import JetStreamBus
 from ops.log.jetstream import connect as connect_bus
 from ops.log.server import NatsServer
 from ops.manifests import read_manifests
-from ops.replay import fold_lane, read_all
+from ops.replay import fold_lane
 from ops.scenario.platform import suspend
 from ops.wiring import DEVICE_LANE, LANE, SERVICES, Ports, Running
 from tests.places import ROOT
@@ -182,7 +183,7 @@ async def play(stage: Stage, seconds: int = 30) -> None:
 async def final_state(stage: Stage) -> dict[str, object]:
     """What the log says when all is over, without what depends on the moment of a crash."""
     while True:
-        entries = await read_all(stage.bus)
+        entries = await read_everything(stage.bus)
         fold, replayed = fold_lane(LANE, entries, verify=True)
         devices, _ = fold_lane(DEVICE_LANE, entries)
         if not devices.world.cards.holdings and all(w.finish_shown for w in fold.world.workloads.values()):
