@@ -1,11 +1,8 @@
 """Objects of v1beta1 with the fields of v1beta2, spec and status (kueue-apis §3)."""
 
-from collections.abc import Callable
 from itertools import groupby
-from typing import Any
 
-Plain = dict[str, Any]
-Change = Callable[[Plain], None]
+from projections.validation.field_changes import Changes, Plain, change_topologies, changed, rename
 
 _SEARCH = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
 _CLASSES = {"workloadpriorityclass": "WorkloadPriorityClass", "priorityclass": "PriorityClass"}
@@ -13,18 +10,11 @@ _CLASSES = {"workloadpriorityclass": "WorkloadPriorityClass", "priorityclass": "
 
 def from_beta1(value: Plain) -> Plain:
     """The object with its fields renamed, moved and dropped as v1beta2 has them."""
-    spec_change, status_change = _CHANGES.get(str(value.get("kind")), (None, None))
-    found = value
-    for part, change in (("spec", spec_change), ("status", status_change)):
-        if change is not None and isinstance(value.get(part), dict):
-            changed = dict(value[part])
-            change(changed)
-            found = {**found, part: changed}
-    return found
+    return changed(value, _CHANGES)
 
 
 def _cluster_queue(spec: Plain) -> None:
-    _rename(spec, "cohort", "cohortName")
+    rename(spec, "cohort", "cohortName")
     names = spec.pop("admissionChecks", None)
     if isinstance(names, list) and names:
         spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in names]}
@@ -43,11 +33,11 @@ def _cluster_queue_status(status: Plain) -> None:
 
 
 def _cohort(spec: Plain) -> None:
-    _rename(spec, "parent", "parentName")
+    rename(spec, "parent", "parentName")
 
 
 def _local_queue_status(status: Plain) -> None:
-    _rename(status, "flavorUsage", "flavorsUsage")
+    rename(status, "flavorUsage", "flavorsUsage")
     status.pop("flavors", None)
 
 
@@ -60,21 +50,8 @@ def _workload(spec: Plain) -> None:
 
 def _workload_status(status: Plain) -> None:
     # The misspelling is v1beta1's own.
-    _rename(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds")
-    admission = status.get("admission")
-    if isinstance(admission, dict) and isinstance(admission.get("podSetAssignments"), list):
-        status["admission"] = {
-            **admission,
-            "podSetAssignments": [_assignment(one) for one in admission["podSetAssignments"]],
-        }
-
-
-def _assignment(value: Any) -> Any:
-    topology = value.get("topologyAssignment") if isinstance(value, dict) else None
-    if not isinstance(topology, dict) or not isinstance(topology.get("domains"), list):
-        return value
-    kept = {name: field for name, field in topology.items() if name != "domains"}
-    return {**value, "topologyAssignment": {**kept, "slices": topology_slices(topology["domains"])}}
+    rename(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds")
+    change_topologies(status, "domains", "slices", topology_slices)
 
 
 def topology_slices(domains: list[Plain]) -> list[Plain]:
@@ -110,12 +87,7 @@ def _cluster(spec: Plain) -> None:
         spec.setdefault("clusterSource", source)
 
 
-def _rename(part: Plain, old: str, new: str) -> None:
-    if old in part:
-        part.setdefault(new, part.pop(old))
-
-
-_CHANGES: dict[str, tuple[Change | None, Change | None]] = {
+_CHANGES: Changes = {
     "ClusterQueue": (_cluster_queue, _cluster_queue_status),
     "Cohort": (_cohort, None),
     "LocalQueue": (None, _local_queue_status),

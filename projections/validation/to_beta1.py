@@ -1,10 +1,8 @@
 """Objects of v1beta2 with the fields of v1beta1, for those who still ask for it (kueue-apis §3)."""
 
-from collections.abc import Callable
 from typing import Any
 
-Plain = dict[str, Any]
-Change = Callable[[Plain], None]
+from projections.validation.field_changes import Changes, Plain, change_topologies, changed, rename
 
 _SOURCES = {
     "WorkloadPriorityClass": "kueue.x-k8s.io/workloadpriorityclass",
@@ -16,18 +14,11 @@ _NEWER_IN_TOPOLOGY = "podsetSliceRequiredTopologyConstraints"
 
 def to_beta1(value: Plain) -> Plain:
     """The object with its fields named and placed as v1beta1 has them; what it can't say is left out."""
-    spec_change, status_change = _CHANGES.get(str(value.get("kind")), (None, None))
-    found = value
-    for part, change in (("spec", spec_change), ("status", status_change)):
-        if change is not None and isinstance(value.get(part), dict):
-            changed = dict(value[part])
-            change(changed)
-            found = {**found, part: changed}
-    return found
+    return changed(value, _CHANGES)
 
 
 def _cluster_queue(spec: Plain) -> None:
-    _rename(spec, "cohortName", "cohort")
+    rename(spec, "cohortName", "cohort")
     fungibility = spec.get("flavorFungibility")
     if isinstance(fungibility, dict):
         spec["flavorFungibility"] = {
@@ -37,7 +28,7 @@ def _cluster_queue(spec: Plain) -> None:
 
 
 def _local_queue_status(status: Plain) -> None:
-    _rename(status, "flavorsUsage", "flavorUsage")
+    rename(status, "flavorsUsage", "flavorUsage")
 
 
 def _workload(spec: Plain) -> None:
@@ -59,23 +50,13 @@ def _pod_set(value: Any) -> Any:
 
 def _workload_status(status: Plain) -> None:
     # The misspelling is v1beta1's own.
-    _rename(status, "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
+    rename(status, "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
     status.pop("preemptionGates", None)
-    admission = status.get("admission")
-    if isinstance(admission, dict) and isinstance(admission.get("podSetAssignments"), list):
-        status["admission"] = {
-            **admission,
-            "podSetAssignments": [_assignment(one) for one in admission["podSetAssignments"]],
-        }
+    change_topologies(status, "slices", "domains", _domains)
 
 
-def _assignment(value: Any) -> Any:
-    topology = value.get("topologyAssignment") if isinstance(value, dict) else None
-    if not isinstance(topology, dict) or not isinstance(topology.get("slices"), list):
-        return value
-    kept = {name: field for name, field in topology.items() if name != "slices"}
-    domains = [domain for one in topology["slices"] for domain in slice_domains(one)]
-    return {**value, "topologyAssignment": {**kept, "domains": domains}}
+def _domains(slices: list[Plain]) -> list[Plain]:
+    return [domain for one in slices for domain in slice_domains(one)]
 
 
 def slice_domains(one: Plain) -> list[Plain]:
@@ -105,12 +86,7 @@ def _clusters(spec: Plain) -> None:
     spec.pop("quotaManagement", None)
 
 
-def _rename(part: Plain, old: str, new: str) -> None:
-    if old in part:
-        part.setdefault(new, part.pop(old))
-
-
-_CHANGES: dict[str, tuple[Change | None, Change | None]] = {
+_CHANGES: Changes = {
     "ClusterQueue": (_cluster_queue, None),
     "LocalQueue": (None, _local_queue_status),
     "Workload": (_workload, _workload_status),

@@ -1,0 +1,42 @@
+"""An object with the fields of another version: changes of spec and status by kind, and those that more than one kind shares."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Plain = dict[str, Any]
+Change = Callable[[Plain], None]
+Changes = Mapping[str, tuple[Change | None, Change | None]]
+"""By kind what changes its spec, and what its status; each is given a copy of its own."""
+
+
+def changed(value: Plain, changes: Changes) -> Plain:
+    """The object as the changes of its kind leave it; what was given stays as it is."""
+    found = value
+    for part, change in zip(("spec", "status"), changes.get(str(value.get("kind")), (None, None)), strict=True):
+        if change is not None and isinstance(value.get(part), dict):
+            fields = dict(value[part])
+            change(fields)
+            found = {**found, part: fields}
+    return found
+
+
+def rename(part: Plain, old: str, new: str) -> None:
+    """Give a field its other name; if both are there, the new one stands."""
+    if old in part:
+        part.setdefault(new, part.pop(old))
+
+
+def change_topologies(status: Plain, old: str, new: str, told: Callable[[list[Any]], list[Any]]) -> None:
+    """In a workload's status, tell the places of each assignment's topology otherwise, under another field."""
+    admission = status.get("admission")
+    if isinstance(admission, dict) and isinstance(admission.get("podSetAssignments"), list):
+        assignments = [_with_topology(one, old, new, told) for one in admission["podSetAssignments"]]
+        status["admission"] = {**admission, "podSetAssignments": assignments}
+
+
+def _with_topology(assignment: Any, old: str, new: str, told: Callable[[list[Any]], list[Any]]) -> Any:
+    topology = assignment.get("topologyAssignment") if isinstance(assignment, dict) else None
+    if not isinstance(topology, dict) or not isinstance(topology.get(old), list):
+        return assignment
+    kept = {name: field for name, field in topology.items() if name != old}
+    return {**assignment, "topologyAssignment": {**kept, new: told(topology[old])}}
