@@ -42,31 +42,35 @@ def hold(world: World, workload: Workload) -> None:
 
 def give_back(world: World, workload: Workload) -> None:
     """Return the workload's usage, if it is still charged."""
-    admission = workload.admission
-    if admission is None:
+    charged = _charged(world, workload)
+    if charged is None:
         return
-    holders = _holders(world, admission.cluster_queue)
-    usage = holders.usage.get(workload.key)
-    if usage is None:
-        return
+    cluster_queue, holders, usage = charged
     holders.remove(world.trail, workload.key)
-    world.quota.remove_usage(admission.cluster_queue, usage)
+    world.quota.remove_usage(cluster_queue, usage)
     world.cards.note_leaving(workload.key)
 
 
 def hold_less(world: World, workload: Workload) -> None:
     """Charge what the workload holds now, after some of its pods were reclaimed, instead of what it held."""
-    admission = workload.admission
-    if admission is None:
+    charged = _charged(world, workload)
+    if charged is None:
         return
-    holders = _holders(world, admission.cluster_queue)
-    before = holders.usage.get(workload.key)
-    if before is None:
-        return
+    cluster_queue, holders, before = charged
     after = usage_of(workload, world.quota.columns)
     holders.add(world.trail, workload, after)
-    world.quota.remove_usage(admission.cluster_queue, before)
-    world.quota.add_usage(admission.cluster_queue, after)
+    world.quota.remove_usage(cluster_queue, before)
+    world.quota.add_usage(cluster_queue, after)
+
+
+def _charged(world: World, workload: Workload) -> tuple[str, QuotaHolders, Usage] | None:
+    """The cluster queue that the workload is charged to, its holders, and the usage; None when it is charged to none."""
+    if workload.admission is None:
+        return None
+    cluster_queue = workload.admission.cluster_queue
+    holders = _holders(world, cluster_queue)
+    usage = holders.usage.get(workload.key)
+    return None if usage is None else (cluster_queue, holders, usage)
 
 
 def _holders(world: World, cluster_queue: str) -> QuotaHolders:
