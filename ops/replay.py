@@ -67,19 +67,15 @@ def fold_lane(
     listener: Listener | None = None,
     start: LaneFold | None = None,
     told: Progress | None = None,
-    quick: bool = False,
 ) -> tuple[LaneFold, Replayed]:
-    """Fold one lane from zero, or on from a snapshot; with `verify` decide each of its decisions again, compare bytes.
-
-    With `quick`, whoever decides looks only at what has moved since, as it did then; else at everything, each time.
-    """
+    """Fold one lane from zero, or on from a snapshot; with `verify` decide each of its decisions again, compare bytes."""
     fold = start or LaneFold(lane)
     began = fold.base
     fold.quarantined = quarantined(entries.get(CONTROL, ()))
     inputs = {name: found for name, found in entries.items() if name not in (lane, CONTROL)}
     for name, found in inputs.items():
         fold.offer(name, found)
-    again = _Again(inputs, quick=quick) if verify else None
+    again = _Again(inputs) if verify else None
     events = 0
     rules: dict[str, None] = {}
     commits = [entry for entry in entries.get(lane, ()) if entry.sequence > began]
@@ -113,12 +109,17 @@ def fold_lane(
 
 
 class _Again:
-    """Decides commits again, each on the state that it was made on, and keeps those that come out otherwise."""
+    """Decides commits again, each on the state that it was made on, and keeps those that come out otherwise.
 
-    def __init__(self, inputs: Mapping[str, Sequence[Entry]], *, quick: bool) -> None:
+    Whoever decides looks at what has moved, as it did then. Once in as many commits as there are workloads everything is
+    looked at, so that one whom a service had passed over is found, at a cost that stays in proportion to the log.
+    """
+
+    def __init__(self, inputs: Mapping[str, Sequence[Entry]]) -> None:
         self.differences: list[Difference] = []
         self.verified = 0
-        self._inputs, self._quick = inputs, quick
+        self._inputs = inputs
+        self._since_all = 0
         made: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
         self._deciders = {one.name: one for one in made}
 
@@ -129,9 +130,9 @@ class _Again:
         self.verified += 1
         settled = dict(fold.settled)
         recorded = encode_events(commit.events)
-        decided = encode_events(_decide_again(fold, commit, self._deciders[commit.author], everything=not self._quick))
+        decided = encode_events(self._decide_again(fold, commit))
         chained = (commit.base, commit.prev_hash) == (fold.base, fold.prev_hash)
-        if self._quick and recorded == decided and chained:
+        if recorded == decided and chained:
             fold.settled_as_decided(entry.sequence, entry.data, commit)
             return True
         fold.rewind()
@@ -149,6 +150,17 @@ class _Again:
                 )
             )
         return False
+
+    def _decide_again(self, fold: LaneFold, commit: Commit) -> list[Decision]:
+        """Fold the commit's inputs ahead, and ask its author again."""
+        fold.fold_ahead(commit.inputs)
+        self._since_all += 1
+        if self._since_all > len(fold.world.workloads):
+            self._since_all = 0
+            fold.world.review_all()
+        fold.world.advance(commit.at)
+        place = Place(lane=fold.lane, sequence=commit.base + 1, at=commit.at)
+        return self._deciders[commit.author].decide(fold.world, place)
 
     def _led(self, settled: Mapping[str, int], commit: Commit) -> Iterator[Entry]:
         ends = dict(settled)
@@ -192,15 +204,6 @@ def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
 def encode_events(events: Sequence[Decision]) -> bytes:
     """The bytes by which decisions are compared."""
     return b"\n".join(encode(event) for event in events)
-
-
-def _decide_again(fold: LaneFold, commit: Commit, decider: Decider, *, everything: bool) -> list[Decision]:
-    """Fold the commit's inputs ahead, and ask its author again."""
-    fold.fold_ahead(commit.inputs)
-    if everything:
-        fold.world.review_all()
-    fold.world.advance(commit.at)
-    return decider.decide(fold.world, Place(lane=fold.lane, sequence=commit.base + 1, at=commit.at))
 
 
 __all__ = ["Difference", "Replayed", "fold_lane", "listen"]

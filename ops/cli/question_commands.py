@@ -33,9 +33,6 @@ def replay(
     tree: Annotated[str, typer.Option(help="Only this tree of quota: a root cohort, or a queue without one.")] = "",
     show: Annotated[str, typer.Option(help="What to print: queues, workloads, usage or state.")] = "",
     verify: Annotated[bool, typer.Option(help="Decide every decision again and compare bytes.")] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="With --verify: look only at what has moved, as services do; for long logs.")
-    ] = False,
     rules: Annotated[
         list[str] | None,
         typer.Option(help="Decide under other rules: a checkout or wheel of kuelog, or FIELD=VALUE of the settings."),
@@ -70,8 +67,7 @@ def replay(
         until=until,
         tree=tree,
         show=show or ("usage" if tree else ""),
-        verify=verify or quick,
-        quick=quick,
+        verify=verify,
         snapshot=snapshot,
         kept=source.folder / "witness" / "snapshots" if source.folder is not None else None,
     )

@@ -24,7 +24,6 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     tree: str = ""
     show: str = ""
     verify: bool = False
-    quick: bool = False
     snapshot: Path | None = None
     """A snapshot that was asked for."""
     kept: Path | None = None
@@ -67,7 +66,6 @@ def replayed(point: Point, question: Question, console: Console) -> tuple[list[R
                 lane,
                 point.entries,
                 verify=question.verify,
-                quick=question.quick,
                 start=start,
                 told=lambda done, total, task=task: progress.update(task, completed=done, total=total),
             )

@@ -7,11 +7,26 @@ import msgspec
 import pytest
 
 from events.admission import QuotaReserved
+from events.catalogue import Decision
 from events.codec import decode_commit, encode
-from ops.bench.day import played, small_day
+from events.event import Millis
+from events.subjects import FACTS
+from ops.bench.day import large_day, played, small_day
 from ops.cli.replay_rows import changes_of
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE
+from projections.place import Place
+from projections.review import Review
+from projections.workloads import Workload
+from projections.world import World
+from services.accountant.decide import Accountant
+from services.admitter.decide import Admitter
+from services.lane_fold import LaneFold
+from services.lane_host import Decider
+from services.preemptor.decide import Preemptor
+from services.queue_manager import decide
+from services.queue_manager.decide import QueueManager
+from services.queue_manager.reconcile import reconcile
 from tests.places import ROOT
 
 TURNS = 150
@@ -27,15 +42,66 @@ def test_every_decision_of_a_random_day_comes_out_the_same(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_quick_way_and_the_thorough_way_find_the_same(seed: int) -> None:
+def test_who_looks_at_everything_each_time_finds_nothing_that_was_passed_over(seed: int) -> None:
     entries, _ = played(small_day(seed), most=TURNS)
+    deciders: dict[str, Decider] = {one.name: one for one in (QueueManager(), Admitter(), Preemptor(), Accountant())}
     for lane in (LANE, DEVICE_LANE):
-        (_, quick), (_, thorough) = (fold_lane(lane, entries, verify=True, quick=each) for each in (True, False))
-        assert quick.state_hash == thorough.state_hash
-        assert [one.sequence for one in quick.differences] == [one.sequence for one in thorough.differences]
+        fold = LaneFold(lane)
+        for name in {FACTS, LANE, DEVICE_LANE} - {lane}:
+            fold.offer(name, entries[name])
+        for entry in entries[lane]:
+            commit = decode_commit(entry.data)
+            fold.fold_ahead(commit.inputs)
+            fold.world.review_all()
+            fold.world.advance(commit.at)
+            place = Place(lane=lane, sequence=entry.sequence, at=commit.at)
+            assert tuple(deciders[commit.author].decide(fold.world, place)) == commit.events
+            fold.fold_commit(entry, commit)
 
 
-def test_a_decision_that_was_changed_is_found_by_both_ways_with_what_led_to_it() -> None:
+def test_somebody_whom_every_service_passes_over_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, look_at_all = Review.add, World.review_all
+
+    def told_of_others(review: Review, key: str) -> None:
+        if key != "day/w3":
+            told(review, key)
+
+    def look(world: World) -> None:
+        with monkeypatch.context() as for_once:
+            for_once.setattr(Review, "add", told)
+            look_at_all(world)
+
+    monkeypatch.setattr(Review, "add", told_of_others)
+    monkeypatch.setattr(World, "review_all", look)
+    entries, _ = played(small_day(1), most=TURNS)
+    _, result = fold_lane(LANE, entries, verify=True)
+    first = result.differences[0]
+    assert first.author == "queue-manager"
+    assert b'"workload":"day/w3"' in first.decided
+    assert b'"workload":"day/w3"' not in first.recorded
+
+
+def test_four_times_the_log_takes_about_four_times_the_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+
+    def counted(world: World, workload: Workload, at: Millis) -> list[Decision]:
+        looks.append(workload.key)
+        return reconcile(world, workload, at)
+
+    def looks_at(workloads: int) -> int:
+        entries, _ = played(large_day(workloads), cards=False, step=1000)
+        looks.clear()
+        with monkeypatch.context() as counting:
+            counting.setattr(decide, "reconcile", counted)
+            fold_lane(LANE, entries, verify=True)
+        return len(looks)
+
+    few, many = looks_at(200), looks_at(800)
+    assert few > 200
+    assert many < few * 5
+
+
+def test_a_decision_that_was_changed_is_found_with_what_led_to_it() -> None:
     entries, _ = played(small_day(2), most=60)
     commits = [decode_commit(entry.data) for entry in entries[LANE]]
     index = next(i for i, each in enumerate(commits) if any(isinstance(one, QuotaReserved) for one in each.events))
@@ -45,13 +111,12 @@ def test_a_decision_that_was_changed_is_found_by_both_ways_with_what_led_to_it()
     events = tuple(other if event is reserved[0] else event for event in commit.events)
     changed = msgspec.structs.replace(entry, data=encode(msgspec.structs.replace(commit, events=events)))
     upto = {**entries, LANE: [*entries[LANE][:index], changed]}
-    for quick in (False, True):
-        _, result = fold_lane(LANE, upto, verify=True, quick=quick)
-        (difference,) = result.differences
-        assert difference.sequence == entry.sequence
-        (change,) = changes_of(difference)
-        assert change.fields == ["borrow_level"]
-        assert change.recorded["borrow_level"] == 7
+    _, result = fold_lane(LANE, upto, verify=True)
+    (difference,) = result.differences
+    assert difference.sequence == entry.sequence
+    (change,) = changes_of(difference)
+    assert change.fields == ["borrow_level"]
+    assert change.recorded["borrow_level"] == 7
 
 
 WRITE_DAYS = """
