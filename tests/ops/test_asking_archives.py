@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import shutil
+import signal
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -164,7 +166,6 @@ def segment_of(archive: Path, stream: str) -> Path:
         ("replay", "--show", "state"),
         ("replay", "--until", "DEVICES_default/9", "--show", "workloads", "-o", "json"),
         ("replay", "--verify"),
-        ("replay", "--verify", "--quick", "-o", "json"),
         ("replay", "--rules", "devices=false"),
         ("replay", "--rules", str(ROOT), "-o", "json"),
         ("history", "workload/day/w28", "--all"),
@@ -227,11 +228,10 @@ def test_what_is_told_of_traces_survives_the_archive(places: Places) -> None:
 
 
 def test_every_lane_of_an_archive_is_decided_again(places: Places) -> None:
-    for words in (("--verify",), ("--verify", "--quick")):
-        code, told = kuelog("replay", *words, "--archive", places.archive, "-o", "json")
-        lanes = msgspec.json.decode(told)
-        assert (code, [one["differences"] for one in lanes]) == (0, [[], []])
-        assert [one["verified"] for one in lanes] == [len(places.log[LANE]), len(places.log[DEVICE_LANE])]
+    code, told = kuelog("replay", "--verify", "--archive", places.archive, "-o", "json")
+    lanes = msgspec.json.decode(told)
+    assert (code, [one["differences"] for one in lanes]) == (0, [[], []])
+    assert [one["verified"] for one in lanes] == [len(places.log[LANE]), len(places.log[DEVICE_LANE])]
 
 
 def test_a_price_list_is_entered_behind_what_the_archive_holds(places: Places, tmp_path: Path) -> None:
@@ -391,6 +391,45 @@ def test_another_version_that_knows_no_archives_is_told_as_such(places: Places, 
 def test_a_log_is_followed_on_a_bus_only(places: Places) -> None:
     code, told = kuelog("log", "show", "--follow", "--archive", places.archive)
     assert code == 2 and "nor does it grow" in told
+
+
+async def test_a_log_that_was_begun_anew_is_followed_with_what_its_archive_has_quarantined(
+    places: Places, tmp_path: Path
+) -> None:
+    server = NatsServer(tmp_path / "nats")
+    await server.start()
+    bus = await connect(server.url)
+    await begin_streams(bus, {name: len(found) + 1 for name, found in places.log.items()})
+    words = ("log", "show", "--follow", "--nats", server.url, "--archive", places.archive, "-o", "json")
+    command = (sys.executable, "-m", "ops.cli.main", *words)
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    line = asyncio.create_task(process.stdout.readline())
+    facts, told = await bus.stream(FACTS), places.log[FACTS][0]
+    # Whoever follows sees what comes once he is there, so something comes until he has seen it.
+    for number in range(1000):
+        await facts.publish([Message(told.subject, told.data, f"again-{number}")])
+        if (await asyncio.wait({line}, timeout=0.2))[0]:
+            break
+    seen = msgspec.json.decode(line.result())
+    assert seen["stream"] == FACTS and seen["sequence"] > len(places.log[FACTS])
+    process.send_signal(signal.SIGINT)
+    assert await process.wait() == 130
+    await bus.close()
+    await server.stop()
+
+
+def test_an_audit_takes_archive_and_log_as_one(places: Places) -> None:
+    evidence = str(Path(places.whole) / "witness")
+    for data in (places.whole, places.behind, places.trimmed):
+        code, told = kuelog(
+            "audit", "verify", "--archive", places.early, "--data", data, "--witness", evidence, "-o", "json"
+        )
+        report = msgspec.json.decode(told)
+        assert (code, report["findings"]) == (0, [])
+        assert {one["stream"]: one["messages"] for one in report["streams"]} == {
+            name: len(found) for name, found in places.log.items()
+        }
 
 
 def test_help_and_completion_know_archives() -> None:
