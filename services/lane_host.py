@@ -91,6 +91,7 @@ class LaneHost:
         self._whose = self._silent = 0
         """Whose turn it is, and how many in a row had nothing to say about what is known."""
         self._known: tuple[int, tuple[InputRun, ...]] = (-1, ())
+        self._woke: Millis = 0
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
 
@@ -274,16 +275,18 @@ class LaneHost:
             self._news.clear()
 
     async def _wait(self) -> None:
-        """Until something arrives or the next deadline comes."""
-        if self._news.is_set():
-            self._news.clear()
-            return
-        self.quiet.set()
-        await self._clock.wait(self._news, self.fold.world.next_deadline())
-        self.quiet.clear()
+        """Until something arrives or the next deadline comes; what arrives within a pace is looked at together."""
+        await self._clock.sleep(self._woke + PACE - self._clock.now())
+        if not self._news.is_set():
+            self.quiet.set()
+            await self._clock.wait(self._news, self.fold.world.next_deadline())
+            self.quiet.clear()
         self._news.clear()
+        self._woke = self._clock.now()
 
 
 _RETRY: Millis = 500
+PACE: Millis = 10
+"""Between two looks at what has arrived: at rest nobody waits for it, under load each look finds more to do."""
 MOST_INPUTS = 200
 """So many facts are folded before the deciders speak again: what piles up must not make anyone wait for a decision."""

@@ -16,6 +16,7 @@ from ops.bench.cluster import ClusterFigures, ClusterRun
 from ops.bench.load import divided, read_load
 from ops.bench.usage import Observed
 from ops.cli.failures import known_failures
+from ops.event_loop import run as run_loop
 from ops.kube.client import connect
 from ops.quiet_garbage import collect_seldom
 
@@ -49,7 +50,7 @@ def run_bench_cluster(
             finally:
                 await client.close()
 
-        figures = asyncio.run(play())
+        figures = run_loop(play())
         if output == "json":
             print(msgspec.json.encode(figures).decode())  # noqa: T201 - bytes for programs
         else:

@@ -12,6 +12,7 @@ from ops.cli.failures import known_failures
 from ops.cluster.clock import ScaledClock
 from ops.configuration import read_configuration
 from ops.crash import Mortal
+from ops.event_loop import run
 from ops.health import health_served
 from ops.kube.absent import AbsentCluster
 from ops.kube.client import connect as connect_kube
@@ -54,7 +55,7 @@ def run_service(
         serving = _serve_one(
             service, nats, kubeconfig, context, witness, scale, crash, metrics, health, settings, console
         )
-        asyncio.run(serving)
+        run(serving)
         outcome.code = 0
     return outcome.code
 
@@ -76,9 +77,9 @@ def run_up(
         settings = settings_of(config, console)
         collect_seldom()
         if kubeconfig:
-            asyncio.run(_up_on_cluster(data, kubeconfig, context, nats, metrics, settings, console))
+            run(_up_on_cluster(data, kubeconfig, context, nats, metrics, settings, console))
         else:
-            asyncio.run(_up_embedded(data, scale, port, metrics, settings, console))
+            run(_up_embedded(data, scale, port, metrics, settings, console))
         outcome.code = 0
     return outcome.code
 

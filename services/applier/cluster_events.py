@@ -5,6 +5,7 @@ from typing import Any
 
 from events.control import ObjectRefused
 from events.event import Millis
+from events.provisioning import ProvisioningRejected
 from events.timestamp import format_timestamp
 from projections.workloads import News
 from services.jobs.table import KINDS
@@ -37,6 +38,13 @@ def workload_event(key: str, uid: str, lane: str, news: News) -> dict[str, Any]:
     identity = f"{uid}/{lane}/{news.sequence}/{news.reason}"
     about = _about("Workload", namespace, name, uid)
     return _event(about, identity, news.at, news.reason, news.message, warning=news.warning)
+
+
+def failed_create_event(rejected: ProvisioningRejected, uid: str, at: Millis) -> dict[str, Any]:
+    """The Event for a request that the API server did not take; for the same reason it is told once."""
+    namespace, _, name = rejected.workload.partition("/")
+    about = _about("Workload", namespace, name, uid)
+    return _event(about, f"{uid}/{rejected.message}", at, "FailedCreate", rejected.message, warning=True)
 
 
 def _about(kind: str, namespace: str, name: str, uid: str) -> dict[str, Any]:

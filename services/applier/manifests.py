@@ -12,6 +12,7 @@ from projections.world import World
 from services.jobs.found import Injection, Original
 from services.jobs.placing import CLUSTER_QUEUE, LOCAL_QUEUE, POD_SET, WORKLOAD
 from services.jobs.updates import Update
+from services.provisioning_kinds import PARAMETERS
 
 JOB_UID = "kueue.x-k8s.io/job-uid"
 GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
@@ -38,8 +39,11 @@ def workload_object(workload: Workload) -> Plain:
                 "blockOwnerDeletion": True,
             }
         ]
+    annotations = {f"{PARAMETERS}{name}": value for name, value in workload.spec.provisioning.items()}
     if owner is not None and owner.kind == "PodGroup":
-        meta["annotations"] = {GROUP_WORKLOAD: "true"}
+        annotations[GROUP_WORKLOAD] = "true"
+    if annotations:
+        meta["annotations"] = annotations
     spec: Plain = {
         "queueName": workload.spec.queue,
         "priority": workload.spec.priority,

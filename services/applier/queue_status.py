@@ -10,13 +10,15 @@ from typing import Any, TypeAlias
 from events.event import Millis
 from events.quantity import from_units
 from events.timestamp import format_timestamp
-from projections.queue_standing import Standing, cluster_queue_standing
+from projections.queue_standing import Standing, cluster_queue_standing, is_ours
 from projections.queue_status import (
+    CheckStatus,
     FlavorUse,
     QueueStatus,
     Status,
     Tally,
     ancestors,
+    check_status,
     cluster_queue_status,
     cohort_status,
     local_queue_status,
@@ -62,6 +64,9 @@ class Statuses:
         for key in sorted(world.local_queues):
             if world.local_queues[key].cluster_queue not in world.cluster_queues:
                 found[_door(key)] = local_queue_status(world, key, unhoused(world, key), at)
+        for name in sorted(world.checks):
+            if is_ours(world, name):
+                found["AdmissionCheck", "", name] = check_status(world, name)
         for place in [place for place in self.told if not _exists(world, place)]:
             del self.told[place]
         news = {place: status for place, status in found.items() if self.told.get(place) != status}
@@ -118,6 +123,8 @@ def _exists(world: World, place: Place) -> bool:
             return name in world.cluster_queues
         case "Cohort", _, name:
             return name in world.cohorts
+        case "AdmissionCheck", _, name:
+            return name in world.checks and is_ours(world, name)
         case _, namespace, name:
             return f"{namespace}/{name}" in world.local_queues
 
@@ -129,7 +136,7 @@ def status_patch(place: Place, status: Status, found: Plain, at: Millis) -> Plai
     """
     wanted = _plain(place[0], status)
     there = found.get("status") or {}
-    if isinstance(status, QueueStatus):
+    if isinstance(status, QueueStatus | CheckStatus):
         conditions: list[Plain] = list(there.get("conditions") or ())
         before = next((one for one in conditions if one.get("type") == ACTIVE), {})
         others = [one for one in conditions if one.get("type") != ACTIVE]
@@ -139,6 +146,8 @@ def status_patch(place: Place, status: Status, found: Plain, at: Millis) -> Plai
 
 
 def _plain(kind: str, status: Status) -> Plain:
+    if isinstance(status, CheckStatus):
+        return {}
     share = None if not isinstance(status, QueueStatus) or status.past is None else 0
     weighted = status.share if status.share is not None else share
     sharing: Plain | None = None if weighted is None else {"weightedShare": weighted}

@@ -32,6 +32,9 @@ RESOURCES = {
         group=_GROUP, version=_VERSION, plural="clusterqueues", kind="ClusterQueue", namespaced=False
     ),
     "Cohort": Resource(group=_GROUP, version=_VERSION, plural="cohorts", kind="Cohort", namespaced=False),
+    "AdmissionCheck": Resource(
+        group=_GROUP, version=_VERSION, plural="admissionchecks", kind="AdmissionCheck", namespaced=False
+    ),
     "LocalQueue": Resource(group=_GROUP, version=_VERSION, plural="localqueues", kind="LocalQueue"),
 }
 EVERY: Millis = 1000

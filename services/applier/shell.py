@@ -24,8 +24,8 @@ from services.applier.writing import ApplicationWriter
 from services.clock_port import Clock
 from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 from services.jobs.updates import UpdateConflict
-from services.log_errors import LogUnavailable
 from services.log_port import Message, Stream
+from services.outbox import Letter, Outbox
 
 log = structlog.get_logger()
 
@@ -41,7 +41,8 @@ class Applier:
     """
 
     def __init__(self, writer: Writer, facts: Stream, clock: Clock, lane: str, spare: SpareTime) -> None:
-        self._facts, self._clock, self._lane, self._spare = facts, clock, lane, spare
+        self._clock, self._lane, self._spare = clock, lane, spare
+        self._outbox = Outbox(facts, clock)
         self._notices = Notices(writer, spare)
         self._write = ApplicationWriter(writer, self._notices)
         self._backlog = Backlog()
@@ -67,6 +68,7 @@ class Applier:
                 tasks.create_task(self._work())
             tasks.create_task(self._work_in_spare_time())
             tasks.create_task(self._notices.run())
+            tasks.create_task(self._outbox.run())
 
     def _wake(self) -> None:
         self._news.set()
@@ -151,14 +153,7 @@ class Applier:
             fact=fact,
         )
         message = Message(fact_subject("", kind), encode(sighting), sighting.id)
-        while True:
-            try:
-                await self._facts.publish([message])
-            except LogUnavailable as problem:
-                log.warning("log unavailable", problem=str(problem))
-                await self._clock.sleep(_RETRY_MS)
-            else:
-                return
+        await self._outbox.put([Letter(application.workload, message)])
 
 
 def _rejected(application: Application, reason: str, message: str) -> DecisionRejected:

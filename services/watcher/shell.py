@@ -18,6 +18,8 @@ from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vani
 from services.jobs.pods import is_managed
 from services.log_errors import LogUnavailable
 from services.log_port import Message, Stream
+from services.provisioning_kinds import REQUESTS
+from services.outbox import Letter, Outbox
 from services.watcher.definitions import DEFINITIONS, Definitions
 from services.watcher.view import View
 
@@ -32,6 +34,13 @@ CLUSTER_KINDS = (
     ),
     Resource(group=KUEUE, version="v1beta2", plural="resourceflavors", kind="ResourceFlavor", namespaced=False),
     Resource(group=KUEUE, version="v1beta2", plural="cohorts", kind="Cohort", namespaced=False),
+    Resource(
+        group=KUEUE,
+        version="v1beta2",
+        plural="provisioningrequestconfigs",
+        kind="ProvisioningRequestConfig",
+        namespaced=False,
+    ),
     Resource(group=KUEUE, version="v1beta2", plural="admissionchecks", kind="AdmissionCheck", namespaced=False),
     Resource(group=KUEUE, version="v1beta2", plural="clusterqueues", kind="ClusterQueue", namespaced=False),
     Resource(group=KUEUE, version="v1beta2", plural="localqueues", kind="LocalQueue"),
@@ -46,6 +55,8 @@ JOB_KINDS = (
     Resource(plural="pods", kind="Pod"),
     DEFINITIONS,
 )
+IF_INSTALLED = (REQUESTS,)
+"""Kinds besides those of jobs that are looked at as soon as the cluster knows them."""
 _RETRY_MS = 500
 _DEPENDS_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue"})
 """Kinds whose change may change what a job means."""
@@ -61,19 +72,21 @@ class Watcher:
         self.listed = asyncio.Event()
         """Set when every kind has been listed once and all of it was told."""
         self._reader, self._facts, self._clock, self._settings = reader, facts, clock, settings
-        self._writing = asyncio.Lock()
+        self._outbox = Outbox(facts, clock)
+        self._seeing = asyncio.Lock()
         self._jobs: dict[str, dict[str, Any]] = {}
         self._waiting = len(CLUSTER_KINDS) + 1 + len(JOB_KINDS)
-        self._definitions = Definitions(self.view.kinds.by_place.values())
+        self._definitions = Definitions(self.view.kinds.by_place.values(), IF_INSTALLED)
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._tasks = asyncio.TaskGroup()
 
     async def run(self) -> None:
         """Watch every kind until cancelled."""
         await self._read_back()
-        if self._settings is not None:
-            await self._tell("settings", [self._settings])
         async with self._tasks as tasks:
+            tasks.create_task(self._outbox.run())
+            if self._settings is not None:
+                await self._tell("settings", [self._settings])
             first = [tasks.create_task(self._begin(resource)) for resource in CLUSTER_KINDS]
             begun = [await task for task in first]
             for sights, resource in begun:
@@ -112,6 +125,7 @@ class Watcher:
             self._one_listed()
             return self._reader.watch(resource), resource
         await self._see(resource, first)
+        await self._outbox.stored()
         self._one_listed()
         return sights, resource
 
@@ -129,11 +143,11 @@ class Watcher:
             self.listed.set()
 
     async def _see(self, resource: Resource, sight: Sight) -> None:
-        """Derive the facts of a sight and store them before anything later is looked at."""
+        """Derive the facts of a sight before anything later is looked at."""
         if resource == DEFINITIONS:
             await self._follow_definitions(sight)
             return
-        async with self._writing:
+        async with self._seeing:
             match sight:
                 case Listed():
                     await self._see_all(resource, sight.objects)
@@ -147,7 +161,7 @@ class Watcher:
         fresh, gone = self._definitions.see(sight)
         for resource in gone:
             self._watching.pop(resource.kind).cancel()
-            async with self._writing:
+            async with self._seeing:
                 await self._see_all(resource, [])
         for resource in fresh:
             self._waiting += not self.listed.is_set()
@@ -161,26 +175,26 @@ class Watcher:
                 self._jobs.pop(place, None)
                 await self._tell(f"{place}:absent", self.view.lose(kind, namespace, name))
         self.view.expect(resource.kind, objects)
-        messages: list[Message] = []
+        letters: list[Letter] = []
         for one in objects:
-            messages.extend(self._messages(_version(one), self._facts_of(resource, one)))
-        await self._store(messages)
+            letters.extend(self._letters(_version(one), self._facts_of(resource, one)))
+        await self._outbox.put(letters)
         for fact in self.view.settle(resource.kind):
             await self._tell(f"{fact.workload}:absent", [fact])
 
     async def _see_one(self, resource: Resource, value: dict[str, Any]) -> None:
         facts = self._facts_of(resource, value)
-        await self._store(self._messages(_version(value), facts))
+        await self._outbox.put(self._letters(_version(value), facts))
         if facts and resource.kind in _DEPENDS_ON:
             for place, job in sorted(self._jobs.items()):
                 again = self.view.see(place.split("/", 1)[0], job)
-                await self._store(self._messages(f"{_version(job)}:{_version(value)}", again))
+                await self._outbox.put(self._letters(f"{_version(job)}:{_version(value)}", again))
 
     async def _lose(self, resource: Resource, value: dict[str, Any]) -> None:
         meta = value["metadata"]
         self._jobs.pop(f"{resource.kind}/{_namespace(value)}/{meta['name']}", None)
         facts = self.view.lose(resource.kind, _namespace(value), meta["name"])
-        await self._store(self._messages(f"{meta.get('uid', '')}:gone", facts))
+        await self._outbox.put(self._letters(f"{meta.get('uid', '')}:gone", facts))
 
     def _facts_of(self, resource: Resource, value: dict[str, Any]) -> list[Fact]:
         if resource.kind in self.view.kinds.by_place and (resource.kind != "Pod" or is_managed(value)):
@@ -188,18 +202,19 @@ class Watcher:
         return self.view.see(resource.kind, value)
 
     async def _tell(self, version: str, facts: Sequence[Fact]) -> None:
-        await self._store(self._messages(version, facts))
+        await self._outbox.put(self._letters(version, facts))
 
-    def _messages(self, version: str, facts: Sequence[Fact]) -> list[Message]:
+    def _letters(self, version: str, facts: Sequence[Fact]) -> list[Letter]:
         at = self._clock.now()
-        messages: list[Message] = []
+        letters: list[Letter] = []
         for fact in facts:
             kind = type(fact).__name__
             # One object may report several checks at once: each is a message of its own.
             part = f":{fact.check.name}" if isinstance(fact, CheckReported) else ""
             sighting = Sighting(id=f"{version}:{kind}{part}", at=at, author="watcher", fact=fact)
-            messages.append(Message(fact_subject(self._tree(fact), kind), encode(sighting), sighting.id))
-        return messages
+            message = Message(fact_subject(self._tree(fact), kind), encode(sighting), sighting.id)
+            letters.append(Letter(str(getattr(fact, "workload", version.partition(":")[0])), message))
+        return letters
 
     def _tree(self, fact: Fact) -> str:
         """The tree a fact belongs to, as far as the watcher can tell: by the queue that its local queue leads to."""
@@ -212,20 +227,6 @@ class Watcher:
         cluster_queue = getattr(door, "cluster_queue", "")
         owner = self.view.facts.get(f"ClusterQueue//{cluster_queue}")
         return getattr(owner, "cohort", "") or cluster_queue or CLUSTER
-
-    async def _store(self, messages: Sequence[Message]) -> None:
-        """Store facts however long it takes: what was seen is not forgotten while the bus is away."""
-        if not messages:
-            return
-        while True:
-            try:
-                await self._facts.publish(messages)
-            except LogUnavailable as problem:
-                log.warning("log unavailable", problem=str(problem), facts=len(messages))
-                await self._clock.sleep(_RETRY_MS)
-            else:
-                log.debug("told", facts=len(messages))
-                return
 
 
 _FIRST_LIST_S = 10.0
