@@ -18,6 +18,8 @@ class Folder:
             self._fs, self._path = fsspec.core.url_to_fs(url)
         except (ValueError, ImportError) as problem:
             raise FolderUnreadable(url, f"no storage of that kind can be used here: {problem}") from problem
+        except Exception as problem:  # noqa: BLE001 - the library of each storage has errors of its own
+            raise FolderUnreadable(url, _told(problem)) from problem
 
     def read(self, name: str) -> bytes | None:
         """A whole file; None when there is none."""

@@ -253,6 +253,7 @@ def test_an_archive_that_cannot_be_read_is_one_clear_message(places: Places, dam
         (str(tmp_path / "empty"), "holds no archive.json"),
         ("gopher://x", "no storage of that kind can be used here"),
         ("http://127.0.0.1:9/archive", "127.0.0.1:9"),
+        (f"zip://archive::{tmp_path}/nowhere.zip", "No such file"),
     ):
         for words in (("replay",), ("bill",), ("audit", "query", "SELECT 1")):
             code, told = kuelog(*words, "--archive", archive)
