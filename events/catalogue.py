@@ -22,6 +22,13 @@ from events.device import (
     PodObserved,
 )
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
+from events.provisioning import (
+    ProvisioningConfigObserved,
+    ProvisioningDropped,
+    ProvisioningOrdered,
+    ProvisioningRejected,
+    ProvisioningRequestObserved,
+)
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -73,6 +80,8 @@ Fact: TypeAlias = (
     | AdmissionCheckObserved
     | LimitRangeObserved
     | RuntimeClassObserved
+    | ProvisioningConfigObserved
+    | ProvisioningRequestObserved
     | SettingsObserved
     | NodeObserved
     | DevicesRegistered
@@ -88,6 +97,7 @@ Fact: TypeAlias = (
     | CheckReported
     | DecisionApplied
     | DecisionRejected
+    | ProvisioningRejected
     | ObjectRemoved
     | ObjectRefused
 )
@@ -99,6 +109,8 @@ AdmissionDecision: TypeAlias = (
     | WorkloadRequeued
     | ChecksRequired
     | CheckSettled
+    | ProvisioningOrdered
+    | ProvisioningDropped
     | BackoffSet
     | AdmissionGateCleared
     | EvictionOrdered

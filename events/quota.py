@@ -215,12 +215,24 @@ class NamespaceObserved(Event, frozen=True, kw_only=True, tag="NamespaceObserved
     """What its workloads may hold in a period, in queues that require the check of budgets."""
 
 
+class CheckParameters(Value, frozen=True, kw_only=True):
+    """The object that tells a check's controller more."""
+
+    group: str
+    kind: str
+    name: str
+
+
 class AdmissionCheckObserved(Event, frozen=True, kw_only=True, tag="AdmissionCheckObserved.v1"):
     """A check that queues may require; inactive ones make their queues inactive."""
 
     name: str
+    uid: str = ""
+    generation: int = 0
     controller: str
     active: bool = True
+    """What its controller says; whether one of ours is active follows from the rest."""
+    parameters: CheckParameters | None = None
 
 
 class LimitRangeItem(Value, frozen=True, kw_only=True):

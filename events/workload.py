@@ -65,6 +65,8 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """Somebody has deleted its object, which stays until nothing holds it."""
     members: tuple[Member, ...] = ()
     """The pods that it is, where no other object starts and stops them."""
+    provisioning: dict[str, str] = {}
+    """Parameters for what is asked of the autoscaler (annotations provreq.kueue.x-k8s.io/)."""
 
 
 class ConditionStatus(StrEnum):

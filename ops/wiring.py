@@ -20,6 +20,7 @@ from ops.witness import HeadWitness
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
+from services.applier.provisioning_shell import ProvisioningWriter
 from services.applier.queue_status_shell import QueueStatusWriter
 from services.applier.shell import Applier
 from services.applier.spare_time import SpareTime
@@ -97,6 +98,9 @@ class Running:
                 statuses = QueueStatusWriter(self.ports.writer, clock, spare)
                 observers.append(statuses.observe)
                 tasks.create_task(statuses.run())
+                asking = ProvisioningWriter(self.ports.writer, facts, clock, spare)
+                observers.append(asking.observe)
+                tasks.create_task(asking.run())
             keepers = [self._snapshots.settled] if self._snapshots is not None else []
             if deciders or observers or "visibility" in self.services:
                 self.hosts[LANE] = LaneHost(

@@ -23,6 +23,13 @@ from events.device import (
     PodObserved,
 )
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
+from events.provisioning import (
+    ProvisioningConfigObserved,
+    ProvisioningDropped,
+    ProvisioningOrdered,
+    ProvisioningRejected,
+    ProvisioningRequestObserved,
+)
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -69,13 +76,14 @@ from projections.evolve_admission import evolve_admission
 from projections.evolve_devices import evolve_devices
 from projections.evolve_lines import evolve_lines
 from projections.evolve_objects import evolve_objects
+from projections.evolve_provisioning import evolve_provisioning, miss_provisioning
 from projections.evolve_upkeep import evolve_upkeep
 from projections.evolve_workloads import evolve_workloads
 from projections.place import Place
 from projections.world import World
 
 
-def evolve(world: World, event: AnyEvent, place: Place) -> None:
+def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 - one case for each fold
     """Fold one event into the world; what the event does not touch stays as it is."""
     if isinstance(event, SettingsObserved):
         settle_all(world, place.at)
@@ -126,6 +134,14 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:
         ):
             evolve_objects(world, event)
         case (
+            ProvisioningConfigObserved()
+            | ProvisioningRequestObserved()
+            | ProvisioningRejected()
+            | ProvisioningOrdered()
+            | ProvisioningDropped()
+        ):
+            evolve_provisioning(world, event, place)
+        case (
             ChecksRequired()
             | CheckSettled()
             | BackoffSet()
@@ -159,5 +175,6 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:
             pass
         case _:
             assert_never(event)
+    miss_provisioning(world, event)
     keep_ledgers(world, event, place.at)
     keep_budgets(world, event, place.at)

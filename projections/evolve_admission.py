@@ -242,7 +242,18 @@ def _evicted(workload: Workload, reason: str, cause: str, message: str, place: P
         stopped_by=place.sequence,
         pods_gone="",
         start_failed="",
+        provisioning={},
     )
+
+
+def _asked_no_more(workload: Workload, place: Place) -> dict[str, CheckStatus]:
+    """What the autoscaler gave for this reservation is given for no other."""
+    over = {
+        name: CheckStatus(name=name, since=place.at, decided=place.sequence, retries=workload.checks[name].retries)
+        for name in workload.provisioning
+        if name in workload.checks
+    }
+    return {**workload.checks, **over} if over else workload.checks
 
 
 def _release(world: World, workload: Workload, event: QuotaReleased, place: Place) -> None:
@@ -254,6 +265,8 @@ def _release(world: World, workload: Workload, event: QuotaReleased, place: Plac
         admission=None,
         devices=None,
         attempt=None,
+        provisioning={},
+        checks=_asked_no_more(workload, place),
         past_execution=workload.past_execution + _ran(workload, place),
         decided=place.sequence,
     )

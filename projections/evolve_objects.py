@@ -43,24 +43,24 @@ def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901, PLR
     match event:
         case ClusterQueueObserved():
             put(world.cluster_queues, event.name, event)
-            _accept(world, "ClusterQueue", "", event.name)
+            accept(world, "ClusterQueue", "", event.name)
             world.quota.set_cluster_queue(event)
             stir(world, event.name)
             review_cluster_queue(world, event.name)
         case CohortObserved():
             put(world.cohorts, event.name, event)
-            _accept(world, "Cohort", "", event.name)
+            accept(world, "Cohort", "", event.name)
             world.quota.set_cohort(event)
         case LocalQueueObserved():
             key = f"{event.namespace}/{event.name}"
             _unhang(world, key)
             put(world.local_queues, key, event)
             put(world.doors.setdefault(event.cluster_queue, {}), key, None)
-            _accept(world, "LocalQueue", event.namespace, event.name)
+            accept(world, "LocalQueue", event.namespace, event.name)
             review_local_queue(world, key)
         case FlavorObserved():
             put(world.flavors, event.name, event)
-            _accept(world, "ResourceFlavor", "", event.name)
+            accept(world, "ResourceFlavor", "", event.name)
             _stir_users_of_flavor(world, event.name)
         case PriorityClassObserved():
             put(world.priority_classes, _class_key(workload=event.workload, name=event.name), event)
@@ -69,10 +69,7 @@ def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901, PLR
             stir_all(world)
         case AdmissionCheckObserved():
             put(world.checks, event.name, event)
-            for name, queue in sorted(world.cluster_queues.items()):
-                if any(rule.name == event.name for rule in queue.checks):
-                    stir(world, name)
-                    review_cluster_queue(world, name)
+            stir_users_of_check(world, event.name)
         case LimitRangeObserved():
             put(world.limit_ranges, f"{event.namespace}/{event.name}", event)
             _readjust(world, event.namespace)
@@ -119,7 +116,8 @@ def review_cluster_queue(world: World, name: str) -> None:
         world.review.add(workload)
 
 
-def _accept(world: World, kind: str, namespace: str, name: str) -> None:
+def accept(world: World, kind: str, namespace: str, name: str) -> None:
+    """An object is understood, or gone: nothing is held against it any more."""
     world.trail.drop(world.refused, f"{kind}/{namespace}/{name}")
 
 
@@ -155,9 +153,17 @@ def _stir_users_of_flavor(world: World, flavor: str) -> None:
             review_cluster_queue(world, name)
 
 
+def stir_users_of_check(world: World, check: str) -> None:
+    """Have everything looked at that a change of a check may let in or hold back."""
+    for name, queue in sorted(world.cluster_queues.items()):
+        if any(rule.name == check for rule in queue.checks):
+            stir(world, name)
+            review_cluster_queue(world, name)
+
+
 def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one case after the other
     drop = world.trail.drop
-    _accept(world, event.kind, event.namespace, event.name)
+    accept(world, event.kind, event.namespace, event.name)
     spaced = f"{event.namespace}/{event.name}"
     match event.kind:
         case "ClusterQueue":

@@ -59,8 +59,7 @@ def _evolved(world: World, workload: Workload, event: UpkeepEvent, place: Place)
         case ChecksRequired():
             return _require(workload, event, place)
         case CheckSettled():
-            check = replace(event.check, decided=place.sequence)
-            return replace(workload, checks={**workload.checks, check.name: check})
+            return _settled(workload, event.check, place)
         case BackoffSet():
             return replace(workload, requeue=Requeue(count=event.count, at=event.until))
         case AdmissionGateCleared():
@@ -80,6 +79,15 @@ def _evolved(world: World, workload: Workload, event: UpkeepEvent, place: Place)
             return _discarded(leave(world, workload), event, place)
         case _:
             assert_never(event)
+
+
+def _settled(workload: Workload, check: CheckStatus, place: Place) -> Workload:
+    before = workload.checks.get(check.name)
+    if before is not None and before.state is not check.state:
+        told = f"Admission check {check.name} updated state from {before.state} to {check.state}"
+        told += f" with message: {check.message}" if check.message else ""
+        workload = with_news(workload, place, "AdmissionCheckUpdated", told)
+    return replace(workload, checks={**workload.checks, check.name: replace(check, decided=place.sequence)})
 
 
 def _to_be_deactivated(workload: Workload, event: DeactivationOrdered, place: Place) -> Workload:
@@ -117,7 +125,8 @@ def _require(workload: Workload, event: ChecksRequired, place: Place) -> Workloa
     admission = workload.admission
     if admission is not None:
         admission = replace(admission, required_checks=tuple(sorted(event.checks)))
-    return replace(workload, checks=checks, admission=admission)
+    asked = {name: one for name, one in workload.provisioning.items() if name in checks}
+    return replace(workload, checks=checks, admission=admission, provisioning=asked)
 
 
 def _true(workload: Workload, kind: str, reason: str, message: str, place: Place) -> Workload:

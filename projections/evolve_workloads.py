@@ -220,6 +220,8 @@ def leave(world: World, workload: Workload) -> Workload:
     end_claim(world, workload.key)
     if workload.admission is not None:
         give_back(world, workload)
+    if workload.provisioning:
+        world.put_workload(replace(world.workloads[workload.key], provisioning={}))
     return world.workloads[workload.key]
 
 

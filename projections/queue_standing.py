@@ -3,6 +3,9 @@
 import msgspec
 
 from events.quota import StopPolicy
+from projections.budgets import CONTROLLER as BUDGET_CONTROLLER
+from projections.provisioning import CONTROLLER as PROVISIONING_CONTROLLER
+from projections.provisioning import config_problem
 from projections.world import World
 
 
@@ -14,9 +17,13 @@ class Standing(msgspec.Struct, frozen=True):
     message: str
 
 
+OURS = (BUDGET_CONTROLLER, PROVISIONING_CONTROLLER)
+"""Controllers of checks that are answered here."""
 OPEN = Standing(True, "Ready", "Can admit new workloads")
 OPEN_DOOR = Standing(True, "Ready", "Can submit new workloads to localQueue")
 STOPPED_DOOR = Standing(False, "Stopped", "LocalQueue is stopped")
+ACTIVE_CHECK = Standing(True, "Active", "The admission check is active")
+SLEEPING_CHECK = Standing(False, "Inactive", "Its controller does not say that it is active")
 NOT_TO_CLUSTER_QUEUE = "Can't submit new workloads to clusterQueue"
 _NO_MORE = "Can't admit new workloads"
 
@@ -39,10 +46,26 @@ def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
     absent = [rule.name for rule in queue.checks if rule.name not in world.checks]
     if absent:
         found.append(("AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {','.join(absent)}"))
-    sleeping = [rule.name for rule in queue.checks if rule.name in world.checks and not world.checks[rule.name].active]
+    sleeping = [
+        rule.name for rule in queue.checks if rule.name in world.checks and not check_standing(world, rule.name).active
+    ]
     if sleeping:
         found.append(("AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(sleeping)}"))
     return found
+
+
+def is_ours(world: World, check: str) -> bool:
+    """Whether a check has a controller of ours, which says whether it is active."""
+    return world.checks[check].controller in OURS
+
+
+def check_standing(world: World, check: str) -> Standing:
+    """Whether a check is active: by what is known of ours, by what its controller says of any other."""
+    found = world.checks[check]
+    if not is_ours(world, check):
+        return ACTIVE_CHECK if found.active else SLEEPING_CHECK
+    problem = config_problem(world, check) if found.controller == PROVISIONING_CONTROLLER else ""
+    return Standing(False, "BadParametersRef", problem) if problem else ACTIVE_CHECK
 
 
 def cluster_queue_standing(world: World, name: str) -> Standing:

@@ -14,7 +14,7 @@ from projections.admission_usage import settled
 from projections.fair_sharing.decay import BITS
 from projections.fair_sharing.ledger import Ledger
 from projections.fair_sharing.share import share_of
-from projections.queue_standing import Standing, cluster_queue_standing, local_queue_standing
+from projections.queue_standing import Standing, check_standing, cluster_queue_standing, local_queue_standing
 from projections.quota_columns import Column, Usage
 from projections.quota_node import Node
 from projections.usage_mode import by_usage
@@ -70,7 +70,21 @@ class CohortStatus(msgspec.Struct, frozen=True, kw_only=True):
     share: int | None
 
 
-Status: TypeAlias = QueueStatus | CohortStatus
+class CheckStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown of an admission check of ours."""
+
+    uid: str
+    generation: int
+    standing: Standing
+
+
+Status: TypeAlias = QueueStatus | CohortStatus | CheckStatus
+
+
+def check_status(world: World, name: str) -> CheckStatus:
+    """What is shown of an admission check of ours."""
+    check = world.checks[name]
+    return CheckStatus(uid=check.uid, generation=check.generation, standing=check_standing(world, name))
 
 
 class Tally(msgspec.Struct):

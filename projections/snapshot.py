@@ -11,6 +11,7 @@ from events.control import ObjectRefused
 from events.device import DevicesRegistered, NodeObserved, PodObserved
 from events.event import Millis
 from events.preemption import RoomClaimed
+from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -88,6 +89,8 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
     entered: dict[str, Entered] = {}
     budgets: dict[str, Spent] = {}
     budgeted: dict[str, Counted] = {}
+    provisioning_configs: dict[str, ProvisioningConfigObserved] = {}
+    provisioning_requests: dict[str, ProvisioningRequestObserved] = {}
     lines: dict[str, LineSnapshot]
     holding: dict[str, tuple[str, ...]]
     holdings: dict[str, Holding]
@@ -128,6 +131,8 @@ _PLAIN = (
     "entered",
     "budgets",
     "budgeted",
+    "provisioning_configs",
+    "provisioning_requests",
 )
 
 
@@ -169,6 +174,8 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     for name, queue in tables.cluster_queues.items():
         world.cluster_queues[name] = queue
         world.quota.set_cluster_queue(queue)
+    for key, request in world.provisioning_requests.items():
+        world.provisioning_of.setdefault(request.workload, {})[key] = None
     for registered in tables.registered.values():
         world.cards.register(registered)
     for workload in tables.workloads.values():

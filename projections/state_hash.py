@@ -45,8 +45,17 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
     cards = {uuid: [use.slots, use.memory, use.cores] for uuid, use in sorted(world.cards.used.items()) if use.slots}
     # A world without budgets has the digest that it had before there were any.
     counted = [("budgets", dict(world.budgets)), ("budgeted", dict(world.budgeted))] if world.budgets else []
+    asked = [
+        (name, dict(table))
+        for name, table in (
+            ("provisioning_configs", world.provisioning_configs),
+            ("provisioning_requests", world.provisioning_requests),
+        )
+        if table
+    ]
     return [
         *counted,
+        *asked,
         ("settings", dict(world.sole)),
         ("cluster_queues", dict(world.cluster_queues)),
         ("cohorts", dict(world.cohorts)),

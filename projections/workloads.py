@@ -9,6 +9,7 @@ import msgspec
 from events.admission import AdmissionRefused, PreemptionRequested
 from events.device import PodPlacement
 from events.event import Millis
+from events.provisioning import ProvisioningOrdered
 from events.workload import (
     CheckState,
     CheckStatus,
@@ -59,6 +60,16 @@ class Requeue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     at: Millis | None = None
 
 
+class Provisioning(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What is asked of the autoscaler for the current attempt, on behalf of one check."""
+
+    order: ProvisioningOrdered
+    decision: str
+    """The decision that ordered it, as `lane/sequence`: the request bears it."""
+    rejected: str = ""
+    """Why the API server did not take the request, as far as it has not."""
+
+
 class News(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Something that the cluster is told in passing, as an Event on the Workload object."""
 
@@ -85,6 +96,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     admission: Admission | None = None
     devices: Devices | None = None
     checks: dict[str, CheckStatus] = {}
+    provisioning: dict[str, Provisioning] = {}
+    """By check, what is asked of the autoscaler."""
     reclaimable: dict[str, int] = {}
     requeue: Requeue = Requeue()
     past_execution: Millis = 0

@@ -14,6 +14,7 @@ from events.control import ObjectRefused
 from events.device import DevicesRegistered, NodeObserved, PodObserved
 from events.event import Millis
 from events.preemption import RoomClaimed
+from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -42,7 +43,7 @@ from projections.workloads import Workload
 class World:
     """State folded from the log, and the indexes that keep its questions cheap."""
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # noqa: PLR0915 - one table after the other
         self.trail = Trail()
         self.settings = DEFAULT_SETTINGS
         """The configuration in force."""
@@ -56,6 +57,11 @@ class World:
         self.checks: dict[str, AdmissionCheckObserved] = {}
         self.limit_ranges: dict[str, LimitRangeObserved] = {}
         self.runtime_classes: dict[str, RuntimeClassObserved] = {}
+        self.provisioning_configs: dict[str, ProvisioningConfigObserved] = {}
+        self.provisioning_requests: dict[str, ProvisioningRequestObserved] = {}
+        """What the cluster shows of requests to the autoscaler, by `namespace/name`."""
+        self.provisioning_of: dict[str, dict[str, None]] = {}
+        """Keys of these by workload."""
         self.nodes: dict[str, NodeObserved] = {}
         self.registered: dict[str, DevicesRegistered] = {}
         self.pods: dict[str, PodObserved] = {}

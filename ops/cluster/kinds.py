@@ -96,6 +96,7 @@ BUILT_IN: tuple[Kind, ...] = (
         categories=("all",),
         columns=(("Ready", "@pod-ready"), ("Status", "@pod-status"), ("Node", "spec.nodeName")),
     ),
+    _kind("", "v1", "PodTemplate", "podtemplates"),
     _kind(
         "",
         "v1",

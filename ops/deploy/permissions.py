@@ -17,12 +17,13 @@ from services.applier.writing import WORKLOADS
 from services.cluster_port import Resource
 from services.jobs.kinds import resource_of
 from services.jobs.table import KINDS
-from services.watcher.shell import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND
+from services.provisioning_kinds import REQUESTS, TEMPLATES
+from services.watcher.shell import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND
 
 Plain = dict[str, Any]
 SEEING = ("list", "watch")
 _STATUS_TOO = ("", "batch")
-QUEUES = ("clusterqueues", "localqueues", "cohorts")
+QUEUES = ("clusterqueues", "localqueues", "cohorts", "admissionchecks")
 """What has a status that the applier writes, besides workloads."""
 
 
@@ -47,7 +48,7 @@ def job_resources() -> list[Resource]:
 
 def seen() -> list[Grant]:
     """What the watcher looks at."""
-    return _by_group([*CLUSTER_KINDS, WORKLOAD_KIND, *JOB_KINDS, *job_resources()], SEEING)
+    return _by_group([*CLUSTER_KINDS, WORKLOAD_KIND, *JOB_KINDS, *IF_INSTALLED, *job_resources()], SEEING)
 
 
 def written() -> list[Grant]:
@@ -65,6 +66,9 @@ def written() -> list[Grant]:
         *_by_group(jobs, ("get", "patch", "delete")),
         # A Job that is stopped loses its start time, and a pod is told why it ends: both are parts of the status.
         *_by_group((one for one in jobs if one.group in _STATUS_TOO), ("patch",), part="/status"),
+        # What an autoscaler is asked: made, handed from one owner to the other, and taken away.
+        Grant(group=REQUESTS.group, resources=(REQUESTS.plural,), verbs=("get", "create", "delete")),
+        Grant(group=TEMPLATES.group, resources=(TEMPLATES.plural,), verbs=("get", "create", "patch", "delete")),
         # A Workload that belongs to a job keeps it from being deleted under it.
         *_by_group(jobs, ("update",), part="/finalizers"),
     ]

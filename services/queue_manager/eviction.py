@@ -9,6 +9,7 @@ from projections.budgets import EXHAUSTED, own_checks, used_up
 from projections.deadlines import pods_ready_until, runs_until
 from projections.workloads import EVICTED, PODS_READY, Workload
 from projections.world import World
+from services.queue_manager.provisioning import decide_provisioning
 from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message
 
 LIMIT_EXCEEDED = "RequeuingLimitExceeded"
@@ -27,6 +28,7 @@ def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decisio
         _gated,
         _required,
         _budget,
+        decide_provisioning,
         _checks,
         _local_queue,
         _cluster_queue,

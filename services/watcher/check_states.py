@@ -1,13 +1,36 @@
-"""How the admission checks of a Workload stand, as its object says."""
+"""Admission checks: what they are, and how they stand on a Workload."""
 
 from typing import Any
 
+from events.api.kueue import ApiAdmissionCheck
 from events.api.workload import ApiPodSetUpdate, ApiWorkload
+from events.catalogue import Fact
+from events.quota import AdmissionCheckObserved, CheckParameters
 from events.timestamp import parse_timestamp
 from events.workload import CheckState, CheckStatus, PodSetUpdate
+from projections.queue_standing import OURS
 from projections.validation.workload import pod_set_update_problems
+from services.watcher.cluster_objects import read
 from services.watcher.pod_shapes import tolerations
 from services.watcher.problems import Refused, problem
+
+
+def admission_check(value: dict[str, Any]) -> Fact:
+    """An AdmissionCheck."""
+    found = read(value, ApiAdmissionCheck)
+    told = any(one.type == "Active" and one.status == "True" for one in found.status.conditions or ())
+    active = told or found.spec.controller_name in OURS  # Ours are always there.
+    parameters = found.spec.parameters
+    return AdmissionCheckObserved(
+        name=found.metadata.name,
+        uid=found.metadata.uid,
+        generation=found.metadata.generation,
+        controller=found.spec.controller_name,
+        active=active,
+        parameters=None
+        if parameters is None
+        else CheckParameters(group=parameters.api_group, kind=parameters.kind, name=parameters.name),
+    )
 
 
 def checks_of(value: dict[str, Any], found: ApiWorkload) -> tuple[CheckStatus, ...]:

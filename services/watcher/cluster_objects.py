@@ -8,7 +8,6 @@ import msgspec
 from events.amount import UNLIMITED
 from events.api.jobs import ApiLimitRange, ApiNamespace, ApiPriorityClass, ApiRuntimeClass
 from events.api.kueue import (
-    ApiAdmissionCheck,
     ApiClusterQueue,
     ApiCohort,
     ApiLocalQueue,
@@ -22,7 +21,6 @@ from events.api.meta import ObjectMeta
 from events.catalogue import Fact
 from events.quantity import BadQuantity, parse_quantity
 from events.quota import (
-    AdmissionCheckObserved,
     AdmissionMode,
     BorrowWithinCohort,
     CheckRule,
@@ -50,7 +48,6 @@ from events.quota import (
 )
 from events.settings import QuotaCheckStrategy
 from events.timestamp import parse_timestamp
-from projections.budgets import CONTROLLER
 from services.watcher.budget_text import BUDGET, BUDGET_EXAMPLE, budget
 from services.watcher.pod_shapes import selector, taints, tolerations
 from services.watcher.problems import Refused, problem
@@ -180,14 +177,6 @@ def namespace(value: dict[str, Any]) -> Fact:
         labels=dict(sorted(labels.items())),
         budget=_annotated(found.metadata, BUDGET, budget, None, BUDGET_EXAMPLE),
     )
-
-
-def admission_check(value: dict[str, Any]) -> Fact:
-    """An AdmissionCheck."""
-    found = read(value, ApiAdmissionCheck)
-    told = any(one.type == "Active" and one.status == "True" for one in found.status.conditions or ())
-    active = told or found.spec.controller_name == CONTROLLER  # Ours is always there.
-    return AdmissionCheckObserved(name=found.metadata.name, controller=found.spec.controller_name, active=active)
 
 
 def limit_range(value: dict[str, Any]) -> Fact:

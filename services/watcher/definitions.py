@@ -1,4 +1,4 @@
-"""Which job kinds the cluster knows: told by its custom resource definitions as they come and go."""
+"""Which kinds the cluster knows that need not be there: told by its custom resource definitions as they come and go."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,10 +16,17 @@ DEFINITIONS = Resource(
 
 
 class Definitions:
-    """The kinds that are installed, of those that are managed."""
+    """The kinds that are installed, of the jobs that are managed and of others that are looked at."""
 
-    def __init__(self, kinds: Iterable[JobKind]) -> None:
-        self._wanted = {f"{one.plural}.{one.group}": one for one in kinds}
+    def __init__(self, kinds: Iterable[JobKind], others: Iterable[Resource] = ()) -> None:
+        self._wanted = {
+            **{
+                f"{one.plural}.{one.group}": [resource_of(one, f"{one.group}/{name}") for name in one.versions]
+                for one in kinds
+            },
+            **{f"{one.plural}.{one.group}": [one] for one in others},
+        }
+        """By the name of its definition, each kind in the versions that can be read, the best first."""
         self._there: dict[str, Resource] = {}
 
     def see(self, sight: Sight) -> tuple[list[Resource], list[Resource]]:
@@ -47,11 +54,11 @@ class Definitions:
     def _found(self, objects: Sequence[dict[str, Any]]) -> dict[str, Resource]:
         found: dict[str, Resource] = {}
         for one in objects:
-            kind = self._wanted.get(one["metadata"]["name"])
-            if kind is None:
+            versions = self._wanted.get(one["metadata"]["name"])
+            if versions is None:
                 continue
             served = {version["name"] for version in one["spec"].get("versions") or () if version.get("served", True)}
-            version = next((name for name in kind.versions if name in served), None)
-            if version is not None:
-                found[one["metadata"]["name"]] = resource_of(kind, f"{kind.group}/{version}")
+            best = next((resource for resource in versions if resource.version in served), None)
+            if best is not None:
+                found[one["metadata"]["name"]] = best
         return found

@@ -18,6 +18,7 @@ from services.jobs.pod_sets import pods_of
 from services.jobs.standing import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
 from services.jobs.steering import holds_injection
 from services.jobs.table import JOB
+from services.provisioning_kinds import PARAMETERS
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused, problem
@@ -126,6 +127,7 @@ def _state(
             max_execution=None if seconds is None else seconds * 1000,
             gated_by=names_in(meta, GATED_BY),
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
+            provisioning=own_parameters(meta),
         ),
         started=bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value)),
         marked=bool(decision),
@@ -139,6 +141,12 @@ def _state(
 def names_in(meta: ObjectMeta, annotation: str) -> tuple[str, ...]:
     """The names that an annotation lists with commas."""
     return tuple(one.strip() for one in (meta.annotations or {}).get(annotation, "").split(",") if one.strip())
+
+
+def own_parameters(meta: ObjectMeta) -> dict[str, str]:
+    """What a job itself wants the autoscaler to be told."""
+    found = meta.annotations or {}
+    return {name.removeprefix(PARAMETERS): found[name] for name in sorted(found) if name.startswith(PARAMETERS)}
 
 
 def queue_name(meta: ObjectMeta, around: Surroundings) -> str:

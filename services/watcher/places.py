@@ -3,6 +3,7 @@
 from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -33,6 +34,10 @@ def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
             return f"Namespace//{fact.name}"
         case AdmissionCheckObserved():
             return f"AdmissionCheck//{fact.name}"
+        case ProvisioningConfigObserved():
+            return f"ProvisioningRequestConfig//{fact.name}"
+        case ProvisioningRequestObserved():
+            return f"ProvisioningRequest/{fact.namespace}/{fact.name}"
         case LimitRangeObserved():
             return f"LimitRange/{fact.namespace}/{fact.name}"
         case RuntimeClassObserved():

@@ -20,6 +20,7 @@ from services.watcher.jobs import (
     Surroundings,
     names_in,
     number_in,
+    own_parameters,
     priority_of,
     workload_name,
 )
@@ -106,6 +107,7 @@ def _state(found: Sequence[Plain], around: Surroundings, *, known: bool) -> JobS
             never_preempt="true"
             in ((meta.labels or {}).get(NEVER_PREEMPT), (meta.annotations or {}).get(NEVER_PREEMPT)),
             members=members,
+            provisioning=own_parameters(meta),
         ),
         # What was injected stays in a pod, and pods that come later are of the same shapes.
         started=known,

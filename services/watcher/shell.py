@@ -18,8 +18,8 @@ from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vani
 from services.jobs.pods import is_managed
 from services.log_errors import LogUnavailable
 from services.log_port import Message, Stream
-from services.provisioning_kinds import REQUESTS
 from services.outbox import Letter, Outbox
+from services.provisioning_kinds import REQUESTS
 from services.watcher.definitions import DEFINITIONS, Definitions
 from services.watcher.view import View
 

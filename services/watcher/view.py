@@ -32,6 +32,7 @@ from events.workload import (
 from projections.validation.conversion import to_v1beta2
 from services.jobs.kinds import kinds_of
 from services.watcher import cluster_objects as objects
+from services.watcher.check_states import admission_check
 from services.watcher.companions import as_found, companion_facts
 from services.watcher.families import Families
 from services.watcher.jobs import JobState, job_state
@@ -39,6 +40,7 @@ from services.watcher.nodes import node_facts, pod_fact
 from services.watcher.places import place_of
 from services.watcher.pod_groups import PodGroups
 from services.watcher.problems import Refused, refuse_invalid
+from services.watcher.provisioning import provisioning_config, provisioning_request
 from services.watcher.told import Told, changes, note
 from services.watcher.workload_objects import belongs_to_job, workload_state
 
@@ -50,9 +52,10 @@ SIMPLE: dict[str, Callable[[dict[str, Any]], Fact]] = {
     "WorkloadPriorityClass": objects.priority_class,
     "PriorityClass": objects.priority_class,
     "Namespace": objects.namespace,
-    "AdmissionCheck": objects.admission_check,
+    "AdmissionCheck": admission_check,
     "LimitRange": objects.limit_range,
     "RuntimeClass": objects.runtime_class,
+    "ProvisioningRequestConfig": provisioning_config,
 }
 
 
@@ -187,6 +190,8 @@ class View:
                 return [*([] if pod is None else [pod]), *self._pod_facts(self._groups.see(value, self))]
             case "Workload":
                 return self._workload_object(place, value)
+            case "ProvisioningRequest":
+                return provisioning_request(value)
             case _ if kind in self.kinds.by_place:
                 found = self._families.with_child(place, value)
                 return self._workload_facts(place, job_state(found, self, self.kinds.by_place[kind]))

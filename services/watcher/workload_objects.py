@@ -19,7 +19,7 @@ from events.workload import (
 )
 from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import created_at, read
-from services.watcher.jobs import GATED_BY, JobState, names_in
+from services.watcher.jobs import GATED_BY, JobState, names_in, own_parameters
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.quantities import amounts
 
@@ -69,6 +69,7 @@ def workload_state(value: dict[str, Any]) -> JobState:
             preemption_gates=tuple(one.name for one in spec.preemption_gates or ()),
             orphaned=JOB_UID in (meta.labels or {}) and not meta.owner_references,
             leaving=meta.deletion_timestamp is not None,
+            provisioning=own_parameters(meta),
         ),
         started=True,
         finished=next(

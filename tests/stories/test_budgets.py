@@ -14,7 +14,8 @@ from projections.snapshot import tables_of, world_of
 from projections.spent import changes_after, settled
 from projections.state_hash import state_hash
 from services.watcher.budget_text import budget
-from services.watcher.cluster_objects import admission_check, cluster_queue, namespace
+from services.watcher.check_states import admission_check
+from services.watcher.cluster_objects import cluster_queue, namespace
 from services.watcher.problems import Refused
 from tests.stories.small_world import GPU, Story, job, platform, queue
 

@@ -1,0 +1,190 @@
+"""What is to be written so that a cluster autoscaler is asked for nodes, and asked no more; pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from events.job_kind import JobKind
+from events.provisioning import MergePolicy, ProvisioningOrdered, ProvisioningRequestObserved
+from events.workload import CheckState, Member
+from projections.provisioning import CLASS_NAME, CONSUMES, of_no_use, request_of, template_name
+from projections.workloads import Workload
+from projections.world import World
+from services.applier.manifests import DECISION, injections, originals
+from services.jobs.found import Injection, Original
+from services.jobs.kinds import kinds_of
+from services.jobs.placing import WORKLOAD
+from services.provisioning_kinds import MANAGED, REQUESTS
+
+Plain = dict[str, Any]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One request that was ordered and is not in the cluster yet."""
+
+    order: ProvisioningOrdered
+    decision: str
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """What has to be done about the requests of one workload."""
+
+    workload: str
+    make: tuple[Request, ...] = ()
+    take_away: tuple[ProvisioningRequestObserved, ...] = ()
+    job: str = ""
+    """The job behind it, whose pods are described in it; empty when there is none."""
+    kind: JobKind | None = None
+    api_version: str = ""
+    members: tuple[Member, ...] = ()
+    """Its pods, where no other object describes them."""
+    injections: tuple[Injection, ...] = ()
+    originals: tuple[Original, ...] = ()
+
+    @property
+    def namespace(self) -> str:
+        """Where the workload and its requests are."""
+        return self.workload.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The Workload object's name."""
+        return self.workload.partition("/")[2]
+
+
+def ask(world: World, workload: Workload) -> Ask | None:
+    """What the cluster lacks of what was ordered, and what it has of no use; None when it is as it should be."""
+    make = tuple(
+        Request(order=asked.order, decision=asked.decision)
+        for check, asked in sorted(workload.provisioning.items())
+        if check in workload.checks
+        # What was provisioned once and is gone has served: pods run on it.
+        and workload.checks[check].state is CheckState.PENDING
+        and request_of(world, workload, check) is None
+    )
+    take_away = tuple(of_no_use(world, workload))
+    if not make and not take_away:
+        return None
+    owner = workload.owner
+    return Ask(
+        workload=workload.key,
+        make=make,
+        take_away=take_away,
+        job=owner.name if owner is not None else "",
+        kind=None if owner is None else kinds_of(world.settings).of(owner.api_version, owner.kind),
+        api_version=owner.api_version if owner is not None else "",
+        members=workload.spec.members,
+        injections=injections(world, workload) if make else (),
+        originals=originals(workload),
+    )
+
+
+def owned_by(workload: Plain) -> list[Plain]:
+    """The reference to a Workload object, with which all that is made for it goes."""
+    meta = workload["metadata"]
+    api = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
+    return [{**api, "name": meta["name"], "uid": meta["uid"], "controller": True}]
+
+
+def of_request(request: Plain) -> list[Plain]:
+    """The reference to a ProvisioningRequest."""
+    meta = request["metadata"]
+    api = {"apiVersion": f"{REQUESTS.group}/{REQUESTS.version}", "kind": REQUESTS.kind}
+    return [{**api, "name": meta["name"], "uid": meta["uid"], "controller": True}]
+
+
+def pod_sets_of(request: Request, templates: Mapping[str, Plain]) -> list[tuple[str, Plain, int]]:
+    """Name, template and count of each pod set that is asked for; those that the policy takes for the same are one."""
+    found: list[tuple[str, Plain, int]] = []
+    for one in request.order.pod_sets:
+        template = templates[one.name]
+        for index, (name, known, count) in enumerate(found):
+            if _same(known, template, request.order.merge):
+                found[index] = (name, known, count + one.count)
+                break
+        else:
+            found.append((one.name, template, one.count))
+    return found
+
+
+def request_objects(
+    request: Request, pod_sets: Sequence[tuple[str, Plain, int]], owners: list[Plain]
+) -> tuple[Plain, list[Plain]]:
+    """The ProvisioningRequest and its PodTemplates."""
+    order = request.order
+    head: Plain = {
+        "namespace": order.workload.partition("/")[0],
+        "labels": {MANAGED: "true"},
+        "annotations": {DECISION: request.decision},
+        "ownerReferences": owners,
+    }
+    templates: list[Plain] = [
+        {
+            "apiVersion": "v1",
+            "kind": "PodTemplate",
+            "metadata": {**head, "name": template_name(order.request, name)},
+            "template": template,
+        }
+        for name, template, _ in pod_sets
+    ]
+    parameters = {**order.parameters, **order.own_parameters}
+    spec: Plain = {
+        "provisioningClassName": order.class_name,
+        "podSets": [
+            {"podTemplateRef": {"name": template_name(order.request, name)}, "count": count}
+            for name, _, count in pod_sets
+        ],
+        **({"parameters": parameters} if parameters else {}),
+    }
+    api = f"{REQUESTS.group}/{REQUESTS.version}"
+    meta = {**head, "name": order.request}
+    return {"apiVersion": api, "kind": REQUESTS.kind, "metadata": meta, "spec": spec}, templates
+
+
+def template_of(template: Plain, injection: Injection | None) -> Plain:
+    """A pod template as the autoscaler has to see it: with its flavors, without gates and what is left of earlier starts."""
+    old: Plain = template.get("metadata") or {}
+    annotations = {name: value for name, value in (old.get("annotations") or {}).items() if name not in _STALE}
+    meta = {"labels": old.get("labels") or {}, "annotations": annotations}
+    spec = {name: value for name, value in (template.get("spec") or {}).items() if name not in _NOT_ASKED}
+    if injection is not None:
+        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **injection.node_selector}
+        own: list[Plain] = list(spec.get("tolerations") or ())
+        spec["tolerations"] = [*own, *(one for one in injection.tolerations if one not in own)]
+    for field in ("containers", "initContainers"):
+        if spec.get(field):
+            spec[field] = [_with_requests(one) for one in spec[field]]
+    kept = {name: value for name, value in spec.items() if value not in (None, {}, [])}
+    return {"metadata": {name: value for name, value in meta.items() if value}, "spec": kept}
+
+
+def _with_requests(container: Plain) -> Plain:
+    """What is limited is asked for, where nothing else is, as the API server has it for pods."""
+    resources: Plain = container.get("resources") or {}
+    requests = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return {**container, "resources": {**resources, "requests": requests}} if requests else container
+
+
+def _same(one: Plain, other: Plain, policy: MergePolicy | None) -> bool:
+    match policy:
+        case None:
+            return False
+        case MergePolicy.IDENTICAL_TEMPLATES:
+            return one == other
+        case MergePolicy.IDENTICAL_REQUIREMENTS:
+            return _requirements(one) == _requirements(other)
+
+
+def _requirements(template: Plain) -> list[Any]:
+    spec: Plain = template.get("spec") or {}
+    asked = [
+        [(one.get("resources") or {}).get("requests") or {} for one in spec.get(field) or ()]
+        for field in ("containers", "initContainers")
+    ]
+    return [*asked, *(spec.get(field) for field in _REQUIREMENTS)]
+
+
+_REQUIREMENTS = ("resources", "nodeSelector", "tolerations", "affinity", "resourceClaims")
+_STALE = frozenset({CONSUMES, CLASS_NAME, WORKLOAD})
+_NOT_ASKED = frozenset({"schedulingGates", "nodeName"})

@@ -1,0 +1,207 @@
+"""Asks a cluster autoscaler for nodes, and takes back what it was asked: level by level, until the cluster is as it should be.
+
+What the API server does not take is reported as a fact and tried again later: the definition of ProvisioningRequest may
+come, and a quota may be raised.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+
+from events.codec import encode
+from events.commit import Sighting
+from events.event import Millis
+from events.provisioning import ProvisioningRejected
+from events.subjects import fact_subject
+from projections.world import World
+from services.applier.cluster_events import failed_create_event
+from services.applier.manifests import DECISION
+from services.applier.notices import Notices
+from services.applier.provisioning import (
+    Ask,
+    Plain,
+    Request,
+    ask,
+    of_request,
+    owned_by,
+    pod_sets_of,
+    request_objects,
+    template_of,
+)
+from services.applier.spare_time import SpareTime
+from services.applier.templates import Templates
+from services.applier.writing import WORKLOADS
+from services.clock_port import Clock
+from services.cluster_port import (
+    AccessRefused,
+    ClusterUnavailable,
+    ObjectConflict,
+    ObjectInvalid,
+    ObjectMissing,
+    Resource,
+    Writer,
+)
+from services.jobs.paths import FieldBroken
+from services.log_errors import LogUnavailable
+from services.log_port import Message, Stream
+from services.provisioning_kinds import REQUESTS, TEMPLATES
+
+log = structlog.get_logger()
+
+_AT_ONCE = 4
+_SOON: Millis = 500
+_LATER: Millis = 10_000
+_NO_KIND = f"the cluster knows no {REQUESTS.kind} of {REQUESTS.group}/{REQUESTS.version}; install the definitions of its autoscaler"
+
+
+class _NotTaken(Exception):
+    """The API server does not take a request."""
+
+    def __init__(self, request: Request, uid: str, problem: str) -> None:
+        super().__init__(f'Error creating ProvisioningRequest "{request.order.request}": {problem}')
+        self.request, self.uid = request, uid
+
+
+class ProvisioningWriter:
+    """Keeps the requests of all workloads as the world has them; each workload's are written by one task at a time."""
+
+    def __init__(self, writer: Writer, facts: Stream, clock: Clock, spare: SpareTime) -> None:
+        self._writer, self._facts, self._clock = writer, facts, clock
+        self._templates = Templates(writer)
+        self._notices = Notices(writer, spare)
+        self._wanted: dict[str, Ask] = {}
+        self._due: dict[str, Millis] = {}
+        self._busy: set[str] = set()
+        self._told: dict[str, str] = {}
+        self._news = asyncio.Event()
+
+    def observe(self, world: World, touched: Sequence[str]) -> None:
+        """Take note of what is to be asked; told after each turn of the lane."""
+        for key in touched:
+            workload = world.workloads.get(key)
+            wanted = ask(world, workload) if workload is not None else None
+            if wanted is None:
+                self._wanted.pop(key, None)
+                self._told.pop(key, None)
+            elif self._wanted.get(key) != wanted:
+                self._wanted[key] = wanted
+                self._due.pop(key, None)
+                self._news.set()
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._notices.run())
+            for _ in range(_AT_ONCE):
+                tasks.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            key = self._next()
+            if key is None:
+                self._news.clear()
+                await self._clock.wait(self._news, min(self._due.values(), default=None))
+                continue
+            wanted = self._wanted[key]
+            self._busy.add(key)
+            self._due.pop(key, None)
+            try:
+                wait = await self._try(wanted)
+            finally:
+                self._busy.discard(key)
+            if self._wanted.get(key) is wanted:
+                # What was written stays wanted until it is seen; then it is nothing that is lacking any more.
+                self._due[key] = self._clock.now() + wait
+            self._news.set()
+
+    def _next(self) -> str | None:
+        now = self._clock.now()
+        for key in [key for key in self._due if key not in self._wanted]:
+            del self._due[key]
+        return next((key for key in self._wanted if key not in self._busy and self._due.get(key, 0) <= now), None)
+
+    async def _try(self, wanted: Ask) -> Millis:
+        """Write all of it; how long to wait before it is looked at again."""
+        try:
+            for seen in wanted.take_away:
+                await self._take_away(wanted.namespace, seen.name, seen.uid)
+            for request in wanted.make:
+                await self._make(wanted, request)
+        except (ClusterUnavailable, ObjectConflict, ObjectMissing) as problem:
+            log.warning("not asked yet", workload=wanted.workload, problem=str(problem))
+            return _LATER if isinstance(problem, AccessRefused) else _SOON
+        except _NotTaken as problem:
+            log.error("not asked", workload=wanted.workload, problem=str(problem))
+            await self._tell(wanted, problem)
+        return _LATER
+
+    async def _take_away(self, namespace: str, name: str, uid: str) -> None:
+        try:
+            found = await self._writer.get(REQUESTS, namespace, name)
+            if found["metadata"]["uid"] == uid:
+                await self._writer.delete(REQUESTS, namespace, name)
+        except ObjectMissing:
+            log.debug("gone already", request=name)
+
+    async def _make(self, wanted: Ask, request: Request) -> None:
+        workload = await self._writer.get(WORKLOADS, wanted.namespace, wanted.name)
+        uid: str = workload["metadata"]["uid"]
+        try:
+            described = await self._templates.of(wanted, workload)
+        except FieldBroken as broken:
+            raise _NotTaken(request, uid, str(broken)) from broken
+        injections = {one.original.name: one for one in wanted.injections}
+        templates: dict[str, Plain] = {}
+        for one in request.order.pod_sets:
+            if one.name not in described:
+                raise _NotTaken(request, uid, f"the job describes no pod set {one.name}")
+            templates[one.name] = template_of(described[one.name], injections.get(one.name))
+        value, parts = request_objects(request, pod_sets_of(request, templates), owned_by(workload))
+        for part in parts:
+            await self._create(TEMPLATES, request, uid, part)
+        made = await self._create(REQUESTS, request, uid, value)
+        for part in parts:
+            owners = {"metadata": {"ownerReferences": of_request(made)}}
+            await self._writer.merge(TEMPLATES, wanted.namespace, part["metadata"]["name"], owners)
+
+    async def _create(self, resource: Resource, request: Request, uid: str, value: Plain) -> dict[str, Any]:
+        """One object, made anew where one of an earlier attempt bears its name."""
+        namespace, name = value["metadata"]["namespace"], value["metadata"]["name"]
+        try:
+            return await self._writer.create(resource, namespace, value)
+        except ObjectInvalid as problem:
+            raise _NotTaken(request, uid, str(problem)) from problem
+        except ObjectMissing as problem:
+            raise _NotTaken(request, uid, _NO_KIND if resource is REQUESTS else str(problem)) from problem
+        except ObjectConflict:
+            found = await self._writer.get(resource, namespace, name)
+            if (found["metadata"].get("annotations") or {}).get(DECISION) == request.decision:
+                return found
+            await self._writer.delete(resource, namespace, name)
+            raise
+
+    async def _tell(self, wanted: Ask, problem: _NotTaken) -> None:
+        """Report why a request is not taken, once as long as it is the same."""
+        if self._told.get(wanted.workload) == str(problem):
+            return
+        order = problem.request.order
+        digest = hashlib.sha256(str(problem).encode()).hexdigest()[:16]
+        fact = ProvisioningRejected(workload=wanted.workload, request=order.request, message=str(problem))
+        sighting = Sighting(
+            id=f"{wanted.workload}:{problem.request.decision}:{order.request}:{digest}",
+            at=self._clock.now(),
+            author="applier",
+            cause=problem.request.decision,
+            fact=fact,
+        )
+        message = Message(fact_subject("", type(fact).__name__), encode(sighting), sighting.id)
+        try:
+            await self._facts.publish([message])
+        except LogUnavailable as unavailable:
+            log.warning("log unavailable", problem=str(unavailable))
+            return  # It is told when it is tried again.
+        self._told[wanted.workload] = str(problem)
+        self._notices.tell(failed_create_event(fact, problem.uid, self._clock.now()))

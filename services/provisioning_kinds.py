@@ -1,0 +1,10 @@
+"""Where on the API is what a cluster autoscaler is asked, and by which marks it is known."""
+
+from services.cluster_port import Resource
+
+REQUESTS = Resource(group="autoscaling.x-k8s.io", plural="provisioningrequests", kind="ProvisioningRequest")
+TEMPLATES = Resource(plural="podtemplates", kind="PodTemplate")
+MANAGED = "kueue.x-k8s.io/managed"
+"""The label on both: somebody like us has made them."""
+PARAMETERS = "provreq.kueue.x-k8s.io/"
+"""How annotations of a job begin that are handed on as parameters."""
