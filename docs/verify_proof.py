@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Check an inclusion proof of `kuelog audit prove`: python verify_proof.py PROOF.json [FINGERPRINT]
+"""Check a proof of `kuelog audit prove`: python verify_proof.py PROOF.json [FINGERPRINT]
+
+A proof says either that a message stands on the log, or that the log at one checkpoint goes on from an older one.
 
 Needs Python and the package `cryptography`, nothing of kuelog. Name the fingerprint of a signing key that you have from
 somewhere else than the proof; without one the proof shows only that the message belongs to whoever made the proof.
@@ -41,6 +43,32 @@ def root_of(proof):
     return node.hex() if at == 0 and not path else "a path of the wrong length"
 
 
+def goes_on(old, new, path):
+    """Whether the tree of one checkpoint begins with all of the tree of another (RFC 9162 §2.1.4.2)."""
+    if not 0 < old["sequence"] <= new["sequence"] < 1 << 63:
+        return False
+    if old["sequence"] == new["sequence"]:
+        return old["root"] == new["root"] and not path
+    nodes = [bytes.fromhex(node) for node in path]
+    at, last = old["sequence"] - 1, new["sequence"] - 1
+    if at & (at + 1) == 0:  # the old tree is complete: its root is a node of the new one
+        nodes.insert(0, bytes.fromhex(old["root"]))
+    while at % 2:
+        at, last = at // 2, last // 2
+    first = second = nodes.pop(0)
+    for node in nodes:
+        if not last:
+            return False
+        if at % 2 or at == last:
+            first, second = sha(b"\1" + node + first), sha(b"\1" + node + second)
+            while at and not at % 2:
+                at, last = at // 2, last // 2
+        else:
+            second = sha(b"\1" + second + node)
+        at, last = at // 2, last // 2
+    return not last and (first.hex(), second.hex()) == (old["root"], new["root"])
+
+
 def trusted_keys(keys, roots):
     """Each key that is named, or that was endorsed by a trusted one when it was replaced; and how far each counts."""
     public, ends = {}, {}
@@ -57,17 +85,20 @@ def trusted_keys(keys, roots):
 
 def problem_with(proof, fingerprint):
     """Why the proof does not hold; None when it does."""
-    head, stream = proof["checkpoint"], proof["stream"]
-    if root_of(proof) != head["root"]:
+    newest, old, stream = proof["checkpoint"], proof.get("old"), proof["stream"]
+    if old and not goes_on(old, newest, proof["consistency"]):
+        return "the older root and the path do not lead to the newer root"
+    if not old and root_of(proof) != newest["root"]:
         return "the message and its path do not lead to the root"
     public, ends = trusted_keys(proof["keys"], {fingerprint or proof["keys"][0]["id"]})
-    if head["key"] not in public:
-        return f"the checkpoint is signed by {head['key']}, which the key you named does not vouch for"
-    text = f"kuelog checkpoint\n{stream}\n{head['sequence']}\n{head['root']}\n{head['sha256']}\n"
-    if not signed(public[head["key"]], text, head["signature"]):
-        return "the signature of the checkpoint is wrong"
-    if head["key"] in ends and head["sequence"] > ends[head["key"]].get(stream, 0):
-        return "the checkpoint was signed with a key that had been replaced"
+    for head in filter(None, (old, newest)):
+        if head["key"] not in public:
+            return f"the checkpoint is signed by {head['key']}, which the key you named does not vouch for"
+        text = f"kuelog checkpoint\n{stream}\n{head['sequence']}\n{head['root']}\n{head['sha256']}\n"
+        if not signed(public[head["key"]], text, head["signature"]):
+            return "the signature of the checkpoint is wrong"
+        if head["key"] in ends and head["sequence"] > ends[head["key"]].get(stream, 0):
+            return "the checkpoint was signed with a key that had been replaced"
     return None
 
 
@@ -83,12 +114,19 @@ def main():
     if problem:
         print(f"DOES NOT HOLD: {problem}")
         return 1
-    print(
-        f"holds: {proof['stream']} {proof['sequence']} of {proof['checkpoint']['sequence']}, signed by {proof['checkpoint']['key']}"
+    newest, old = proof["checkpoint"], proof.get("old")
+    what = (
+        f"goes on from {old['sequence']} to {newest['sequence']}"
+        if old
+        else f"{proof['sequence']} of {newest['sequence']}"
     )
+    print(f"holds: {proof['stream']} {what}, signed by {newest['key']}")
     if not fingerprint:
         print("no fingerprint was named: this is true only if", proof["keys"][0]["id"], "is a key that you know")
-    print(base64.b64decode(proof["data"]).decode())
+    if old:
+        print(f"{old['sequence']} {old['root']}\n{newest['sequence']} {newest['root']}")
+    else:
+        print(base64.b64decode(proof["data"]).decode())
     return 0
 
 

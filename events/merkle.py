@@ -1,4 +1,4 @@
-"""Merkle trees over the messages of a stream, as RFC 6962 builds them: one root says what every message was.
+"""Merkle trees over the messages of a stream, as RFC 6962 and 9162 build them: one root says what every message was.
 
 The leaf of a message covers its stream, subject, message id and the bytes as stored. Its sequence is its place in the
 tree: message n is leaf n-1, so a proof that a message is in the tree also proves its sequence.
@@ -72,6 +72,21 @@ def inclusion_path(leaves: Sequence[bytes], index: int) -> list[bytes]:
     if index < split:
         return [*inclusion_path(leaves[:split], index), root_of(leaves[split:])]
     return [*inclusion_path(leaves[split:], index - split), root_of(leaves[:split])]
+
+
+def consistency_path(leaves: Sequence[bytes], old: int) -> list[bytes]:
+    """The nodes that show the first `old` leaves, at least one, to be the beginning of all (RFC 9162 §2.1.4.1)."""
+    return _consistency(leaves, old, whole=True)
+
+
+def _consistency(leaves: Sequence[bytes], old: int, *, whole: bool) -> list[bytes]:
+    """`whole`: the first `old` leaves are the old tree itself, whose root needs no telling."""
+    if old == len(leaves):
+        return [] if whole else [root_of(leaves)]
+    split = _largest_power_below(len(leaves))
+    if old <= split:
+        return [*_consistency(leaves[:split], old, whole=whole), root_of(leaves[split:])]
+    return [*_consistency(leaves[split:], old - split, whole=False), root_of(leaves[:split])]
 
 
 def root_by_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes | None:

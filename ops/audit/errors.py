@@ -69,10 +69,10 @@ class HistoryIncomplete(Exception):
 
 
 class NotProvable(Exception):
-    """There is no proof for a message."""
+    """There is no proof for a message or between two checkpoints; the sequence is 0 where none can be named."""
 
     def __init__(self, stream: str, sequence: int, problem: str) -> None:
-        super().__init__(f"{stream} {sequence} can't be proved: {problem}")
+        super().__init__(f"{stream}{f' {sequence}' if sequence else ''} can't be proved: {problem}")
         self.stream, self.sequence = stream, sequence
 
 

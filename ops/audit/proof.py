@@ -1,4 +1,4 @@
-"""Inclusion proofs: one message, its place in the tree, and the signed root, for people who have nothing of the log."""
+"""Proofs for people who have nothing of the log: that a message stands on it, and that it only grew between checkpoints."""
 
 import base64
 from collections.abc import Sequence
@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
-from events.merkle import inclusion_path
+from events.merkle import consistency_path, inclusion_path
 from ops.audit.chain import link_of
+from ops.audit.checkpoint import Checkpoint
 from ops.audit.errors import NotProvable
-from ops.audit.evidence import Evidence, judge
+from ops.audit.evidence import Evidence, Statement, judge, prefix_agrees
 from services.log_port import Entry
 
 
@@ -31,12 +32,35 @@ def prove(entries: Sequence[Entry], evidence: Evidence, stream: str, sequence: i
         "message_id": entry.message_id,
         "data": base64.b64encode(entry.data).decode(),
         "path": [node.hex() for node in inclusion_path(leaves, sequence - 1)],
-        "checkpoint": {
-            "sequence": head.sequence,
-            "root": head.root,
-            "sha256": head.sha256,
-            "key": head.key,
-            "signature": head.signature,
-        },
+        "checkpoint": _plain(head),
         "keys": msgspec.to_builtins(evidence.keys),
     }
+
+
+def prove_consistency(evidence: Evidence, stream: str, old: Statement, new: Statement) -> dict[str, Any]:
+    """The proof that a stream at one checkpoint begins with all that it was at another. Raises `NotProvable`."""
+    before, after = old.heads.get(stream), new.heads.get(stream)
+    if before is None or after is None:
+        which = "older" if before is None else "newer"
+        raise NotProvable(stream, 0, f"the {which} file has no checkpoint of it; name another stream with --stream")
+    if before.sequence > after.sequence:
+        problem = f"the older checkpoint covers {before.sequence} messages, the newer {after.sequence}: name them the other way"
+        raise NotProvable(stream, after.sequence, problem)
+    leaves = judge(evidence).record.get(stream, [])
+    for head in (before, after):
+        if not prefix_agrees(leaves, head):
+            problem = "the leaves that are kept don't lead to its root; `kuelog audit verify --checkpoint` says more"
+            raise NotProvable(stream, head.sequence, problem)
+    path = consistency_path(leaves[: after.sequence], before.sequence)
+    return {
+        "stream": stream,
+        "old": _plain(before),
+        "consistency": [node.hex() for node in path],
+        "checkpoint": _plain(after),
+        "keys": msgspec.to_builtins(new.keys),
+    }
+
+
+def _plain(head: Checkpoint) -> dict[str, Any]:
+    """All of it that is signed, and by whom."""
+    return {name: getattr(head, name) for name in ("sequence", "root", "sha256", "key", "signature")}

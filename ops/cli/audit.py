@@ -5,6 +5,7 @@ import hashlib
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -16,7 +17,7 @@ from ops.audit.evidence import Evidence, Statement, load_evidence, load_statemen
 from ops.audit.finding import Finding, Report
 from ops.audit.folder import Folder
 from ops.audit.keys import begin_anew
-from ops.audit.proof import prove
+from ops.audit.proof import prove, prove_consistency
 from ops.audit.query import Rows, query_archive, query_log
 from ops.audit.verify import Auditor
 from ops.cli.failures import known_failures
@@ -102,13 +103,19 @@ def run_prove(source: Source, stream: str, sequence: int, file: str, *, console:
     with known_failures(console) as outcome:
         evidence = load_evidence(source.beside)
         entries = _read(source, console).entries
-        proof = msgspec.json.format(msgspec.json.encode(prove(entries.get(stream, []), evidence, stream, sequence)))
-        if file == "-":
-            print(proof.decode())  # noqa: T201 - bytes for programs
-        else:
-            parent, _, name = file.rpartition("/")
-            Folder(parent or ".").write(name, proof + b"\n")
-            console.print(f"{stream} {sequence} proved in {file}: python docs/verify_proof.py {file} FINGERPRINT")
+        proof = prove(entries.get(stream, []), evidence, stream, sequence)
+        _write_proof(proof, f"{stream} {sequence}", file, console)
+        outcome.code = 0
+    return outcome.code
+
+
+def run_prove_consistency(source: Source, stream: str, old: str, new: str, file: str, *, console: Console) -> int:
+    """Write the proof that a stream only grew between two checkpoints that were handed out; the log itself is not read."""
+    with known_failures(console) as outcome:
+        before, after = load_statement(old), load_statement(new)
+        proof = prove_consistency(load_evidence(source.beside), stream, before, after)
+        told = f"{stream} from {before.heads[stream].sequence} to {after.heads[stream].sequence}"
+        _write_proof(proof, told, file, console)
         outcome.code = 0
     return outcome.code
 
@@ -207,6 +214,16 @@ def _examine(
     return msgspec.structs.replace(report, findings=(*report.findings, *rest))
 
 
+def _write_proof(proof: dict[str, Any], told: str, file: str, console: Console) -> None:
+    data = msgspec.json.format(msgspec.json.encode(proof))
+    if file == "-":
+        print(data.decode())  # noqa: T201 - bytes for programs
+        return
+    parent, _, name = file.rpartition("/")
+    Folder(parent or ".").write(name, data + b"\n")
+    console.print(f"{told} proved in {file}: python docs/verify_proof.py {file} FINGERPRINT")
+
+
 async def _witness(source: Source, folder: Path) -> None:
     witness = HeadWitness(folder)
     async with bus_of(source) as bus:
@@ -262,4 +279,13 @@ def _show_rows(answer: Rows, console: Console) -> None:
     console.print(table)
 
 
-__all__ = ["Source", "run_archive", "run_checkpoint", "run_prove", "run_query", "run_rotate", "run_verify"]
+__all__ = [
+    "Source",
+    "run_archive",
+    "run_checkpoint",
+    "run_prove",
+    "run_prove_consistency",
+    "run_query",
+    "run_rotate",
+    "run_verify",
+]

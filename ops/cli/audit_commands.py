@@ -62,8 +62,15 @@ def checkpoint(
 
 @audit_app.command()
 def prove(
-    sequence: Annotated[int, typer.Argument(help="The sequence of the message.")],
-    stream: Annotated[str, typer.Option(help="Its stream: LOG_0, DEVICES_default, FACTS or CONTROL.")] = "LOG_0",
+    sequence: Annotated[int | None, typer.Argument(help="The sequence of the message.")] = None,
+    consistency: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="OLD NEW",
+            help="Instead of a message: two files of checkpoints that were handed out, the older first.",
+        ),
+    ] = None,
+    stream: Annotated[str, typer.Option(help="The stream: LOG_0, DEVICES_default, FACTS or CONTROL.")] = "LOG_0",
     data: Data = None,
     nats: Bus = "",
     archive: Archive = "",
@@ -72,11 +79,19 @@ def prove(
 ) -> None:
     """Write a proof that a message is on the log at that sequence, which docs/verify_proof.py checks without the log.
 
+    With --consistency: that the stream at one checkpoint begins with all that it was at another.
+
     Example: kuelog audit prove 17 --data .kuelog/demo -f proof.json
+
+    Example: kuelog audit prove --consistency checkpoint-415-372ada17.json checkpoint-920-5c31f0aa.json -f proof.json
     """
-    from ops.cli.audit import Source, run_prove  # noqa: PLC0415
+    from ops.cli.audit import Source, run_prove, run_prove_consistency  # noqa: PLC0415
 
     source = Source(data=data, nats=nats, archive=archive, witness=witness)
+    if consistency is not None and sequence is None:
+        raise typer.Exit(run_prove_consistency(source, stream, *consistency, file, console=_console()))
+    if sequence is None or consistency is not None:
+        raise typer.BadParameter("name the sequence of a message, or --consistency with two files of checkpoints")
     raise typer.Exit(run_prove(source, stream, sequence, file, console=_console()))
 
 

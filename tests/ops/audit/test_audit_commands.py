@@ -3,6 +3,8 @@
 import asyncio
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,7 +21,8 @@ from ops.log.server import NatsServer
 from ops.wiring import LANE
 from ops.witness import HeadWitness
 from services.log_port import Entry, Message
-from tests.ops.audit.logs import log_of
+from tests.ops.audit.logs import fact, log_of
+from tests.places import ROOT
 
 
 def kuelog(*words: str) -> tuple[int, str]:
@@ -95,6 +98,18 @@ def test_the_whole_way_of_an_auditor(copy: Path, tmp_path: Path) -> None:
     assert code == 0 and key not in told, "what the old key had signed is signed by the new one too"
     assert kuelog("audit", "verify", "--data", str(copy), "--trust", key, "--checkpoint", handed)[0] == 0
 
+    asyncio.run(stored(copy, {FACTS: [fact(sequence, 2000) for sequence in range(51, 61)]}))
+    assert kuelog("audit", "checkpoint", "--data", str(copy), "--to", str(tmp_path / "later"))[0] == 0
+    later = str(next((tmp_path / "later").iterdir()))
+    proof = tmp_path / "grown.json"
+    code, told = kuelog(
+        "audit", "prove", "--consistency", handed, later, "--data", str(copy), "--stream", FACTS, "-f", str(proof)
+    )
+    assert code == 0 and "FACTS from 50 to 60 proved in" in told, told
+    checker = [sys.executable, "-I", str(ROOT / "docs" / "verify_proof.py"), str(proof), key]
+    done = subprocess.run(checker, capture_output=True, text=True, check=False)
+    assert "holds: FACTS goes on from 50 to 60" in done.stdout, done.stdout
+
 
 @pytest.mark.parametrize(("stream", "word", "sequence"), [(LANE, b'"team/w20"', 21), (FACTS, b'"team/w33"', 33)])
 def test_a_byte_that_was_flipped_on_disk_is_named_and_nothing_is_signed_or_archived(
@@ -149,6 +164,9 @@ def test_every_mistake_is_one_clear_message(copy: Path, tmp_path: Path) -> None:
         (("rotate-key", "--witness", str(tmp_path / "empty")), "it is no witness folder"),
         (("prove", "99", "--archive", archive), "covers sequences 1 to 40"),
         (("prove", "1", "--stream", "LOG_9", "--archive", archive), "no checkpoint"),
+        (("prove", "--archive", archive), "name the sequence of a message, or --consistency"),
+        (("prove", "1", "--consistency", "a", "b", "--archive", archive), "name the sequence of a message, or"),
+        (("prove", "--consistency", f"{archive}/none", "b", "--archive", archive), "holds no none"),
         (("query", "SELECT nothing FROM nowhere", "--archive", archive), "views messages, commits, facts and events"),
         (("query", "SELECT 1", "--archive", str(tmp_path / "empty")), "it is no archive"),
         (("archive", "gopher://x", "--data", str(copy)), "no storage of that kind"),
