@@ -21,10 +21,7 @@ class Controller(ABC):
         """Work until cancelled."""
         queue = self.store.watch()
         try:
-            for key in self.kinds():
-                for name, value in sorted(self.store.of(key).items()):
-                    self.look(key, name, value)
-            self.settled(queue.empty())
+            self.look_at_all()
             while True:
                 change = await self._next(queue)
                 if change is not None and change.key in self.kinds():
@@ -39,6 +36,18 @@ class Controller(ABC):
                 self.settled(queue.empty())
         finally:
             self.store.unwatch(queue)
+
+    def look_at_all(self) -> None:
+        """Look at every object of its kinds once."""
+        self._due.clear()
+        for key in self.kinds():
+            for name, value in sorted(self.store.of(key).items()):
+                self.look(key, name, value)
+        self.settled(True)  # noqa: FBT003 - whoever looks at everything has time
+
+    def due(self) -> Millis | None:
+        """When something is to be looked at again though nothing changes."""
+        return self._due[0][0] if self._due else None
 
     @abstractmethod
     def kinds(self) -> tuple[str, ...]:

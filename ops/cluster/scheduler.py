@@ -35,17 +35,14 @@ class Scheduler(Controller):
 
     def changed(self, change: Change, name: Name) -> None:
         """Anything that may have made room stirs those that wait."""
-        if (
-            change.key == NODES
-            or change.type == "DELETED"
-            or look(change.object, "status.phase") in ("Succeeded", "Failed")
-        ):
+        if change.type == "DELETED" or look(change.object, "status.phase") in ("Succeeded", "Failed"):
             self._stirred = True
         super().changed(change, name)
 
     def look(self, key: str, name: Name, value: Object) -> None:
         """Remember a pod that waits for a node."""
-        if key != PODS:
+        if key == NODES:
+            self._stirred = True
             return
         waiting = (
             not look(value, "spec.nodeName")

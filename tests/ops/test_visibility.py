@@ -23,11 +23,10 @@ from cryptography.x509.oid import NameOID
 from events.workload import WorkloadParked, WorkloadQueued
 from ops.visibility import GROUP, Visibility
 from ops.visibility_server import Followed, Tls, VisibilityUnserved, follower, serving
-from ops.wiring import SERVICES
 from projections.world import World
 from tests.places import ROOT
 from tests.projections.test_queue_status import two_queues
-from tests.stories.test_kills import SCALE, Stage, job
+from tests.stage.stage import SCALE, Stage, job
 
 BASE = f"/apis/{GROUP}/v1beta2"
 
@@ -159,56 +158,56 @@ async def test_certificates_that_are_not_there_are_named_in_one_message(tmp_path
             pass
 
 
-async def test_kubectl_reads_positions_from_a_cluster_that_aggregates_it(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        running = follower(stage.bus)
-        stage.cluster.aggregated[GROUP] = Visibility(Followed(running).world)
-        stage.tasks.append(asyncio.create_task(running.run()))
-        for name in ("first", "second", "third"):
-            stage.cluster.add(job(name, 500))
-            await stage.until("workloads", lambda name=name: any(name in key[1] for key in workloads(stage)))
-        await stage.until("jobs", lambda: stage.running("first"))
-        async with asyncio.timeout(30):
-            while True:
-                found = await raw(stage, f"{BASE}/namespaces/default/localqueues/team/pendingworkloads")
-                if len(found["items"]) == 2:
-                    break
-                await asyncio.sleep(0.05)
-        owners = {one["metadata"]["ownerReferences"][0]["name"] for one in found["items"]}
-        assert owners == {"second", "third"}
-        assert [one["positionInLocalQueue"] for one in found["items"]] == [0, 1]
-        assert GROUP in [one["name"] for one in (await raw(stage, "/apis"))["groups"]]
+async def test_kubectl_reads_positions_from_a_cluster_that_aggregates_it(embedded_stage: Stage) -> None:
+    stage = embedded_stage
+    stage.serve()
+    running = follower(stage.bus)
+    stage.embedded.aggregated[GROUP] = Visibility(Followed(running).world)
+    stage.tasks.append(asyncio.create_task(running.run()))
+    for name in ("first", "second", "third"):
+        await stage.add(job(name, 500))
+        await stage.until(lambda name=name: any(name in key[1] for key in workloads(stage)))
+    await stage.until(lambda: stage.running("first"))
+    async with asyncio.timeout(30):
+        while True:
+            found = await raw(stage, f"{BASE}/namespaces/default/localqueues/team/pendingworkloads")
+            if len(found["items"]) == 2:
+                break
+            await asyncio.sleep(0.05)
+    owners = {one["metadata"]["ownerReferences"][0]["name"] for one in found["items"]}
+    assert owners == {"second", "third"}
+    assert [one["positionInLocalQueue"] for one in found["items"]] == [0, 1]
+    assert GROUP in [one["name"] for one in (await raw(stage, "/apis"))["groups"]]
 
 
-async def test_a_process_of_its_own_needs_nothing_but_the_bus(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        for name in ("first", "second"):
-            stage.cluster.add(job(name, 500))
-        await stage.until("jobs", lambda: stage.running("first") or stage.running("second"))
-        server = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "ops.cli.main", "visibility", "--nats", stage.server.url),
-            *("--host", "127.0.0.1", "--port", "0", "--scale", str(SCALE)),
-            cwd=ROOT,
-            env={**os.environ, "COLUMNS": "200"},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        assert server.stdout is not None
-        told = re.search(rb"port (\d+)", await asyncio.wait_for(server.stdout.readline(), 60))
-        assert told is not None
-        async with asyncio.timeout(60):
-            while (found := await ask(int(told[1]), f"{BASE}/clusterqueues/team/pendingworkloads"))[0] == 503:  # noqa: ASYNC110 - another process
-                await asyncio.sleep(0.1)
-        assert len(rows(found)) == 1
-        server.send_signal(signal.SIGTERM)
-        await server.communicate()
-        assert server.returncode == 0
+async def test_a_process_of_its_own_needs_nothing_but_the_bus(embedded_stage: Stage) -> None:
+    stage = embedded_stage
+    stage.serve()
+    for name in ("first", "second"):
+        await stage.add(job(name, 500))
+    await stage.until(lambda: stage.running("first") or stage.running("second"))
+    server = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ops.cli.main", "visibility", "--nats", stage.server.url),
+        *("--host", "127.0.0.1", "--port", "0", "--scale", str(SCALE)),
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "200"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert server.stdout is not None
+    told = re.search(rb"port (\d+)", await asyncio.wait_for(server.stdout.readline(), 60))
+    assert told is not None
+    async with asyncio.timeout(60):
+        while (found := await ask(int(told[1]), f"{BASE}/clusterqueues/team/pendingworkloads"))[0] == 503:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.1)
+    assert len(rows(found)) == 1
+    server.send_signal(signal.SIGTERM)
+    await server.communicate()
+    assert server.returncode == 0
 
 
 def workloads(stage: Stage) -> dict[tuple[str, str], dict[str, Any]]:
-    return stage.cluster.store.of("workloads.kueue.x-k8s.io")
+    return stage.embedded.store.of("workloads.kueue.x-k8s.io")
 
 
 async def raw(stage: Stage, path: str) -> dict[str, Any]:

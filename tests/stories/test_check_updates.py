@@ -2,39 +2,32 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ops.log.history import read_everything
 from ops.replay import fold_lane
-from ops.wiring import LANE, SERVICES
+from ops.wiring import LANE
 from services.applier.writing import WORKLOADS
 from services.cluster_port import ObjectConflict
 from services.jobs.updates import ADDED
-from tests.stories.test_checks import ACTIVE, CHECK, CHECKS, conditions, workload
-from tests.stories.test_kills import Stage, job
+from tests.stage.stage import Stage, job
+from tests.stories.test_checks import conditions, require, workload
 
 SPOT = {"key": "spot", "operator": "Exists", "effect": "NoSchedule"}
 NAMES = ("budget", "nodes")
 
 
-async def staged(tmp_path: Path, play: Callable[[Stage], Awaitable[None]]) -> None:
+async def staged(stage: Stage, play: Callable[[Stage], Awaitable[None]]) -> None:
     """A queue that requires two checks, a job that waits for them, and what is played with it."""
-    async with Stage(tmp_path) as stage:
-        for name in NAMES:
-            stage.cluster.add({**CHECK, "metadata": {"name": name}})
-            await stage.client.merge(CHECKS, "", name, ACTIVE, subresource="status")
-        queue = stage.cluster.store.get("clusterqueues.kueue.x-k8s.io", ("", "team"))
-        assert queue is not None
-        queue["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in NAMES]}
-        stage.serve(*SERVICES, replica="all")
-        stage.cluster.add(job("patient", 500))
-        await stage.until("workloads", lambda: len(checks(stage)) == 2 and "QuotaReserved" in conditions(stage))
-        await asyncio.wait_for(play(stage), 60)
-        _, replayed = fold_lane(LANE, await read_everything(stage.bus), verify=True)
-        assert not replayed.differences
+    await require(stage, *NAMES)
+    stage.serve()
+    await stage.add(job("patient", 500))
+    await stage.until(lambda: len(checks(stage)) == 2 and "QuotaReserved" in conditions(stage))
+    await asyncio.wait_for(play(stage), 60)
+    _, replayed = fold_lane(LANE, await read_everything(stage.bus), verify=True)
+    assert not replayed.differences
 
 
 def checks(stage: Stage) -> list[dict[str, Any]]:
@@ -63,13 +56,13 @@ async def say(stage: Stage, name: str, *updates: object, state: str = "Ready") -
 
 
 def template(stage: Stage) -> dict[str, Any]:
-    found = stage.cluster.store.get("jobs.batch", ("default", "patient"))
+    found = stage.get("jobs.batch", "default", "patient")
     assert found is not None
     return found["spec"]["template"]
 
 
 def events(stage: Stage) -> dict[str, str]:
-    return {one["reason"]: one["message"] for one in stage.cluster.store.of("events").values()}
+    return {one["reason"]: one["message"] for one in stage.of("events")}
 
 
 async def start_and_stop(stage: Stage) -> None:
@@ -77,23 +70,23 @@ async def start_and_stop(stage: Stage) -> None:
     update = {"name": "main", "labels": {"team": "a"}, "annotations": {"cost": "1"}}
     await say(stage, "budget", update)
     await say(stage, "nodes", {"name": "main", "labels": {"team": "a"}, "tolerations": [SPOT]})
-    await stage.until("jobs", lambda: stage.running("patient"))
+    await stage.until(lambda: stage.running("patient"))
     running = template(stage)
     assert running["metadata"]["labels"]["team"] == "a" and running["metadata"]["annotations"]["cost"] == "1"
     assert SPOT in running["spec"]["tolerations"]
     await say(stage, "nodes", state="Retry")
 
     def at_rest() -> bool:
-        found = stage.cluster.store.get("jobs.batch", ("default", "patient")) or {}
+        found = stage.get("jobs.batch", "default", "patient")
         return states(stage) == ["Pending", "Pending"] and ADDED not in found["metadata"].get("annotations", {})
 
-    await stage.until("jobs", at_rest)
+    await stage.until(at_rest)
     assert template(stage) == before, "it asks for what it asked for at first"
     assert all(not one.get("podSetUpdates") for one in checks(stage)), "what was said before counts no more"
-    await stage.until("workloads", lambda: conditions(stage).get("QuotaReserved") == ("True", "QuotaReserved"))
+    await stage.until(lambda: conditions(stage).get("QuotaReserved") == ("True", "QuotaReserved"))
     await say(stage, "budget", {"name": "main", "labels": {"team": "b"}})
     await say(stage, "nodes")
-    await stage.until("jobs", lambda: stage.running("patient"))
+    await stage.until(lambda: stage.running("patient"))
     assert template(stage)["metadata"]["labels"]["team"] == "b"
 
 
@@ -117,7 +110,7 @@ async def clash_with_the_job(stage: Stage) -> None:
 
 async def failed_to_start(stage: Stage, why: str) -> None:
     """The workload has ended with the reason, the job stands still, and the next one finds the quota."""
-    await stage.until("workloads", lambda: conditions(stage).get("Finished") == ("True", "FailedToStart"))
+    await stage.until(lambda: conditions(stage).get("Finished") == ("True", "FailedToStart"))
     (told,) = [one["message"] for one in workload(stage)["status"]["conditions"] if one["type"] == "Finished"]
     assert why in told
     assert not stage.running("patient") and "team" not in template(stage)["metadata"].get("labels", {})
@@ -139,10 +132,10 @@ async def malformed(stage: Stage) -> None:
 
 async def refused_until_mended(stage: Stage, why: str) -> None:
     """The check says nothing, an Event on the Workload says why, and what is mended lets the job start."""
-    await stage.until("events", lambda: why in events(stage).get("Refused", ""))
+    await stage.until(lambda: why in events(stage).get("Refused", ""))
     assert not stage.running("patient")
     await say(stage, "nodes", {"name": "main", "labels": {"team": "a"}})
-    await stage.until("jobs", lambda: stage.running("patient"))
+    await stage.until(lambda: stage.running("patient"))
     assert template(stage)["metadata"]["labels"]["team"] == "a"
 
 
@@ -151,5 +144,5 @@ async def refused_until_mended(stage: Stage, why: str) -> None:
     [start_and_stop, clash_with_each_other, clash_with_the_flavor, clash_with_the_job, unknown_pod_set, malformed],
     ids=lambda one: one.__name__.replace("_", " "),
 )
-async def test_what_checks_add_to_pods(play: Callable[[Stage], Awaitable[None]], tmp_path: Path) -> None:
-    await staged(tmp_path, play)
+async def test_what_checks_add_to_pods(play: Callable[[Stage], Awaitable[None]], stage: Stage) -> None:
+    await staged(stage, play)

@@ -1,18 +1,15 @@
 """Two-phase admission with somebody else's check, and what happens when it says no: the whole way through a cluster."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
-from ops.wiring import SERVICES
 from services.applier.writing import WORKLOADS
 from services.cluster_port import ObjectConflict, Resource
-from tests.stories.test_kills import Stage, job
+from tests.stage.stage import CLUSTER_QUEUES, Stage, job
 
 CHECK = {
     "apiVersion": "kueue.x-k8s.io/v1beta2",
     "kind": "AdmissionCheck",
-    "metadata": {"name": "budget"},
     "spec": {"controllerName": "example.com/budget"},
 }
 ACTIVE = {"status": {"conditions": [{"type": "Active", "status": "True", "reason": "Ready", "message": ""}]}}
@@ -21,9 +18,18 @@ CHECKS = Resource(
 )
 
 
+async def require(stage: Stage, *names: str) -> None:
+    """The queue requires these checks, each of which says that it is at work."""
+    for name in names:
+        await stage.add({**CHECK, "metadata": {"name": name}})
+        await stage.client.merge(CHECKS, "", name, ACTIVE, subresource="status")
+    strategy = {"admissionChecks": [{"name": name} for name in names]}
+    await stage.client.merge(CLUSTER_QUEUES, "", "team", {"spec": {"admissionChecksStrategy": strategy}})
+
+
 def workload(stage: Stage) -> dict[str, Any]:
     """The only Workload object, or nothing yet."""
-    return next(iter(stage.cluster.store.of("workloads.kueue.x-k8s.io").values()), {})
+    return next(iter(stage.of("workloads.kueue.x-k8s.io")), {})
 
 
 def conditions(stage: Stage) -> dict[str, tuple[str, str]]:
@@ -53,34 +59,29 @@ async def say(stage: Stage, state: str) -> None:
 
 
 async def play(stage: Stage) -> None:
-    stage.cluster.add(job("patient", 500))
-    await stage.until("workloads", lambda: check(stage) == "Pending" and "QuotaReserved" in conditions(stage))
+    await stage.add(job("patient", 500))
+    await stage.until(lambda: check(stage) == "Pending" and "QuotaReserved" in conditions(stage))
     assert not stage.running("patient")
     await say(stage, "Ready")
-    await stage.until("jobs", lambda: stage.running("patient"))
+    await stage.until(lambda: stage.running("patient"))
     await say(stage, "Rejected")
-    await stage.until("workloads", lambda: conditions(stage).get("QuotaReserved") == ("False", "Deactivated"))
+    await stage.until(lambda: conditions(stage).get("QuotaReserved") == ("False", "Deactivated"))
     assert conditions(stage)["Evicted"] == ("True", "DeactivatedDueToAdmissionCheck")
     assert conditions(stage)["Requeued"] == ("False", "DeactivatedDueToAdmissionCheck")
     assert workload(stage)["spec"]["active"] is False
     assert not stage.running("patient")
     wanted = {"AdmissionCheckRejected", "EvictedDueToDeactivatedDueToAdmissionCheck"}
-    await stage.until("events", lambda: wanted <= {one["reason"] for one in stage.cluster.store.of("events").values()})
+    await stage.until(lambda: wanted <= {one["reason"] for one in stage.of("events")})
     name = workload(stage)["metadata"]["name"]
     await stage.client.merge(WORKLOADS, "default", name, {"spec": {"active": True}})
-    await stage.until("workloads", lambda: conditions(stage).get("Requeued") == ("True", "Reactivated"))
-    await stage.until("workloads", lambda: conditions(stage).get("QuotaReserved") == ("True", "QuotaReserved"))
+    await stage.until(lambda: conditions(stage).get("Requeued") == ("True", "Reactivated"))
+    await stage.until(lambda: conditions(stage).get("QuotaReserved") == ("True", "QuotaReserved"))
     assert check(stage) == "Pending", "what was said before counts no more"
     await say(stage, "Ready")
-    await stage.until("jobs", lambda: stage.running("patient"))
+    await stage.until(lambda: stage.running("patient"))
 
 
-async def test_a_check_lets_in_throws_out_and_lets_in_again_once_the_workload_is_set_active(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.cluster.add(CHECK)
-        await stage.client.merge(CHECKS, "", "budget", ACTIVE, subresource="status")
-        queue = stage.cluster.store.get("clusterqueues.kueue.x-k8s.io", ("", "team"))
-        assert queue is not None
-        queue["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": "budget"}]}
-        stage.serve(*SERVICES, replica="all")
-        await asyncio.wait_for(play(stage), 60)
+async def test_a_check_lets_in_throws_out_and_lets_in_again_once_the_workload_is_set_active(stage: Stage) -> None:
+    await require(stage, "budget")
+    stage.serve()
+    await asyncio.wait_for(play(stage), 60)

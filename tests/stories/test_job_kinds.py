@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,13 @@ from events.codec import decode_sighting
 from events.job_kind import JobKind
 from events.subjects import FACTS
 from events.workload import PodsReady
-from ops.wiring import SERVICES
 from services.jobs.kinds import resource_of
 from services.jobs.paths import look
 from services.jobs.pod_sets import pods_of
 from services.jobs.steering import holds_injection
 from services.jobs.train_job import CHILD
+from tests.stage.stage import CLUSTER_QUEUES, NODES, Stage
 from tests.stories.job_samples import POD_SETS, SAMPLED, Plain, child, definition, manifest, running, shown, stopped
-from tests.stories.test_kills import Stage
 
 WORKLOAD = "kueue.x-k8s.io/workload"
 
@@ -29,30 +27,30 @@ class Play:
 
     def __init__(self, stage: Stage, kind: JobKind) -> None:
         self.stage, self.kind, self.resource = stage, kind, resource_of(kind)
-        self.store, self.key = stage.cluster.store, f"{kind.plural}.{kind.group}"
+        self.key = f"{kind.plural}.{kind.group}"
 
     async def submit(self, name: str, *, spoil: bool = False, **how: Any) -> Plain:
         wanted = manifest(self.kind, name, **how)
         made = await self.stage.client.create(self.resource, "default", spoiled(wanted) if spoil else wanted)
         assert look(made, self.kind.suspend) is True, "it is created suspended"
         if self.kind.reader == "train job":
-            self.stage.cluster.add(child(made))
+            await self.stage.add(child(made))
         return made
 
     def job(self, name: str) -> Plain:
-        found = self.store.get(self.key, ("default", name)) or {}
-        inner = self.store.get("jobsets.jobset.x-k8s.io", ("default", name))
+        found = self.stage.get(self.key, "default", name)
+        inner = self.stage.get("jobsets.jobset.x-k8s.io", "default", name) or None
         return {**found, CHILD: inner} if self.kind.reader == "train job" else found
 
     def workload(self, name: str) -> Plain:
-        found = self.store.of("workloads.kueue.x-k8s.io").values()
+        found = self.stage.of("workloads.kueue.x-k8s.io")
         return next((w for w in found if w["metadata"]["ownerReferences"][0]["name"] == name), {})
 
     def condition(self, name: str, kind: str) -> str:
         return str(look(self.workload(name), f"status.conditions[{kind}].status"))
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        await self.stage.until("", holds)
+        await self.stage.until(holds)
 
     async def started(self, name: str) -> None:
         await self.until(lambda: look(self.job(name), self.kind.suspend) is False)
@@ -85,25 +83,24 @@ class Play:
         assert holds_injection(self.kind, job)
 
 
+@pytest.mark.any_cluster
 @pytest.mark.parametrize("kind", SAMPLED, ids=lambda kind: kind.kind)
-async def test_a_job_of_every_kind_waits_runs_makes_room_comes_back_and_ends(kind: JobKind, tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        prepare(stage, kind)
-        stage.serve(*SERVICES, replica="all")
-        await asyncio.wait_for(life(Play(stage, kind)), 8)
+async def test_a_job_of_every_kind_waits_runs_makes_room_comes_back_and_ends(kind: JobKind, stage: Stage) -> None:
+    await prepare(stage, kind)
+    stage.serve()
+    await asyncio.wait_for(life(Play(stage, kind)), 60)
 
 
-def prepare(stage: Stage, *kinds: JobKind) -> None:
-    queue = stage.cluster.store.get("clusterqueues.kueue.x-k8s.io", ("", "team"))
-    assert queue is not None
-    group = queue["spec"]["resourceGroups"][0]
-    group["coveredResources"] += ["cpu", "memory"]
-    group["flavors"][0]["resources"] += [{"name": one, "nominalQuota": "100Gi"} for one in ("cpu", "memory")]
-    node = stage.cluster.store.get("nodes", ("", "n1"))
-    assert node is not None
-    node["metadata"]["labels"]["own"] = "yes"
+async def prepare(stage: Stage, *kinds: JobKind) -> None:
+    group = stage.get("clusterqueues.kueue.x-k8s.io", "", "team")["spec"]["resourceGroups"][0]
+    (flavor,) = group["flavors"]
+    plain = [{"name": one, "nominalQuota": "100Gi"} for one in ("cpu", "memory")]
+    wider = {"coveredResources": [*group["coveredResources"], "cpu", "memory"]}
+    wider["flavors"] = [{**flavor, "resources": [*flavor["resources"], *plain]}]
+    await stage.client.merge(CLUSTER_QUEUES, "", "team", {"spec": {"resourceGroups": [wider]}})
+    await stage.client.merge(NODES, "", "n1", {"metadata": {"labels": {"own": "yes"}}})
     for one in {"jobsets": SAMPLED[0], **{one.plural: one for one in kinds}}.values():
-        stage.cluster.add(definition(one))
+        await stage.add(definition(one))
 
 
 async def life(play: Play) -> None:
@@ -160,5 +157,5 @@ def _with_lots(value: Any) -> Any:
 
 
 def told(play: Play, name: str) -> bool:
-    events = play.store.of("events").values()
+    events = play.stage.of("events")
     return any((one["involvedObject"]["name"], one["reason"]) == (name, "Refused") for one in events)

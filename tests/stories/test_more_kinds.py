@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from ops.configuration import read_configuration
-from ops.kube.reflector import Reflector
-from ops.wiring import SERVICES, Ports, Running
+from ops.deploy.chart import NAMESPACE
 from services.cluster_port import Resource
+from tests.stage.stage import Stage, job
 from tests.stories.job_samples import SAMPLED, Plain, child, definition, pod
 from tests.stories.test_job_kinds import Play, prepare
-from tests.stories.test_kills import Stage, job
 
 SWEEP = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
@@ -42,76 +41,86 @@ def sweep() -> Plain:
     return {"apiVersion": "example.com/v1", "kind": "Sweep", "metadata": meta, "spec": {"trials": trials}}
 
 
-async def test_a_configuration_adds_a_kind_whose_definition_may_come_later(tmp_path: Path) -> None:
+def rights() -> list[Plain]:
+    """What somebody who adds a kind has to allow: the roles that kuelog comes with know only its own kinds."""
+    api, found = "rbac.authorization.k8s.io", list[Plain]()
+    for service, verbs in (("watcher", ["list", "watch"]), ("applier", ["get", "patch", "delete"])):
+        meta = {"name": f"sweeps-{service}"}
+        rule = {"apiGroups": ["example.com"], "resources": ["sweeps"], "verbs": verbs}
+        role = {"apiGroup": api, "kind": "ClusterRole", **meta}
+        account = {"kind": "ServiceAccount", "name": f"kuelog-{service}", "namespace": NAMESPACE}
+        found.append({"apiVersion": f"{api}/v1", "kind": "ClusterRole", "metadata": meta, "rules": [rule]})
+        bound = {"roleRef": role, "subjects": [account]}
+        found.append({"apiVersion": f"{api}/v1", "kind": "ClusterRoleBinding", "metadata": meta, **bound})
+    return found
+
+
+async def test_a_configuration_adds_a_kind_whose_definition_may_come_later(tmp_path: Path, stage: Stage) -> None:
     (tmp_path / "c.yaml").write_text(SWEEP)
     settings = read_configuration(tmp_path / "c.yaml").settings
-    async with Stage(tmp_path) as stage:
-        prepare(stage)
-        ports = Ports(bus=stage.bus, reader=Reflector(stage.client), writer=stage.client, clock=stage.clock)
-        running = Running(ports, SERVICES, replica="all", settings=settings)
-        stage.tasks.append(asyncio.create_task(running.run()))
-        while running.watcher is None:  # noqa: ASYNC110 - the services are being put together
-            await asyncio.sleep(0.01)
-        await asyncio.wait_for(running.watcher.listed.wait(), 5)
-        (kind,) = settings.job_kinds
-        stage.cluster.add(definition(kind))
-        stage.cluster.add(sweep())
+    await prepare(stage)
+    for value in rights():
+        await stage.add(value)
+    running = stage.serve(settings=settings)
+    while running.watcher is None:  # noqa: ASYNC110 - the services are being put together
+        await asyncio.sleep(0.01)
+    await asyncio.wait_for(running.watcher.listed.wait(), 60)
+    (kind,) = settings.job_kinds
+    await stage.add(definition(kind))
+    await stage.add(sweep())
 
-        def spec() -> Plain:
-            found = stage.cluster.store.get("sweeps.example.com", ("default", "s")) or {}
-            return found.get("spec", {})
+    def spec() -> Plain:
+        found = stage.get("sweeps.example.com", "default", "s")
+        return found.get("spec", {})
 
-        await asyncio.wait_for(stage.until("", lambda: spec().get("paused") is False), 8)
-        assert spec()["trials"][0]["template"]["spec"]["nodeSelector"] == {"own": "yes", "zone": "a"}
-        await stage.client.merge(SWEEPS, "default", "s", {"status": {"phase": "Done"}}, subresource="status")
-        play = Play(stage, kind)
-        await asyncio.wait_for(play.until(lambda: play.condition("s", "Finished") == "True"), 8)
-
-
-async def test_what_a_managed_job_owns_is_no_job_of_its_own(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        prepare(stage)
-        stage.serve(*SERVICES, replica="all")
-        play = Play(stage, SAMPLED[0])
-        made = await play.submit("parent")
-        await asyncio.wait_for(play.started("parent"), 8)
-        inner: dict[str, Any] = job("inner", 5)
-        inner["metadata"]["ownerReferences"] = child(made)["metadata"]["ownerReferences"]
-        created = await stage.client.create(JOBS, "default", inner)
-        assert not created["spec"].get("suspend"), "it starts with its owner"
-        stage.cluster.add(job("own", 5))
-        await asyncio.wait_for(stage.until("", lambda: bool(play.workload("own"))), 8)
-        assert not play.workload("inner")
+    await asyncio.wait_for(stage.until(lambda: spec().get("paused") is False), 60)
+    assert spec()["trials"][0]["template"]["spec"]["nodeSelector"] == {"own": "yes", "zone": "a"}
+    await stage.client.merge(SWEEPS, "default", "s", {"status": {"phase": "Done"}}, subresource="status")
+    play = Play(stage, kind)
+    await asyncio.wait_for(play.until(lambda: play.condition("s", "Finished") == "True"), 60)
 
 
-async def test_fewer_pods_may_be_let_in_and_a_stopped_job_is_as_it_was(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        wide: dict[str, Any] = job("wide", 500)
-        wide["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "1"}
-        wide["spec"] |= {"parallelism": 3, "completions": 3}
-        stage.cluster.add(wide)
-        await asyncio.wait_for(stage.until("", lambda: stage.running("wide")), 20)
-
-        def spec() -> Plain:
-            return (stage.cluster.store.get("jobs.batch", ("default", "wide")) or {})["spec"]
-
-        assert spec()["parallelism"] == 1, "there is room for one"
-        stage.cluster.add(job("urgent", 5, urgent=True))
-        await asyncio.wait_for(stage.until("", lambda: stage.running("urgent")), 20)
-        assert (spec()["suspend"], spec()["parallelism"]) == (True, 3)
-        assert "nodeSelector" not in spec()["template"]["spec"]
-        assert "kueue.x-k8s.io/podset" not in spec()["template"]["metadata"]["labels"]
-        await asyncio.wait_for(stage.until("", lambda: stage.running("wide")), 20)
-        assert spec()["template"]["spec"]["nodeSelector"] == {"zone": "a"}
+async def test_what_a_managed_job_owns_is_no_job_of_its_own(stage: Stage) -> None:
+    await prepare(stage)
+    stage.serve()
+    play = Play(stage, SAMPLED[0])
+    made = await play.submit("parent")
+    await asyncio.wait_for(play.started("parent"), 60)
+    inner: dict[str, Any] = job("inner", 5)
+    inner["metadata"]["ownerReferences"] = child(made)["metadata"]["ownerReferences"]
+    created = await stage.client.create(JOBS, "default", inner)
+    assert not created["spec"].get("suspend"), "it starts with its owner"
+    await stage.add(job("own", 5))
+    await asyncio.wait_for(stage.until(lambda: bool(play.workload("own"))), 60)
+    assert not play.workload("inner")
 
 
-async def test_the_jobs_of_a_cron_job_are_jobs_like_any_other(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "u", "controller": True}
-        made: dict[str, Any] = job("nightly-1", 5)
-        made["metadata"]["ownerReferences"] = [owner]
-        created = await stage.client.create(JOBS, "default", made)
-        assert created["spec"]["suspend"] is True
-        await asyncio.wait_for(stage.until("", lambda: stage.complete("nightly-1")), 20)
+async def test_fewer_pods_may_be_let_in_and_a_stopped_job_is_as_it_was(stage: Stage) -> None:
+    stage.serve()
+    wide: dict[str, Any] = job("wide", 500)
+    wide["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "1"}
+    wide["spec"] |= {"parallelism": 3, "completions": 3}
+    await stage.add(wide)
+    await asyncio.wait_for(stage.until(lambda: stage.running("wide")), 60)
+
+    def spec() -> Plain:
+        return (stage.get("jobs.batch", "default", "wide"))["spec"]
+
+    assert spec()["parallelism"] == 1, "there is room for one"
+    await stage.add(job("urgent", 5, urgent=True))
+    await asyncio.wait_for(stage.until(lambda: stage.running("urgent")), 60)
+    assert (spec()["suspend"], spec()["parallelism"]) == (True, 3)
+    assert "nodeSelector" not in spec()["template"]["spec"]
+    assert "kueue.x-k8s.io/podset" not in spec()["template"]["metadata"]["labels"]
+    await asyncio.wait_for(stage.until(lambda: stage.running("wide")), 60)
+    assert spec()["template"]["spec"]["nodeSelector"] == {"zone": "a"}
+
+
+async def test_the_jobs_of_a_cron_job_are_jobs_like_any_other(stage: Stage) -> None:
+    stage.serve()
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "u", "controller": True}
+    made: dict[str, Any] = job("nightly-1", 5)
+    made["metadata"]["ownerReferences"] = [owner]
+    created = await stage.client.create(JOBS, "default", made)
+    assert created["spec"]["suspend"] is True
+    await asyncio.wait_for(stage.until(lambda: stage.complete("nightly-1")), 60)

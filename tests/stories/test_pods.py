@@ -2,14 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from ops.wiring import SERVICES
 from services.cluster_port import Resource
 from services.jobs.defaulting import waiting
 from services.jobs.pods import is_gated
-from tests.stories.test_kills import Stage
+from tests.stage.stage import Stage
 
 Plain = dict[str, Any]
 PODS = Resource(plural="pods", kind="Pod")
@@ -45,92 +43,88 @@ class Pods:
     """The pods of a stage."""
 
     def __init__(self, stage: Stage) -> None:
-        self.stage, self.store = stage, stage.cluster.store
+        self.stage = stage
 
     def of(self, name: str) -> Plain:
-        return self.store.get("pods", ("default", name)) or {}
+        return self.stage.get("pods", "default", name)
 
     def phase(self, name: str) -> str:
         return self.of(name).get("status", {}).get("phase", "")
 
     def workloads(self) -> dict[str, Plain]:
-        return {name: one for (_, name), one in self.store.of("workloads.kueue.x-k8s.io").items()}
+        return {one["metadata"]["name"]: one for one in self.stage.of("workloads.kueue.x-k8s.io")}
 
     def reason(self, name: str, kind: str = "Finished") -> str:
         found = self.workloads().get(name, {}).get("status", {}).get("conditions") or ()
         return next((one["reason"] for one in found if one["type"] == kind and one["status"] == "True"), "")
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        await asyncio.wait_for(self.stage.until("", holds), 10)
+        await asyncio.wait_for(self.stage.until(holds), 60)
 
 
-async def test_a_pod_waits_at_the_gate_runs_and_ends(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        pods = Pods(stage)
-        made = await stage.client.create(PODS, "default", pod("alone", seconds=5))
-        assert is_gated(made) and made["metadata"]["labels"]["kueue.x-k8s.io/managed"] == "true"
-        await pods.until(lambda: pods.phase("alone") == "Running")
-        assert pods.of("alone")["spec"]["nodeSelector"] == {"zone": "a"}
-        assert pods.of("alone")["metadata"]["annotations"]["nvidia.com/use-gpuuuid"]
-        (name,) = pods.workloads()
-        assert pods.of("alone")["metadata"]["annotations"]["kueue.x-k8s.io/workload"] == name
-        await pods.until(lambda: pods.reason(name) == "Succeeded")
+async def test_a_pod_waits_at_the_gate_runs_and_ends(stage: Stage) -> None:
+    stage.serve()
+    pods = Pods(stage)
+    made = await stage.client.create(PODS, "default", pod("alone", seconds=5))
+    assert is_gated(made) and made["metadata"]["labels"]["kueue.x-k8s.io/managed"] == "true"
+    await pods.until(lambda: pods.phase("alone") == "Running")
+    assert pods.of("alone")["spec"]["nodeSelector"] == {"zone": "a"}
+    assert pods.of("alone")["metadata"]["annotations"]["nvidia.com/use-gpuuuid"]
+    (name,) = pods.workloads()
+    assert pods.of("alone")["metadata"]["annotations"]["kueue.x-k8s.io/workload"] == name
+    await pods.until(lambda: pods.reason(name) == "Succeeded")
 
 
-async def test_a_pod_that_has_to_make_room_is_told_so_and_deleted(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        pods = Pods(stage)
-        big = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
-        await stage.client.create(PODS, "default", pod("patient", **big))
-        await pods.until(lambda: pods.phase("patient") == "Running")
-        seen: list[str] = []
+async def test_a_pod_that_has_to_make_room_is_told_so_and_deleted(stage: Stage) -> None:
+    stage.serve()
+    pods = Pods(stage)
+    big = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
+    await stage.client.create(PODS, "default", pod("patient", **big))
+    await pods.until(lambda: pods.phase("patient") == "Running")
+    seen: list[str] = []
 
-        def told() -> bool:
-            found = pods.of("patient").get("status", {}).get("conditions") or ()
-            seen.extend(one["reason"] for one in found if one["type"] == "TerminationTarget")
-            return not pods.of("patient") and pods.phase("urgent") == "Running"
+    def told() -> bool:
+        found = pods.of("patient").get("status", {}).get("conditions") or ()
+        seen.extend(one["reason"] for one in found if one["type"] == "TerminationTarget")
+        return not pods.of("patient") and pods.phase("urgent") == "Running"
 
-        await stage.client.create(PODS, "default", pod("urgent", urgent=True, **big))
-        await pods.until(told)
-        assert set(seen) == {"WorkloadEvictedDueToPreempted"}
-        await pods.until(lambda: len(pods.workloads()) == 1)
-
-
-async def test_a_group_is_let_in_when_it_is_whole_and_ends_when_all_have(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        pods = Pods(stage)
-        await stage.client.create(PODS, "default", member("g-0", "gang", 2, seconds=10))
-        await stage.client.create(PODS, "default", pod("later", seconds=1))
-        await pods.until(lambda: pods.phase("later") == "Succeeded")
-        assert is_gated(pods.of("g-0")) and "gang" not in pods.workloads(), "one of two is missing"
-        await stage.client.create(PODS, "default", member("g-1", "gang", 2, seconds=10))
-        await pods.until(lambda: pods.phase("g-0") == pods.phase("g-1") == "Running")
-        found = pods.workloads()["gang"]
-        assert [one["count"] for one in found["spec"]["podSets"]] == [2]
-        assert {one["name"] for one in found["metadata"]["ownerReferences"]} == {"g-0", "g-1"}
-        assert found["metadata"]["annotations"]["kueue.x-k8s.io/is-group-workload"] == "true"
-        await pods.until(lambda: pods.reason("gang") == "Succeeded")
+    await stage.client.create(PODS, "default", pod("urgent", urgent=True, **big))
+    await pods.until(told)
+    assert set(seen) == {"WorkloadEvictedDueToPreempted"}
+    await pods.until(lambda: len(pods.workloads()) == 1)
 
 
-async def test_a_group_that_comes_one_by_one_is_let_in_at_once_and_replacements_too(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        pods = Pods(stage)
-        await stage.client.create(PODS, "default", serving("s-0"))
-        await pods.until(lambda: pods.phase("s-0") == "Running")
-        assert [one["count"] for one in pods.workloads()["statefulset-s"]["spec"]["podSets"]] == [2]
-        await stage.client.create(PODS, "default", serving("s-1"))
-        await pods.until(lambda: pods.phase("s-1") == "Running")
-        await stage.client.delete(PODS, "default", "s-0")
-        await pods.until(lambda: not pods.of("s-0"))
-        await stage.client.create(PODS, "default", serving("s-0"))
-        await pods.until(lambda: pods.phase("s-0") == "Running")
-        for name in ("s-0", "s-1"):
-            await stage.client.delete(PODS, "default", name)
-        await pods.until(lambda: not pods.workloads())
+async def test_a_group_is_let_in_when_it_is_whole_and_ends_when_all_have(stage: Stage) -> None:
+    stage.serve()
+    pods = Pods(stage)
+    await stage.client.create(PODS, "default", member("g-0", "gang", 2, seconds=10))
+    await stage.client.create(PODS, "default", pod("later", seconds=1))
+    await pods.until(lambda: pods.phase("later") == "Succeeded")
+    assert is_gated(pods.of("g-0")) and "gang" not in pods.workloads(), "one of two is missing"
+    await stage.client.create(PODS, "default", member("g-1", "gang", 2, seconds=10))
+    await pods.until(lambda: pods.phase("g-0") == pods.phase("g-1") == "Running")
+    found = pods.workloads()["gang"]
+    assert [one["count"] for one in found["spec"]["podSets"]] == [2]
+    assert {one["name"] for one in found["metadata"]["ownerReferences"]} == {"g-0", "g-1"}
+    assert found["metadata"]["annotations"]["kueue.x-k8s.io/is-group-workload"] == "true"
+    await pods.until(lambda: pods.reason("gang") == "Succeeded")
+
+
+async def test_a_group_that_comes_one_by_one_is_let_in_at_once_and_replacements_too(stage: Stage) -> None:
+    stage.serve()
+    pods = Pods(stage)
+    await stage.client.create(PODS, "default", serving("s-0"))
+    await pods.until(lambda: pods.phase("s-0") == "Running")
+    assert [one["count"] for one in pods.workloads()["statefulset-s"]["spec"]["podSets"]] == [2]
+    await stage.client.create(PODS, "default", serving("s-1"))
+    await pods.until(lambda: pods.phase("s-1") == "Running")
+    await stage.client.delete(PODS, "default", "s-0")
+    await pods.until(lambda: not pods.of("s-0"))
+    await stage.client.create(PODS, "default", serving("s-0"))
+    await pods.until(lambda: pods.phase("s-0") == "Running")
+    for name in ("s-0", "s-1"):
+        await stage.client.delete(PODS, "default", name)
+    await pods.until(lambda: not pods.workloads())
 
 
 def serving(name: str) -> Plain:
@@ -155,20 +149,19 @@ def test_what_serves_hands_its_queue_to_its_pods() -> None:
     assert all(found[one]["metadata"]["labels"] == meta["labels"] for one in ("leaderTemplate", "workerTemplate"))
 
 
-async def test_a_leader_and_its_workers_are_one_workload_of_two_shapes(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        pods = Pods(stage)
-        for name, limits in (("l-0", {}), ("l-0-1", {"nvidia.com/gpumem": "12000"})):
-            made = pod(name, **limits)
-            made["metadata"]["labels"] |= {"leaderworkerset.sh/name": "l", "leaderworkerset.sh/group-index": "0"}
-            made["metadata"]["annotations"] |= {"leaderworkerset.sh/size": "2"}
-            await stage.client.create(PODS, "default", made)
-        await pods.until(lambda: pods.phase("l-0") == pods.phase("l-0-1") == "Running")
-        assert list(pods.workloads()) == ["leaderworkerset-l-0"]
+async def test_a_leader_and_its_workers_are_one_workload_of_two_shapes(stage: Stage) -> None:
+    stage.serve()
+    pods = Pods(stage)
+    for name, limits in (("l-0", {}), ("l-0-1", {"nvidia.com/gpumem": "12000"})):
+        made = pod(name, **limits)
+        made["metadata"]["labels"] |= {"leaderworkerset.sh/name": "l", "leaderworkerset.sh/group-index": "0"}
+        made["metadata"]["annotations"] |= {"leaderworkerset.sh/size": "2"}
+        await stage.client.create(PODS, "default", made)
+    await pods.until(lambda: pods.phase("l-0") == pods.phase("l-0-1") == "Running")
+    assert list(pods.workloads()) == ["leaderworkerset-l-0"]
 
 
-async def test_what_a_managed_job_makes_and_what_names_no_queue_passes_without_a_gate(tmp_path: Path) -> None:
+async def test_what_a_managed_job_makes_and_what_names_no_queue_passes_without_a_gate() -> None:
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
     owned = pod("owned")
     owned["metadata"]["ownerReferences"] = [owner]
@@ -180,11 +173,9 @@ async def test_what_a_managed_job_makes_and_what_names_no_queue_passes_without_a
     assert waiting(plain, "Pod") == plain
 
 
-async def test_a_group_of_no_size_is_refused(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        broken = member("x", "g", 1)
-        broken["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = "many"
-        await stage.client.create(PODS, "default", broken)
-        events = stage.cluster.store.of("events")
-        await Pods(stage).until(lambda: any(one["reason"] == "Refused" for one in events.values()))
+async def test_a_group_of_no_size_is_refused(stage: Stage) -> None:
+    stage.serve()
+    broken = member("x", "g", 1)
+    broken["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = "many"
+    await stage.client.create(PODS, "default", broken)
+    await Pods(stage).until(lambda: any(one["reason"] == "Refused" for one in stage.of("events")))

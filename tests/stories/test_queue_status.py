@@ -1,20 +1,15 @@
 """The statuses of queues as a dashboard reads them, written through a real API, with a real bus behind."""
 
-from pathlib import Path
 from typing import Any
 
 from ops.cluster.faults import Fault
-from ops.wiring import SERVICES
-from services.cluster_port import Resource
-from tests.stories.test_kills import Stage, job
+from tests.stage.stage import CLUSTER_QUEUES, Stage, job
 
-QUEUES = Resource(
-    group="kueue.x-k8s.io", version="v1beta2", plural="clusterqueues", kind="ClusterQueue", namespaced=False
-)
+KEY = "clusterqueues.kueue.x-k8s.io"
 
 
 def status(stage: Stage, kind: str = "clusterqueues", namespace: str = "") -> dict[str, Any]:
-    found = stage.cluster.store.get(f"{kind}.kueue.x-k8s.io", (namespace, "team")) or {}
+    found = stage.get(f"{kind}.kueue.x-k8s.io", namespace, "team")
     return found.get("status") or {}
 
 
@@ -28,61 +23,56 @@ def active(stage: Stage, kind: str = "clusterqueues", namespace: str = "") -> tu
     return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
 
-async def test_a_queue_shows_who_waits_and_runs_in_it_and_what_they_use(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        await stage.until("clusterqueues", lambda: counts(stage) == (0, 0, 0))
-        assert active(stage) == ("True", "Ready", "Can admit new workloads")
-        since = status(stage)["conditions"][0]["lastTransitionTime"]
-        stage.cluster.add(job("patient", 500))
-        stage.cluster.add(job("second", 500))
-        local = ("localqueues", "default")
-        await stage.until("clusterqueues", lambda: counts(stage) == counts(stage, *local) == (1, 1, 1))
-        assert active(stage, *local) == ("True", "Ready", "Can submit new workloads to localQueue")
-        (flavor,) = status(stage)["flavorsUsage"]
-        assert flavor == {
-            "name": "v100",
-            "resources": [
-                {"name": "nvidia.com/gpu", "total": "1", "borrowed": "0"},
-                {"name": "nvidia.com/gpucores", "total": "60", "borrowed": "0"},
-                {"name": "nvidia.com/gpumem", "total": "20000", "borrowed": "0"},
-            ],
-        }
-        assert status(stage)["flavorsReservation"] == [flavor]
-        assert status(stage, *local)["flavorsUsage"][0]["resources"][0] == {"name": "nvidia.com/gpu", "total": "1"}
-        assert status(stage)["conditions"][0]["lastTransitionTime"] == since
+async def test_a_queue_shows_who_waits_and_runs_in_it_and_what_they_use(stage: Stage) -> None:
+    stage.serve()
+    await stage.until(lambda: counts(stage) == (0, 0, 0))
+    assert active(stage) == ("True", "Ready", "Can admit new workloads")
+    since = status(stage)["conditions"][0]["lastTransitionTime"]
+    await stage.add(job("patient", 500))
+    await stage.add(job("second", 500))
+    local = ("localqueues", "default")
+    await stage.until(lambda: counts(stage) == counts(stage, *local) == (1, 1, 1))
+    assert active(stage, *local) == ("True", "Ready", "Can submit new workloads to localQueue")
+    (flavor,) = status(stage)["flavorsUsage"]
+    assert flavor == {
+        "name": "v100",
+        "resources": [
+            {"name": "nvidia.com/gpu", "total": "1", "borrowed": "0"},
+            {"name": "nvidia.com/gpucores", "total": "60", "borrowed": "0"},
+            {"name": "nvidia.com/gpumem", "total": "20000", "borrowed": "0"},
+        ],
+    }
+    assert status(stage)["flavorsReservation"] == [flavor]
+    assert status(stage, *local)["flavorsUsage"][0]["resources"][0] == {"name": "nvidia.com/gpu", "total": "1"}
+    assert status(stage)["conditions"][0]["lastTransitionTime"] == since
 
 
-async def test_a_stopped_queue_says_so_and_so_do_the_doors_to_it(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        await stage.client.merge(QUEUES, "", "team", {"spec": {"stopPolicy": "Hold"}})
-        await stage.until("clusterqueues", lambda: active(stage)[0] == "False")
-        assert active(stage)[1:] == ("Stopped", "Can't admit new workloads: is stopped.")
-        await stage.until("localqueues", lambda: active(stage, "localqueues", "default")[0] == "False")
-        assert active(stage, "localqueues", "default")[1:] == (
-            "ClusterQueueIsInactive",
-            "Can't submit new workloads to clusterQueue",
-        )
-        stage.cluster.add(job("patient", 500))
-        await stage.until("clusterqueues", lambda: counts(stage) == (1, 0, 0))
+async def test_a_stopped_queue_says_so_and_so_do_the_doors_to_it(stage: Stage) -> None:
+    stage.serve()
+    await stage.client.merge(CLUSTER_QUEUES, "", "team", {"spec": {"stopPolicy": "Hold"}})
+    await stage.until(lambda: active(stage)[0] == "False")
+    assert active(stage)[1:] == ("Stopped", "Can't admit new workloads: is stopped.")
+    await stage.until(lambda: active(stage, "localqueues", "default")[0] == "False")
+    assert active(stage, "localqueues", "default")[1:] == (
+        "ClusterQueueIsInactive",
+        "Can't submit new workloads to clusterQueue",
+    )
+    await stage.add(job("patient", 500))
+    await stage.until(lambda: counts(stage) == (1, 0, 0))
 
 
-async def test_a_status_that_was_not_taken_is_written_again(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.cluster.faults.order(Fault(method="PATCH", path="/clusterqueues/team/status", code=500, times=12))
-        stage.serve(*SERVICES, replica="all")
-        await stage.until("clusterqueues", lambda: counts(stage) == (0, 0, 0))
+async def test_a_status_that_was_not_taken_is_written_again(embedded_stage: Stage) -> None:
+    stage = embedded_stage
+    stage.embedded.faults.order(Fault(method="PATCH", path="/clusterqueues/team/status", code=500, times=12))
+    stage.serve()
+    await stage.until(lambda: counts(stage) == (0, 0, 0))
 
 
-async def test_many_changes_make_few_writes(tmp_path: Path) -> None:
-    async with Stage(tmp_path) as stage:
-        stage.serve(*SERVICES, replica="all")
-        await stage.until("clusterqueues", lambda: counts(stage) == (0, 0, 0))
-        store, began = stage.cluster.store, stage.clock.now()
-        before = store.version
-        for number in range(40):
-            stage.cluster.add(job(f"job-{number:02}", 500))
-        await stage.until("clusterqueues", lambda: counts(stage) == (39, 1, 1))
-        writes = sum(change.key == "clusterqueues.kueue.x-k8s.io" for change in store.since(before))
-        assert writes <= (stage.clock.now() - began) // 1000 + 1
+async def test_many_changes_make_few_writes(stage: Stage) -> None:
+    stage.serve()
+    await stage.until(lambda: counts(stage) == (0, 0, 0))
+    before, began = stage.cluster.changes(KEY), stage.clock.now()
+    for number in range(40):
+        await stage.add(job(f"job-{number:02}", 500))
+    await stage.until(lambda: counts(stage) == (39, 1, 1))
+    assert stage.cluster.changes(KEY) - before <= (stage.clock.now() - began) // 1000 + 1

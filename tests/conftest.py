@@ -1,0 +1,74 @@
+"""Which cluster tests run against: each test of a cluster on the embedded one, and on a real API server where one is named."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from ops.cluster.clock import ScaledClock
+from tests.stage.api_server import ApiServer
+from tests.stage.cluster import Cluster, Embedded
+from tests.stage.installation import Installation
+from tests.stage.real import Real
+from tests.stage.stage import SCALE, Stage
+
+ASSETS, KUBECONFIG, HOST = "KUBEBUILDER_ASSETS", "KUELOG_TEST_KUBECONFIG", "KUELOG_TEST_HOST"
+ABSENT = (
+    f"no real API server: set {ASSETS} to a folder with kube-apiserver and etcd, "
+    f"or {KUBECONFIG} to a kubeconfig of a cluster that tests may use"
+)
+PLAYED = (
+    f"the test plays the kubelets, and those of the cluster that {KUBECONFIG} names would too: set {ASSETS} instead"
+)
+
+
+@pytest.fixture(scope="session")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """The real API server of this run."""
+    folder = tmp_path_factory.mktemp("real")
+    named, assets = os.environ.get(KUBECONFIG), os.environ.get(ASSETS)
+    if named:
+        found = Installation(Path(named), folder, host=os.environ.get(HOST, "localhost"))
+        yield found
+        found.stop()
+    elif assets:
+        server = ApiServer(Path(assets), folder / "server")
+        server.start()
+        found = Installation(server.kubeconfig, folder, server=server)
+        yield found
+        found.stop()
+        server.stop()
+    else:
+        pytest.skip(ABSENT)
+
+
+@pytest.fixture
+def clock() -> ScaledClock:
+    """The clock of kuelog and of whoever plays in a test."""
+    return ScaledClock(SCALE)
+
+
+@pytest.fixture(params=["embedded", "real"])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path, clock: ScaledClock) -> Cluster:
+    """A cluster that is not started yet."""
+    if request.param == "embedded":
+        return Embedded(tmp_path, clock)
+    installation: Installation = request.getfixturevalue("installation")
+    if installation.server is None and request.node.get_closest_marker("any_cluster") is None:
+        pytest.skip(PLAYED)
+    return Real(installation, clock)
+
+
+@pytest.fixture
+async def stage(tmp_path: Path, cluster: Cluster, clock: ScaledClock) -> AsyncIterator[Stage]:
+    """A cluster with a node, a card and a queue, and a bus; no service runs yet."""
+    async with Stage(tmp_path, cluster, clock) as found:
+        yield found
+
+
+@pytest.fixture
+async def embedded_stage(tmp_path: Path, clock: ScaledClock) -> AsyncIterator[Stage]:
+    """A stage on the embedded cluster, for what only that can be made to do."""
+    async with Stage(tmp_path, Embedded(tmp_path, clock), clock) as found:
+        yield found

@@ -1,0 +1,113 @@
+"""The cluster that a test runs against: the embedded one, or a real API server; tests that use only this run on both."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from ops.cluster.clock import ScaledClock
+from ops.cluster.embedded import EmbeddedCluster
+from ops.crds.definitions import manifests as definitions
+from ops.kube.client import KubeClient, connect
+from ops.scenario.platform import suspend
+
+Plain = dict[str, Any]
+Name = tuple[str, str]
+"""Namespace (empty for cluster-wide kinds) and name."""
+PATIENCE_S = 30.0
+"""How long nothing may change while a test waits for something."""
+
+
+class Cluster(Protocol):
+    """A cluster with kuelog's definitions and its webhooks, or what stands in for them, and nothing of another test."""
+
+    kubeconfig: Path
+    """Of whoever may do everything: the tests themselves."""
+    real: bool
+
+    async def start(self) -> None:
+        """Be there, and empty."""
+        ...
+
+    async def stop(self) -> None:
+        """Forget everything that the test has made."""
+        ...
+
+    async def connect(self, service: str) -> KubeClient:
+        """A client with the rights of one of kuelog's services."""
+        ...
+
+    async def kubeconfig_of(self, service: str) -> Path:
+        """A kubeconfig with the rights of one of kuelog's services."""
+        ...
+
+    async def add(self, value: Plain) -> None:
+        """Create an object with the status that it brings; there already is as good."""
+        ...
+
+    def get(self, key: str, name: Name) -> Plain | None:
+        """An object as it was when something was last awaited. The key is plural and group: `jobs.batch`."""
+        ...
+
+    def of(self, key: str) -> Mapping[Name, Plain]:
+        """The objects of one kind, as they were then."""
+        ...
+
+    def changes(self, key: str) -> int:
+        """How many changes of objects of one kind there were so far."""
+        ...
+
+    async def until(self, holds: Callable[[], bool], check: Callable[[], None] = lambda: None) -> None:
+        """Wait for changes until something holds; `check` may raise what makes waiting useless."""
+        ...
+
+
+class Embedded:
+    """The embedded cluster."""
+
+    real = False
+
+    def __init__(self, folder: Path, clock: ScaledClock, *, suspends: bool = True, controllers: bool = True) -> None:
+        self.kubeconfig = folder / "kubeconfig"
+        self.embedded = EmbeddedCluster(
+            clock=clock,
+            kubeconfig=self.kubeconfig,
+            mutators=(suspend,) if suspends else (),
+            controllers=controllers,
+        )
+
+    async def start(self) -> None:
+        for one in definitions():
+            self.embedded.add(one)
+        await self.embedded.start()
+
+    async def stop(self) -> None:
+        await self.embedded.stop()
+
+    async def connect(self, service: str) -> KubeClient:
+        return await connect(str(self.kubeconfig), service=service)
+
+    async def kubeconfig_of(self, service: str) -> Path:
+        del service
+        return self.kubeconfig
+
+    async def add(self, value: Plain) -> None:
+        self.embedded.add(value)
+
+    def get(self, key: str, name: Name) -> Plain | None:
+        return self.embedded.store.get(key, name)
+
+    def of(self, key: str) -> Mapping[Name, Plain]:
+        return self.embedded.store.of(key)
+
+    def changes(self, key: str) -> int:
+        return sum(change.key == key for change in self.embedded.store.history)
+
+    async def until(self, holds: Callable[[], bool], check: Callable[[], None] = lambda: None) -> None:
+        queue = self.embedded.store.watch()
+        try:
+            while not holds():
+                check()
+                await asyncio.wait_for(queue.get(), PATIENCE_S)
+        finally:
+            self.embedded.store.unwatch(queue)

@@ -1,0 +1,158 @@
+"""A real API server as the cluster of a test, which leaves it empty for the next one."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ops.cluster.clock import ScaledClock
+from ops.crds.definitions import manifests as definitions
+from ops.kube.client import KubeClient, connect, path_of
+from services.cluster_port import ObjectConflict, ObjectMissing, Resource
+from services.jobs.table import KINDS
+from tests.stage.caches import Caches
+from tests.stage.cluster import PATIENCE_S, Name
+from tests.stage.installation import DEFINED, SPACES, Installation, served
+from tests.stage.players import Players
+
+Plain = dict[str, Any]
+READ = (
+    *("nodes", "pods", "jobs.batch", "events"),
+    *(f"{one}.kueue.x-k8s.io" for one in ("clusterqueues", "localqueues", "cohorts", "workloads")),
+)
+"""What stories look at, besides the kinds that they define."""
+SWEPT = ("jobs.batch", "pods", "events", "limitranges", *(one["metadata"]["name"] for one in definitions()))
+"""Kinds of which nothing outlives a test; of others goes what it has made itself."""
+KNOWN = frozenset({one.group for one in KINDS})
+NOT_READY = "node.kubernetes.io/not-ready"
+
+
+class Real:
+    """A cluster behind a real API server."""
+
+    real = True
+
+    def __init__(self, installation: Installation, clock: ScaledClock) -> None:
+        self.installation, self.kubeconfig = installation, installation.kubeconfig
+        self._clock = clock
+        self._made: list[Plain] = []
+        self._playing: asyncio.Task[None] | None = None
+        self._client: KubeClient
+        self._caches: Caches
+
+    async def start(self) -> None:
+        self._client = await connect(str(self.kubeconfig), service="tests")
+        self._caches = Caches(self._client)
+        await self.installation.install(self._client)
+        for value in (await self._client.request("GET", path_of(DEFINED)))["items"]:
+            self._caches.learn(value)
+        await self._caches.follow(*READ)
+        await self._sweep()
+        server = self.installation.server
+        if server is not None:
+            managed = server.has("kube-controller-manager")
+            players = Players(
+                self._client,
+                self._caches,
+                self._clock,
+                SPACES,
+                jobs=not managed,
+                garbage=not managed,
+                scheduler=not server.has("kube-scheduler"),
+            )
+            self._playing = asyncio.create_task(players.run())
+
+    async def stop(self) -> None:
+        if self._playing is not None:
+            self._playing.cancel()
+            await asyncio.gather(self._playing, return_exceptions=True)
+        try:
+            if self._caches.followed:
+                await self._sweep()
+        finally:
+            await self._caches.close()
+            await self._client.close()
+
+    async def connect(self, service: str) -> KubeClient:
+        return await connect(str(await self.kubeconfig_of(service)), service=service)
+
+    async def kubeconfig_of(self, service: str) -> Path:
+        return await self.installation.kubeconfig_of(self._client, service)
+
+    async def add(self, value: Plain) -> None:
+        resource, meta = self._caches.resource_of(value), value["metadata"]
+        space = meta.get("namespace", "")
+        self._made.append(value)
+        try:
+            made = await self._client.create(resource, space, value)
+        except ObjectConflict:
+            made = value
+        if resource == DEFINED:
+            await served(self._client, value)
+            await self._caches.follow(self._caches.learn(value))
+        elif resource.kind == "Node":
+            await self._make_ready(made)
+        elif "status" in value and "status" not in made:
+            await self._client.merge(resource, space, meta["name"], {"status": value["status"]}, subresource="status")
+
+    def get(self, key: str, name: Name) -> Plain | None:
+        return self._caches.of(key).get(name)
+
+    def of(self, key: str) -> Mapping[Name, Plain]:
+        return self._caches.of(key)
+
+    def changes(self, key: str) -> int:
+        return self._caches.followed[key].changes
+
+    async def until(self, holds: Callable[[], bool], check: Callable[[], None] = lambda: None) -> None:
+        news: asyncio.Queue[str] = asyncio.Queue()
+        self._caches.news.add(news)
+        try:
+            while not holds():
+                check()
+                if self._playing is not None and self._playing.done():
+                    self._playing.result()
+                await asyncio.wait_for(news.get(), PATIENCE_S)
+            await self._caches.refresh()
+        finally:
+            self._caches.news.discard(news)
+
+    async def _make_ready(self, node: Plain) -> None:
+        """A new node bears a taint until its controller has seen that it is ready."""
+        taints = [one for one in node["spec"].get("taints") or () if one["key"] != NOT_READY]
+        resource = self._caches.resource_of(node)
+        await self._client.merge(resource, "", node["metadata"]["name"], {"spec": {"taints": taints or None}})
+
+    async def _sweep(self) -> None:
+        """Delete what tests have made until nothing of it is left, whoever holds it or makes it anew meanwhile."""
+        async with asyncio.timeout(PATIENCE_S):
+            while found := await self._left():
+                await asyncio.gather(*(self._delete(resource, one) for resource, one in found))
+        self._made.clear()
+
+    async def _left(self) -> list[tuple[Resource, Plain]]:
+        found: list[tuple[Resource, Plain]] = []
+        for key in (*SWEPT, *(one for one in self._caches.followed if one not in READ)):
+            resource = self._caches.resource(key)
+            told = await self._client.request("GET", path_of(resource))
+            found.extend(
+                (resource, one)
+                for one in told["items"]
+                if not resource.namespaced or one["metadata"]["namespace"] in SPACES
+            )
+        for value in self._made:
+            resource, meta = self._caches.resource_of(value), value["metadata"]
+            if resource.kind == "Namespace" or value.get("spec", {}).get("group") in KNOWN:
+                continue
+            with suppress(ObjectMissing):
+                found.append((resource, await self._client.get(resource, meta.get("namespace", ""), meta["name"])))
+        return found
+
+    async def _delete(self, resource: Resource, value: Plain) -> None:
+        meta = value["metadata"]
+        space, name = meta.get("namespace", ""), meta["name"]
+        with suppress(ObjectMissing):
+            if meta.get("finalizers") and resource != DEFINED:
+                await self._client.merge(resource, space, name, {"metadata": {"finalizers": None}})
+            await self._client.request("DELETE", path_of(resource, space, name), {"gracePeriodSeconds": 0})

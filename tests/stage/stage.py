@@ -1,0 +1,190 @@
+"""A bus, a cluster under test, and the ports to both: what stories are played on."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from events.settings import SettingsObserved
+from ops.cluster.clock import ScaledClock
+from ops.cluster.embedded import EmbeddedCluster
+from ops.cluster.nodes import gpu_node
+from ops.kube.client import KubeClient
+from ops.kube.client import connect as connect_kube
+from ops.kube.reflector import Reflector
+from ops.log.jetstream import JetStreamBus
+from ops.log.jetstream import connect as connect_bus
+from ops.log.server import NatsServer
+from ops.wiring import SERVICES, Ports, Running
+from services.cluster_port import Resource
+from tests.places import ROOT
+from tests.stage.cluster import Cluster, Embedded
+
+Plain = dict[str, Any]
+SCALE = 20
+CLUSTER_QUEUES = Resource(
+    group="kueue.x-k8s.io", version="v1beta2", plural="clusterqueues", kind="ClusterQueue", namespaced=False
+)
+NODES = Resource(plural="nodes", kind="Node", namespaced=False)
+
+QUEUES = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: v100}
+spec:
+  nodeLabels: {zone: a}
+  tolerations: [{key: nvidia.com/gpu, operator: Exists}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: team}
+spec:
+  namespaceSelector: {}
+  preemption: {withinClusterQueue: LowerPriority}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu, nvidia.com/gpumem, nvidia.com/gpucores]
+    flavors:
+    - name: v100
+      resources:
+      - {name: nvidia.com/gpu, nominalQuota: 10}
+      - {name: nvidia.com/gpumem, nominalQuota: 32768}
+      - {name: nvidia.com/gpucores, nominalQuota: 100}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: team, namespace: default}
+spec: {clusterQueue: team}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: WorkloadPriorityClass
+metadata: {name: urgent}
+value: 100
+"""
+
+
+def job(name: str, seconds: int, *, urgent: bool = False) -> Plain:
+    labels = {"kueue.x-k8s.io/queue-name": "team"} | ({"kueue.x-k8s.io/priority-class": "urgent"} if urgent else {})
+    limits = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 20000, "nvidia.com/gpucores": 60}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "spec": {
+            "template": {
+                "metadata": {"annotations": {"kuelog.io/run-seconds": str(seconds)}},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [{"name": "main", "image": "x", "resources": {"limits": limits}}],
+                },
+            }
+        },
+    }
+
+
+class Stage:
+    """Services on it act with the rights that they are installed with; `client` may do everything."""
+
+    def __init__(self, folder: Path, cluster: Cluster | None = None, clock: ScaledClock | None = None) -> None:
+        self.clock = clock or ScaledClock(SCALE)
+        self.server = NatsServer(folder / "nats")
+        self.cluster = cluster or Embedded(folder, self.clock)
+        self.bus: JetStreamBus
+        self.client: KubeClient
+        self.ports: Ports
+        self.tasks: list[asyncio.Task[None]] = []
+        self._opened: AsyncExitStack
+
+    async def __aenter__(self) -> "Stage":
+        async with AsyncExitStack() as opened:
+            opened.push_async_callback(self.cluster.stop)
+            await self.cluster.start()
+            opened.push_async_callback(self.server.stop)
+            await self.server.start()
+            self.bus = await connect_bus(self.server.url)
+            opened.push_async_callback(self.bus.close)
+            self.client = await connect_kube(str(self.kubeconfig), service="tests")
+            opened.push_async_callback(self.client.close)
+            watcher, applier = [await self.cluster.connect(one) for one in ("watcher", "applier")]
+            opened.push_async_callback(watcher.close)
+            opened.push_async_callback(applier.close)
+            self.ports = Ports(bus=self.bus, reader=Reflector(watcher), writer=applier, clock=self.clock)
+            await self.add(gpu_node("n1", product="V100", zone="a", cards=1, memory_mib=32768, model="NVIDIA-V100"))
+            for document in yaml.safe_load_all(QUEUES):
+                await self.add(document)
+            await self.until(lambda: bool(self.get("clusterqueues.kueue.x-k8s.io", "", "team")))
+            self._opened = opened.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self._opened.aclose()
+
+    @property
+    def embedded(self) -> EmbeddedCluster:
+        """The embedded cluster, of whoever orders its faults or serves beside it."""
+        assert isinstance(self.cluster, Embedded)
+        return self.cluster.embedded
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Of whoever may do everything."""
+        return self.cluster.kubeconfig
+
+    def serve(self, *services: str, replica: str = "all", settings: SettingsObserved | None = None) -> Running:
+        """Run services, all of them if none is named, in this process."""
+        running = Running(self.ports, services or SERVICES, replica=replica, settings=settings)
+        self.tasks.append(asyncio.create_task(running.run()))
+        return running
+
+    async def start_mortal(self, service: str, crash: str) -> asyncio.subprocess.Process:
+        """Run a service as a process that will kill itself."""
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "ops.cli.main", "run", service, "--nats", self.server.url),
+            *("--kubeconfig", str(await self.cluster.kubeconfig_of(service))),
+            *("--scale", str(SCALE), "--crash", crash),
+            cwd=ROOT,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+    async def add(self, value: Plain) -> None:
+        """Create an object."""
+        await self.cluster.add(value)
+
+    def get(self, key: str, namespace: str, name: str) -> Plain:
+        """An object as it was when something was last awaited; nothing when it was not there."""
+        return self.cluster.get(key, (namespace, name)) or {}
+
+    def of(self, key: str) -> list[Plain]:
+        """All objects of a kind, as they were then."""
+        return list(self.cluster.of(key).values())
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait for changes of the cluster until something holds."""
+        await self.cluster.until(holds, self._check)
+
+    def _check(self) -> None:
+        for task in self.tasks:
+            if task.done():
+                task.result()
+
+    def running(self, name: str) -> bool:
+        """Whether a Job's pods are ready."""
+        return self.get("jobs.batch", "default", name).get("status", {}).get("ready", 0) > 0
+
+    def complete(self, *names: str) -> bool:
+        """Whether Jobs have ended well."""
+        return all(
+            any(
+                one["type"] == "Complete" and one["status"] == "True"
+                for one in self.get("jobs.batch", "default", name).get("status", {}).get("conditions", ())
+            )
+            for name in names
+        )
