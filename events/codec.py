@@ -5,6 +5,7 @@ new tag, and `UPCASTS` says how the old one becomes it. Stored bytes are never r
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -24,6 +25,9 @@ _event: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 M = TypeVar("M", Sighting, Commit)
 
+_REMEMBERED = 512
+"""So many messages are remembered: in one process every lane reads the same ones, and then holds the same values."""
+
 
 class NotOurs(Exception):
     """A message on the log that this version can't read. Upgrade, or quarantine it by name."""
@@ -41,6 +45,7 @@ def encode(message: Sighting | Commit | AnyEvent) -> bytes:
     return _encoder.encode(message)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def decode_sighting(data: bytes) -> Sighting:
     """A sighting from its bytes. Raises `NotOurs`."""
     try:
@@ -49,6 +54,7 @@ def decode_sighting(data: bytes) -> Sighting:
         return _decode_old(data, Sighting, problem)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def decode_commit(data: bytes) -> Commit:
     """A commit from its bytes. Raises `NotOurs`."""
     try:

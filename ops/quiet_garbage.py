@@ -6,7 +6,7 @@ and full collections become rare.
 
 import gc
 
-_YOUNG, _MIDDLE, _OLD = 50_000, 50, 1_000
+_YOUNG, _MIDDLE, _OLD = 50_000, 20, 20
 
 
 def collect_seldom() -> None:

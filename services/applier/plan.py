@@ -22,8 +22,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     workload: str
     lane: str
     sequence: int
-    object: Plain
-    status: Plain
+    of: Workload
+    """The workload as it stood then: what is written about it is made only when it is written."""
     job: str = ""
     """The job behind it, by name; empty when there is none."""
     run: bool = False
@@ -34,8 +34,6 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     api_version: str = ""
     injections: tuple[Injection, ...] = ()
     """What its pod sets get at the start."""
-    originals: tuple[Original, ...] = ()
-    """What they asked for themselves."""
     members: tuple[Member, ...] = ()
     """Its pods, where no other object starts and stops them."""
     stopping: bool = False
@@ -58,6 +56,21 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing was ever written about it."""
     waits: bool = False
     """It waits and has held nothing since it came: nobody waits for its status."""
+
+    @property
+    def object(self) -> Plain:
+        """The Workload object as it is created."""
+        return workload_object(self.of)
+
+    @property
+    def status(self) -> Plain:
+        """The status that the object should have."""
+        return workload_status(self.of)
+
+    @property
+    def originals(self) -> tuple[Original, ...]:
+        """What its pod sets asked for themselves, where a job gets more at its start."""
+        return originals(self.of) if self.of.owner is not None else ()
 
     @property
     def namespace(self) -> str:
@@ -111,8 +124,7 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         workload=workload.key,
         lane=lane,
         sequence=workload.decided,
-        object=workload_object(workload),
-        status=workload_status(workload),
+        of=workload,
         finished=workload.finished,
         job=_job(world, workload),
         run=run,
@@ -120,7 +132,6 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         kind=_kind(world, workload),
         api_version=workload.owner.api_version if workload.owner is not None else "",
         injections=injections(world, workload) if run else (),
-        originals=originals(workload) if workload.owner is not None else (),
         stopping=workload.evicted and workload.reserved,
         why=_why(workload),
         deactivated=0 if workload.spec.active else workload.deactivated_by,

@@ -87,11 +87,10 @@ def owned_by(workload: Plain) -> list[Plain]:
     return [{**api, "name": meta["name"], "uid": meta["uid"], "controller": True}]
 
 
-def of_request(request: Plain) -> list[Plain]:
-    """The reference to a ProvisioningRequest."""
-    meta = request["metadata"]
-    api = {"apiVersion": f"{REQUESTS.group}/{REQUESTS.version}", "kind": REQUESTS.kind}
-    return [{**api, "name": meta["name"], "uid": meta["uid"], "controller": True}]
+def templates_of(request: Plain) -> list[str]:
+    """The PodTemplates that a ProvisioningRequest names."""
+    pod_sets = (request.get("spec") or {}).get("podSets") or ()
+    return [name for one in pod_sets if (name := (one.get("podTemplateRef") or {}).get("name"))]
 
 
 def pod_sets_of(request: Request, templates: Mapping[str, Plain]) -> list[tuple[str, Plain, int]]:

@@ -7,7 +7,6 @@ come, and a quota may be raised.
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 import structlog
 
@@ -25,11 +24,11 @@ from services.applier.provisioning import (
     Plain,
     Request,
     ask,
-    of_request,
     owned_by,
     pod_sets_of,
     request_objects,
     template_of,
+    templates_of,
 )
 from services.applier.spare_time import SpareTime
 from services.applier.templates import Templates
@@ -141,10 +140,21 @@ class ProvisioningWriter:
     async def _take_away(self, namespace: str, name: str, uid: str) -> None:
         try:
             found = await self._writer.get(REQUESTS, namespace, name)
-            if found["metadata"]["uid"] == uid:
-                await self._writer.delete(REQUESTS, namespace, name)
         except ObjectMissing:
             log.debug("gone already", request=name)
+            return
+        if found["metadata"]["uid"] != uid:
+            return
+        # The request last: as long as it is there, somebody finds what belongs to it.
+        for template in templates_of(found):
+            await self._delete(TEMPLATES, namespace, template)
+        await self._delete(REQUESTS, namespace, name)
+
+    async def _delete(self, resource: Resource, namespace: str, name: str) -> None:
+        try:
+            await self._writer.delete(resource, namespace, name)
+        except ObjectMissing:
+            log.debug("gone already", object=name)
 
     async def _make(self, wanted: Ask, request: Request) -> None:
         workload = await self._writer.get(WORKLOADS, wanted.namespace, wanted.name)
@@ -162,26 +172,22 @@ class ProvisioningWriter:
         value, parts = request_objects(request, pod_sets_of(request, templates), owned_by(workload))
         for part in parts:
             await self._create(TEMPLATES, request, uid, part)
-        made = await self._create(REQUESTS, request, uid, value)
-        for part in parts:
-            owners = {"metadata": {"ownerReferences": of_request(made)}}
-            await self._writer.merge(TEMPLATES, wanted.namespace, part["metadata"]["name"], owners)
+        await self._create(REQUESTS, request, uid, value)
 
-    async def _create(self, resource: Resource, request: Request, uid: str, value: Plain) -> dict[str, Any]:
+    async def _create(self, resource: Resource, request: Request, uid: str, value: Plain) -> None:
         """One object, made anew where one of an earlier attempt bears its name."""
         namespace, name = value["metadata"]["namespace"], value["metadata"]["name"]
         try:
-            return await self._writer.create(resource, namespace, value)
+            await self._writer.create(resource, namespace, value)
         except ObjectInvalid as problem:
             raise _NotTaken(request, uid, str(problem)) from problem
         except ObjectMissing as problem:
             raise _NotTaken(request, uid, _NO_KIND if resource is REQUESTS else str(problem)) from problem
         except ObjectConflict:
             found = await self._writer.get(resource, namespace, name)
-            if (found["metadata"].get("annotations") or {}).get(DECISION) == request.decision:
-                return found
-            await self._writer.delete(resource, namespace, name)
-            raise
+            if (found["metadata"].get("annotations") or {}).get(DECISION) != request.decision:
+                await self._writer.delete(resource, namespace, name)
+                raise
 
     async def _tell(self, wanted: Ask, problem: _NotTaken) -> None:
         """Report why a request is not taken, once as long as it is the same."""

@@ -41,7 +41,7 @@ class ApplicationWriter:
         """Bring the Workload object to where it should be; one that belongs to a job is made when it is not there."""
         patch: dict[str, Any] = {"status": application.status}
         place = (WORKLOADS, application.namespace, application.name)
-        ours = "ownerReferences" in application.object["metadata"]
+        ours = application.of.owner is not None
         if ours and application.fresh:
             await self._create(application)
         try:

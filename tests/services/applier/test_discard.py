@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from events.workload import WorkloadSpec
 from ops.cluster.clock import ScaledClock
+from projections.workloads import Workload
 from services.applier.manifests import IN_USE
 from services.applier.notices import Notices
 from services.applier.plan import Application
@@ -37,13 +39,17 @@ class Cluster:
         self.done.append((f"delete {resource.plural}", name))
 
 
+WORKLOAD = Workload(
+    key="team/w", uid="u", owner=None, created_at=0, generation=1, spec=WorkloadSpec(queue="lq", pod_sets=())
+)
+
+
 def application(**changes: Any) -> Application:
     return Application(
         workload="team/w",
         lane="LOG_0",
         sequence=7,
-        object={},
-        status={},
+        of=WORKLOAD,
         discard=True,
         release=True,
         job="j",
