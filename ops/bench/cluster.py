@@ -14,7 +14,6 @@ import psutil
 
 from events.timestamp import format_timestamp
 from ops.bench.cluster_objects import (
-    CLUSTER_QUEUES,
     SPACE,
     WORKLOADS,
     Plain,
@@ -23,7 +22,8 @@ from ops.bench.cluster_objects import (
     workload_object,
 )
 from ops.bench.load import Arrival, Load, arrivals_of, capacity_of, queues_of
-from ops.bench.problems import ClusterInUse, KindsMissing, NobodyAdmits
+from ops.bench.problems import ClusterInUse, KindsMissing
+from ops.bench.readiness import condition
 from ops.kube.client import KubeClient
 from ops.kube.reflector import Reflector
 from services.cluster_port import Changed, Listed, ObjectConflict, ObjectMissing, Vanished
@@ -58,7 +58,6 @@ class ClusterFigures(msgspec.Struct, kw_only=True):
     load_after: float = 0
 
 
-_QUEUES_S = 120.0
 _HERD = 32
 """So many creations are under way at once."""
 
@@ -98,18 +97,10 @@ class ClusterRun:
             except ObjectMissing as missing:
                 raise KindsMissing from missing
 
-    async def active(self) -> None:
-        """Return when every queue is active. Raises `NobodyAdmits`."""
-        waiting = {name for _, name, _ in queues_of(self._load)}
-        try:
-            async with asyncio.timeout(_QUEUES_S):
-                async for sight in Reflector(self._client).watch(CLUSTER_QUEUES):
-                    found = sight.objects if isinstance(sight, Listed) else [sight.object]
-                    waiting -= {one["metadata"]["name"] for one in found if condition(one, "Active")}
-                    if not waiting:
-                        return
-        except TimeoutError as nobody:
-            raise NobodyAdmits(_QUEUES_S) from nobody
+    @property
+    def queues(self) -> set[str]:
+        """The cluster queues that have to be active before it begins."""
+        return {name for _, name, _ in queues_of(self._load)}
 
     async def run(self, told: Callable[[int], None] = lambda _: None) -> ClusterFigures:
         """Play the load to its end; `told` hears how many have finished."""
@@ -220,12 +211,6 @@ class ClusterRun:
 
 
 _AGAIN_S = 0.02
-
-
-def condition(value: Plain, kind: str) -> bool:
-    """Whether an object says that a condition is true."""
-    found = (value.get("status") or {}).get("conditions") or ()
-    return any((one["type"], one["status"]) == (kind, "True") for one in found)
 
 
 def _waits(found: list[float]) -> Waits:

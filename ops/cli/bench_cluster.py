@@ -1,11 +1,12 @@
-"""`kuelog bench cluster`: a load on an API server, its figures as a table or as JSON."""
+"""`kuelog bench cluster` and `kuelog bench jobs`: loads on an API server, their figures as a table or as JSON."""
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol, TypeVar
 
 import msgspec
 from rich.console import Console
@@ -13,79 +14,126 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ops.bench.cluster import ClusterFigures, ClusterRun
+from ops.bench.jobs import JobFigures, JobsRun
 from ops.bench.load import divided, read_load
+from ops.bench.readiness import active
 from ops.bench.usage import Observed
 from ops.cli.failures import known_failures
 from ops.event_loop import run as run_loop
-from ops.kube.client import connect
+from ops.kube.client import KubeClient, connect
 from ops.quiet_garbage import collect_seldom
 
 
+class Where(msgspec.Struct, frozen=True, kw_only=True):
+    """The cluster, and whether kuelog runs on it already."""
+
+    kubeconfig: str
+    context: str = ""
+    running: bool = False
+
+
+class Figures(Protocol):
+    """What every run measures besides its own."""
+
+    cpu_s: float
+    peak_memory_mib: float
+
+
+_F_co = TypeVar("_F_co", bound=Figures, covariant=True)
+
+
+class Run(Protocol[_F_co]):
+    """A load that is driven on a cluster."""
+
+    @property
+    def size(self) -> int:
+        """How many things have to come to their end."""
+        ...
+
+    @property
+    def queues(self) -> set[str]:
+        """The cluster queues that have to be active before it begins."""
+        ...
+
+    async def prepare(self) -> None:
+        """Create the queues."""
+        ...
+
+    async def run(self, told: Callable[[int], None]) -> _F_co:
+        """Play it to its end."""
+        ...
+
+    async def clear(self) -> None:
+        """Take away what was created."""
+        ...
+
+
 def run_bench_cluster(
-    path: Path,
-    *,
-    kubeconfig: str,
-    context: str,
-    divide: int,
-    seed: int,
-    at_once: bool,
-    running: bool,
-    output: str,
-    console: Console,
+    path: Path, where: Where, *, divide: int, seed: int, at_once: bool, output: str, console: Console
 ) -> int:
-    """Play the load and print what was measured."""
+    """Play a load of Workload objects and print what was measured."""
     with known_failures(console) as outcome:
         load = divided(read_load(path), divide)
-        collect_seldom()
-
-        async def play() -> ClusterFigures:
-            client = await connect(kubeconfig, context)
-            run = ClusterRun(client, load, seed=seed, at_once=at_once)
-            try:
-                await run.prepare()
-                try:
-                    return await _measured(run, kubeconfig, context, running=running)
-                finally:
-                    await run.clear()
-            finally:
-                await client.close()
-
-        figures = run_loop(play())
-        if output == "json":
-            print(msgspec.json.encode(figures).decode())  # noqa: T201 - bytes for programs
-        else:
-            _show(path, figures, console)
+        figures = _measured(where, lambda client: ClusterRun(client, load, seed=seed, at_once=at_once))
+        _print(figures, output, console, lambda: _cluster_table(path, figures))
         outcome.code = 0
     return outcome.code
 
 
-async def _measured(run: ClusterRun, kubeconfig: str, context: str, *, running: bool) -> ClusterFigures:
-    if running:
-        await run.active()
+def run_bench_jobs(where: Where, *, count: int, rate: float, output: str, console: Console) -> int:
+    """Create jobs and print how long it took until they could run."""
+    with known_failures(console) as outcome:
+        figures = _measured(where, lambda client: JobsRun(client, count, rate=rate))
+        _print(figures, output, console, lambda: _jobs_table(rate, figures))
+        outcome.code = 0
+    return outcome.code
+
+
+def _measured(where: Where, make: Callable[[KubeClient], Run[_F_co]]) -> _F_co:
+    async def play() -> _F_co:
+        client = await connect(where.kubeconfig, where.context)
+        run = make(client)
+        try:
+            await run.prepare()
+            try:
+                return await _driven(run, client, where)
+            finally:
+                await run.clear()
+        finally:
+            await client.close()
+
+    collect_seldom()
+    return run_loop(play())
+
+
+async def _driven(run: Run[_F_co], client: KubeClient, where: Where) -> _F_co:
+    if where.running:
+        await active(client, run.queues)
         return await _played(run)
-    async with _services(kubeconfig, context) as observed:
-        await run.active()
+    async with _services(where) as observed:
+        await active(client, run.queues)
         figures = await _played(run)
         observed.look()
     figures.cpu_s, figures.peak_memory_mib = observed.usage.cpu_s, observed.usage.peak_mib
     return figures
 
 
-async def _played(run: ClusterRun) -> ClusterFigures:
+async def _played(run: Run[_F_co]) -> _F_co:
     console = Console(stderr=True)
-    columns = (TextColumn("finished"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("done"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=run.size)
-        return await run.run(lambda finished: progress.update(task, completed=finished))
+        return await run.run(lambda done: progress.update(task, completed=done))
 
 
 @asynccontextmanager
-async def _services(kubeconfig: str, context: str) -> AsyncGenerator[Observed, None]:
+async def _services(where: Where) -> AsyncGenerator[Observed, None]:
     """Everything of kuelog as `kuelog up` starts it, on an empty log."""
     with TemporaryDirectory(prefix="kuelog-bench-") as folder:
-        given = ["--kubeconfig", kubeconfig, "--data", folder, *(["--context", context] if context else [])]
+        given = ["--kubeconfig", where.kubeconfig, "--data", folder]
+        context = ["--context", where.context] if where.context else []
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "ops.cli.main", "up", *given, stdout=asyncio.subprocess.DEVNULL
+            sys.executable, "-m", "ops.cli.main", "up", *given, *context, stdout=asyncio.subprocess.DEVNULL
         )
         observed = Observed(process.pid)
         looking = asyncio.create_task(observed.run())
@@ -98,10 +146,22 @@ async def _services(kubeconfig: str, context: str) -> AsyncGenerator[Observed, N
             await process.wait()
 
 
-def _show(path: Path, figures: ClusterFigures, console: Console) -> None:
-    table = Table(title=f"kuelog bench cluster {path.name}")
+def _print(figures: Figures, output: str, console: Console, table: Callable[[], Table]) -> None:
+    if output == "json":
+        print(msgspec.json.encode(figures).decode())  # noqa: T201 - bytes for programs
+    else:
+        console.print(table())
+
+
+def _table(title: str) -> Table:
+    table = Table(title=title)
     table.add_column("measured")
     table.add_column("figure", justify="right")
+    return table
+
+
+def _cluster_table(path: Path, figures: ClusterFigures) -> Table:
+    table = _table(f"kuelog bench cluster {path.name}")
     table.add_row("workloads finished", f"{figures.finished:,} of {figures.workloads:,}")
     table.add_row("wall time", f"{figures.wall_s:.1f} s ({figures.finished / figures.wall_s:,.0f} workloads/s)")
     for kind, waits in figures.time_to_admission.items():
@@ -110,8 +170,21 @@ def _show(path: Path, figures: ClusterFigures, console: Console) -> None:
     table.add_row("admissions", f"{figures.admissions:,}")
     table.add_row("evictions", f"{figures.evictions:,}")
     table.add_row("average use of the queues", f"{figures.average_use:.1%}")
+    table.add_row("this load generator", f"{figures.driver_cpu_s:.0f} CPU-s")
+    _add_costs(table, figures, figures.load_before, figures.load_after)
+    return table
+
+
+def _jobs_table(rate: float, figures: JobFigures) -> Table:
+    table = _table(f"kuelog bench jobs: {f'{rate:g} per second' if rate else 'all at once'}")
+    table.add_row("jobs", f"{figures.jobs:,} ({figures.per_s:.1f} /s)")
+    text = f"p50 {figures.p50_s:.3f} s, p99 {figures.p99_s:.3f} s, at most {figures.longest_s:.3f} s"
+    table.add_row("from creation to unsuspended", text)
+    _add_costs(table, figures, figures.load_before, figures.load_after)
+    return table
+
+
+def _add_costs(table: Table, figures: Figures, before: float, after: float) -> None:
     own = f"{figures.cpu_s:.0f} CPU-s, {figures.peak_memory_mib:.0f} MiB at most" if figures.cpu_s else "not measured"
     table.add_row("kuelog's processes, the bus among them", own)
-    table.add_row("this load generator", f"{figures.driver_cpu_s:.0f} CPU-s")
-    table.add_row("load of the machine before / after", f"{figures.load_before:.2f} / {figures.load_after:.2f}")
-    console.print(table)
+    table.add_row("load of the machine before / after", f"{before:.2f} / {after:.2f}")

@@ -69,35 +69,51 @@ def day(
     raise typer.Exit(run_bench_day(workloads, seed=seed, verify=verify, whatif=whatif, output=output, console=shown))
 
 
+Kubeconfig = Annotated[str, typer.Option(help="The cluster: one for tests, with Kueue's kinds installed.")]
+Context = Annotated[str, typer.Option(help="The context of that kubeconfig.")]
+Runs = Annotated[bool, typer.Option("--running", help="kuelog runs already: start none, measure none.")]
+
+
 @bench_app.command()
 def cluster(
     load: Annotated[Path, typer.Argument(help="A generator file of Kueue's scheduler benchmark.")],
-    kubeconfig: Annotated[str, typer.Option(help="The cluster: one for tests, with Kueue's kinds installed.")],
-    context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
+    kubeconfig: Kubeconfig,
+    context: Context = "",
     divide: Annotated[int, typer.Option(min=1, help="So many times fewer workloads of each class.")] = 1,
     seed: Annotated[int, typer.Option(help="Decides the order of workloads that arrive in the same moment.")] = 0,
     at_once: Annotated[bool, typer.Option("--at-once", help="All workloads are created at the beginning.")] = False,
-    running: Annotated[bool, typer.Option("--running", help="kuelog runs already: start none, measure none.")] = False,
+    running: Runs = False,
     output: Output = "text",
 ) -> None:
     """Drive a load on an API server: Workload objects are created as the file says and end their time after admission.
 
-    Everything that was created is deleted at the end.
+    Everything that was created is deleted at the end, but for the empty namespace.
 
     Example: kuelog bench cluster --kubeconfig kubeconfig baseline.yaml --divide 5 -o json
     """
-    from ops.cli.bench_cluster import run_bench_cluster  # noqa: PLC0415 - a command loads what it needs
+    from ops.cli.bench_cluster import Where, run_bench_cluster  # noqa: PLC0415 - a command loads what it needs
 
-    raise typer.Exit(
-        run_bench_cluster(
-            load,
-            kubeconfig=kubeconfig,
-            context=context,
-            divide=divide,
-            seed=seed,
-            at_once=at_once,
-            running=running,
-            output=output,
-            console=Console(soft_wrap=False),
-        )
-    )
+    where = Where(kubeconfig=kubeconfig, context=context, running=running)
+    shown = Console(soft_wrap=False)
+    code = run_bench_cluster(load, where, divide=divide, seed=seed, at_once=at_once, output=output, console=shown)
+    raise typer.Exit(code)
+
+
+@bench_app.command()
+def jobs(
+    kubeconfig: Kubeconfig,
+    context: Context = "",
+    count: Annotated[int, typer.Option(min=1, help="How many jobs are created.")] = 500,
+    rate: Annotated[float, typer.Option(min=0, help="So many in a second; 0: all at once.")] = 0,
+    running: Runs = False,
+    output: Output = "text",
+) -> None:
+    """Create jobs that all have room, and measure how long each waits until it may run.
+
+    Example: kuelog bench jobs --kubeconfig kubeconfig --count 300 --rate 5
+    """
+    from ops.cli.bench_cluster import Where, run_bench_jobs  # noqa: PLC0415 - a command loads what it needs
+
+    where = Where(kubeconfig=kubeconfig, context=context, running=running)
+    shown = Console(soft_wrap=False)
+    raise typer.Exit(run_bench_jobs(where, count=count, rate=rate, output=output, console=shown))
