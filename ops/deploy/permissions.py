@@ -66,9 +66,9 @@ def written() -> list[Grant]:
         *_by_group(jobs, ("get", "patch", "delete")),
         # A Job that is stopped loses its start time, and a pod is told why it ends: both are parts of the status.
         *_by_group((one for one in jobs if one.group in _STATUS_TOO), ("patch",), part="/status"),
-        # What an autoscaler is asked: made, handed from one owner to the other, and taken away.
+        # What an autoscaler is asked, with the pods that it is asked for: made, and taken away.
         Grant(group=REQUESTS.group, resources=(REQUESTS.plural,), verbs=("get", "create", "delete")),
-        Grant(group=TEMPLATES.group, resources=(TEMPLATES.plural,), verbs=("get", "create", "patch", "delete")),
+        Grant(group=TEMPLATES.group, resources=(TEMPLATES.plural,), verbs=("get", "create", "delete")),
         # A Workload that belongs to a job keeps it from being deleted under it.
         *_by_group(jobs, ("update",), part="/finalizers"),
     ]

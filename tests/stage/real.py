@@ -18,11 +18,18 @@ from tests.stage.players import Players
 
 Plain = dict[str, Any]
 READ = (
-    *("nodes", "pods", "jobs.batch", "events"),
-    *(f"{one}.kueue.x-k8s.io" for one in ("clusterqueues", "localqueues", "cohorts", "workloads")),
+    *("nodes", "pods", "podtemplates", "jobs.batch", "events"),
+    *(f"{one}.kueue.x-k8s.io" for one in ("clusterqueues", "localqueues", "cohorts", "admissionchecks", "workloads")),
 )
 """What stories look at, besides the kinds that they define."""
-SWEPT = ("jobs.batch", "pods", "events", "limitranges", *(one["metadata"]["name"] for one in definitions()))
+SWEPT = (
+    "jobs.batch",
+    "pods",
+    "podtemplates",
+    "events",
+    "limitranges",
+    *(one["metadata"]["name"] for one in definitions()),
+)
 """Kinds of which nothing outlives a test; of others goes what it has made itself."""
 KNOWN = frozenset({one.group for one in KINDS})
 NOT_READY = "node.kubernetes.io/not-ready"

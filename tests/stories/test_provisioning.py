@@ -1,0 +1,237 @@
+"""A cluster autoscaler is asked before a job starts: the whole way through a cluster, each story decided again after it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from events.provisioning import ProvisioningOrdered
+from ops.log.history import read_everything
+from ops.replay import fold_lane
+from ops.wiring import LANE, SERVICES
+from services.cluster_port import Resource
+from tests.stage.stage import Stage, job
+from tests.stories.autoscaler import (
+    CLASS,
+    DEFINITION,
+    answer,
+    asked,
+    check_of,
+    config,
+    requests,
+    require_nodes,
+    set_active,
+    templates,
+)
+from tests.stories.test_checks import conditions, workload
+
+CONFIGS = Resource(
+    group="kueue.x-k8s.io",
+    version="v1beta2",
+    plural="provisioningrequestconfigs",
+    kind="ProvisioningRequestConfig",
+    namespaced=False,
+)
+CONSUMES = "autoscaling.x-k8s.io/consume-provisioning-request"
+CLASS_NAME = "autoscaling.x-k8s.io/provisioning-class-name"
+SHORT = {"backoffLimitCount": 2, "backoffBaseSeconds": 1, "backoffMaxSeconds": 2}
+Play = Callable[[Stage], Awaitable[None]]
+
+
+async def staged(stage: Stage, play: Play, spec: dict[str, Any]) -> None:
+    """A queue that asks for nodes as `spec` says, and what is played with it; then all is decided again."""
+    await stage.add(DEFINITION)
+    await stage.add(config(**spec))
+    await require_nodes(stage)
+    stage.serve()
+    await asyncio.wait_for(play(stage), 90)
+    entries = await read_everything(stage.bus)
+    _, replayed = fold_lane(LANE, entries, verify=True)
+    assert not replayed.differences, "every decision, decided again, is the same"
+    assert replayed.state_hash == fold_lane(LANE, entries)[1].state_hash
+
+
+def template(stage: Stage, name: str = "patient") -> dict[str, Any]:
+    return stage.get("jobs.batch", "default", name)["spec"]["template"]
+
+
+def told(stage: Stage) -> set[str]:
+    return {one["reason"] for one in stage.of("events")}
+
+
+async def provisioned(stage: Stage) -> None:
+    patient: dict[str, Any] = job("patient", 500)
+    patient["metadata"]["annotations"] = {"provreq.kueue.x-k8s.io/ValidUntilSeconds": "60"}
+    await stage.add(patient)
+    before = template(stage)
+    request = await asked(stage, 1)
+    name = request["metadata"]["name"]
+    assert name == f"{workload(stage)['metadata']['name']}-nodes-1"
+    assert request["metadata"]["labels"] == {"kueue.x-k8s.io/managed": "true"}
+    (owner,) = request["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"]) == ("Workload", workload(stage)["metadata"]["uid"])
+    assert request["spec"] == {
+        "provisioningClassName": CLASS,
+        "parameters": {"Zone": "a", "ValidUntilSeconds": "60"},
+        "podSets": [{"podTemplateRef": {"name": f"ppt-{name}-main"}, "count": 1}],
+    }
+    spec = templates(stage)[f"ppt-{name}-main"]["template"]["spec"]
+    assert spec["nodeSelector"] == {"zone": "a"}, "the flavor's"
+    assert {"key": "nvidia.com/gpu", "operator": "Exists"} in spec["tolerations"]
+    assert spec["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] == 1, "limits are asked for"
+    assert not stage.running("patient")
+    await answer(stage, request, Accepted="", Provisioned="not:ready at noon")
+    await stage.until(lambda: check_of(stage, "patient").get("message") == "ready at noon")
+    await answer(stage, request, details={"NodePool": "a"}, Accepted="", Provisioned="there")
+    await stage.until(lambda: stage.running("patient"))
+    running = template(stage)
+    assert running["metadata"]["annotations"][CONSUMES] == name
+    assert running["metadata"]["annotations"][CLASS_NAME] == CLASS
+    assert running["spec"]["nodeSelector"] == {"zone": "a"}
+    assert check_of(stage, "patient")["podSetUpdates"][0]["nodeSelector"] == {"zone": "a"}
+    await stage.until(lambda: {"ProvisioningRequestCreated", "AdmissionCheckUpdated"} <= told(stage))
+    await answer(stage, request, Accepted="", Provisioned="there", BookingExpired="over")
+    await answer(stage, request, Accepted="", Provisioned="there", CapacityRevoked="the nodes are gone")
+    await stage.until(lambda: conditions(stage).get("QuotaReserved") == ("False", "Deactivated"))
+    assert conditions(stage)["Evicted"] == ("True", "DeactivatedDueToAdmissionCheck")
+    await stage.until(lambda: not requests(stage) and not templates(stage))
+    await stage.until(lambda: template(stage) == before)
+
+
+async def failed_too_often(stage: Stage) -> None:
+    await stage.add(job("patient", 500))
+    for attempt in (1, 2):
+        await answer(stage, await asked(stage, attempt), Failed="no capacity")
+        await stage.until(lambda count=attempt: check_of(stage, "patient").get("retryCount") == count)
+    await answer(stage, await asked(stage, 3), Failed="never")
+    await stage.until(lambda: conditions(stage).get("QuotaReserved") == ("False", "Deactivated"))
+    await stage.until(lambda: workload(stage)["spec"]["active"] is False)
+    assert not stage.running("patient")
+    await stage.until(lambda: "AdmissionCheckRejected" in told(stage))
+    await stage.until(lambda: not requests(stage))
+    await set_active(stage, workload(stage)["metadata"]["name"])
+    await answer(stage, await asked(stage, 3), Provisioned="there")
+    await stage.until(lambda: stage.running("patient"))
+
+
+async def booking_expired(stage: Stage) -> None:
+    await stage.add(job("patient", 5))
+    await answer(stage, await asked(stage, 1), Accepted="", BookingExpired="too late")
+    second = await asked(stage, 2)
+    await answer(stage, second, Provisioned="there")
+    await stage.until(lambda: stage.running("patient"))
+    await answer(stage, second, Provisioned="there", BookingExpired="over")
+    await stage.until(lambda: stage.complete("patient"))
+    await stage.until(lambda: not requests(stage) and not templates(stage))
+
+
+async def preempted(stage: Stage) -> None:
+    await stage.add(job("patient", 60))
+    first = await asked(stage, 1)
+    await answer(stage, first, Provisioned="there")
+    await stage.until(lambda: stage.running("patient"))
+    await stage.add(job("urgent", 5, urgent=True))
+    await stage.until(lambda: first["metadata"]["name"] not in requests(stage))
+    await stage.until(lambda: any("urgent" in name for name in requests(stage)))
+    (urgent,) = [one for name, one in requests(stage).items() if "urgent" in name]
+    await answer(stage, urgent, Provisioned="there")
+    await stage.until(lambda: stage.complete("urgent"))
+
+    def another() -> bool:
+        found = requests(stage).get(first["metadata"]["name"])
+        return found is not None and found["metadata"]["uid"] != first["metadata"]["uid"]
+
+    await stage.until(another)
+    assert not stage.running("patient"), "what was there for the first attempt counts no more"
+    await answer(stage, requests(stage)[first["metadata"]["name"]], Provisioned="there")
+    await stage.until(lambda: stage.complete("patient"))
+
+
+async def nothing_managed(stage: Stage) -> None:
+    await stage.add(job("patient", 500))
+    await stage.until(lambda: stage.running("patient"))
+    assert check_of(stage, "patient")["message"] == "the provisioning request is not needed"
+    assert not requests(stage)
+
+
+SELECTOR = {"nodeSelector": [{"key": "zone", "valueFromProvisioningClassDetail": "NodePool"}]}
+
+
+@pytest.mark.parametrize(
+    ("play", "spec"),
+    [
+        (provisioned, {"podSetUpdates": SELECTOR}),
+        (failed_too_often, {"retryStrategy": SHORT}),
+        (booking_expired, {"retryStrategy": SHORT}),
+        (preempted, {}),
+        (nothing_managed, {"managedResources": ["example.com/other"]}),
+    ],
+    ids=lambda one: one.__name__.replace("_", " ") if callable(one) else "",
+)
+async def test_a_job_waits_for_its_nodes(play: Play, spec: dict[str, Any], stage: Stage) -> None:
+    await staged(stage, play, spec)
+
+
+async def test_a_check_without_a_good_configuration_is_inactive_until_it_has_one(stage: Stage) -> None:
+    await stage.add(DEFINITION)
+    await require_nodes(stage)
+    stage.serve()
+    await stage.add(job("patient", 500))
+
+    def active() -> tuple[str, str, str]:
+        found = stage.get("admissionchecks.kueue.x-k8s.io", "", "nodes")
+        (one,) = found.get("status", {}).get("conditions") or [{}]
+        return one.get("status", ""), one.get("reason", ""), one.get("message", "")
+
+    await stage.until(lambda: active()[0] == "False")
+    assert active()[1:] == (
+        "BadParametersRef",
+        'ProvisioningRequestConfig.kueue.x-k8s.io "config" not found',
+    )
+    await stage.add(config(retryStrategy={"backoffLimitCount": -1}))
+    await stage.until(lambda: "-1 is negative" in active()[2])
+    assert not requests(stage)
+    found = stage.get("clusterqueues.kueue.x-k8s.io", "", "team")
+    (standing,) = found["status"]["conditions"]
+    assert (standing["status"], standing["reason"]) == ("False", "AdmissionCheckInactive")
+    mended = {"spec": {"retryStrategy": {"backoffLimitCount": 1}}}
+    await stage.client.merge(CONFIGS, "", "config", mended)
+    await stage.until(lambda: active() == ("True", "Active", "The admission check is active"))
+    await asked(stage, 1)
+
+
+async def test_a_cluster_without_an_autoscaler_is_told_of_and_asked_when_it_gets_one(stage: Stage) -> None:
+    await stage.add(config())
+    await require_nodes(stage)
+    stage.serve()
+    await stage.add(job("patient", 500))
+    await stage.until(lambda: "knows no ProvisioningRequest" in check_of(stage, "patient").get("message", ""))
+    await stage.until(lambda: "FailedCreate" in told(stage))
+    assert check_of(stage, "patient")["state"] == "Pending" and not stage.running("patient")
+    await stage.add(DEFINITION)
+    request = await asked(stage, 1)
+    await stage.until(lambda: check_of(stage, "patient")["message"] == "")
+    await answer(stage, request, Provisioned="there")
+    await stage.until(lambda: stage.running("patient"))
+
+
+@pytest.mark.parametrize("crash", ["create:after:2", "create:before:3", "create:after:3", "get:after:3"])
+async def test_an_applier_that_dies_while_it_asks_leaves_one_request_behind(crash: str, stage: Stage) -> None:
+    await stage.add(DEFINITION)
+    await stage.add(config())
+    await require_nodes(stage)
+    stage.serve(*(one for one in SERVICES if one != "applier"), replica="others")
+    mortal = await stage.start_mortal("applier", crash)
+    if mortal.stdout is not None:
+        await asyncio.wait_for(mortal.stdout.readline(), 60)
+    await stage.add(job("patient", 500))
+    assert (await mortal.communicate())[1] is not None and mortal.returncode == -9
+    stage.serve("applier", replica="successor")
+    request = await asked(stage, 1)
+    assert len(requests(stage)) == len(templates(stage)) == 1
+    await answer(stage, request, Provisioned="there")
+    await stage.until(lambda: stage.running("patient"))
+    fold, _ = fold_lane(LANE, await read_everything(stage.bus))
+    (one,) = fold.world.workloads.values()
+    assert isinstance(one.provisioning["nodes"].order, ProvisioningOrdered)
