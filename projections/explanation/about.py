@@ -5,6 +5,7 @@ from events.catalogue import AnyEvent
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import DevicesRegistered, NodeObserved, PodObserved
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
+from events.provisioning import ProvisioningConfigObserved, ProvisioningOrdered, ProvisioningRequestObserved
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -17,6 +18,7 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from events.upkeep import CheckSettled
 from events.workload import CheckReported, WorkloadParked, WorkloadQueued, WorkloadSubmitted
 
 KINDS = {
@@ -38,6 +40,10 @@ KINDS = {
     "namespace": "namespace",
     "ns": "namespace",
     "admissioncheck": "admissioncheck",
+    "provisioningrequest": "provisioningrequest",
+    "provreq": "provisioningrequest",
+    "provisioningrequestconfig": "provisioningrequestconfig",
+    "prc": "provisioningrequestconfig",
     "workloadpriorityclass": "workloadpriorityclass",
     "priorityclass": "priorityclass",
     "limitrange": "limitrange",
@@ -87,6 +93,14 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             return (f"namespace/{event.name}",)
         case AdmissionCheckObserved():
             return (f"admissioncheck/{event.name}",)
+        case ProvisioningConfigObserved():
+            return (f"provisioningrequestconfig/{event.name}",)
+        case ProvisioningRequestObserved():
+            return (f"provisioningrequest/{event.namespace}/{event.name}", f"workload/{event.workload}")
+        case ProvisioningOrdered():
+            space = event.workload.partition("/")[0]
+            request = f"provisioningrequest/{space}/{event.request}"
+            return (f"workload/{event.workload}", f"admissioncheck/{event.check}", request)
         case LimitRangeObserved():
             return (f"limitrange/{event.namespace}/{event.name}",)
         case RuntimeClassObserved():
@@ -100,7 +114,7 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
         case PodObserved():
             owner = (f"workload/{event.workload}",) if event.workload else ()
             return (f"pod/{event.namespace}/{event.name}", *owner)
-        case CheckReported():
+        case CheckReported() | CheckSettled():
             return (f"workload/{event.workload}", f"admissioncheck/{event.check.name}")
         case ObjectRemoved() | ObjectRefused():
             kind = KINDS.get(event.kind.lower(), event.kind.lower())

@@ -10,6 +10,13 @@ from events.control import ObjectRefused, ObjectRemoved
 from events.device import DevicesReleased, DevicesReserved, PodObserved
 from events.event import Millis
 from events.preemption import PreemptionRefused, PreemptionWasted, RoomClaimed
+from events.provisioning import (
+    ProvisioningDropped,
+    ProvisioningOrdered,
+    ProvisioningRejected,
+    ProvisioningRequestObserved,
+)
+from events.upkeep import CheckSettled
 from events.workload import CheckReported, PodsReclaimed, WorkloadChanged, WorkloadRequeued
 from projections.explanation.about import objects_of
 from projections.explanation.causes import Causes
@@ -84,7 +91,7 @@ class Life:
         return self._cards.get(key, "").split()
 
     def _told(self, event: AnyEvent, about: str) -> tuple[str, str]:
-        told = describe(event) or _other(event)
+        told = describe(event) or _about_checks(event) or _other(event)
         if told is not None:
             return told
         before, self._before[about + type(event).__name__] = self._before.get(about + type(event).__name__), event
@@ -107,12 +114,30 @@ def _other(event: AnyEvent) -> tuple[str, str] | None:  # noqa: PLR0911 - one ca
             return "preempted in vain", event.reason
         case WorkloadRequeued():
             return ("may queue again" if event.allowed else "must wait"), f"{event.reason}: {event.message}"
-        case CheckReported():
-            return "check reported", f"{event.check.name} is {event.check.state}"
         case PodsReclaimed():
             return "pods done", ", ".join(f"{count} of {name}" for name, count in sorted(event.counts.items()))
         case WorkloadChanged():
             return "changed", f"queue {event.spec.queue}, priority {event.spec.priority}"
+        case _:
+            return None
+
+
+def _about_checks(event: AnyEvent) -> tuple[str, str] | None:
+    match event:
+        case CheckReported():
+            return "check reported", f"{event.check.name} is {event.check.state}"
+        case CheckSettled():
+            words = f": {event.check.message}" if event.check.message else ""
+            return "check settled", f"{event.check.name} is {event.check.state}{words}"
+        case ProvisioningOrdered():
+            return "nodes asked for", f"{event.request} for {sum(one.count for one in event.pod_sets)} pod(s)"
+        case ProvisioningRequestObserved():
+            answers = [f"{kind} ({one.message})" for kind, one in sorted(event.answers.items()) if one.true]
+            return "autoscaler", f"{event.name}: {', '.join(answers) or 'no answer yet'}"
+        case ProvisioningRejected():
+            return "nodes not asked for", event.message
+        case ProvisioningDropped():
+            return "nodes not asked for", f"{event.check} is not active, or not needed"
         case _:
             return None
 

@@ -27,6 +27,8 @@ from events.workload import (
     WorkloadFinished,
     WorkloadSwitched,
 )
+from projections.explanation.life import Life
+from projections.place import Place
 from projections.provisioning import CONTROLLER, of_no_use, request_name, template_name
 from projections.queue_standing import check_standing, cluster_queue_standing
 from projections.snapshot import tables_of, world_of
@@ -361,3 +363,17 @@ def test_the_order_in_which_things_are_said_is_reserve_ask_settle_admit() -> Non
     marks = [type(one) for one in said if isinstance(one, QuotaReserved | ProvisioningOrdered)]
     assert marks == [QuotaReserved, ProvisioningOrdered]
     assert isinstance(told.answer(Provisioned="there")[-1], WorkloadAdmitted)
+
+
+def test_the_life_of_a_request_can_be_read() -> None:
+    told = Provisioned()
+    said = told.after(job("a"))
+    asked = told.workload.provisioning["nodes"]
+    life = Life("provisioningrequest/team/a-nodes-1")
+    answered = seen(asked.order, asked.decision, Failed="none")
+    for sequence, event in enumerate([*said, answered], 1):
+        life.fold(event, Place(lane="LOG_0", sequence=sequence, at=sequence))
+    assert [(one.what, one.detail) for one in life.lines] == [
+        ("nodes asked for", "a-nodes-1 for 1 pod(s)"),
+        ("autoscaler", "a-nodes-1: Failed (none)"),
+    ]
