@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.settings import SettingsObserved
-from projections.validation import cluster_queue, cohort, flavor, workload, workload_update
+from projections.validation import cluster_queue, cohort, flavor, provisioning, workload, workload_update
 from projections.validation.flavor import topology_update_problems
 from projections.validation.pod_sets import container_problems, pod_set_problems
 from projections.validation.problem import Problem, immutable
@@ -30,6 +30,8 @@ def validate(value: dict[str, Any], settings: SettingsObserved) -> list[Problem]
             found.extend(flavor.validate(value))
         case "Workload":
             found.extend(workload.validate(value, settings))
+        case "ProvisioningRequestConfig":
+            found.extend(provisioning.validate(value))
         case "Job":
             found.extend(pod_set_problems(value.get("spec") or {}, "spec", settings))
         case "Pod":
@@ -56,6 +58,8 @@ def validate_update(old: Plain, new: dict[str, Any], settings: SettingsObserved)
         case "Workload":
             found.extend(workload_update.validate_update(old, new, settings))
             found.extend(workload_update.fixed_field_problems(old, new))
+        case "ProvisioningRequestConfig":
+            found.extend(provisioning.validate(new))
         case "LocalQueue":
             found.extend(_fixed(old, new, "clusterQueue"))
         case "AdmissionCheck":

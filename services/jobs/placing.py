@@ -5,6 +5,7 @@ from typing import Any
 
 from projections.devices.annotations import CARD_POLICY
 from projections.devices.vendors import VENDORS
+from projections.provisioning import CLASS_NAME, CONSUMES
 from services.jobs.found import Form, Injection, Original, Pods
 from services.jobs.paths import Plain, get, put
 from services.jobs.updates import PodFields, added_to, noted, with_updates
@@ -74,7 +75,7 @@ def restore(job: Plain, pods: Pods, original: Original) -> Plain:
             if get(job, pods.at) is None:
                 return job
             old = metadata_of(job, pods)
-            ours = (*_ANNOTATIONS, *added_to(job, pods.name, "annotations"))
+            ours = (*_ANNOTATIONS, *added_to(job, pods.name, "annotations"), *_left_by_kueue(old))
             asked = PodFields(
                 labels=_without(old.get("labels"), (*_LABELS, *added_to(job, pods.name, "labels"))),
                 annotations={**_without(old.get("annotations"), ours), **original.annotations},
@@ -83,6 +84,13 @@ def restore(job: Plain, pods: Pods, original: Original) -> Plain:
             )
             job = _placed(job, pods, asked)
             return put(job, pods.at, None) if get(job, pods.at) == pods.implied else job
+
+
+def _left_by_kueue(meta: Plain) -> tuple[str, ...]:
+    """What Kueue had put into a job that it started before us, to take nodes that were provisioned for it."""
+    found: Plain = meta.get("annotations") or {}
+    made_for_it = WORKLOAD in found and str(found.get(CONSUMES, "")).startswith(f"{found[WORKLOAD]}-")
+    return (CONSUMES, CLASS_NAME) if made_for_it else ()
 
 
 def _placed(job: Plain, pods: Pods, fields: PodFields) -> Plain:

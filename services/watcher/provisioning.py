@@ -15,7 +15,6 @@ from events.provisioning import (
 from services.provisioning_kinds import MANAGED
 from services.watcher.cluster_objects import read
 from services.watcher.jobs import DECISION
-from services.watcher.problems import Refused, problem
 
 
 class _Spec(ApiStruct, frozen=True, kw_only=True):
@@ -40,13 +39,6 @@ def provisioning_config(value: dict[str, Any]) -> Fact:
     spec = found.spec
     retry = spec.retry_strategy or RetryStrategy()
     updates = spec.pod_set_updates.node_selector or () if spec.pod_set_updates is not None else ()
-    for name, amount in (
-        ("backoffLimitCount", retry.backoff_limit_count),
-        ("backoffBaseSeconds", retry.backoff_base_seconds),
-        ("backoffMaxSeconds", retry.backoff_max_seconds),
-    ):
-        if amount < 0:
-            raise Refused([problem(f"spec.retryStrategy.{name}", f"{amount} is negative", "a number of at least 0")])
     return ProvisioningConfigObserved(
         name=found.metadata.name,
         class_name=spec.provisioning_class_name,

@@ -78,6 +78,22 @@ def test_a_check_that_says_what_is_there_already_adds_nothing_that_would_be_miss
     assert restored(JOB, running, [ORIGINAL])["spec"]["template"]["metadata"]["labels"] == {"app": "x"}
 
 
+def test_what_kueue_had_put_in_for_provisioned_nodes_goes_at_the_stop_and_a_user_s_own_stays() -> None:
+    consumes, class_name = "consume-provisioning-request", "provisioning-class-name"
+
+    def after_a_stop(request: str) -> Plain:
+        left = job()
+        left["spec"]["template"]["metadata"]["annotations"] = {
+            "kueue.x-k8s.io/workload": "job-j-1",
+            f"autoscaling.x-k8s.io/{consumes}": request,
+            f"autoscaling.x-k8s.io/{class_name}": "c",
+        }
+        return restored(JOB, left, [ORIGINAL])["spec"]["template"]["metadata"].get("annotations") or {}
+
+    assert after_a_stop("job-j-1-nodes-1") == {}
+    assert f"autoscaling.x-k8s.io/{consumes}" in after_a_stop("mine")
+
+
 def test_an_app_wrapper_gets_it_in_its_pod_set_infos_and_its_template_is_heeded() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"app": "x"}}, "spec": {}}
     wrapper: Plain = {"metadata": {"name": "w"}, "spec": {"components": [{"template": pod}]}}
