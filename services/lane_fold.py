@@ -53,6 +53,11 @@ class LaneFold:
         """The runs of input folded since the last commit: what the next commit names."""
         return tuple(self._runs)
 
+    @property
+    def ahead(self) -> int:
+        """How many inputs are folded that no commit has fixed."""
+        return len(self._ahead)
+
     def offer(self, stream: str, entries: Iterable[Entry]) -> None:
         """Hand over stored messages of an input stream, in order; what was handed over before is dropped."""
         waiting = self._waiting.setdefault(stream, deque())

@@ -201,8 +201,10 @@ class LaneHost:
             self._silent += 1
             if events:
                 self._silent = 0
-                if not await self._commit(decider.name, events, at, mark):
-                    return True
+            # Who never has anything to say would keep for ever what it takes to read everything in another order.
+            settle = self._silent >= len(self.deciders) and self.fold.ahead >= MOST_AHEAD
+            if (events or settle) and not await self._commit(decider.name, events, at, mark):
+                return True
         spoke = self.decides and self._silent < len(self.deciders)
         if self._observers:
             touched = list(world.review.take("observers"))
@@ -288,5 +290,7 @@ class LaneHost:
 _RETRY: Millis = 500
 PACE: Millis = 10
 """Between two looks at what has arrived: at rest nobody waits for it, under load each look finds more to do."""
+MOST_AHEAD = 1000
+"""After so many facts about which nobody had anything to say a commit without events says so, and fixes their order."""
 MOST_INPUTS = 200
 """So many facts are folded before the deciders speak again: what piles up must not make anyone wait for a decision."""

@@ -13,6 +13,7 @@ from events.catalogue import Fact
 from events.codec import decode_commit, encode
 from events.commit import Sighting
 from events.device import DevicesRegistered
+from events.quota import NamespaceObserved
 from events.subjects import FACTS
 from ops.cluster.clock import ScaledClock
 from ops.log.history import read_everything
@@ -25,7 +26,7 @@ from ops.witness import HeadWitness, WitnessKeyMissing
 from projections.state_hash import state_hash
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
-from services.lane_host import Decider, LaneHost
+from services.lane_host import MOST_AHEAD, Decider, LaneHost
 from services.log_errors import LogRegressed
 from services.log_port import Bus, Message
 from services.preemptor.decide import Preemptor
@@ -141,6 +142,21 @@ async def test_two_admitters_under_load_decide_nothing_twice(bus: Bus) -> None:
     assert len(reserved) == len(set(reserved)) == jobs
     _, replayed = fold_lane(LANE, entries, verify=True)
     assert not replayed.differences
+
+
+async def test_who_never_has_anything_to_say_says_so_now_and_then_and_keeps_nothing(bus: Bus) -> None:
+    idle = await accountant(bus)
+    task = asyncio.create_task(idle.run())
+    await tell(bus, [NamespaceObserved(name=f"n{number}") for number in range(MOST_AHEAD + 5)])
+    async for batch in (await bus.stream(DEVICE_LANE)).follow(0):
+        commit = decode_commit(batch[0].data)
+        break
+    await idle.quiet.wait()
+    await stop(task)
+    assert commit.events == () and commit.inputs[0].upto >= MOST_AHEAD
+    assert idle.fold.ahead == MOST_AHEAD + 5 - commit.inputs[0].upto
+    _, replayed = fold_lane(DEVICE_LANE, await read_everything(bus), verify=True)
+    assert (replayed.commits, list(replayed.differences)) == (1, [])
 
 
 async def test_apart_or_together_the_services_come_to_the_same_end(bus: Bus) -> None:
