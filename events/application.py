@@ -11,6 +11,10 @@ class DecisionApplied(Event, frozen=True, kw_only=True, tag="DecisionApplied.v1"
     sequence: int
     finished: bool = False
     """The cluster also shows that the workload has finished."""
+    seen: int = 0
+    """Sequence of the last fact about its pods that the cluster shows, too."""
+    ended: tuple[str, ...] = ()
+    """The UIDs of its pods that ran when they were told to end, where no job ends them."""
 
 
 FAILED_TO_START = "FailedToStart"

@@ -21,6 +21,7 @@ from events.device import (
     PluginLost,
     PodObserved,
 )
+from events.pod import PodAccounted
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
     ProvisioningConfigObserved,
@@ -91,6 +92,7 @@ Fact: TypeAlias = (
     | PodsReady
     | PodsGone
     | PodsReclaimed
+    | PodAccounted
     | WorkloadFinished
     | WorkloadDeleted
     | WorkloadSwitched

@@ -41,4 +41,6 @@ class ObjectRefused(Event, frozen=True, kw_only=True, tag="ObjectRefused.v1"):
     namespace: str = ""
     name: str
     uid: str = ""
+    pod: str = ""
+    """The pod that is told of it, where a group of pods is refused; the UID is its own then."""
     problems: tuple[ObjectProblem, ...]

@@ -67,6 +67,8 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """The pods that it is, where no other object starts and stops them."""
     provisioning: dict[str, str] = {}
     """Parameters for what is asked of the autoscaler (annotations provreq.kueue.x-k8s.io/)."""
+    waits_for_pods: bool = False
+    """Pods of a group have to be replaced before it can go on."""
 
 
 class ConditionStatus(StrEnum):

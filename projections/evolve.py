@@ -22,6 +22,7 @@ from events.device import (
     PluginLost,
     PodObserved,
 )
+from events.pod import PodAccounted
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
     ProvisioningConfigObserved,
@@ -129,6 +130,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             | LimitRangeObserved()
             | RuntimeClassObserved()
             | SettingsObserved()
+            | PodAccounted()
             | ObjectRemoved()
             | ObjectRefused()
         ):

@@ -6,6 +6,7 @@ A change that may let a refused workload in stirs its queue; a change of quota d
 from typing import TypeAlias, assert_never
 
 from events.control import ObjectRefused, ObjectRemoved
+from events.pod import PodAccounted
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -32,6 +33,7 @@ ObjectEvent: TypeAlias = (
     | LimitRangeObserved
     | RuntimeClassObserved
     | SettingsObserved
+    | PodAccounted
     | ObjectRemoved
     | ObjectRefused
 )
@@ -84,6 +86,10 @@ def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901, PLR
             stir_all(world)
         case ObjectRefused():
             put(world.refused, f"{event.kind}/{event.namespace}/{event.name}", event)
+        case PodAccounted():
+            key = f"{event.namespace}/{event.name}"
+            put(world.accounted, key, event)
+            world.review_pods.add(key)
         case ObjectRemoved():
             _remove(world, event)
         case _:
@@ -203,5 +209,7 @@ def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one cas
             if world.cards.remove_pod(spaced):
                 stir_all(world)
             drop(world.pods, spaced)
+            drop(world.accounted, spaced)
+            world.review_pods.forget(spaced)
         case _:
             pass  # An object of a kind that decides nothing, such as a job that was refused.

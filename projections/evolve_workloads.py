@@ -26,7 +26,8 @@ from projections.gates import enabled
 from projections.holding import give_back, hold, hold_less
 from projections.line_order import order_in_line
 from projections.place import Place
-from projections.workloads import FINISHED, PODS_READY, Workload, with_condition
+from projections.pods_of_workload import found_running, with_waiting_for_pods
+from projections.workloads import FINISHED, PODS_READY, WAITING_FOR_PODS, Workload, with_condition
 from projections.world import World
 
 WorkloadFact: TypeAlias = (
@@ -56,13 +57,14 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  
         case WorkloadChanged():
             _change(world, workload, event, place)
         case PodsReady():
-            world.put_workload(with_condition(workload, _pods_ready(workload, place, ready=event.ready)))
+            told = with_condition(workload, _pods_ready(workload, place, ready=event.ready))
+            world.put_workload(replace(told, seen=place.sequence))
         case PodsGone():
             # A stop that was seen late says nothing about the attempt that was stopped since.
             if _sequence(event.decision) >= workload.stopped_by:
                 world.put_workload(replace(workload, pods_gone=event.decision))
         case PodsReclaimed():
-            _reclaim(world, workload, event.counts)
+            _reclaim(world, workload, event.counts, place)
         case WorkloadFinished():
             leave(world, workload)
             done = Condition(
@@ -105,10 +107,13 @@ def _applied(world: World, workload: Workload, event: DecisionApplied) -> None:
     if workload.discarded and event.sequence >= workload.decided:
         _forget(world, workload)
         return
+    if event.ended:
+        workload = found_running(workload, event.ended)
     world.put_workload(
         replace(
             workload,
             applied=max(workload.applied, event.sequence),
+            shown=max(workload.shown, event.seen),
             finish_shown=workload.finish_shown or event.finished,
             news=tuple(one for one in workload.news if one.sequence > event.sequence) if workload.news else (),
         )
@@ -135,7 +140,7 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
     )
     if event.adopted is not None:
         workload = adopt(world, workload, event.adopted, place)
-    workload = with_gates(world.settings, workload, place)
+    workload = with_waiting_for_pods(with_gates(world.settings, workload, place), place)
     workload = replace(workload, equivalence=equivalence_of(workload, by_namespace=bool(world.limit_ranges)))
     name = event.owner.name if event.owner else workload.name
     kind = event.owner.kind if event.owner else "Workload"
@@ -163,7 +168,9 @@ def _change(world: World, workload: Workload, event: WorkloadChanged, place: Pla
     if workload.owner is not None:
         spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
     changed = replace(workload, spec=spec, generation=event.generation)
-    changed = with_gates(world.settings, changed, place)
+    changed = with_waiting_for_pods(with_gates(world.settings, changed, place), place)
+    if changed.condition(WAITING_FOR_PODS) is not workload.condition(WAITING_FOR_PODS) or _others(workload, changed):
+        changed = replace(changed, seen=place.sequence)
     changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=bool(world.limit_ranges)))
     world.put_workload(changed)
     if moved:
@@ -177,6 +184,11 @@ def _change(world: World, workload: Workload, event: WorkloadChanged, place: Pla
         # What is asked for has changed, so the answer may: let the queue manager place it anew (§3.4).
         line.remove(world.trail, workload.key)
         world.put_workload(replace(changed, line=""))
+
+
+def _others(before: Workload, after: Workload) -> bool:
+    """Whether other pods own its object."""
+    return {one.uid for one in before.spec.members} != {one.uid for one in after.spec.members}
 
 
 def _pods_ready(workload: Workload, place: Place, *, ready: bool) -> Condition:
@@ -202,10 +214,10 @@ def _pods_ready(workload: Workload, place: Place, *, ready: bool) -> Condition:
     )
 
 
-def _reclaim(world: World, workload: Workload, counts: dict[str, int]) -> None:
+def _reclaim(world: World, workload: Workload, counts: dict[str, int], place: Place) -> None:
     if not enabled(world.settings, "ReclaimablePods"):
         return
-    changed = replace(workload, reclaimable=dict(sorted(counts.items())))
+    changed = replace(workload, reclaimable=dict(sorted(counts.items())), seen=place.sequence)
     changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=bool(world.limit_ranges)))
     world.put_workload(changed)
     hold_less(world, changed)

@@ -10,6 +10,7 @@ from events.admission import PreemptionRequested
 from events.control import ObjectRefused
 from events.device import DevicesRegistered, NodeObserved, PodObserved
 from events.event import Millis
+from events.pod import PodAccounted
 from events.preemption import RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import (
@@ -81,6 +82,7 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
     registered: dict[str, DevicesRegistered]
     pods: dict[str, PodObserved]
     refused: dict[str, ObjectRefused]
+    accounted: dict[str, PodAccounted] = {}
     workloads: dict[str, Workload]
     requests: dict[str, PreemptionRequested]
     claims: dict[str, RoomClaimed]
@@ -124,6 +126,7 @@ _PLAIN = (
     "registered",
     "pods",
     "refused",
+    "accounted",
     "requests",
     "claims",
     "epochs",

@@ -43,7 +43,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         for name in ("health", "silent", "lost", "suspects", "stale", "told", "short")
     }
     cards = {uuid: [use.slots, use.memory, use.cores] for uuid, use in sorted(world.cards.used.items()) if use.slots}
-    # A world without budgets has the digest that it had before there were any.
+    # A world without budgets has the digest that it had before there were any; so has one without pods to let go.
     counted = [("budgets", dict(world.budgets)), ("budgeted", dict(world.budgeted))] if world.budgets else []
     asked = [
         (name, dict(table))
@@ -53,9 +53,11 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         )
         if table
     ]
+    let_go = [("accounted", dict(world.accounted))] if world.accounted else []
     return [
         *counted,
         *asked,
+        *let_go,
         ("settings", dict(world.sole)),
         ("cluster_queues", dict(world.cluster_queues)),
         ("cohorts", dict(world.cohorts)),

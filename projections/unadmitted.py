@@ -10,7 +10,7 @@ from events.settings import SettingsObserved
 from events.workload import CheckState, Condition, ConditionStatus
 from projections.gates import enabled
 from projections.place import Place
-from projections.workloads import ADMITTED, QUOTA_RESERVED, Workload, with_condition, with_news
+from projections.workloads import ADMITTED, QUOTA_RESERVED, WAITING_FOR_PODS, Workload, with_condition, with_news
 
 OBSERVABILITY = "UnadmittedWorkloadsObservability"
 EXPLICIT_STATUS = "UnadmittedWorkloadsExplicitStatus"
@@ -23,8 +23,8 @@ GATE_CLEARED_MESSAGE = "AdmissionGatedBy cleared, waiting for quota reservation"
 STANDING = frozenset({"Misconfigured", "Suspended", "Deactivated", GATED, "OnHold", "BudgetExhausted"})
 """Reasons that end as soon as the workload is in line again; any other stays until the next attempt."""
 
-SILENT = frozenset({"Backoff"})
-"""Reasons to be parked that no condition tells: requeueState does."""
+SILENT = frozenset({"Backoff", WAITING_FOR_PODS})
+"""Reasons to be parked that QuotaReserved does not tell: requeueState does, or a condition of their own."""
 
 _BROADER = {
     "Misconfigured": "Inadmissible",

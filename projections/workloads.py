@@ -29,6 +29,7 @@ EVICTED = "Evicted"
 PREEMPTED = "Preempted"
 REQUEUED = "Requeued"
 PODS_READY = "PodsReady"
+WAITING_FOR_PODS = "WaitingForReplacementPods"
 FINISHED = "Finished"
 DEACTIVATION_TARGET = "DeactivationTarget"
 
@@ -115,6 +116,10 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Sequence of the last decision about it on its lane: what the applier has to reach."""
     applied: int = 0
     """Sequence of the last decision that the cluster shows."""
+    seen: int = 0
+    """Sequence of the last fact that has changed what its object shows, which no decision says."""
+    shown: int = 0
+    """Sequence of the last such fact that the cluster shows."""
     finish_shown: bool = False
     """The cluster shows that it has finished, which no decision says."""
     deactivated_by: int = 0

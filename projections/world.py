@@ -13,6 +13,7 @@ from events.admission import PreemptionRequested
 from events.control import ObjectRefused
 from events.device import DevicesRegistered, NodeObserved, PodObserved
 from events.event import Millis
+from events.pod import PodAccounted
 from events.preemption import RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import (
@@ -66,6 +67,8 @@ class World:
         self.registered: dict[str, DevicesRegistered] = {}
         self.pods: dict[str, PodObserved] = {}
         self.refused: dict[str, ObjectRefused] = {}
+        self.accounted: dict[str, PodAccounted] = {}
+        """Pods that nothing here holds any more, by `namespace/name`."""
         self.workloads: dict[str, Workload] = {}
         self.requests: dict[str, PreemptionRequested] = {}
         """Open requests for room, by preemptor."""
@@ -93,6 +96,8 @@ class World:
         """The same, of workloads that hold quota and are not admitted yet."""
         self.review_requests = Review(self.trail, self.requests)
         """The same, of preemptors that ask for room."""
+        self.review_pods = Review(self.trail, self.accounted)
+        """The same, of pods that nothing here holds any more."""
         self.examined: dict[tuple[str, str], tuple[int, Millis, str]] = {}
         """By cluster queue and class of refused workloads: the stamp, and the time where it matters, at which it was found not to
         fit again."""

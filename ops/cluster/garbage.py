@@ -51,9 +51,29 @@ class Garbage(Controller):
         return found
 
     def _delete_dependents(self, owner: Object) -> None:
-        for kind, name in self._dependents(owner["metadata"]["uid"]):
-            if self.store.get(kind.key, name) is not None:
+        """What nobody else owns goes; who has other owners keeps them."""
+        uid = owner["metadata"]["uid"]
+        for kind, name in self._dependents(uid):
+            found = self.store.get(kind.key, name)
+            if found is None:
+                continue
+            meta = found["metadata"]
+            others = [one for one in meta["ownerReferences"] if one.get("uid") != uid and self._exists(one, name[0])]
+            if others:
+                kept = {**found, "metadata": {**meta, "ownerReferences": others}}
+                self.resources.update(kind, name, kept)
+            else:
                 self.resources.delete(kind, name)
+
+    def _exists(self, owner: Object, namespace: str) -> bool:
+        group = str(owner.get("apiVersion", "")).rpartition("/")[0]
+        kind = next(
+            (one for one in self.resources.kinds() if (one.group, one.kind) == (group, owner.get("kind"))), None
+        )
+        if kind is None:
+            return False
+        found = self.store.get(kind.key, (namespace if kind.namespaced else "", owner.get("name", "")))
+        return found is not None and found["metadata"]["uid"] == owner.get("uid")
 
     def _empty(self, namespace: str) -> None:
         seen: set[str] = set()

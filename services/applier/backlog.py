@@ -12,8 +12,8 @@ class Backlog:
         self._busy: set[str] = set()
 
     def offer(self, application: Application) -> None:
-        """Something is to be written: of a workload that waits without a job to be stopped, it can be later."""
-        if application.waits and not application.job:
+        """Something is to be written: what was only seen of pods, and who waits without a job to be stopped, can be later."""
+        if application.aside or (application.waits and not application.job):
             self.defer(application)
         else:
             self._later.pop(application.workload, None)

@@ -5,6 +5,7 @@ from typing import Any
 
 from events.control import ObjectRefused
 from events.event import Millis
+from events.pod import PodAccounted
 from events.provisioning import ProvisioningRejected
 from events.timestamp import format_timestamp
 from projections.workloads import News
@@ -28,7 +29,8 @@ def refusal_event(refused: ObjectRefused, at: Millis) -> dict[str, Any]:
     message = "; ".join(
         f"{one.field}: {one.message}" + (f" (write {one.instead})" if one.instead else "") for one in refused.problems
     )
-    about = _about(refused.kind, refused.namespace, refused.name, refused.uid)
+    kind, name = ("Pod", refused.pod) if refused.pod else (refused.kind, refused.name)
+    about = _about(kind, refused.namespace, name, refused.uid)
     return _event(about, f"{refused.uid}/{message}", at, REASON, message, warning=True)
 
 
@@ -45,6 +47,12 @@ def failed_create_event(rejected: ProvisioningRejected, uid: str, at: Millis) ->
     namespace, _, name = rejected.workload.partition("/")
     about = _about("Workload", namespace, name, uid)
     return _event(about, f"{uid}/{rejected.message}", at, "FailedCreate", rejected.message, warning=True)
+
+
+def pod_event(event: PodAccounted, at: Millis, message: str) -> dict[str, Any]:
+    """The Event for a pod that has to go."""
+    about = _about("Pod", event.namespace, event.name, event.uid)
+    return _event(about, f"{event.uid}/{event.doomed}", at, event.doomed, message, warning=False)
 
 
 def _about(kind: str, namespace: str, name: str, uid: str) -> dict[str, Any]:

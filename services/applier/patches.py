@@ -6,7 +6,7 @@ import msgspec
 
 from events.job_kind import JobKind
 from services.applier.manifests import DECISION
-from services.applier.plan import Application
+from services.applier.plan import Application, sequence_in
 from services.jobs.paths import difference, put
 from services.jobs.standing import is_suspended
 from services.jobs.steering import holds_injection, injected, restored, with_suspend
@@ -29,7 +29,7 @@ def job_write(job: dict[str, Any], application: Application) -> JobWrite | None:
     meta = job["metadata"]
     mark = (meta.get("annotations") or {}).get(DECISION, "")
     suspended = is_suspended(kind, job)
-    if _sequence(mark, application.lane) > application.sequence:
+    if sequence_in(mark, application.lane) > application.sequence:
         return None
     if not application.run:
         return _stop(kind, job, application, mark) if suspended else _marked(kind, job, application, run=False)
@@ -113,10 +113,18 @@ def mark_patch(found: dict[str, Any], application: Application) -> dict[str, Any
     return {**patch, "spec": {"active": False}} if shown < application.deactivated else patch
 
 
+def owners_patch(found: dict[str, Any], application: Application) -> dict[str, Any] | None:
+    """The patch by which the pods that replaced others own the object as well: it goes with the last that owns it."""
+    wanted: list[dict[str, Any]] = application.object["metadata"].get("ownerReferences") or []
+    there: list[dict[str, Any]] = found["metadata"].get("ownerReferences") or []
+    uids = {one.get("uid") for one in there}
+    fresh = [one for one in wanted if one["uid"] not in uids]
+    if not application.group or not fresh:
+        return None
+    kept = [one for one in there if any(one.get("uid") == other["uid"] for other in wanted)]
+    version = found["metadata"]["resourceVersion"]
+    return {"metadata": {"resourceVersion": version, "ownerReferences": [*kept, *fresh]}}
+
+
 def _shown(found: dict[str, Any], lane: str) -> int:
-    return _sequence((found["metadata"].get("annotations") or {}).get(DECISION, ""), lane)
-
-
-def _sequence(mark: str, lane: str) -> int:
-    found, _, number = mark.rpartition("/")
-    return int(number) if found == lane and number.isdigit() else 0
+    return sequence_in((found["metadata"].get("annotations") or {}).get(DECISION, ""), lane)

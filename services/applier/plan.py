@@ -13,7 +13,7 @@ from services.applier.manifests import Plain, injections, job_should_run, origin
 from services.cluster_port import Resource
 from services.jobs.found import Injection, Original
 from services.jobs.kinds import kinds_of, resource_of
-from services.jobs.table import JOB
+from services.jobs.table import JOB, POD_GROUP
 
 
 class Application(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +27,10 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     job: str = ""
     """The job behind it, by name; empty when there is none."""
     run: bool = False
+    seen: int = 0
+    """The last fact that the object is to show beside what was decided."""
+    aside: bool = False
+    """All that was decided is shown, and only what was seen of its pods is not: nobody waits for it."""
     finished: bool = False
     """The job has ended: only the Workload object is still to say so."""
     kind: JobKind | None = None
@@ -36,6 +40,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """What its pod sets get at the start."""
     members: tuple[Member, ...] = ()
     """Its pods, where no other object starts and stops them."""
+    gate: tuple[str, ...] = ()
+    """Those of them that are to be let through, by name."""
     stopping: bool = False
     """It has to stop, and its quota waits for the end of its pods."""
     why: tuple[str, str] = ("", "")
@@ -83,14 +89,24 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         return self.workload.partition("/")[2]
 
     @property
-    def state(self) -> tuple[int, bool, tuple[str, ...]]:
+    def state(self) -> tuple[int, int, bool, tuple[str, ...]]:
         """What has to be written: as long as this is the same, nothing has."""
-        return self.sequence, self.finished, _at_the_gate(self.members) if self.run else ()
+        return self.sequence, self.seen, self.finished, self.gate
 
     @property
     def job_resource(self) -> Resource:
         """The place of the job's kind on the API."""
         return resource_of(self.kind or JOB, self.api_version)
+
+    @property
+    def group(self) -> bool:
+        """Whether its pods own its object together."""
+        return self.kind is not None and self.kind.kind == POD_GROUP.kind and self.made_of_pods
+
+    @property
+    def made_of_pods(self) -> bool:
+        """Whether no job starts and stops its pods."""
+        return self.kind is not None and self.kind.reader == "pods"
 
     @property
     def decision(self) -> str:
@@ -109,13 +125,29 @@ def plan(world: World, lane: str, keys: Iterable[str]) -> list[Application]:
 
 
 def _shown(workload: Workload) -> bool:
+    return _decided_is_shown(workload) and (workload.seen <= workload.shown or not workload.decided)
+
+
+def _decided_is_shown(workload: Workload) -> bool:
     if workload.decided > workload.applied or (workload.finished and not workload.finish_shown):
         return False
-    return workload.finished or not job_should_run(workload) or not _at_the_gate(workload.spec.members)
+    return workload.finished or not job_should_run(workload) or not _at_the_gate(workload)
 
 
-def _at_the_gate(members: tuple[Member, ...]) -> tuple[str, ...]:
-    return tuple(one.name for one in members if one.state is MemberState.GATED)
+def _at_the_gate(workload: Workload) -> tuple[str, ...]:
+    """The pods that wait and may run: no more of each pod set than were let in."""
+    if workload.admission is None or not workload.spec.members:
+        return ()
+    room = {one.name: one.count for one in workload.admission.assignments}
+    for one in workload.spec.members:
+        if one.state is not MemberState.GATED:
+            room[one.pod_set] = room.get(one.pod_set, 0) - 1
+    gate: list[str] = []
+    for one in workload.spec.members:
+        if one.state is MemberState.GATED and room.get(one.pod_set, 0) > 0:
+            room[one.pod_set] -= 1
+            gate.append(one.name)
+    return tuple(gate)
 
 
 def _application(world: World, lane: str, workload: Workload) -> Application:
@@ -125,10 +157,13 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         lane=lane,
         sequence=workload.decided,
         of=workload,
+        seen=workload.seen,
+        aside=_decided_is_shown(workload),
         finished=workload.finished,
         job=_job(world, workload),
         run=run,
         members=workload.spec.members,
+        gate=_at_the_gate(workload) if run else (),
         kind=_kind(world, workload),
         api_version=workload.owner.api_version if workload.owner is not None else "",
         injections=injections(world, workload) if run else (),
@@ -164,3 +199,9 @@ def _kind(world: World, workload: Workload) -> JobKind | None:
 def _why(workload: Workload) -> tuple[str, str]:
     found = workload.condition(EVICTED)
     return ("", "") if found is None else (f"WorkloadEvictedDueTo{found.reason}", found.message)
+
+
+def sequence_in(mark: str, lane: str) -> int:
+    """The sequence in a mark that was left on an object, as `lane/sequence`; 0 when it is of another lane."""
+    found, _, number = mark.rpartition("/")
+    return int(number) if found == lane and number.isdigit() else 0

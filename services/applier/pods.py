@@ -4,7 +4,7 @@ from typing import Any
 
 from events.workload import Member, MemberState
 from services.applier.manifests import DECISION
-from services.applier.plan import Application
+from services.applier.plan import Application, sequence_in
 from services.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
 from services.jobs import pods as rules
 from services.jobs.paths import difference, put
@@ -13,54 +13,64 @@ PODS = Resource(plural="pods", kind="Pod")
 _CONFLICTS = 5
 
 
-async def steer_pods(writer: Writer, application: Application) -> None:
-    """Bring each pod to run or to its end. Pods that wait are left alone, and so are those that are gone."""
+async def steer_pods(writer: Writer, application: Application) -> tuple[str, ...]:
+    """Bring each pod to run or to its end; the UIDs of those that ran and were told to end.
+
+    Pods that wait are left alone, and so are those that have ended or are gone.
+    """
+    ended: list[str] = []
     if not application.run and not application.stopping:
-        return
+        return ()
     for member in application.members:
+        if application.run and member.name not in application.gate:
+            continue
         try:
-            await _steer(writer, application, member)
+            if member.state is not MemberState.OVER and await _steer(writer, application, member):
+                ended.append(member.uid)
         except ObjectMissing:
             continue  # Whoever deleted it wants what we want, or a new pod comes and is told of.
+    return tuple(ended)
 
 
-async def _steer(writer: Writer, application: Application, member: Member) -> None:
+async def _steer(writer: Writer, application: Application, member: Member) -> bool:
     for _ in range(_CONFLICTS):
         pod = await writer.get(PODS, application.namespace, member.name)
         if pod["metadata"].get("uid") != member.uid:
-            return
+            return False
         try:
             if application.run:
-                await _let_through(writer, application, member, pod)
-            else:
-                await _end(writer, application, member, pod)
+                return await _let_through(writer, application, member, pod)
+            return await _end(writer, application, pod)
         except ObjectConflict:
             continue
-        else:
-            return
     raise ObjectConflict(f"pod {member.name} keeps changing")
 
 
-async def _let_through(writer: Writer, application: Application, member: Member, pod: dict[str, Any]) -> None:
+async def _let_through(writer: Writer, application: Application, member: Member, pod: dict[str, Any]) -> bool:
     injection = next((one for one in application.injections if one.original.name == member.pod_set), None)
-    if injection is not None and rules.is_gated(pod):
+    held_since = sequence_in(rules.annotations_of(pod).get(DECISION, ""), application.lane)
+    if injection is not None and rules.is_gated(pod) and held_since < application.sequence:
         await _write(writer, application, pod, rules.let_through(pod, injection))
+    return False
 
 
-async def _end(writer: Writer, application: Application, member: Member, pod: dict[str, Any]) -> None:
-    if rules.is_leaving(pod) and rules.without_hold(pod) == pod:
-        return
-    marked = put(pod, ("metadata", "annotations", DECISION), application.decision)
-    if member.state is MemberState.OVER:
+async def _end(writer: Writer, application: Application, pod: dict[str, Any]) -> bool:
+    """Tell a pod that runs to end. One at the gate stays there, and says so to whoever still means to let it through."""
+    if rules.is_gated(pod):
+        marked = put(pod, ("metadata", "annotations", DECISION), application.decision)
         await _write(writer, application, pod, marked)
-        return
-    name = pod["metadata"]["name"]
-    await _write(writer, application, pod, rules.without_hold(marked))
-    reason, message = application.why
-    status = {"status": {"conditions": rules.told_to_end(pod, reason, message)}}
-    await writer.merge(PODS, application.namespace, name, status, subresource="status")
+        return False
     if not rules.is_leaving(pod):
-        await writer.delete(PODS, application.namespace, name)
+        await doom(writer, pod, *application.why)
+    return True
+
+
+async def doom(writer: Writer, pod: dict[str, Any], reason: str, message: str) -> None:
+    """Tell a pod that it has to end and why, and delete it."""
+    namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+    status = {"status": {"conditions": rules.told_to_end(pod, reason, message)}}
+    await writer.merge(PODS, namespace, name, status, subresource="status")
+    await writer.delete(PODS, namespace, name)
 
 
 async def _write(writer: Writer, application: Application, pod: dict[str, Any], wanted: dict[str, Any]) -> None:

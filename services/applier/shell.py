@@ -19,8 +19,9 @@ from services.applier.backlog import Backlog
 from services.applier.cluster_events import refusal_event
 from services.applier.notices import Notices
 from services.applier.plan import Application, plan
+from services.applier.pod_keeper import PodKeeper
 from services.applier.spare_time import SpareTime
-from services.applier.writing import ApplicationWriter
+from services.applier.writing import ApplicationWriter, Ended
 from services.clock_port import Clock
 from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 from services.jobs.updates import UpdateConflict
@@ -45,8 +46,9 @@ class Applier:
         self._outbox = Outbox(facts, clock)
         self._notices = Notices(writer, spare)
         self._write = ApplicationWriter(writer, self._notices)
+        self._pods = PodKeeper(writer, clock, spare, self._notices)
         self._backlog = Backlog()
-        self._done: dict[str, tuple[int, bool, tuple[str, ...]]] = {}
+        self._done: dict[str, tuple[int, int, bool, tuple[str, ...]]] = {}
         self._told: dict[str, ObjectRefused] = {}
         self._news, self._idle_news = asyncio.Event(), asyncio.Event()
 
@@ -56,6 +58,7 @@ class Applier:
             if self._done.get(application.workload) != application.state:
                 self._backlog.offer(application)
                 self._wake()
+        self._pods.observe(world)
         for place, refused in world.refused.items():
             if self._told.get(place) != refused:
                 self._told[place] = refused
@@ -69,6 +72,7 @@ class Applier:
             tasks.create_task(self._work_in_spare_time())
             tasks.create_task(self._notices.run())
             tasks.create_task(self._outbox.run())
+            tasks.create_task(self._pods.run())
 
     def _wake(self) -> None:
         self._news.set()
@@ -84,7 +88,7 @@ class Applier:
             try:
                 if not application.waits:
                     await self._apply(application, self._write.write)
-                elif await self._attempt(application, self._write.steer_job):
+                elif await self._attempt(application, self._write.steer_job) is not None:
                     self._backlog.defer(application)
             finally:
                 self._backlog.done(application.workload)
@@ -104,9 +108,10 @@ class Applier:
                 self._idle_news.clear()
                 await self._idle_news.wait()
 
-    async def _apply(self, application: Application, write: Callable[[Application], Awaitable[None]]) -> None:
+    async def _apply(self, application: Application, write: Callable[[Application], Awaitable[Ended]]) -> None:
         """Write, and report it."""
-        if await self._attempt(application, write):
+        ended = await self._attempt(application, write)
+        if ended is not None:
             await self._settle(
                 application,
                 DecisionApplied(
@@ -114,39 +119,41 @@ class Applier:
                     lane=application.lane,
                     sequence=application.sequence,
                     finished=application.finished,
+                    seen=application.seen,
+                    ended=ended,
                 ),
             )
 
-    async def _attempt(self, application: Application, write: Callable[[Application], Awaitable[None]]) -> bool:
-        """Try until it is written, refused, which is reported, or overtaken by a newer decision."""
+    async def _attempt(
+        self, application: Application, write: Callable[[Application], Awaitable[Ended]]
+    ) -> Ended | None:
+        """Try until it is written; None when it is refused, which is reported, or overtaken by a newer decision."""
         while True:
             try:
-                await write(application)
+                return await write(application)
             except (ClusterUnavailable, ObjectConflict) as problem:
                 log.warning("not applied yet", workload=application.workload, problem=str(problem))
                 await self._clock.sleep(_RETRY_MS)
                 if self._backlog.newer(application.workload):
-                    return False
+                    return None
             except ObjectMissing:
                 problem = "the job or the workload is not in the cluster any more"
                 await self._settle(application, _rejected(application, "Missing", problem))
-                return False
+                return None
             except UpdateConflict as problem:
                 log.error("not started", workload=application.workload, problem=str(problem))
                 await self._settle(application, _rejected(application, FAILED_TO_START, str(problem)))
-                return False
+                return None
             except ObjectInvalid as problem:
                 log.error("rejected", workload=application.workload, problem=str(problem))
                 await self._settle(application, _rejected(application, "Invalid", str(problem)))
-                return False
-            else:
-                return True
+                return None
 
     async def _settle(self, application: Application, fact: Outcome) -> None:
         self._done[application.workload] = application.state
-        kind = type(fact).__name__
+        kind, ending = type(fact).__name__, ":finished" if application.finished else ""
         sighting = Sighting(
-            id=f"{application.workload}:{application.decision}:{kind}{':finished' if application.finished else ''}",
+            id=f"{application.workload}:{application.decision}:{application.seen}:{kind}{ending}",
             at=self._clock.now(),
             author="applier",
             cause=application.decision,

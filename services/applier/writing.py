@@ -1,13 +1,13 @@
 """One application, written to Kubernetes. Every write may be done twice and changes nothing then."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import structlog
 
 from services.applier.cluster_events import workload_event
 from services.applier.manifests import finalizers_left
 from services.applier.notices import Notices
-from services.applier.patches import JobWrite, job_write, mark_patch, with_checks
+from services.applier.patches import JobWrite, job_write, mark_patch, owners_patch, with_checks
 from services.applier.plan import Application
 from services.applier.pods import steer_pods
 from services.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource, Writer
@@ -15,6 +15,8 @@ from services.jobs.paths import FieldBroken
 
 log = structlog.get_logger()
 
+Ended: TypeAlias = tuple[str, ...]
+"""The UIDs of pods that ran when they were told to end."""
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
 _CONFLICTS = 5
 
@@ -25,19 +27,18 @@ class ApplicationWriter:
     def __init__(self, writer: Writer, notices: Notices) -> None:
         self._writer, self._notices = writer, notices
 
-    async def write(self, application: Application) -> None:
+    async def write(self, application: Application) -> Ended:
         """Stop the job before its status says so; start it after. Pods that end take their object with them: they are last."""
         if application.discard:
             await self._discard(application)
-            return
+            return ()
         first = not application.run and not application.members
         if first:
             await self.steer_job(application)
         await self.show(application)
-        if not first:
-            await self.steer_job(application)
+        return () if first else await self.steer_job(application)
 
-    async def show(self, application: Application) -> None:
+    async def show(self, application: Application) -> Ended:
         """Bring the Workload object to where it should be; one that belongs to a job is made when it is not there."""
         patch: dict[str, Any] = {"status": application.status}
         place = (WORKLOADS, application.namespace, application.name)
@@ -53,20 +54,23 @@ class ApplicationWriter:
                 raise
             await self._create(application)
             found = await self._writer.merge(*place, patch, subresource="status")
+        owners = owners_patch(found, application)
+        if owners is not None:
+            found = await self._writer.merge(*place, owners)
         mark = mark_patch(found, application)
         if mark is not None:
             await self._writer.merge(*place, mark)
         self._tell_news(application, found)
         if application.release:
             await self._release(application)
+        return ()
 
-    async def steer_job(self, application: Application) -> None:
+    async def steer_job(self, application: Application) -> Ended:
         """Bring the job to run or to stop, unless it bears the mark of a later decision."""
         if not application.job:
-            return
-        if application.members:
-            await steer_pods(self._writer, application)
-            return
+            return ()
+        if application.made_of_pods:
+            return await steer_pods(self._writer, application)
         conflicts = 0
         while conflicts < _CONFLICTS:
             job = await self._writer.get(application.job_resource, application.namespace, application.job)
@@ -75,7 +79,7 @@ class ApplicationWriter:
             except FieldBroken as broken:
                 raise ObjectInvalid(str(broken)) from broken
             if write is None:
-                return
+                return ()
             try:
                 await self._write_job(application, write)
             except ObjectConflict:
@@ -84,7 +88,7 @@ class ApplicationWriter:
                 if not write.optional:
                     raise
                 log.info("not restored", workload=application.workload, problem=str(problem))
-                return
+                return ()
         raise ObjectConflict(f"job {application.job} keeps changing")
 
     async def _write_job(self, application: Application, write: JobWrite) -> None:

@@ -11,13 +11,15 @@ from services.jobs.placing import inject
 
 GATE = "kueue.x-k8s.io/admission"
 MANAGED = "kueue.x-k8s.io/managed"
-"""A label on pods that wait at the gate; as a finalizer Kueue leaves it behind."""
+"""A label on pods that wait at the gate; as a finalizer it keeps them until all that they have to tell is on the log."""
 GROUP = "kueue.x-k8s.io/pod-group-name"
 TOTAL = "kueue.x-k8s.io/pod-group-total-count"
 FAST = "kueue.x-k8s.io/pod-group-fast-admission"
 SERVING = "kueue.x-k8s.io/pod-group-serving"
 RETRIABLE = "kueue.x-k8s.io/retriable-in-group"
 ROLE = "kueue.x-k8s.io/role-hash"
+PARENT = "kueue.x-k8s.io/pod-suspending-parent"
+"""The kind that has made the pod, and makes another one when it is gone."""
 _LEADER_WORKER = "leaderworkerset.sh/"
 
 
@@ -39,6 +41,16 @@ def is_managed(pod: Plain) -> bool:
 def is_gated(pod: Plain) -> bool:
     """Whether it still waits at our gate."""
     return any(one.get("name") == GATE for one in get(pod, ("spec", "schedulingGates")) or ())
+
+
+def is_held(pod: Plain) -> bool:
+    """Whether it stays when it is deleted, until we let it go."""
+    return MANAGED in (get(pod, ("metadata", "finalizers")) or ())
+
+
+def has_parent(pod: Plain) -> bool:
+    """Whether something that serves has made it: it is replaced without us, so nothing has to be kept of it."""
+    return bool(annotations_of(pod).get(PARENT)) or f"{_LEADER_WORKER}name" in labels_of(pod)
 
 
 def is_over(pod: Plain) -> bool:
@@ -97,6 +109,8 @@ def gated(pod: Plain) -> Plain:
     gates = get(pod, ("spec", "schedulingGates")) or []
     held = pod if is_gated(pod) else put(pod, ("spec", "schedulingGates"), [*gates, {"name": GATE}])
     held = put(held, ("metadata", "annotations", ROLE), role_of(pod))
+    if not has_parent(pod) and not is_held(pod):
+        held = put(held, ("metadata", "finalizers"), [*(get(pod, ("metadata", "finalizers")) or ()), MANAGED])
     return put(held, ("metadata", "labels", MANAGED), "true")
 
 
@@ -110,14 +124,7 @@ def let_through(pod: Plain, injection: Injection) -> Plain:
     injection = msgspec.structs.replace(injection, original=own)
     gates = [one for one in get(pod, ("spec", "schedulingGates")) or () if one.get("name") != GATE]
     open_ = put(pod, ("spec", "schedulingGates"), gates or None)
-    return without_hold(inject(open_, Pods(name="", count=1, template=pod, at=(), form=Form.TEMPLATE), injection))
-
-
-def without_hold(pod: Plain) -> Plain:
-    """The pod without Kueue's finalizer, which nobody would take away."""
-    found = get(pod, ("metadata", "finalizers")) or []
-    left = [one for one in found if one != MANAGED]
-    return pod if left == found else put(pod, ("metadata", "finalizers"), left or None)
+    return inject(open_, Pods(name="", count=1, template=pod, at=(), form=Form.TEMPLATE), injection)
 
 
 def told_to_end(pod: Plain, reason: str, message: str) -> list[Plain]:

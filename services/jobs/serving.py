@@ -3,7 +3,7 @@
 from typing import Any
 
 from services.jobs.paths import Location, Plain, get, put
-from services.jobs.pods import FAST, GROUP, SERVING, TOTAL
+from services.jobs.pods import FAST, GROUP, PARENT, SERVING, TOTAL
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 _PRIORITY = "kueue.x-k8s.io/priority-class"
@@ -31,6 +31,7 @@ def queued_pods(group: str, kind: str, value: Plain) -> Plain:
     for at in _TEMPLATES.get((group, kind), ()):
         if get(value, at) is None:
             continue
+        value = put(value, (*at, "metadata", "annotations", PARENT), kind.lower())
         for label in (QUEUE, _PRIORITY):
             if labels.get(label):
                 value = put(value, (*at, "metadata", "labels", label), labels[label])

@@ -7,6 +7,7 @@ from events.upkeep import CheckSettled, DeactivationOrdered, WorkloadFailedToSta
 from events.workload import CheckState, CheckStatus, EvictionOrdered, QuotaReleased
 from projections.budgets import EXHAUSTED, own_checks, used_up
 from projections.deadlines import pods_ready_until, runs_until
+from projections.pods_of_workload import stands_still
 from projections.workloads import EVICTED, PODS_READY, Workload
 from projections.world import World
 from services.queue_manager.provisioning import decide_provisioning
@@ -47,7 +48,7 @@ def _release(workload: Workload) -> list[Decision]:
     evicted = workload.condition(EVICTED)
     if evicted is None:
         return []
-    if workload.owner is not None and workload.admitted and not workload.pods_gone:
+    if workload.owner is not None and workload.admitted and not stands_still(workload):
         return []
     reason = evicted.reason
     return [QuotaReleased(workload=workload.key, reason=reason, message=evicted.message)]

@@ -9,7 +9,7 @@ from projections.budgets import EXHAUSTED, used_up
 from projections.gates import enabled
 from projections.queue_standing import takes_in
 from projections.unadmitted import OBSERVABILITY
-from projections.workloads import QUOTA_RESERVED, REQUEUED, Workload
+from projections.workloads import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.world import World
 from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message
 
@@ -98,10 +98,21 @@ def _park(world: World, workload: Workload, line: str, reason: str, message: str
     return [WorkloadParked(workload=workload.key, cluster_queue=line, reason=reason, message=message)]
 
 
-HELD_BACK = frozenset({"Backoff", "Suspended", "Misconfigured", "Deactivated", "AdmissionGated", "OnHold", EXHAUSTED})
+HELD_BACK = frozenset(
+    {
+        "Backoff",
+        "Suspended",
+        "Misconfigured",
+        "Deactivated",
+        "AdmissionGated",
+        "OnHold",
+        WAITING_FOR_PODS,
+        EXHAUSTED,
+    }
+)
 """Reasons to be parked that are this service's own, and end when their cause does."""
 
-UNTOLD = frozenset({"Backoff", "Deactivated"})
+UNTOLD = frozenset({"Backoff", "Deactivated", WAITING_FOR_PODS})
 """Reasons to be parked whose message never changes, and is not always told."""
 
 
@@ -113,6 +124,8 @@ def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | Non
         return "AdmissionGated", gate_message(workload)
     if workload.spec.on_hold:
         return "OnHold", "The job is on hold"
+    if workload.spec.waits_for_pods:
+        return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
     door = world.local_queues.get(workload.local_queue)
     if door is None:
         return "Misconfigured", f"LocalQueue {workload.spec.queue} doesn't exist"

@@ -71,6 +71,8 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     finished: tuple[str, str] | None = None
     adopted: AdoptedStatus | None = None
     checks: tuple[CheckStatus, ...] = ()
+    anew: bool = False
+    """It is not what was told under its name before."""
 
 
 def job_state(value: dict[str, Any], around: Surroundings, kind: JobKind = JOB) -> JobState | None:

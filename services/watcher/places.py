@@ -1,8 +1,13 @@
-"""Under which object each fact is told."""
+"""Under which object each fact is told, and whether it says anything new."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
 
 from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.pod import PodAccounted
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import (
     AdmissionCheckObserved,
@@ -48,7 +53,28 @@ def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
             return f"Node//{fact.node}#devices"
         case PodObserved():
             return f"Pod/{fact.namespace}/{fact.name}"
+        case PodAccounted():
+            return f"Pod/{fact.namespace}/{fact.name}#accounted"
         case ObjectRefused():
             return f"{fact.kind}/{fact.namespace}/{fact.name}#refused"
         case _:
             return ""
+
+
+def known(facts: Mapping[str, Fact], fact: Fact) -> bool:
+    """Whether it says what was told before, or what goes without saying."""
+    place = place_of(fact)
+    before = facts.get(place)
+    if isinstance(fact, LocalQueueObserved) and isinstance(before, LocalQueueObserved):
+        # Once a queue is known its past usage is kept on the log: what its status shows comes from there.
+        fact = replace(fact, consumed=before.consumed, consumed_at=before.consumed_at)
+    if isinstance(fact, PodObserved) and place not in facts:
+        return not fact.node and not fact.workload and not fact.assigned
+    if isinstance(fact, DevicesRegistered):
+        if f"Node//{fact.node}#refused" in facts:
+            return False
+        if place not in facts:
+            return not fact.cards
+    # An object that is back to what was told before has to be told again: it is not refused any more.
+    lifts = not isinstance(fact, NodeObserved) and f"{place}#refused" in facts
+    return bool(place) and not lifts and before == fact

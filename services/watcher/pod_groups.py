@@ -1,34 +1,23 @@
-"""Pods that no job starts and stops, alone or as groups, as workloads."""
+"""Pods that no job starts and stops, alone or as groups: which are there, and which of them we hold no longer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from events.api.meta import ApiStruct, ObjectMeta
-from events.api.pods import PodTemplate
-from events.pod_set import PodSet
-from events.workload import Member, MemberState, Owner, WorkloadSpec
+from events.catalogue import Fact
+from events.pod import PodAccounted
 from services.jobs import pods as rules
-from services.jobs.paths import FieldBroken, get
-from services.watcher.cluster_objects import created_at, read
-from services.watcher.jobs import (
-    DECISION,
-    GATED_BY,
-    MAX_EXEC,
-    NEVER_PREEMPT,
-    QUEUE,
-    JobState,
-    Surroundings,
-    names_in,
-    number_in,
-    own_parameters,
-    priority_of,
-    workload_name,
-)
-from services.watcher.pod_shapes import pod_shape
+from services.jobs.paths import FieldBroken
+from services.watcher.cluster_objects import read
+from services.watcher.jobs import QUEUE, JobState, Surroundings
+from services.watcher.pod_members import age, counts_on
+from services.watcher.pod_state import excess_of, mustered, pod_state
 from services.watcher.problems import Refused, problem
+from services.watcher.told import Told
 
 Plain = dict[str, Any]
-_MAIN = "main"
+EXCESS, DISMISSED = "ExcessPodDeleted", "WorkloadDeleted"
+"""Why a pod has to go: there is no place for it in its group, or somebody has deleted the group's Workload."""
 
 
 class _Headed(ApiStruct, frozen=True, kw_only=True):
@@ -38,9 +27,12 @@ class _Headed(ApiStruct, frozen=True, kw_only=True):
 class PodGroups:
     """The managed pods that are there, by the place of what they are part of."""
 
-    def __init__(self) -> None:
+    def __init__(self, facts: Mapping[str, Fact]) -> None:
+        self._facts = facts
         self._pods: dict[str, dict[str, Plain]] = {}
         self._places: dict[str, str] = {}
+        self.owners: dict[str, frozenset[str]] = {}
+        """The UIDs of those that own a Workload, by its key: with the last of them it goes."""
 
     def see(self, value: Plain, around: Surroundings) -> str:
         """Take note of a pod; the place of the workload that has to be looked at again, or nothing."""
@@ -52,6 +44,8 @@ class PodGroups:
             return ""
         group = rules.group_of(value)
         place = f"PodGroup/{meta.namespace}/{group}" if group else f"Pod/{key}"
+        if self._places.get(key, place) != place:
+            self.lose(meta.namespace, meta.name)
         self._places[key] = place
         self._pods.setdefault(place, {})[meta.name] = value
         return place
@@ -64,117 +58,81 @@ class PodGroups:
             del self._pods[place]
         return place
 
+    def owned(self, told: Told, key: str, workload: Plain) -> list[PodAccounted]:
+        """Take note of who owns the object of a workload, if it is one of pods; which of them may go because of it."""
+        if not self.known(told.source):
+            return []
+        self.owners[key] = frozenset(one.get("uid", "") for one in workload["metadata"].get("ownerReferences") or ())
+        return self.accounted(told.source, key, told)
+
     def known(self, place: str) -> bool:
         """Whether any pod of it is there."""
         return place in self._pods
 
-    def state(self, place: str, around: Surroundings, *, known: bool) -> JobState | None:
+    def first(self, place: str) -> dict[str, str]:
+        """The oldest pod of a place, as one that is told of."""
+        meta = min(self._pods[place].values(), key=age)["metadata"]
+        return {"pod": meta["name"], "uid": meta.get("uid", "")}
+
+    def keep_only(self, objects: Iterable[Plain]) -> None:
+        """Forget all pods but these: there are no others."""
+        there = {f"{one['metadata'].get('namespace', '')}/{one['metadata']['name']}" for one in objects}
+        for key in [key for key in self._places if key not in there]:
+            self.lose(*key.split("/", 1))
+
+    def state(self, place: str, around: Surroundings, told: Told | None) -> JobState | None:
         """The workload as it stands; None while pods are missing at first, and when none is left. Raises `Refused`."""
-        found = sorted(self._pods.get(place, {}).values(), key=_age)
+        found = self._found(place)
         try:
-            return _state(found, around, known=known) if found else None
+            return pod_state(found, around, told) if found else None
         except FieldBroken as broken:
             raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
 
+    def accounted(self, place: str, key: str, told: Told | None) -> list[PodAccounted]:
+        """Which pods of a place are held no longer, now that what they had to tell of their workload was told."""
+        found = self._found(place)
+        if not place.startswith("PodGroup/"):
+            over = told is not None and told.finished
+            return [_accounted(one, key) for one in found if _lingers(one) and (over or rules.is_leaving(one))]
+        if told is None:
+            return [
+                *(_accounted(one) for one in found if rules.is_held(one) and not counts_on(one)),
+                *(_accounted(one, doomed=EXCESS) for one in excess_of(found)),
+            ]
+        group = mustered(found, told)
+        kept = {one["metadata"].get("uid", "") for one in group.kept}
+        owners = self.owners.get(key)
+        # The Workload goes with the last pod that owns it: those that came later have to own it first.
+        replaced = group.replaced if owners is None or owners & kept else ()
+        ended = group.kept if told.finished else ()
+        return [
+            *(_accounted(one, key, EXCESS) for one in group.excess),
+            *(_accounted(one, key) for one in (*replaced, *ended) if _lingers(one)),
+        ]
 
-def _state(found: Sequence[Plain], around: Surroundings, *, known: bool) -> JobState | None:
-    first = found[0]
-    meta = read(first, _Headed).metadata
-    group = rules.group_of(first)
-    total = rules.total_of(first) if group else 1
-    missing = total - len(found)
-    if missing > 0 and not known and not rules.comes_one_by_one(first):
-        return None
-    pod_sets = _pod_sets(found, group, max(missing, 0))
-    members = _members(found, group, {one.name: one.count for one in pod_sets})
-    priority, reference = priority_of(meta, get(first, ("spec", "priorityClassName")), around)
-    seconds = number_in(meta.labels or {}, MAX_EXEC, "metadata.labels")
-    name = group or workload_name("Pod", "", meta.name, meta.uid)
-    live = [one for one in members if one.state is not MemberState.OVER]
-    marks = [mark for one in found if (mark := rules.annotations_of(one).get(DECISION))]
-    return JobState(
-        workload=f"{meta.namespace}/{name}",
-        uid=meta.uid,
-        owner=Owner(kind="PodGroup" if group else "Pod", name=group or meta.name, uid=meta.uid, api_version="v1"),
-        created_at=created_at(meta),
-        spec=WorkloadSpec(
-            queue=(meta.labels or {})[QUEUE],
-            pod_sets=pod_sets,
-            priority=priority,
-            priority_class=reference,
-            max_execution=None if seconds is None else seconds * 1000,
-            gated_by=names_in(meta, GATED_BY),
-            never_preempt="true"
-            in ((meta.labels or {}).get(NEVER_PREEMPT), (meta.annotations or {}).get(NEVER_PREEMPT)),
-            members=members,
-            provisioning=own_parameters(meta),
-        ),
-        # What was injected stays in a pod, and pods that come later are of the same shapes.
-        started=known,
-        marked=True,
-        ready=None if any(rules.is_gated(one) for one in found) or missing > 0 else all(map(rules.is_ready, found)),
-        gone=marks[-1] if marks and not live else None,
-        reclaimed=_succeeded_by_set(found, group) if group and not rules.serves(first) else {},
-        finished=None if rules.serves(first) else _finished(found, total, group),
-    )
+    def dismissed(self, place: str, key: str) -> list[PodAccounted]:
+        """Somebody has deleted their Workload: all pods of a place go with it."""
+        return [_accounted(one, key, DISMISSED) for one in self._found(place)]
+
+    def _found(self, place: str) -> list[Plain]:
+        """The pods of a place that were not dismissed, oldest first."""
+        return sorted((one for one in self._pods.get(place, {}).values() if not self._goes(one)), key=age)
+
+    def _goes(self, pod: Plain) -> bool:
+        meta = pod["metadata"]
+        told = self._facts.get(f"Pod/{meta.get('namespace', '')}/{meta['name']}#accounted")
+        return isinstance(told, PodAccounted) and told.doomed == DISMISSED and told.uid == meta.get("uid", "")
 
 
-def _pod_sets(found: Sequence[Plain], group: str, missing: int) -> tuple[PodSet, ...]:
-    """One pod set for each role, in the order of their first pods; those that are still to come are like the first."""
-    shapes: dict[str, Plain] = {}
-    counts: dict[str, int] = {}
-    for one in found:
-        role = rules.role_of(one) if group else _MAIN
-        shapes.setdefault(role, one)
-        counts[role] = counts.get(role, 0) + 1
-    counts[next(iter(counts))] += missing
-    return tuple(
-        PodSet(name=role, count=counts[role], shape=pod_shape(read(shapes[role], PodTemplate), "pod"))
-        for role in shapes
-    )
+def left_behind(pod: Plain) -> list[PodAccounted]:
+    """A pod that is part of no workload is held no longer when somebody has deleted it."""
+    return [_accounted(pod)] if rules.is_held(pod) and rules.is_leaving(pod) else []
 
 
-def _members(found: Sequence[Plain], group: str, room: dict[str, int]) -> tuple[Member, ...]:
-    """The pods that count; those that are too many for their role wait, and count for nothing."""
-    members: list[Member] = []
-    left = dict(room)
-    for one in found:
-        meta = one["metadata"]
-        role = rules.role_of(one) if group else _MAIN
-        if rules.is_leaving(one) and rules.is_gated(one):
-            continue
-        if left.get(role, 0) > 0:
-            left[role] -= 1
-            members.append(Member(name=meta["name"], uid=meta.get("uid", ""), pod_set=role, state=_how_far(one)))
-    return tuple(members)
+def _lingers(pod: Plain) -> bool:
+    return rules.is_held(pod) and (rules.is_over(pod) or rules.is_leaving(pod))
 
 
-def _how_far(pod: Plain) -> MemberState:
-    if rules.is_over(pod):
-        return MemberState.OVER
-    return MemberState.GATED if rules.is_gated(pod) else MemberState.LIVE
-
-
-def _finished(found: Sequence[Plain], total: int, group: str) -> tuple[str, str] | None:
-    over = [one for one in found if rules.is_over(one)]
-    succeeded = sum(1 for one in over if get(one, ("status", "phase")) == "Succeeded")
-    if succeeded >= total:
-        return "Succeeded", f"Pods succeeded: {succeeded}/{total}" if group else "Job finished successfully"
-    final = not group or any(rules.annotations_of(one).get(rules.RETRIABLE) == "false" for one in found)
-    if final and len(over) == len(found) and over:
-        message = str(get(over[0], ("status", "message")) or "")
-        return "Failed", f"Pods succeeded: {succeeded}/{total}" if group else message
-    return None
-
-
-def _succeeded_by_set(found: Sequence[Plain], group: str) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for one in found:
-        if group and get(one, ("status", "phase")) == "Succeeded":
-            counts[rules.role_of(one)] = counts.get(rules.role_of(one), 0) + 1
-    return counts
-
-
-def _age(pod: Plain) -> tuple[str, str]:
+def _accounted(pod: Plain, workload: str = "", doomed: str = "") -> PodAccounted:
     meta = pod["metadata"]
-    return str(meta.get("creationTimestamp", "")), str(meta["name"])
+    return PodAccounted(namespace=meta.get("namespace", ""), name=meta["name"], uid=meta.get("uid", ""), doomed=doomed)

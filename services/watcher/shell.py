@@ -9,10 +9,19 @@ import structlog
 from events.catalogue import Fact
 from events.codec import decode_sighting, encode
 from events.commit import Sighting
+from events.pod import PodAccounted
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import CLUSTER, fact_subject
-from events.workload import CheckReported, WorkloadSubmitted
+from events.workload import (
+    CheckReported,
+    PodsReady,
+    PodsReclaimed,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSubmitted,
+)
 from services.clock_port import Clock
 from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
 from services.jobs.pods import is_managed
@@ -179,8 +188,8 @@ class Watcher:
         for one in objects:
             letters.extend(self._letters(_version(one), self._facts_of(resource, one)))
         await self._outbox.put(letters)
-        for fact in self.view.settle(resource.kind):
-            await self._tell(f"{fact.workload}:absent", [fact])
+        # Another watcher may have settled otherwise a moment ago: its facts are no copies of these.
+        await self._tell(f"{resource.kind}:settled:{self._clock.now()}", self.view.settle(resource.kind))
 
     async def _see_one(self, resource: Resource, value: dict[str, Any]) -> None:
         facts = self._facts_of(resource, value)
@@ -209,9 +218,7 @@ class Watcher:
         letters: list[Letter] = []
         for fact in facts:
             kind = type(fact).__name__
-            # One object may report several checks at once: each is a message of its own.
-            part = f":{fact.check.name}" if isinstance(fact, CheckReported) else ""
-            sighting = Sighting(id=f"{version}:{kind}{part}", at=at, author="watcher", fact=fact)
+            sighting = Sighting(id=f"{version}:{kind}{_part(fact)}", at=at, author="watcher", fact=fact)
             message = Message(fact_subject(self._tree(fact), kind), encode(sighting), sighting.id)
             letters.append(Letter(str(getattr(fact, "workload", version.partition(":")[0])), message))
         return letters
@@ -234,6 +241,19 @@ _FIRST_LIST_S = 10.0
 
 def _namespace(value: dict[str, Any]) -> str:
     return str(value["metadata"].get("namespace", ""))
+
+
+def _part(fact: Fact) -> str:
+    """What tells facts of one kind apart that one sight gives: several checks, several pods of a group, several groups."""
+    match fact:
+        case CheckReported():
+            return f":{fact.workload}:{fact.check.name}"
+        case PodAccounted():
+            return f":{fact.name}"
+        case WorkloadChanged() | WorkloadDeleted() | WorkloadFinished() | PodsReady() | PodsReclaimed():
+            return f":{fact.workload}"
+        case _:
+            return ""
 
 
 def _version(value: dict[str, Any]) -> str:

@@ -4,17 +4,13 @@ A view is rebuilt by folding the facts on the log: a watcher that starts anew, a
 twice (design §3).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from msgspec.structs import replace
-
 from events.catalogue import Fact
 from events.control import ObjectRefused, ObjectRemoved
-from events.device import DevicesRegistered, NodeObserved, PodObserved
 from events.quota import (
-    LocalQueueObserved,
     PriorityClassObserved,
 )
 from events.settings import SettingsObserved
@@ -37,8 +33,8 @@ from services.watcher.companions import as_found, companion_facts
 from services.watcher.families import Families
 from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import node_facts, pod_fact
-from services.watcher.places import place_of
-from services.watcher.pod_groups import PodGroups
+from services.watcher.places import known, place_of
+from services.watcher.pod_groups import PodGroups, left_behind
 from services.watcher.problems import Refused, refuse_invalid
 from services.watcher.provisioning import provisioning_config, provisioning_request
 from services.watcher.told import Told, changes, note
@@ -71,7 +67,7 @@ class View:
         self.by_source: dict[str, str] = {}
         """The workload of each job or Workload object, by `kind/namespace/name`."""
         self.kinds = kinds_of(settings or SettingsObserved())
-        self._groups = PodGroups()
+        self._groups = PodGroups(self.facts)
         self._families = Families(self.kinds, self.by_source)
         self.goes_with_owner, self.owned_by_job = self._families.goes_with_owner, self._families.owned_by_job
         self.priority_classes: dict[str, PriorityClassObserved] = {}
@@ -100,14 +96,20 @@ class View:
                     problems=refused.problems,
                 )
             ]
-        fresh: list[Fact] = []
-        for fact in found:
-            # One at a time: that a node is well again does not speak for a registration that still can't be read.
-            if not self._known(fact):
-                self.fold(fact)
-                fresh.append(fact)
+        fresh = self._fresh(found)
+        if kind == "Pod":
+            fresh += self._see_pod(value)
         parent = self._families.parent_of(value) if kind in self.kinds.by_place else None
         return fresh if parent is None else [*fresh, *self.see(*parent)]
+
+    def _fresh(self, found: Iterable[Fact]) -> list[Fact]:
+        """Those that were not told yet, noted one at a time: that a node is well again does not speak for its cards."""
+        fresh: list[Fact] = []
+        for fact in found:
+            if not known(self.facts, fact):
+                self.fold(fact)
+                fresh.append(fact)
+        return fresh
 
     def lose(self, kind: str, namespace: str, name: str) -> list[Fact]:
         """The facts that an object is gone."""
@@ -117,12 +119,15 @@ class View:
         group = self._groups.lose(namespace, name) if kind == "Pod" else ""
         if workload is not None:
             fresh.append(WorkloadDeleted(workload=workload))
-        elif group:
-            fresh.extend(self._pod_facts(group))
-        if (workload is None or kind == "Pod") and (place in self.facts or f"{place}#refused" in self.facts):
+        told = any(f"{place}{part}" in self.facts for part in ("", "#refused", "#accounted"))
+        if told and (workload is None or kind == "Pod"):
             fresh.append(ObjectRemoved(kind=kind, namespace=namespace, name=name))
         for fact in fresh:
             self.fold(fact)
+        if group and workload is None:
+            fresh += self._look_at_pods(group)
+        if kind == "Workload":
+            fresh += self._lose_workload(f"{namespace}/{name}")
         self._found.pop(f"{namespace}/{name}", None)
         self._families.lose(place)
         left = self._orphans.pop(workload or "", None)
@@ -164,7 +169,7 @@ class View:
                     self.facts.pop(f"Workload/{fact.workload}#refused", None)
             case ObjectRemoved():
                 place = f"{fact.kind}/{fact.namespace}/{fact.name}"
-                for part in ("", "#devices", "#refused"):
+                for part in ("", "#devices", "#refused", "#accounted"):
                     self.facts.pop(f"{place}{part}", None)
                 self.priority_classes.pop(f"{fact.kind}/{fact.name}", None)
             case _:
@@ -187,7 +192,7 @@ class View:
                 return node_facts(value)
             case "Pod":
                 pod = pod_fact(value)
-                return [*([] if pod is None else [pod]), *self._pod_facts(self._groups.see(value, self))]
+                return [] if pod is None else [pod]
             case "Workload":
                 return self._workload_object(place, value)
             case "ProvisioningRequest":
@@ -198,25 +203,51 @@ class View:
             case _:
                 return []
 
+    def _see_pod(self, value: dict[str, Any]) -> list[Fact]:
+        place = self._groups.see(value, self)
+        return self._look_at_pods(place) if place else self._fresh(left_behind(value))
+
+    def _look_at_pods(self, place: str) -> list[Fact]:
+        """In what a workload that is made of pods differs from what was told of it, and which pods are held no longer."""
+        fresh: list[Fact] = []
+        if place.partition("/")[0] in self.kinds.by_place:
+            fresh = self._fresh(self._pod_facts(place))
+        key = self.by_source.get(place, "")
+        return [*fresh, *self._fresh(self._groups.accounted(place, key, self.workloads.get(key)))]
+
     def _pod_facts(self, place: str) -> list[Fact]:
-        """In what a workload that is made of pods differs from what was told of it."""
-        if place.partition("/")[0] not in self.kinds.by_place:
+        try:
+            return self._workload_facts(
+                place, self._groups.state(place, self, self.workloads.get(self.by_source.get(place, "")))
+            )
+        except Refused as refused:
+            kind, namespace, name = place.split("/", 2)
+            return [
+                ObjectRefused(
+                    kind=kind, namespace=namespace, name=name, problems=refused.problems, **self._groups.first(place)
+                )
+            ]
+
+    def _lose_workload(self, key: str) -> list[Fact]:
+        """The object of a workload is gone: pods without a job go with it, if they have not ended."""
+        self._groups.owners.pop(key, None)
+        told = self.workloads.get(key)
+        if told is None or told.finished or not self._groups.known(told.source):
             return []
-        return self._workload_facts(place, self._groups.state(place, self, known=place in self.by_source))
+        return self._fresh([WorkloadDeleted(workload=key), *self._groups.dismissed(told.source, key)])
 
     def expect(self, kind: str, objects: Sequence[dict[str, Any]]) -> None:
         """Take note of all pods before any is told of, so that no group looks as if it had lost some."""
-        for value in objects if kind == "Pod" else ():
-            with suppress(Refused):
-                self._groups.see(value, self)
+        if kind == "Pod":
+            self._groups.keep_only(objects)
+            for value in objects:
+                with suppress(Refused):
+                    self._groups.see(value, self)
 
-    def settle(self, kind: str) -> list[WorkloadDeleted]:
-        """The facts that groups are gone, now that all pods that there are were seen."""
+    def settle(self, kind: str) -> list[Fact]:
+        """What has become of groups, now that all pods that there are were seen."""
         groups = [place for place in sorted(self.by_source) if place.startswith("PodGroup/")] if kind == "Pod" else []
-        fresh = [WorkloadDeleted(workload=self.by_source[place]) for place in groups if not self._groups.known(place)]
-        for fact in fresh:
-            self.fold(fact)
-        return fresh
+        return [fact for place in groups for fact in self._look_at_pods(place)]
 
     def _source(self, fact: WorkloadSubmitted) -> str:
         """The place of the object that a workload was read from."""
@@ -240,12 +271,13 @@ class View:
         facts = self._workload_facts(place, None)
         if told is None or not beside_job:
             return facts
-        return [*facts, *companion_facts(key, value, active=told.active, checks=told.checks)]
+        facts += companion_facts(key, value, active=told.active, checks=told.checks)
+        return [*facts, *self._groups.owned(told, key, value)]
 
     def _workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
         known = self.by_source.get(place)
         facts: list[Fact] = []
-        if known is not None and (state is None or known != state.workload):
+        if known is not None and (state is None or known != state.workload or state.anew):
             facts.append(WorkloadDeleted(workload=known))
             known = None
         if state is None:
@@ -265,20 +297,3 @@ class View:
                 )
             )
         return [*facts, *changes(told, state)]
-
-    def _known(self, fact: Fact) -> bool:
-        place = place_of(fact)
-        before = self.facts.get(place)
-        if isinstance(fact, LocalQueueObserved) and isinstance(before, LocalQueueObserved):
-            # Once a queue is known its past usage is kept on the log: what its status shows comes from there.
-            fact = replace(fact, consumed=before.consumed, consumed_at=before.consumed_at)
-        if isinstance(fact, PodObserved) and place not in self.facts:
-            return not fact.node and not fact.workload and not fact.assigned
-        if isinstance(fact, DevicesRegistered):
-            if f"Node//{fact.node}#refused" in self.facts:
-                return False
-            if place not in self.facts:
-                return not fact.cards
-        # An object that is back to what was told before has to be told again: it is not refused any more.
-        lifts = not isinstance(fact, NodeObserved) and f"{place}#refused" in self.facts
-        return bool(place) and not lifts and before == fact

@@ -1,0 +1,17 @@
+"""What becomes of single pods, where no job starts and stops them."""
+
+from events.event import Event
+
+
+class PodAccounted(Event, frozen=True, kw_only=True, tag="PodAccounted.v1"):
+    """All that a pod had to tell is on the log: nothing here holds it any more.
+
+    `doomed` says why it has to go besides, in the word of an Event (ExcessPodDeleted, WorkloadDeleted); `workload` is
+    what it was part of.
+    """
+
+    workload: str = ""
+    namespace: str
+    name: str
+    uid: str
+    doomed: str = ""

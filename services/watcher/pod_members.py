@@ -1,0 +1,95 @@
+"""Which pods of a group take a place in it, which were replaced, and which are too many: as Kueue reckons it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from events.workload import Member, MemberState
+from services.jobs import pods as rules
+from services.jobs.paths import get
+
+Plain = dict[str, Any]
+Role = Callable[[Plain], str]
+"""To which pod set a pod belongs."""
+
+
+class Muster(msgspec.Struct, frozen=True, kw_only=True):
+    """The pods of a group, oldest first."""
+
+    kept: tuple[Plain, ...] = ()
+    """Those that take a place, though some of them have ended and wait to be replaced."""
+    missing: int = 0
+    """So many places have no pod that runs, may run or has succeeded."""
+    excess: tuple[Plain, ...] = ()
+    """Those that there is no place for."""
+    replaced: tuple[Plain, ...] = ()
+    """Those whose place another has taken."""
+
+
+def counts_on(pod: Plain) -> bool:
+    """Whether a pod runs, may run yet or has succeeded; one that was deleted before it got to a node never runs."""
+    if rules.is_leaving(pod) and not get(pod, ("spec", "nodeName")):
+        return False
+    return get(pod, ("status", "phase")) != "Failed"
+
+
+def muster(found: Sequence[Plain], room: Mapping[str, int], role: Role) -> Muster:
+    """Give the places of each pod set to its pods; those of no pod set of the group stay out of it."""
+    kept: list[Plain] = []
+    excess: list[Plain] = []
+    replaced: list[Plain] = []
+    missing = 0
+    for name, count in room.items():
+        mine = [one for one in found if role(one) == name]
+        able = sorted((one for one in mine if counts_on(one)), key=_to_be_kept)
+        ended = sorted((one for one in mine if not counts_on(one)), key=age)
+        ended.sort(key=_ended_at, reverse=True)
+        ended.sort(key=lambda one: not rules.is_held(one))
+        places = max(count - len(able), 0)
+        kept += [*able[:count], *ended[:places]]
+        excess += able[count:]
+        replaced += ended[places:]
+        missing += places
+    return Muster(
+        kept=tuple(sorted(kept, key=age)),
+        missing=missing,
+        excess=tuple(sorted(excess, key=age)),
+        replaced=tuple(sorted(replaced, key=age)),
+    )
+
+
+def members_of(kept: Sequence[Plain], role: Role) -> tuple[Member, ...]:
+    """The pods that take a place, as they are told."""
+    return tuple(
+        Member(
+            name=one["metadata"]["name"],
+            uid=one["metadata"].get("uid", ""),
+            pod_set=role(one),
+            state=_how_far(one),
+        )
+        for one in kept
+    )
+
+
+def age(pod: Plain) -> tuple[str, str]:
+    """What orders pods from the oldest to the newest."""
+    meta = pod["metadata"]
+    return str(meta.get("creationTimestamp", "")), str(meta["name"])
+
+
+def _to_be_kept(pod: Plain) -> tuple[bool, bool, tuple[str, str]]:
+    return not rules.is_held(pod), rules.is_gated(pod), age(pod)
+
+
+def _ended_at(pod: Plain) -> str:
+    """The time that it was last of use; the newest goes last."""
+    conditions = get(pod, ("status", "conditions")) or ()
+    failed = [str(one.get("lastTransitionTime", "")) for one in conditions if one.get("type") == "ContainersReady"]
+    return min([one for one in (*failed, str(pod["metadata"].get("deletionTimestamp") or "")) if one], default="")
+
+
+def _how_far(pod: Plain) -> MemberState:
+    if rules.is_over(pod) or not counts_on(pod):
+        return MemberState.OVER
+    return MemberState.GATED if rules.is_gated(pod) else MemberState.LIVE

@@ -1,0 +1,181 @@
+"""A pod alone, or the pods of a group, as one workload: what they ask for and how they stand."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from events.api.meta import ApiStruct, ObjectMeta
+from events.api.pods import PodTemplate
+from events.pod_set import PodSet
+from events.workload import MemberState, Owner, WorkloadSpec
+from services.jobs import pods as rules
+from services.jobs.paths import FieldBroken, get
+from services.watcher.cluster_objects import created_at, read
+from services.watcher.jobs import (
+    GATED_BY,
+    MAX_EXEC,
+    NEVER_PREEMPT,
+    QUEUE,
+    JobState,
+    Surroundings,
+    names_in,
+    number_in,
+    own_parameters,
+    priority_of,
+    workload_name,
+)
+from services.watcher.pod_members import Muster, counts_on, members_of, muster
+from services.watcher.pod_shapes import pod_shape
+from services.watcher.told import Told
+
+Plain = dict[str, Any]
+_MAIN = "main"
+_MOST_SHAPES = 8
+
+
+class _Headed(ApiStruct, frozen=True, kw_only=True):
+    metadata: ObjectMeta
+
+
+def pod_state(found: Sequence[Plain], around: Surroundings, told: Told | None) -> JobState | None:
+    """The workload of pods, oldest first; None while there are too few of them to begin. Raises `Refused`, `FieldBroken`."""
+    if told is not None:
+        group = mustered(found, told)
+        if group.kept:
+            return _state(group, told.spec.pod_sets, around, told)
+    # Where all places are empty, other pods have taken the group's name.
+    group = _gathered(found)
+    if not group.kept:
+        return None
+    pod_sets = _pod_sets(group)
+    return msgspec.structs.replace(_state(group, pod_sets, around, None), anew=told is not None)
+
+
+def mustered(found: Sequence[Plain], told: Told) -> Muster:
+    """The pods of a group that is known, in the places that it has."""
+    return muster(found, {one.name: one.count for one in told.spec.pod_sets}, _role)
+
+
+def excess_of(found: Sequence[Plain]) -> tuple[Plain, ...]:
+    """The pods of a new group that there are too many of; none while it is unknown what it asks for."""
+    try:
+        return _gathered(found).excess
+    except FieldBroken:
+        return ()
+
+
+def _gathered(found: Sequence[Plain]) -> Muster:
+    """The pods of a new group, where it may begin. Raises `FieldBroken`."""
+    able = [one for one in found if counts_on(one)]
+    if not able:
+        return Muster()
+    if not rules.group_of(able[0]):
+        return Muster(kept=tuple(able))
+    _check_alike(able)
+    group = muster(able, {"": rules.total_of(able[0])}, lambda _: "")
+    waits = group.missing and not rules.comes_one_by_one(able[0])
+    return Muster() if waits else group
+
+
+def _check_alike(pods: Sequence[Plain]) -> None:
+    """All pods of a group name the same queue and the same number of pods. Raises `FieldBroken`."""
+    first, total = pods[0], rules.total_of(pods[0])
+    queue, name = rules.labels_of(first).get(QUEUE), first["metadata"]["name"]
+    for one in pods[1:]:
+        other = rules.labels_of(one).get(QUEUE)
+        pair = f"pods {name} and {one['metadata']['name']} of group {rules.group_of(one)}"
+        if other != queue:
+            raise FieldBroken(
+                f"metadata.labels[{QUEUE}]", f"{pair} have different queue names: {queue} and {other}", "one for all"
+            )
+        if rules.total_of(one) != total:
+            raise FieldBroken(
+                f"metadata.annotations[{rules.TOTAL}]",
+                f"{pair} have different values: {total} and {rules.total_of(one)}",
+                "how many pods the group has",
+            )
+
+
+def _state(group: Muster, pod_sets: tuple[PodSet, ...], around: Surroundings, told: Told | None) -> JobState:
+    first = group.kept[0]
+    meta = read(first, _Headed).metadata
+    labels, annotations = meta.labels or {}, meta.annotations or {}
+    name = rules.group_of(first)
+    members = members_of(group.kept, _role)
+    begun = any(one.state is MemberState.LIVE for one in members)
+    priority, reference = priority_of(meta, get(first, ("spec", "priorityClassName")), around)
+    seconds = number_in(labels, MAX_EXEC, "metadata.labels")
+    total = sum(one.count for one in pod_sets)
+    one_by_one = rules.comes_one_by_one(first)
+    return JobState(
+        workload=f"{meta.namespace}/{name or workload_name('Pod', '', meta.name, meta.uid)}",
+        uid=meta.uid,
+        owner=Owner(kind="PodGroup" if name else "Pod", name=name or meta.name, uid=meta.uid, api_version="v1"),
+        created_at=created_at(meta),
+        spec=WorkloadSpec(
+            # Pods that run stay where they have been let in.
+            queue=told.spec.queue if told is not None and begun else labels[QUEUE],
+            pod_sets=pod_sets,
+            priority=priority,
+            priority_class=reference,
+            max_execution=None if seconds is None else seconds * 1000,
+            gated_by=names_in(meta, GATED_BY),
+            provisioning=own_parameters(meta),
+            never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
+            members=members,
+            waits_for_pods=bool(name) and group.missing > 0 and not (one_by_one and any(map(counts_on, group.kept))),
+        ),
+        # What was injected stays in a pod, and pods that come later are of the same shapes.
+        started=told is not None,
+        marked=True,
+        ready=None
+        if all(map(rules.is_gated, group.kept))
+        else not group.missing and all(map(rules.is_ready, group.kept)),
+        reclaimed=_succeeded_by_set(group.kept) if name and not rules.serves(first) else {},
+        finished=None if rules.serves(first) else _finished(group.kept, total, name),
+    )
+
+
+def _pod_sets(group: Muster) -> tuple[PodSet, ...]:
+    """One pod set for each shape, in the order of their names; those that are still to come are like the first."""
+    shapes: dict[str, Plain] = {}
+    counts: dict[str, int] = {}
+    for one in group.kept:
+        shapes.setdefault(_role(one), one)
+        counts[_role(one)] = counts.get(_role(one), 0) + 1
+    if len(shapes) > _MOST_SHAPES:
+        raise FieldBroken("spec", f"a pod group can't have more than {_MOST_SHAPES} shapes of pods", "fewer shapes")
+    counts[_role(group.kept[0])] += group.missing
+    return tuple(
+        PodSet(name=role, count=counts[role], shape=pod_shape(read(shapes[role], PodTemplate), "pod"))
+        for role in sorted(shapes)
+    )
+
+
+def _role(pod: Plain) -> str:
+    return rules.role_of(pod) if rules.group_of(pod) else _MAIN
+
+
+def _finished(kept: Sequence[Plain], total: int, group: str) -> tuple[str, str] | None:
+    over = [one for one in kept if rules.is_over(one)]
+    succeeded = sum(_phase(one) == "Succeeded" for one in over)
+    if succeeded >= total:
+        return "Succeeded", f"Pods succeeded: {succeeded}/{total}." if group else "Job finished successfully"
+    final = not group or any(rules.annotations_of(one).get(rules.RETRIABLE) == "false" for one in kept)
+    if final and over and len(over) == len(kept):
+        message = str(get(over[0], ("status", "message")) or "")
+        return "Failed", f"Pods succeeded: {succeeded}/{total}." if group else message
+    return None
+
+
+def _succeeded_by_set(kept: Sequence[Plain]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for one in kept:
+        if _phase(one) == "Succeeded":
+            counts[_role(one)] = counts.get(_role(one), 0) + 1
+    return counts
+
+
+def _phase(pod: Plain) -> str:
+    return str(get(pod, ("status", "phase")) or "")

@@ -1,0 +1,145 @@
+"""Which pods of a group take a place in it."""
+
+from typing import Any
+
+from events.catalogue import Fact
+from events.pod import PodAccounted
+from events.workload import MemberState, WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
+from services.jobs.pods import MANAGED
+from services.watcher.pod_members import members_of, muster
+from services.watcher.view import View
+
+Plain = dict[str, Any]
+ROLE = "kueue.x-k8s.io/role-hash"
+
+
+def pod(name: str, *, phase: str = "Pending", gated: bool = True, node: str = "", **meta: Any) -> Plain:
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "team",
+            "uid": f"u-{name}",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "finalizers": [MANAGED],
+            "labels": {"kueue.x-k8s.io/queue-name": "lq", MANAGED: "true", "kueue.x-k8s.io/pod-group-name": "g"},
+            "annotations": {"kueue.x-k8s.io/pod-group-total-count": "2", ROLE: "r"},
+            **meta,
+        },
+        "spec": {
+            "nodeName": node,
+            "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
+            **({"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]} if gated else {}),
+        },
+        "status": {"phase": phase},
+    }
+
+
+def role(one: Plain) -> str:
+    return str(one["metadata"]["annotations"][ROLE])
+
+
+def names(pods: tuple[Plain, ...]) -> list[str]:
+    return [one["metadata"]["name"] for one in pods]
+
+
+def test_who_was_let_through_stays_before_who_waits_and_who_is_held_before_who_is_not() -> None:
+    waits, runs = pod("a"), pod("b", gated=False, node="n")
+    found = muster([waits, runs], {"r": 1}, role)
+    assert (names(found.kept), names(found.excess)) == (["b"], ["a"])
+    free = pod("a", gated=False, node="n", finalizers=[])
+    assert names(muster([free, waits | {"metadata": {**waits["metadata"], "name": "z"}}], {"r": 1}, role).kept) == ["z"]
+
+
+def test_a_pod_that_failed_keeps_its_place_until_another_takes_it() -> None:
+    failed, runs = pod("a", phase="Failed", gated=False, node="n"), pod("b", gated=False, node="n")
+    found = muster([failed, runs], {"r": 2}, role)
+    assert (names(found.kept), found.missing) == (["a", "b"], 1)
+    found = muster([failed, runs, pod("c")], {"r": 2}, role)
+    assert (names(found.kept), names(found.replaced), found.missing) == (["b", "c"], ["a"], 0)
+
+
+def test_of_those_that_have_ended_the_last_to_be_of_use_keeps_its_place() -> None:
+    early = pod("a", phase="Failed", deletionTimestamp="2026-01-01T01:00:00Z")
+    late = pod("b", phase="Failed", deletionTimestamp="2026-01-01T02:00:00Z")
+    found = muster([early, late, pod("c")], {"r": 2}, role)
+    assert (names(found.kept), names(found.replaced)) == (["b", "c"], ["a"])
+
+
+def test_a_pod_that_was_deleted_at_the_gate_has_ended() -> None:
+    gone = pod("a", deletionTimestamp="2026-01-01T01:00:00Z")
+    leaving = pod("b", gated=False, node="n", phase="Running", deletionTimestamp="2026-01-01T01:00:00Z")
+    found = muster([gone, leaving], {"r": 2}, role)
+    assert found.missing == 1
+    assert [one.state for one in members_of(found.kept, role)] == [MemberState.OVER, MemberState.LIVE]
+
+
+def test_pods_of_another_shape_stay_out() -> None:
+    other = pod("x", annotations={ROLE: "other"})
+    found = muster([other, pod("a")], {"r": 2}, role)
+    assert (names(found.kept), found.excess, found.replaced) == (["a"], (), ())
+
+
+def test_when_all_places_are_empty_other_pods_take_the_name_of_the_group() -> None:
+    view = View()
+    for name in ("a", "b"):
+        facts = view.see("Pod", pod(name))
+    assert any(isinstance(one, WorkloadSubmitted) for one in facts)
+    for name in ("a", "b"):
+        view.lose("Pod", "team", name)
+    for name in ("c", "d"):
+        fresh = pod(name)
+        fresh["metadata"]["annotations"][ROLE] = "other"
+        facts = view.see("Pod", fresh)
+    (submitted,) = [one for one in facts if isinstance(one, WorkloadSubmitted)]
+    assert [one.name for one in submitted.spec.pod_sets] == ["other"]
+
+
+def test_a_group_that_lost_all_its_pods_to_another_shape_is_told_anew() -> None:
+    view = View()
+    for name in ("a", "b"):
+        view.see("Pod", pod(name))
+    reshaped = [pod(name) for name in ("a", "b")]
+    for one in reshaped:
+        one["metadata"]["annotations"][ROLE] = "other"
+    view.see("Pod", reshaped[0])
+    facts = view.see("Pod", reshaped[1])
+    assert [type(one) for one in facts] == [WorkloadDeleted, WorkloadSubmitted]
+
+
+def test_what_another_watcher_has_told_is_not_told_again() -> None:
+    view, again = View(), View()
+    pods = [pod("a"), pod("b"), pod("c")]
+    told = [fact for one in pods for fact in view.see("Pod", one)]
+    assert [type(one) for one in told] == [WorkloadSubmitted, PodAccounted]
+    for fact in told:
+        again.fold(fact)
+    again.expect("Pod", pods)
+    assert [fact for one in pods for fact in again.see("Pod", one)] == []
+    again.expect("Pod", pods[:1])
+    (changed,) = again.settle("Pod")
+    assert isinstance(changed, WorkloadChanged) and [one.name for one in changed.spec.members] == ["a"]
+    assert changed.spec.waits_for_pods
+
+
+def test_a_replaced_pod_may_go_once_another_owns_the_workload() -> None:
+    view = View()
+    for name in ("a", "b"):
+        view.see("Pod", pod(name))
+    view.see("Workload", workload("u-a", "u-b"))
+    for name in ("a", "b"):
+        view.see("Pod", pod(name, phase="Failed", gated=False, node="n"))
+    assert accounted(view.see("Pod", pod("c"))) == ["b"], "a still owns it"
+    assert accounted(view.see("Pod", pod("d"))) == [], "the object would go with the last that owns it"
+    assert accounted(view.see("Workload", workload("u-a", "u-c", "u-d"))) == ["a"]
+
+
+def accounted(facts: list[Fact]) -> list[str]:
+    return [one.name for one in facts if isinstance(one, PodAccounted)]
+
+
+def workload(*uids: str) -> Plain:
+    owners = [{"apiVersion": "v1", "kind": "Pod", "name": uid.removeprefix("u-"), "uid": uid} for uid in uids]
+    return {
+        "metadata": {"name": "g", "namespace": "team", "uid": "w", "ownerReferences": owners},
+        "spec": {"queueName": "lq", "podSets": []},
+    }
