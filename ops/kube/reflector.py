@@ -88,13 +88,22 @@ class Reflector:
                 ) as answer:
                     if answer.status != _OK:
                         raise failure_of(answer.status, await answer.read(), answer.headers.get("Retry-After", ""))
-                    async for line in _lines(answer.content):
-                        sight, version = _sight(line, version)
-                        if sight is not None:
-                            yield sight
+                    try:
+                        async for line in _lines(answer.content):
+                            sight, version = _sight(line, version)
+                            if sight is not None:
+                                yield sight
+                    finally:
+                        _cut(answer)
             except (aiohttp.ClientError, TimeoutError, OSError) as problem:
                 raise ClusterUnavailable(str(problem) or type(problem).__name__, _RETRY_S) from problem
             await asyncio.sleep(0)
+
+
+def _cut(answer: aiohttp.ClientResponse) -> None:
+    """A watch that is given up ends at once: a proper end of TLS would outlive whoever has given it up."""
+    if answer.connection is not None and answer.connection.transport is not None:
+        answer.connection.transport.abort()
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:

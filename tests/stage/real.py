@@ -19,7 +19,10 @@ from tests.stage.players import Players
 Plain = dict[str, Any]
 READ = (
     *("nodes", "pods", "podtemplates", "jobs.batch", "events"),
-    *(f"{one}.kueue.x-k8s.io" for one in ("clusterqueues", "localqueues", "cohorts", "admissionchecks", "workloads")),
+    *(
+        f"{one}.kueue.x-k8s.io"
+        for one in ("clusterqueues", "localqueues", "cohorts", "resourceflavors", "admissionchecks", "workloads")
+    ),
 )
 """What stories look at, besides the kinds that they define."""
 SWEPT = (

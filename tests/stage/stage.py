@@ -12,6 +12,7 @@ import yaml
 from events.settings import SettingsObserved
 from ops.cluster.clock import ScaledClock
 from ops.cluster.embedded import EmbeddedCluster
+from ops.cluster.kubelet import RUN_SECONDS
 from ops.cluster.nodes import gpu_node
 from ops.kube.client import KubeClient
 from ops.kube.client import connect as connect_kube
@@ -29,6 +30,7 @@ SCALE = 20
 CLUSTER_QUEUES = Resource(
     group="kueue.x-k8s.io", version="v1beta2", plural="clusterqueues", kind="ClusterQueue", namespaced=False
 )
+PODS = Resource(plural="pods", kind="Pod")
 NODES = Resource(plural="nodes", kind="Node", namespaced=False)
 
 QUEUES = """
@@ -174,6 +176,13 @@ class Stage:
         for task in self.tasks:
             if task.done():
                 task.result()
+
+    async def end_pods(self, job: str) -> None:
+        """Have the pods of a Job end well."""
+        for pod in self.of("pods"):
+            if any(one["name"] == job for one in pod["metadata"].get("ownerReferences", ())):
+                patch = {"metadata": {"annotations": {RUN_SECONDS: "0"}}}
+                await self.client.merge(PODS, "default", pod["metadata"]["name"], patch)
 
     def running(self, name: str) -> bool:
         """Whether a Job's pods are ready."""
