@@ -6,13 +6,13 @@ This is what Kueue's own benchmark does: no job, no pod, so that what is measure
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from statistics import mean, median, quantiles
 
 import msgspec
 import psutil
 
 from events.timestamp import format_timestamp
+from ops.bench.bench_platform import BenchPlatform
 from ops.bench.cluster_objects import (
     SPACE,
     WORKLOADS,
@@ -22,11 +22,10 @@ from ops.bench.cluster_objects import (
     workload_object,
 )
 from ops.bench.load import Arrival, Load, arrivals_of, capacity_of, queues_of
-from ops.bench.problems import ClusterInUse, KindsMissing
 from ops.bench.readiness import condition
 from ops.kube.client import KubeClient
 from ops.kube.reflector import Reflector
-from services.cluster_port import Changed, Listed, ObjectConflict, ObjectMissing, Vanished
+from services.cluster_port import Changed, Listed, ObjectConflict, Vanished
 
 
 class Waits(msgspec.Struct, kw_only=True):
@@ -70,6 +69,7 @@ class ClusterRun:
         self._client, self._load = client, load
         self._arrivals = arrivals_of(load, seed, at_once=at_once)
         self._by_name = {name_of(one): one for one in self._arrivals}
+        self._platform = BenchPlatform(client, platform_objects(load))
         self._created: dict[str, float] = {}
         self._held: dict[str, float] = {}
         """Since when each admitted workload is."""
@@ -87,15 +87,7 @@ class ClusterRun:
 
     async def prepare(self) -> None:
         """Create the queues. Raises `ClusterInUse`, `KindsMissing`."""
-        for resource, value in platform_objects(self._load):
-            meta = value["metadata"]
-            try:
-                await self._client.create(resource, meta.get("namespace", ""), value)
-            except ObjectConflict as conflict:
-                if resource.kind != "Namespace":
-                    raise ClusterInUse(resource.kind, meta["name"]) from conflict
-            except ObjectMissing as missing:
-                raise KindsMissing from missing
+        await self._platform.create()
 
     @property
     def queues(self) -> set[str]:
@@ -121,15 +113,11 @@ class ClusterRun:
         return figures
 
     async def clear(self) -> None:
-        """Take everything away that was created, but for the namespace: it could not be used again until it is gone."""
+        """Take everything away that was created, but for the namespace."""
         await self._client.request(
             "DELETE", f"/apis/{WORKLOADS.group}/{WORKLOADS.version}/namespaces/{SPACE}/workloads"
         )
-        for resource, value in reversed(list(platform_objects(self._load))):
-            meta = value["metadata"]
-            if resource.kind != "Namespace":
-                with suppress(ObjectMissing):
-                    await self._client.delete(resource, meta.get("namespace", ""), meta["name"])
+        await self._platform.remove()
 
     async def _create(self, began: float) -> None:
         room = asyncio.Semaphore(_HERD)

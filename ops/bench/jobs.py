@@ -3,17 +3,16 @@
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from statistics import median, quantiles
 
 import msgspec
 import psutil
 
+from ops.bench.bench_platform import BenchPlatform
 from ops.bench.cluster_objects import API, CLUSTER_QUEUES, FLAVORS, LOCAL_QUEUES, NAMESPACES, SPACE, Plain
-from ops.bench.problems import ClusterInUse, KindsMissing
 from ops.kube.client import KubeClient
 from ops.kube.reflector import Reflector
-from services.cluster_port import Listed, ObjectConflict, ObjectMissing, Resource, Vanished
+from services.cluster_port import Listed, Resource, Vanished
 
 JOBS = Resource(group="batch", plural="jobs", kind="Job")
 NAME = "kuelog-bench-jobs"
@@ -42,6 +41,7 @@ class JobsRun:
     def __init__(self, client: KubeClient, count: int, *, rate: float = 0) -> None:
         self.figures = JobFigures(jobs=count)
         self._client, self._count, self._rate = client, count, rate
+        self._platform = BenchPlatform(client, _platform())
         self._created: dict[str, float] = {}
         self._waited: list[float] = []
         self._done = asyncio.Event()
@@ -57,16 +57,8 @@ class JobsRun:
         return {NAME}
 
     async def prepare(self) -> None:
-        """Create the queue. Raises `ClusterInUse`, `KindsMissing`."""
-        for resource, value in _platform():
-            meta = value["metadata"]
-            try:
-                await self._client.create(resource, meta.get("namespace", ""), value)
-            except ObjectConflict as conflict:
-                if resource.kind != "Namespace":
-                    raise ClusterInUse(resource.kind, meta["name"]) from conflict
-            except ObjectMissing as missing:
-                raise KindsMissing from missing
+        """Create the queues. Raises `ClusterInUse`, `KindsMissing`."""
+        await self._platform.create()
 
     async def run(self, told: Callable[[int], None] = lambda _: None) -> JobFigures:
         """Create them, and wait until each may run; `told` hears how many do."""
@@ -85,14 +77,10 @@ class JobsRun:
         return figures
 
     async def clear(self) -> None:
-        """Take everything away that was created, but for the namespace: it could not be used again until it is gone."""
+        """Take everything away that was created, but for the namespace."""
         path = f"/apis/batch/v1/namespaces/{SPACE}/jobs?labelSelector=kuelog.io/bench&propagationPolicy=Background"
         await self._client.request("DELETE", path)
-        for resource, value in reversed(_platform()):
-            meta = value["metadata"]
-            if resource.kind != "Namespace":
-                with suppress(ObjectMissing):
-                    await self._client.delete(resource, meta.get("namespace", ""), meta["name"])
+        await self._platform.remove()
 
     async def _create(self, tasks: asyncio.TaskGroup, began: float) -> None:
         room = asyncio.Semaphore(_HERD)

@@ -1,0 +1,46 @@
+"""The queues of a load on a cluster: created before it, taken away behind it, and never anything that was there before."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from ops.bench.cluster_objects import Plain
+from ops.bench.problems import ClusterInUse, KindsMissing
+from ops.kube.client import KubeClient
+from services.cluster_port import ObjectConflict, ObjectMissing, Resource
+
+
+class BenchPlatform:
+    """Objects that are created together and deleted together, but for a namespace: it could not be used again soon."""
+
+    def __init__(self, client: KubeClient, objects: Iterable[tuple[Resource, Plain]]) -> None:
+        self._client, self._objects = client, list(objects)
+        self._made: list[tuple[Resource, str, str]] = []
+
+    async def create(self) -> None:
+        """Create all of them, or none. Raises `ClusterInUse`, `KindsMissing`."""
+        try:
+            for resource, value in self._objects:
+                await self._create(resource, value)
+        except (ClusterInUse, KindsMissing):
+            await self.remove()
+            raise
+
+    async def remove(self) -> None:
+        """Delete what was created."""
+        while self._made:
+            with suppress(ObjectMissing):
+                await self._client.delete(*self._made.pop())
+
+    async def _create(self, resource: Resource, value: Plain) -> None:
+        meta = value["metadata"]
+        place = (resource, str(meta.get("namespace", "")), str(meta["name"]))
+        try:
+            await self._client.create(resource, place[1], value)
+        except ObjectConflict as conflict:
+            if resource.kind != "Namespace":
+                raise ClusterInUse(resource.kind, meta["name"]) from conflict
+        except ObjectMissing as missing:
+            raise KindsMissing from missing
+        else:
+            if resource.kind != "Namespace":
+                self._made.append(place)
