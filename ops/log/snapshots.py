@@ -19,7 +19,7 @@ from services.log_port import Stream
 log = structlog.get_logger()
 
 EVERY = 500
-"""A snapshot is taken every so many commits."""
+"""A snapshot is taken after so many commits and half as many as there are workloads: what it costs grows with them."""
 
 
 class SnapshotUnusable(Exception):
@@ -36,11 +36,14 @@ class Snapshots:
 
     def __init__(self, folder: Path, rules: str) -> None:
         self._folder, self._rules = folder, rules
+        self._taken: dict[str, int] = {}
+        """Per lane the commit at which the newest was taken."""
         folder.mkdir(parents=True, exist_ok=True)
 
     def settled(self, fold: LaneFold) -> None:
         """Told after each commit: take a snapshot when it is time."""
-        if fold.base and fold.base % EVERY == 0 and not fold.runs:
+        since = fold.base - self._taken.setdefault(fold.lane, 0)
+        if since >= EVERY + len(fold.world.workloads) // 2 and not fold.runs:
             self.take(fold)
 
     def take(self, fold: LaneFold) -> None:
@@ -58,6 +61,7 @@ class Snapshots:
         fresh = self._folder / f"{fold.lane}.new"
         fresh.write_bytes(msgspec.json.encode(snapshot, order="deterministic"))
         fresh.replace(self._path(fold.lane))
+        self._taken[fold.lane] = fold.base
         log.info("snapshot taken", lane=fold.lane, sequence=fold.base)
 
     async def load(self, stream: Stream) -> LaneFold:
@@ -68,9 +72,11 @@ class Snapshots:
             return fold
         try:
             snapshot = read_snapshot(path, self._rules)
-            return fold_from(snapshot, await _stored(stream, snapshot.base))
+            fold = fold_from(snapshot, await _stored(stream, snapshot.base))
         except SnapshotUnusable as problem:
             return _passed_over(fold, problem.why)
+        self._taken[stream.name] = fold.base
+        return fold
 
     def _path(self, lane: str) -> Path:
         return self._folder / f"{lane}.json"

@@ -39,7 +39,7 @@ RESOURCES = {
 }
 EVERY: Millis = 1000
 """So long changes are gathered; no status is written more often."""
-_REST = 30
+_REST = 100
 """So many times as long as looking took nothing is looked at."""
 _RETRY: Millis = 2000
 
