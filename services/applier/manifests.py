@@ -221,7 +221,8 @@ def _condition(one: Condition) -> Plain:
         "reason": one.reason,
         "message": one.message,
         "lastTransitionTime": format_timestamp(one.since),
-        "observedGeneration": one.generation,
+        # Where none is known nothing is said: `kubectl wait` does not believe a condition of an older generation.
+        **({"observedGeneration": one.generation} if one.generation else {}),
     }
 
 
