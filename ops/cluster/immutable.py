@@ -20,6 +20,7 @@ def _job(before: dict[str, Any], after: dict[str, Any]) -> None:
     for field in ("completions", "selector", "completionMode"):
         if old.get(field) != new.get(field) and not (field == "completions" and old.get("completionMode") == "Indexed"):
             raise invalid("Job", name, [(f"spec.{field}", "field is immutable")])
+    _ended(name, after.get("status") or {})
     if old["template"] == new["template"]:
         return
     status = before.get("status") or {}
@@ -35,6 +36,12 @@ def _job(before: dict[str, Any], after: dict[str, Any]) -> None:
                 )
             ],
         )
+
+
+def _ended(name: str, status: dict[str, Any]) -> None:
+    over = {one["type"] for one in status.get("conditions") or () if one["status"] == "True"} & {"Complete", "Failed"}
+    if over and not status.get("startTime"):
+        raise invalid("Job", name, [("status.startTime", "Required value: startTime is required for finished job")])
 
 
 def _fixed(template: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from events.job_kind import JobKind
 from services.applier.manifests import DECISION
 from services.applier.plan import Application, sequence_in
 from services.jobs.paths import difference, put
-from services.jobs.standing import is_suspended
+from services.jobs.standing import finished_of, is_suspended
 from services.jobs.steering import holds_injection, injected, restored, with_suspend
 
 
@@ -29,7 +29,7 @@ def job_write(job: dict[str, Any], application: Application) -> JobWrite | None:
     meta = job["metadata"]
     mark = (meta.get("annotations") or {}).get(DECISION, "")
     suspended = is_suspended(kind, job)
-    if sequence_in(mark, application.lane) > application.sequence:
+    if sequence_in(mark, application.lane) > application.sequence or finished_of(kind, job) is not None:
         return None
     if not application.run:
         return _stop(kind, job, application, mark) if suspended else _marked(kind, job, application, run=False)
