@@ -2,14 +2,15 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from events.event import Millis
 from events.timestamp import format_timestamp
+from ops.cluster.admission import settled
+from ops.cluster.built_in import filled
 from ops.cluster.crd_schema import Schemas
 from ops.cluster.deletion import grace_of, is_let_go
 from ops.cluster.failures import ApiFailure, already_exists, bad_request, conflict, invalid, not_found
-from ops.cluster.immutable import refuse_immutable
+from ops.cluster.immutable import refuse_immutable, refuse_status
 from ops.cluster.kinds import BUILT_IN, Kind, kinds_of
 from ops.cluster.store import Name, Object, Store
 
@@ -86,7 +87,8 @@ class Resources:
             made.pop("status", None)
         for mutate in self._mutators:
             made = mutate("CREATE", kind, made)
-        made = self._schemas.admit(kind, _DEFAULTS.get(kind.key, _as_is)(made))
+        made = self._schemas.admit(kind, filled(kind.key, made))
+        made = settled(kind, made)
         if dry_run:
             return made
         stored = self.store.put(kind.key, name, made)
@@ -108,7 +110,10 @@ class Resources:
         after = self._merged(kind, before, value, meta, subresource)
         after = self._schemas.admit(kind, after)
         if subresource != "status":
+            after = settled(kind, after, before)
             refuse_immutable(kind, before, after)
+        else:
+            refuse_status(kind, before, after)
         if _same(before, after):
             return self.shown(kind, before)
         if dry_run:
@@ -236,51 +241,3 @@ def _same(before: Object, after: Object) -> bool:
     return left == right and {n: v for n, v in before.items() if n != "metadata"} == {
         n: v for n, v in after.items() if n != "metadata"
     }
-
-
-def _as_is(value: Object) -> Object:
-    return value
-
-
-def _default_namespace(value: Object) -> Object:
-    return {**value, "spec": {"finalizers": []}, "status": {"phase": "Active"}}
-
-
-def _default_pod(value: Object) -> Object:
-    spec: dict[str, Any] = {
-        "restartPolicy": "Always",
-        "schedulerName": "default-scheduler",
-        **(value.get("spec") or {}),
-    }
-    return {**value, "spec": spec, "status": {"phase": "Pending", **(value.get("status") or {})}}
-
-
-def _default_job(value: Object) -> Object:
-    spec = dict(value.get("spec") or {})
-    if not isinstance(spec.get("template"), dict):
-        raise invalid("Job", value["metadata"]["name"], [("spec.template", "Required value")])
-    for field in ("parallelism", "completions", "backoffLimit"):
-        if not isinstance(spec.get(field, 0), int) or spec.get(field, 0) < 0:
-            raise invalid("Job", value["metadata"]["name"], [(f"spec.{field}", "must be a whole number, at least 0")])
-    spec.setdefault("suspend", False)
-    spec.setdefault("backoffLimit", 6)
-    spec.setdefault("completionMode", "NonIndexed")
-    spec.setdefault("parallelism", 1)
-    if "completions" not in spec and spec["parallelism"] == 1:
-        spec["completions"] = 1
-    uid = value["metadata"]["uid"]
-    labels = {"batch.kubernetes.io/controller-uid": uid, "controller-uid": uid}
-    spec.setdefault("selector", {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}})
-    named = {"batch.kubernetes.io/job-name": value["metadata"]["name"], "job-name": value["metadata"]["name"], **labels}
-    template = spec["template"]
-    meta = dict(template.get("metadata") or {})
-    meta["labels"] = {**(meta.get("labels") or {}), **named}
-    spec["template"] = {**template, "metadata": meta}
-    return {**value, "spec": spec}
-
-
-_DEFAULTS: dict[str, Callable[[Object], Object]] = {
-    "namespaces": _default_namespace,
-    "pods": _default_pod,
-    "jobs.batch": _default_job,
-}

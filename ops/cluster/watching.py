@@ -45,6 +45,9 @@ def list_objects(request: web.Request, resources: Resources, kind: Kind, namespa
     shown = [resources.shown(kind, value) for value in found]
     if wants_table(request):
         return table(kind, shown, now, meta)
+    if kind.schema is None:
+        # Built-in objects in a list leave it to the list to say what they are.
+        shown = [{name: part for name, part in value.items() if name not in ("apiVersion", "kind")} for value in shown]
     return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": meta, "items": shown}
 
 

@@ -1,11 +1,13 @@
 """A real API server as child processes: etcd, kube-apiserver, and what else its folder holds; killed and started again."""
 
+import json
 import ssl
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -128,6 +130,16 @@ class ApiServer:
         assert self._api is not None
         self._api.kill()
         self._api.wait()
+
+    def compact(self) -> None:
+        """Have etcd forget what was before now."""
+        now = int(self._ask_etcd("range", {"key": "AA=="})["header"]["revision"])
+        self._ask_etcd("compaction", {"revision": now, "physical": True})
+
+    def _ask_etcd(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
+        request = urllib.request.Request(f"{self.etcd_url}/v3/kv/{what}", data=json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            return json.load(answer)
 
     def stop(self) -> None:
         """Stop everything; nothing of it is needed any more."""

@@ -1,14 +1,20 @@
 """The cluster that a test runs against: the embedded one, or a real API server; tests that use only this run on both."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+
 from ops.cluster.clock import ScaledClock
 from ops.cluster.embedded import EmbeddedCluster
+from ops.cluster.failures import ApiFailure
+from ops.cluster.faults import Fault
 from ops.crds.definitions import manifests as definitions
-from ops.kube.client import KubeClient, connect
+from ops.kube.client import KubeClient, connect, failure_of
+from ops.log.server import free_port
 from ops.scenario.platform import suspend
 
 Plain = dict[str, Any]
@@ -61,6 +67,14 @@ class Cluster(Protocol):
         """Wait for changes until something holds; `check` may raise what makes waiting useless."""
         ...
 
+    async def restart(self, *, forget: bool = False) -> None:
+        """Kill the API server and start it again; it may forget everything but how things stand."""
+        ...
+
+    def overloaded(self, service: str) -> AbstractAsyncContextManager[None]:
+        """Meanwhile the API server puts off whatever that service writes of jobs."""
+        ...
+
 
 class Embedded:
     """The embedded cluster."""
@@ -74,6 +88,7 @@ class Embedded:
             kubeconfig=self.kubeconfig,
             mutators=(suspend,) if suspends else (),
             controllers=controllers,
+            port=free_port(),
         )
 
     async def start(self) -> None:
@@ -92,7 +107,10 @@ class Embedded:
         return self.kubeconfig
 
     async def add(self, value: Plain) -> None:
-        self.embedded.add(value)
+        try:
+            self.embedded.add(value)
+        except ApiFailure as refused:
+            raise failure_of(refused.code, msgspec.json.encode(refused.body)) from refused
 
     def get(self, key: str, name: Name) -> Plain | None:
         return self.embedded.store.get(key, name)
@@ -111,3 +129,17 @@ class Embedded:
                 await asyncio.wait_for(queue.get(), PATIENCE_S)
         finally:
             self.embedded.store.unwatch(queue)
+
+    async def restart(self, *, forget: bool = False) -> None:
+        await self.embedded.stop()
+        if forget:
+            self.embedded.store.compact()
+        await self.embedded.start()
+
+    @asynccontextmanager
+    async def overloaded(self, service: str) -> AsyncGenerator[None]:
+        del service
+        fault = Fault(method="PATCH", path="/jobs/", code=429, reason="TooManyRequests", times=10**6, retry_after=1)
+        self.embedded.faults.order(fault)
+        yield
+        fault.times = 0

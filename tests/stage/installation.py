@@ -30,7 +30,7 @@ DEFINED = Resource(
     group="apiextensions.k8s.io", plural="customresourcedefinitions", kind="CustomResourceDefinition", namespaced=False
 )
 _TOKEN_S = 6 * 3600
-_APPLY = "application/apply-patch+yaml"
+APPLY = "application/apply-patch+yaml"
 _PATIENCE_S = 60.0
 _QUEUED_JOB = {
     "apiVersion": "batch/v1",
@@ -132,7 +132,7 @@ async def put_there(client: KubeClient, value: Plain) -> None:
     kind = next(one for one in BUILT_IN if (one.group, one.version, one.kind) == (group, version, value["kind"]))
     meta = value["metadata"]
     path = path_of(resource_at(kind), meta.get("namespace", ""), meta["name"])
-    await client.request("PATCH", f"{path}?fieldManager=tests&force=true", value, form=_APPLY)
+    await client.request("PATCH", f"{path}?fieldManager=tests&force=true", value, form=APPLY)
 
 
 async def served(client: KubeClient, definition: Plain) -> None:

@@ -1,19 +1,20 @@
 """A real API server as the cluster of a test, which leaves it empty for the next one."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ops.cluster.clock import ScaledClock
 from ops.crds.definitions import manifests as definitions
+from ops.deploy.chart import NAMESPACE
 from ops.kube.client import KubeClient, connect, path_of
 from services.cluster_port import ObjectConflict, ObjectMissing, Resource
 from services.jobs.table import KINDS
 from tests.stage.caches import Caches
 from tests.stage.cluster import PATIENCE_S, Name
-from tests.stage.installation import DEFINED, SPACES, Installation, served
+from tests.stage.installation import APPLY, DEFINED, SPACES, Installation, served
 from tests.stage.players import Players
 
 Plain = dict[str, Any]
@@ -35,6 +36,7 @@ SWEPT = (
 )
 """Kinds of which nothing outlives a test; of others goes what it has made itself."""
 KNOWN = frozenset({one.group for one in KINDS})
+_FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
 NOT_READY = "node.kubernetes.io/not-ready"
 
 
@@ -128,6 +130,26 @@ class Real:
         finally:
             self._caches.news.discard(news)
 
+    async def restart(self, *, forget: bool = False) -> None:
+        server = self.installation.server
+        assert server is not None, "a cluster that is not ours is not restarted"
+        server.kill_api()
+        if forget:
+            server.compact()
+        await asyncio.to_thread(server.start_api)
+
+    @asynccontextmanager
+    async def overloaded(self, service: str) -> AsyncGenerator[None]:
+        """By the API server's own priority and fairness: a level without any room, and who is put into it."""
+        name = f"no-room-for-{service}"
+        for plural, value in _no_room_for(service):
+            await self._client.request(
+                "PATCH", f"{_FLOWS}/{plural}/{name}?fieldManager=tests&force=true", value, form=APPLY
+            )
+        yield
+        for plural, _ in _no_room_for(service):
+            await self._client.request("DELETE", f"{_FLOWS}/{plural}/{name}")
+
     async def _make_ready(self, node: Plain) -> None:
         """A new node bears a taint until its controller has seen that it is ready."""
         taints = [one for one in node["spec"].get("taints") or () if one["key"] != NOT_READY]
@@ -166,3 +188,20 @@ class Real:
             if meta.get("finalizers") and resource != DEFINED:
                 await self._client.merge(resource, space, name, {"metadata": {"finalizers": None}})
             await self._client.request("DELETE", path_of(resource, space, name), {"gracePeriodSeconds": 0})
+
+
+def _no_room_for(service: str) -> list[tuple[str, Plain]]:
+    limited = {"nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLimitPercent": 0}
+    level = {"type": "Limited", "limited": {**limited, "limitResponse": {"type": "Reject"}}}
+    account = {"kind": "ServiceAccount", "serviceAccount": {"namespace": NAMESPACE, "name": f"kuelog-{service}"}}
+    jobs = {"verbs": ["*"], "apiGroups": ["batch"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+    schema = {
+        "priorityLevelConfiguration": {"name": f"no-room-for-{service}"},
+        "matchingPrecedence": 1,
+        "rules": [{"subjects": [account], "resourceRules": [jobs]}],
+    }
+    api = _FLOWS.removeprefix("/apis/")
+    return [
+        ("prioritylevelconfigurations", {"apiVersion": api, "kind": "PriorityLevelConfiguration", "spec": level}),
+        ("flowschemas", {"apiVersion": api, "kind": "FlowSchema", "spec": schema}),
+    ]

@@ -34,7 +34,11 @@ def pod(name: str, memory: str, **annotations: str) -> dict[str, object]:
         "spec": {
             "tolerations": [{"operator": "Exists"}],
             "containers": [
-                {"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": memory}}}
+                {
+                    "name": "c",
+                    "image": "x",
+                    "resources": {"limits": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": memory}},
+                }
             ],
         },
     }
