@@ -7,6 +7,8 @@ from msgspec.structs import replace
 from events.application import FAILED_TO_START, DecisionApplied, DecisionRejected
 from events.workload import (
     CheckReported,
+    CheckState,
+    CheckStatus,
     Condition,
     ConditionStatus,
     PodsGone,
@@ -96,8 +98,8 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  
 def _report(world: World, workload: Workload, event: CheckReported) -> None:
     before, check = workload.checks.get(event.check.name), event.check
     if before is not None:
-        if event.decision and _sequence(event.decision) < before.decided:
-            return  # It was said about an earlier attempt.
+        if _of_the_past(event, before):
+            return
         check = replace(check, decided=before.decided, retries=max(check.retries, before.retries))
     world.trail.drop(world.refused, f"Workload/{workload.key}")
     world.put_workload(replace(workload, checks={**workload.checks, check.name: check}))
@@ -118,6 +120,13 @@ def _applied(world: World, workload: Workload, event: DecisionApplied) -> None:
             news=tuple(one for one in workload.news if one.sequence > event.sequence) if workload.news else (),
         )
     )
+
+
+def _of_the_past(event: CheckReported, before: CheckStatus) -> bool:
+    """Whether it was said about an earlier attempt; an object without a mark still shows what was written first."""
+    if event.decision:
+        return _sequence(event.decision) < before.decided
+    return before.decided > 0 and event.check.state is CheckState.PENDING
 
 
 def _rejected(world: World, workload: Workload, event: DecisionRejected) -> None:

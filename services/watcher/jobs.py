@@ -71,6 +71,8 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     finished: tuple[str, str] | None = None
     adopted: AdoptedStatus | None = None
     checks: tuple[CheckStatus, ...] = ()
+    decision: str = ""
+    """What its Workload object showed when its checks stood so, as `lane/sequence`."""
     anew: bool = False
     """It is not what was told under its name before."""
 

@@ -53,7 +53,7 @@ def changes(told: Told, state: JobState) -> list[Fact]:
         reason, message = state.finished
         facts.append(WorkloadFinished(workload=state.workload, reason=reason, message=message))
     for check in state.checks:
-        report = CheckReported(workload=state.workload, check=check)
+        report = CheckReported(workload=state.workload, check=check, decision=state.decision)
         if state.adopted is not None and told.checks.get(check.name) != report:
             facts.append(report)
     return facts

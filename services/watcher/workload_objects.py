@@ -19,7 +19,7 @@ from events.workload import (
 )
 from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import created_at, read
-from services.watcher.jobs import GATED_BY, JobState, names_in, own_parameters
+from services.watcher.jobs import DECISION, GATED_BY, JobState, names_in, own_parameters
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.quantities import amounts
 
@@ -82,6 +82,7 @@ def workload_state(value: dict[str, Any]) -> JobState:
         ),
         adopted=_adopted(value, found),
         checks=checks_of(value, found),
+        decision=(meta.annotations or {}).get(DECISION, ""),
     )
 
 

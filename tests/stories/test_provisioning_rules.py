@@ -20,7 +20,9 @@ from events.provisioning import (
 from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule
 from events.upkeep import BackoffSet, CheckSettled, DeactivationOrdered
 from events.workload import (
+    CheckReported,
     CheckState,
+    CheckStatus,
     EvictionOrdered,
     PodSetUpdate,
     PodsGone,
@@ -377,3 +379,13 @@ def test_the_life_of_a_request_can_be_read() -> None:
         ("nodes asked for", "a-nodes-1 for 1 pod(s)"),
         ("autoscaler", "a-nodes-1: Failed (none)"),
     ]
+
+
+def test_what_was_shown_before_a_check_was_settled_takes_nothing_back_when_it_is_heard_late() -> None:
+    told = begun()
+    told.answer(Provisioned="there")
+    ready = told.workload.checks["nodes"]
+    first = CheckStatus(name="nodes", state=CheckState.PENDING)
+    for mark in ("", f"LOG_0/{ready.decided - 1}"):
+        assert told.after(CheckReported(workload="team/a", check=first, decision=mark)) == []
+        assert told.workload.checks["nodes"] == ready and told.workload.admitted
