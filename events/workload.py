@@ -14,6 +14,8 @@ class Owner(Value, frozen=True, kw_only=True):
     name: str
     uid: str
     api_version: str = "batch/v1"
+    part: str = ""
+    """Which of several workloads of the same owner it is."""
 
 
 class PriorityRef(Value, frozen=True, kw_only=True):

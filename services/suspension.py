@@ -3,9 +3,9 @@
 from typing import Any
 
 from services.jobs.defaulting import QUEUE as QUEUE
-from services.jobs.defaulting import waiting
+from services.jobs.defaulting import queued_later, waiting
 
 
 def suspend_queued(operation: str, kind: str, value: dict[str, Any]) -> dict[str, Any]:
-    """The job suspended, if it names a queue; any other object as it is."""
-    return waiting(value, kind) if operation == "CREATE" else value
+    """The job suspended, if it names a queue; what serves hands its queue on, also later; any other object as it is."""
+    return waiting(value, kind) if operation == "CREATE" else queued_later(value, kind)

@@ -16,6 +16,10 @@ class Garbage(Controller):
         """A deletion ends the dependents; a marked object waits for them where it asked to."""
         if change.type == "DELETED":
             self._delete_dependents(change.object)
+            return
+        owners = change.object["metadata"].get("ownerReferences") if change.before is None else None
+        if owners and not any(self._exists(one, name[0]) for one in owners):
+            self._delete(change.key, name)  # It came when its last owner was gone already.
         else:
             super().changed(change, name)
 
@@ -65,13 +69,18 @@ class Garbage(Controller):
             else:
                 self.resources.delete(kind, name)
 
+    def _delete(self, key: str, name: Name) -> None:
+        kind = next(one for one in self.resources.kinds() if one.key == key)
+        if self.store.get(key, name) is not None:
+            self.resources.delete(kind, name)
+
     def _exists(self, owner: Object, namespace: str) -> bool:
         group = str(owner.get("apiVersion", "")).rpartition("/")[0]
         kind = next(
             (one for one in self.resources.kinds() if (one.group, one.kind) == (group, owner.get("kind"))), None
         )
         if kind is None:
-            return False
+            return True  # Of a kind that is not known here nobody can say that it is gone.
         found = self.store.get(kind.key, (namespace if kind.namespaced else "", owner.get("name", "")))
         return found is not None and found["metadata"]["uid"] == owner.get("uid")
 

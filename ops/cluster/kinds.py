@@ -56,6 +56,7 @@ def _kind(
     *,
     namespaced: bool = True,
     status: bool = False,
+    scale: dict[str, str] | None = None,
     columns: tuple[tuple[str, str], ...] = (),
     categories: tuple[str, ...] = (),
 ) -> Kind:
@@ -67,11 +68,13 @@ def _kind(
         namespaced=namespaced,
         short=tuple(short.split()),
         status=status,
+        scale=scale,
         columns=tuple(Column(name, path) for name, path in columns),
         categories=categories,
     )
 
 
+_REPLICAS = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
 BUILT_IN: tuple[Kind, ...] = (
     _kind(
         "", "v1", "Namespace", "namespaces", "ns", namespaced=False, status=True, columns=(("Status", "status.phase"),)
@@ -132,8 +135,8 @@ BUILT_IN: tuple[Kind, ...] = (
         columns=(("Value", "value"), ("Global-Default", "globalDefault")),
     ),
     _kind("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", namespaced=False, columns=(("Handler", "handler"),)),
-    _kind("apps", "v1", "Deployment", "deployments", "deploy", status=True, categories=("all",)),
-    _kind("apps", "v1", "StatefulSet", "statefulsets", "sts", status=True, categories=("all",)),
+    _kind("apps", "v1", "Deployment", "deployments", "deploy", status=True, scale=_REPLICAS, categories=("all",)),
+    _kind("apps", "v1", "StatefulSet", "statefulsets", "sts", status=True, scale=_REPLICAS, categories=("all",)),
     _kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False),
     _kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
     _kind("rbac.authorization.k8s.io", "v1", "Role", "roles"),

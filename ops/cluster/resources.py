@@ -85,8 +85,7 @@ class Resources:
         made = {**value, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
         if kind.status and kind.key not in _STATUS_AT_CREATION:
             made.pop("status", None)
-        for mutate in self._mutators:
-            made = mutate("CREATE", kind, made)
+        made = self._mutated("CREATE", kind, made)
         made = self._schemas.admit(kind, filled(kind.key, made))
         made = settled(kind, made)
         if dry_run:
@@ -108,6 +107,7 @@ class Resources:
         if meta.get("uid") and meta["uid"] != old["uid"]:
             raise conflict(kind.key, name[1])
         after = self._merged(kind, before, value, meta, subresource)
+        after = after if subresource else self._mutated("UPDATE", kind, after)
         after = self._schemas.admit(kind, after)
         if subresource != "status":
             after = settled(kind, after, before)
@@ -162,6 +162,11 @@ class Resources:
         if kind.key == CRDS:
             self.find_kinds()
         return self.shown(kind, gone)
+
+    def _mutated(self, operation: str, kind: Kind, value: Object) -> Object:
+        for mutate in self._mutators:
+            value = mutate(operation, kind, value)
+        return value
 
     def _check_namespace(self, kind: Kind, namespace: str, meta: Object) -> None:
         if meta.get("namespace") and meta["namespace"] != namespace:

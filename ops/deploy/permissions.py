@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from events.settings import SettingsObserved
 from ops.crds.definitions import DEFINITIONS, GROUP
 from ops.deploy.slots import Slots
 from ops.webhook.doors import LOCAL_QUEUES
@@ -15,7 +16,7 @@ from ops.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
 from services.applier.notices import EVENTS
 from services.applier.writing import WORKLOADS
 from services.cluster_port import Resource
-from services.jobs.kinds import resource_of
+from services.jobs.kinds import kinds_of, resource_of
 from services.jobs.table import KINDS
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.watcher.shell import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND
@@ -46,9 +47,15 @@ def job_resources() -> list[Resource]:
     return [resource_of(kind) for kind in KINDS]
 
 
+def parents() -> list[Resource]:
+    """What serves with pods and says how many there are."""
+    return [resource_of(kind) for kind in kinds_of(SettingsObserved()).parents.values()]
+
+
 def seen() -> list[Grant]:
     """What the watcher looks at."""
-    return _by_group([*CLUSTER_KINDS, WORKLOAD_KIND, *JOB_KINDS, *IF_INSTALLED, *job_resources()], SEEING)
+    looked_at = [*CLUSTER_KINDS, WORKLOAD_KIND, *JOB_KINDS, *IF_INSTALLED, *job_resources(), *parents()]
+    return _by_group(looked_at, SEEING)
 
 
 def written() -> list[Grant]:
@@ -70,7 +77,7 @@ def written() -> list[Grant]:
         Grant(group=REQUESTS.group, resources=(REQUESTS.plural,), verbs=("get", "create", "delete")),
         Grant(group=TEMPLATES.group, resources=(TEMPLATES.plural,), verbs=("get", "create", "delete")),
         # A Workload that belongs to a job keeps it from being deleted under it.
-        *_by_group(jobs, ("update",), part="/finalizers"),
+        *_by_group([*jobs, *parents()], ("update",), part="/finalizers"),
     ]
 
 

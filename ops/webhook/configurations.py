@@ -67,11 +67,13 @@ def configurations(
     service: str, namespace: str, spared: list[str], annotations: dict[str, str] | None = None
 ) -> list[Plain]:
     """Both configurations. The `spared` namespaces never wait for us: what brings us back runs in them."""
-    jobs = [one for one in (JOBS, PODS, SERVING) if one.kinds]
+    jobs = [one for one in (JOBS, PODS) if one.kinds]
     mutating = [_webhook("m", one, service, namespace, spared, MUTATE, ("CREATE",)) for one in jobs]
+    mutating.append(_webhook("m", SERVING, service, namespace, spared, MUTATE, ("CREATE", "UPDATE")))
     validating = [
         _webhook("v", KUEUES, service, namespace, [], VALIDATE, ("CREATE", "UPDATE")),
         _webhook("v", JOBS, service, namespace, spared, VALIDATE, ("CREATE", "UPDATE")),
+        _webhook("v", SERVING, service, namespace, spared, VALIDATE, ("UPDATE",)),
     ]
     return [
         _configuration("Mutating", MUTATING, mutating, annotations),

@@ -9,8 +9,9 @@ from ops.webhook.review import Asked
 from projections.validation.conversion import GROUP, to_v1beta2, written_field
 from projections.validation.every_kind import validate, validate_update
 from projections.validation.problem import Problem, immutable
-from services.jobs.defaulting import named_queue, waiting
+from services.jobs.defaulting import named_queue, queued_later, waiting
 from services.jobs.kinds import kinds_of
+from services.jobs.serving_rules import serving_problems
 from services.watcher.problems import Refused
 from services.watcher.view import SIMPLE
 
@@ -23,9 +24,11 @@ _MAKERS_OF_JOBS = frozenset({"CronJob"})
 def stored(asked: Asked, doors: AbstractSet[str], settings: SettingsObserved) -> Plain:
     """The object as it is to be stored; `doors` are the namespaces with a local queue for everybody."""
     value = asked.object or {}
-    if asked.sub_resource or asked.operation != "CREATE":
-        return value
     kind = asked.kind.get("kind", "")
+    if asked.sub_resource or asked.operation not in ("CREATE", "UPDATE"):
+        return value
+    if asked.operation == "UPDATE":
+        return queued_later(value, kind, kinds_of(settings))
     if asked.namespace in doors and _takes_default(kind, value):
         meta: Plain = value.get("metadata") or {}
         labels = {**(meta.get("labels") or {}), QUEUE: DEFAULT_QUEUE}
@@ -41,6 +44,9 @@ def problems_of(asked: Asked, settings: SettingsObserved) -> list[Problem]:
     kueues = asked.kind.get("group") == GROUP
     if not kueues and not named_queue(value) and not named_queue(asked.old_object or {}):
         return []
+    group, kind = asked.kind.get("group", ""), asked.kind.get("kind", "")
+    if kinds_of(settings).serves(group, kind):
+        return serving_problems(group, kind, asked.old_object, value) if asked.old_object is not None else []
     newest, found = to_v1beta2({**value, "kind": asked.kind.get("kind", value.get("kind", ""))})
     old = asked.old_object
     if asked.operation == "UPDATE" and old is not None:

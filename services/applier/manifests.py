@@ -7,6 +7,7 @@ from events.timestamp import format_timestamp
 from events.workload import CheckStatus, Condition, GateState, PodSetAssignment, PodSetUpdate
 from projections.devices.annotations import CARD_POLICY, vendor_word
 from projections.devices.vendors import BY_WORD
+from projections.pods_of_workload import made_of_pods
 from projections.workloads import Requeue, Workload
 from projections.world import World
 from services.jobs.found import Injection, Original
@@ -16,6 +17,7 @@ from services.provisioning_kinds import PARAMETERS
 
 JOB_UID = "kueue.x-k8s.io/job-uid"
 GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
+PART = "kueue.x-k8s.io/component-workload-index"
 DECISION = "kuelog.io/decision"
 IN_USE = "kueue.x-k8s.io/resource-in-use"
 """Kueue's finalizer: objects that it left behind still carry it."""
@@ -40,8 +42,10 @@ def workload_object(workload: Workload) -> Plain:
             }
         ]
     annotations = {f"{PARAMETERS}{name}": value for name, value in workload.spec.provisioning.items()}
-    if owner is not None and owner.kind == "PodGroup":
+    if owner is not None and made_of_pods(workload) and owner.kind != "Pod":
         annotations[GROUP_WORKLOAD] = "true"
+    if owner is not None and owner.part:
+        annotations[PART] = owner.part
     if annotations:
         meta["annotations"] = annotations
     spec: Plain = {

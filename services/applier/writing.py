@@ -32,7 +32,7 @@ class ApplicationWriter:
         if application.discard:
             await self._discard(application)
             return ()
-        first = not application.run and not application.members
+        first = not application.run and not application.made_of_pods
         if first:
             await self.steer_job(application)
         await self.show(application)
@@ -50,8 +50,8 @@ class ApplicationWriter:
                 patch = with_checks(patch, await self._writer.get(*place), application)
             found = await self._writer.merge(*place, patch, subresource="status")
         except ObjectMissing:
-            if not ours:
-                raise
+            if not ours or application.aside:
+                raise  # What was shown before and is gone went with its job.
             await self._create(application)
             found = await self._writer.merge(*place, patch, subresource="status")
         owners = owners_patch(found, application)
@@ -104,7 +104,7 @@ class ApplicationWriter:
     async def _discard(self, application: Application) -> None:
         """Take the object away, and the job with it if nothing is to be tried any more; what is gone is gone."""
         try:
-            if application.discard_job and application.job and not application.members:
+            if application.discard_job and application.job and not application.made_of_pods:
                 await self._writer.delete(application.job_resource, application.namespace, application.job)
         except ObjectMissing:
             log.debug("gone already", job=application.job)

@@ -5,7 +5,7 @@ from typing import Any
 from events.job_kind import JobKind
 from events.settings import SettingsObserved
 from services.jobs.kinds import Kinds, kinds_of
-from services.jobs.pods import gated, labels_of
+from services.jobs.pods import PARENT, annotations_of, gated, labels_of
 from services.jobs.serving import QUEUE, queued_pods
 from services.jobs.steering import with_suspend
 from services.jobs.table import POD
@@ -16,20 +16,34 @@ _PLAIN = kinds_of(SettingsObserved())
 def waiting(value: dict[str, Any], word: str, kinds: Kinds = _PLAIN) -> dict[str, Any]:
     """A new job of a managed kind suspended, if it names a queue; any other object as it is."""
     api = str(value.get("apiVersion") or "")
-    if POD.place in kinds.by_place:
-        value = queued_pods(api.rpartition("/")[0], word, value)
-        if word == POD.kind and "/" not in api:
-            return gated(value) if labels_of(value).get(QUEUE) and not _goes_with_owner(value, kinds) else value
+    group = api.rpartition("/")[0]
+    if kinds.serves(group, word):
+        return queued_pods(group, word, value)
+    if word == POD.kind and not group:
+        waits = labels_of(value).get(QUEUE) and _is_managed(value, kinds) and not _goes_with_owner(value, kinds)
+        return gated(value) if waits else value
     kind = kinds.of(api, word) if api else next((one for one in kinds.by_place.values() if one.kind == word), None)
     if (
         kind is None
-        or kind.plural == POD.plural
+        or kind.reader == POD.reader
         or not named_queue(value)
         or _goes_with_owner(value, kinds)
         or _has_cluster(kind, value)
     ):
         return value
     return with_suspend(kind, value, suspend=True)
+
+
+def queued_later(value: dict[str, Any], word: str, kinds: Kinds = _PLAIN) -> dict[str, Any]:
+    """What serves, with the queue that it names now on its pods; any other object as it is."""
+    group = str(value.get("apiVersion") or "").rpartition("/")[0]
+    return queued_pods(group, word, value) if kinds.serves(group, word) else value
+
+
+def _is_managed(pod: dict[str, Any], kinds: Kinds) -> bool:
+    """Whether it is ours to hold back: a pod of what serves where that is, any other where pods are."""
+    made_by = annotations_of(pod).get(PARENT)
+    return made_by in {one.kind.lower() for one in kinds.serving} if made_by else POD.place in kinds.by_place
 
 
 def named_queue(value: dict[str, Any]) -> str:

@@ -6,21 +6,39 @@ import msgspec
 
 from events.job_kind import JobKind
 from events.settings import SettingsObserved
+from events.workload import Owner
 from services.cluster_port import Resource
-from services.jobs.table import KINDS, POD, POD_GROUP
+from services.jobs.table import DEPLOYMENT, KINDS, POD, POD_GROUP, SERVING
 
 
 class Kinds:
     """The managed kinds, by the word under which they are told and by their place on the API."""
 
-    def __init__(self, managed: tuple[JobKind, ...], external: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, managed: tuple[JobKind, ...], external: tuple[str, ...] = (), serving: tuple[JobKind, ...] = ()
+    ) -> None:
         self.by_place = {one.place: one for one in managed}
+        self.parents = {one.place: one for one in serving if one is not DEPLOYMENT}
+        """What serves and says itself how many pods it has; each pod of a Deployment is on its own."""
+        self.serving = serving
+        """What hands its queue to the pods that it makes."""
         self._by_api = {(one.group, one.kind): one for one in managed}
+        self._serving = {(one.group, one.kind): one for one in serving}
         self._external = {(group, kind) for kind, _, group in (_parts(one) for one in external)}
 
     def of(self, api_version: str, kind: str) -> JobKind | None:
         """The managed kind of an object."""
-        return self._by_api.get((_group(api_version), kind))
+        place = _group(api_version), kind
+        return self._by_api.get(place) or self._serving.get(place)
+
+    def serves(self, group: str, kind: str) -> bool:
+        """Whether an object of this kind hands its queue to the pods that it makes."""
+        return (group, kind) in self._serving
+
+    def parent_of(self, owner: Owner) -> JobKind | None:
+        """The kind of what serves with the pods of a workload, where that says how many there are."""
+        kind = self._serving.get((_group(owner.api_version), owner.kind))
+        return kind if kind in self.parents.values() else None
 
     def owns_jobs(self, api_version: str, kind: str) -> bool:
         """Whether what such an object owns is started and stopped with it."""
@@ -45,7 +63,8 @@ def _kinds(frameworks: tuple[str, ...], external: tuple[str, ...], more: tuple[J
     known = {one.place for one in KINDS}
     named = [msgspec.structs.replace(one, key=f"{one.kind}.{one.group}") if one.kind in known else one for one in more]
     chosen = [one for one in KINDS if not frameworks or (POD if one is POD_GROUP else one).name in frameworks]
-    return Kinds((*chosen, *named), external)
+    serving = tuple(one for name, one in SERVING.items() if not frameworks or name in frameworks)
+    return Kinds((*chosen, *named), external, serving)
 
 
 def _group(api_version: str) -> str:

@@ -2,24 +2,25 @@
 
 from typing import Any
 
-from services.jobs.paths import Location, Plain, get, put
-from services.jobs.pods import FAST, GROUP, PARENT, SERVING, TOTAL
+from services.jobs.found import Pods
+from services.jobs.paths import Location, Plain, get, put, whole
+from services.jobs.pods import FAST, GROUP, PARENT, SERVING, TOTAL, annotations_of, labels_of
+from services.jobs.table import SERVING as KINDS
 
 QUEUE = "kueue.x-k8s.io/queue-name"
-_PRIORITY = "kueue.x-k8s.io/priority-class"
+PRIORITY = "kueue.x-k8s.io/priority-class"
 _NAME_LIMIT = 63
-RESOURCES = (
-    ("apps", ("v1",), ("deployments", "statefulsets")),
-    ("leaderworkerset.x-k8s.io", ("v1",), ("leaderworkersets",)),
-)
+RESOURCES = tuple((one.group, one.versions, (one.plural,)) for one in KINDS.values())
 """Their places on the API: group, versions, plurals."""
+SET_LABEL, GROUP_INDEX = "leaderworkerset.sh/name", "leaderworkerset.sh/group-index"
+_LEADER_NAME = "leaderworkerset.sh/leader-name"
+_TEMPLATE: Location = ("spec", "template")
+_LEADER: Location = ("spec", "leaderWorkerTemplate", "leaderTemplate")
+_WORKER: Location = ("spec", "leaderWorkerTemplate", "workerTemplate")
 _TEMPLATES: dict[tuple[str, str], tuple[Location, ...]] = {
-    ("apps", "Deployment"): (("spec", "template"),),
-    ("apps", "StatefulSet"): (("spec", "template"),),
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): (
-        ("spec", "leaderWorkerTemplate", "leaderTemplate"),
-        ("spec", "leaderWorkerTemplate", "workerTemplate"),
-    ),
+    ("apps", "Deployment"): (_TEMPLATE,),
+    ("apps", "StatefulSet"): (_TEMPLATE,),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): (_LEADER, _WORKER),
 }
 
 
@@ -32,7 +33,7 @@ def queued_pods(group: str, kind: str, value: Plain) -> Plain:
         if get(value, at) is None:
             continue
         value = put(value, (*at, "metadata", "annotations", PARENT), kind.lower())
-        for label in (QUEUE, _PRIORITY):
+        for label in (QUEUE, PRIORITY):
             if labels.get(label):
                 value = put(value, (*at, "metadata", "labels", label), labels[label])
         if kind == "StatefulSet":
@@ -40,11 +41,47 @@ def queued_pods(group: str, kind: str, value: Plain) -> Plain:
     return value
 
 
+def templates_of(group: str, kind: str, value: Plain) -> list[tuple[Location, Plain]]:
+    """Its pod templates, and where they are."""
+    return [(at, found) for at in _TEMPLATES.get((group, kind), ()) if (found := get(value, at)) is not None]
+
+
+def group_named(value: Plain) -> str:
+    """The group that all pods of a StatefulSet are."""
+    named = labels_of(get(value, _TEMPLATE) or {}).get(GROUP)
+    return str(named or f"statefulset-{value['metadata'].get('name', '')}"[:_NAME_LIMIT])
+
+
+def replicas_of(value: Plain) -> int:
+    """How many pods, or groups of pods, it is to have. Raises `FieldBroken`."""
+    return whole(value, "spec.replicas", 1)
+
+
+def pods_of_parent(kind: str, value: Plain) -> list[Pods]:
+    """The pods of one of its workloads, by shape: all of a StatefulSet's, or one group of a LeaderWorkerSet's."""
+    if kind == "StatefulSet":
+        return [Pods(name="main", count=replicas_of(value), template=get(value, _TEMPLATE) or {}, at=_TEMPLATE)]
+    size = whole(value, "spec.leaderWorkerTemplate.size", 1)
+    leader, worker = get(value, _LEADER), get(value, _WORKER) or {}
+    if leader is None:
+        return [Pods(name="main", count=size, template=worker, at=_WORKER)]
+    first = Pods(name="leader", count=1, template=leader, at=_LEADER)
+    return [first, Pods(name="worker", count=size - 1, template=worker, at=_WORKER)] if size > 1 else [first]
+
+
+def role_in(pod: Plain, value: Plain) -> str:
+    """Which of those shapes a pod has: a worker knows its leader by name."""
+    if get(value, _LEADER) is None:
+        return "main"
+    return "worker" if annotations_of(pod).get(_LEADER_NAME) else "leader"
+
+
 def _grouped(value: Plain, at: Location) -> Plain:
     replicas = get(value, ("spec", "replicas"))
-    name = f"statefulset-{value['metadata'].get('name', '')}"[:_NAME_LIMIT]
-    value = put(value, (*at, "metadata", "labels", GROUP), name)
+    value = put(value, (*at, "metadata", "labels", GROUP), group_named(value))
     notes = {TOTAL: str(1 if replicas is None else replicas), FAST: "true", SERVING: "true"}
     for note, text in notes.items():
-        value = put(value, (*at, "metadata", "annotations", note), text)
+        # A template that changes makes all pods anew: what it says of their number stays as it was at first.
+        if get(value, (*at, "metadata", "annotations", note)) is None:
+            value = put(value, (*at, "metadata", "annotations", note), text)
     return value

@@ -147,6 +147,22 @@ POD = JobKind(group="", versions=("v1",), kind="Pod", plural="pods", reader="pod
 POD_GROUP = JobKind(group="", versions=("v1",), kind="PodGroup", plural="pods", reader="pods")
 """Not a kind of the API: pods that name a group. The rules of both are in `services.jobs.pods`."""
 
+DEPLOYMENT = JobKind(group="apps", versions=("v1",), kind="Deployment", plural="deployments", reader="pods")
+STATEFUL_SET = JobKind(group="apps", versions=("v1",), kind="StatefulSet", plural="statefulsets", reader="pods")
+LEADER_WORKER_SET = JobKind(
+    group="leaderworkerset.x-k8s.io",
+    versions=("v1",),
+    kind="LeaderWorkerSet",
+    plural="leaderworkersets",
+    reader="pods",
+)
+SERVING = {
+    "deployment": DEPLOYMENT,
+    "statefulset": STATEFUL_SET,
+    "leaderworkerset.x-k8s.io/leaderworkerset": LEADER_WORKER_SET,
+}
+"""What serves instead of ending, by its name in a configuration file: its pods are what is let in."""
+
 KINDS: tuple[JobKind, ...] = (
     JOB,
     POD,

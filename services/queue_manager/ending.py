@@ -5,6 +5,7 @@ from events.event import Millis
 from events.upkeep import DiscardReason, WorkloadDiscarded, WorkloadOrphaned
 from projections.deadlines import kept_until
 from projections.gates import enabled
+from projections.pods_of_workload import made_of_pods
 from projections.workloads import Workload
 from projections.world import World
 
@@ -17,6 +18,9 @@ def decide_end(world: World, workload: Workload, at: Millis) -> list[Decision]:
         ended = _ownerless(world, workload)
         if ended:
             return ended
+    if workload.spec.orphaned and made_of_pods(workload):
+        # Its owner has fewer groups now, and is still there: its object would stay.
+        return [WorkloadDiscarded(workload=workload.key, reason=DiscardReason.DELETED)]
     until = kept_until(workload, world.settings)
     if until is not None and at >= until:
         reason = DiscardReason.FINISHED if workload.finished else DiscardReason.DEACTIVATED

@@ -4,14 +4,14 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.quota import StopPolicy
 from events.upkeep import CheckSettled, DeactivationOrdered, WorkloadFailedToStart
-from events.workload import CheckState, CheckStatus, EvictionOrdered, QuotaReleased
+from events.workload import CheckState, CheckStatus, EvictionOrdered, MemberState, QuotaReleased
 from projections.budgets import EXHAUSTED, own_checks, used_up
 from projections.deadlines import pods_ready_until, runs_until
 from projections.pods_of_workload import stands_still
 from projections.workloads import EVICTED, PODS_READY, Workload
 from projections.world import World
 from services.queue_manager.provisioning import decide_provisioning
-from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message
+from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message, hold_message
 
 LIMIT_EXCEEDED = "RequeuingLimitExceeded"
 
@@ -25,6 +25,7 @@ def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decisio
         return _release(workload)
     for rule in (
         _start,
+        _on_hold,
         _backoff,
         _gated,
         _required,
@@ -59,6 +60,14 @@ def _start(world: World, workload: Workload, at: Millis) -> list[Decision]:
     del world, at
     message = workload.start_failed
     return [WorkloadFailedToStart(workload=workload.key, message=message)] if message else []
+
+
+def _on_hold(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """What was scaled to nothing holds nothing, once its pods are gone."""
+    del world, at
+    if not workload.spec.on_hold or any(one.state is MemberState.LIVE for one in workload.spec.members):
+        return []
+    return [_withdrawn(workload, "OnHold", hold_message(workload))]
 
 
 def _backoff(world: World, workload: Workload, at: Millis) -> list[Decision]:

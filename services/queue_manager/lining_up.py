@@ -11,7 +11,7 @@ from projections.queue_standing import takes_in
 from projections.unadmitted import OBSERVABILITY
 from projections.workloads import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.world import World
-from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message
+from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message, hold_message
 
 DEACTIVATED = ("Deactivated", "The workload is deactivated")
 
@@ -123,7 +123,7 @@ def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | Non
     if workload.spec.gated_by:
         return "AdmissionGated", gate_message(workload)
     if workload.spec.on_hold:
-        return "OnHold", "The job is on hold"
+        return "OnHold", hold_message(workload)
     if workload.spec.waits_for_pods:
         return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
     door = world.local_queues.get(workload.local_queue)

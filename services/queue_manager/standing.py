@@ -46,6 +46,11 @@ def gate_message(workload: Workload) -> str:
     return f"Admission is gated by: {','.join(workload.spec.gated_by)}"
 
 
+def hold_message(workload: Workload) -> str:
+    """What is told of a workload that has no pods for now."""
+    return f"{'Job' if workload.owner is None else workload.owner.kind} scaled to zero; workload on hold"
+
+
 def check_list(workload: Workload, queue: ClusterQueueObserved) -> list[Decision]:
     """The workload bears exactly the checks that its cluster queue requires of it."""
     wanted = required_checks(queue, workload)

@@ -82,7 +82,7 @@ class PodGroups:
 
     def state(self, place: str, around: Surroundings, told: Told | None) -> JobState | None:
         """The workload as it stands; None while pods are missing at first, and when none is left. Raises `Refused`."""
-        found = self._found(place)
+        found = self.pods(place)
         try:
             return pod_state(found, around, told) if found else None
         except FieldBroken as broken:
@@ -90,7 +90,7 @@ class PodGroups:
 
     def accounted(self, place: str, key: str, told: Told | None) -> list[PodAccounted]:
         """Which pods of a place are held no longer, now that what they had to tell of their workload was told."""
-        found = self._found(place)
+        found = self.pods(place)
         if not place.startswith("PodGroup/"):
             over = told is not None and told.finished
             return [_accounted(one, key) for one in found if _lingers(one) and (over or rules.is_leaving(one))]
@@ -99,6 +99,8 @@ class PodGroups:
                 *(_accounted(one) for one in found if rules.is_held(one) and not counts_on(one)),
                 *(_accounted(one, doomed=EXCESS) for one in excess_of(found)),
             ]
+        if found and rules.has_parent(found[0]):
+            return [_accounted(one, key) for one in found if _lingers(one)]
         group = mustered(found, told)
         kept = {one["metadata"].get("uid", "") for one in group.kept}
         owners = self.owners.get(key)
@@ -112,9 +114,9 @@ class PodGroups:
 
     def dismissed(self, place: str, key: str) -> list[PodAccounted]:
         """Somebody has deleted their Workload: all pods of a place go with it."""
-        return [_accounted(one, key, DISMISSED) for one in self._found(place)]
+        return [_accounted(one, key, DISMISSED) for one in self.pods(place)]
 
-    def _found(self, place: str) -> list[Plain]:
+    def pods(self, place: str) -> list[Plain]:
         """The pods of a place that were not dismissed, oldest first."""
         return sorted((one for one in self._pods.get(place, {}).values() if not self._goes(one)), key=age)
 

@@ -24,7 +24,10 @@ from events.workload import (
 )
 from services.clock_port import Clock
 from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
-from services.jobs.pods import is_managed
+from services.jobs.kinds import resource_of
+from services.jobs.pods import is_managed, labels_of
+from services.jobs.serving import QUEUE
+from services.jobs.table import STATEFUL_SET
 from services.log_errors import LogUnavailable
 from services.log_port import Message, Stream
 from services.outbox import Letter, Outbox
@@ -62,6 +65,7 @@ WORKLOAD_KIND = Resource(group=KUEUE, version="v1beta2", plural="workloads", kin
 JOB_KINDS = (
     Resource(group="batch", plural="jobs", kind="Job"),
     Resource(plural="pods", kind="Pod"),
+    resource_of(STATEFUL_SET),
     DEFINITIONS,
 )
 IF_INSTALLED = (REQUESTS,)
@@ -85,7 +89,8 @@ class Watcher:
         self._seeing = asyncio.Lock()
         self._jobs: dict[str, dict[str, Any]] = {}
         self._waiting = len(CLUSTER_KINDS) + 1 + len(JOB_KINDS)
-        self._definitions = Definitions(self.view.kinds.by_place.values(), IF_INSTALLED)
+        kinds = self.view.kinds
+        self._definitions = Definitions([*kinds.by_place.values(), *kinds.parents.values()], IF_INSTALLED)
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._tasks = asyncio.TaskGroup()
 
@@ -206,7 +211,9 @@ class Watcher:
         await self._outbox.put(self._letters(f"{meta.get('uid', '')}:gone", facts))
 
     def _facts_of(self, resource: Resource, value: dict[str, Any]) -> list[Fact]:
-        if resource.kind in self.view.kinds.by_place and (resource.kind != "Pod" or is_managed(value)):
+        kinds = self.view.kinds
+        managed = is_managed(value) if resource.kind == "Pod" else resource.kind in kinds.by_place
+        if managed or (resource.kind in kinds.parents and labels_of(value).get(QUEUE)):
             self._jobs[f"{resource.kind}/{_namespace(value)}/{value['metadata']['name']}"] = value
         return self.view.see(resource.kind, value)
 

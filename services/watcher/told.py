@@ -29,6 +29,10 @@ class Told(msgspec.Struct):
     finished: bool = False
     checks: dict[str, CheckReported] = {}
     active: bool = True
+    parent: str = ""
+    """The kind of what serves with its pods, where that says how many there are to be."""
+    part: str = ""
+    """Which of its groups it is."""
     injected: bool = False
     """It was running when it was found: its template holds what somebody else injected at the start."""
 

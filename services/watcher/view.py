@@ -5,7 +5,6 @@ twice (design §3).
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from events.catalogue import Fact
@@ -34,7 +33,7 @@ from services.watcher.families import Families
 from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import node_facts, pod_fact
 from services.watcher.places import known, place_of
-from services.watcher.pod_groups import PodGroups, left_behind
+from services.watcher.pod_watch import PodWatch
 from services.watcher.problems import Refused, refuse_invalid
 from services.watcher.provisioning import provisioning_config, provisioning_request
 from services.watcher.told import Told, changes, note
@@ -67,7 +66,7 @@ class View:
         self.by_source: dict[str, str] = {}
         """The workload of each job or Workload object, by `kind/namespace/name`."""
         self.kinds = kinds_of(settings or SettingsObserved())
-        self._groups = PodGroups(self.facts)
+        self._pods = PodWatch(self)
         self._families = Families(self.kinds, self.by_source)
         self.goes_with_owner, self.owned_by_job = self._families.goes_with_owner, self._families.owned_by_job
         self.priority_classes: dict[str, PriorityClassObserved] = {}
@@ -96,13 +95,11 @@ class View:
                     problems=refused.problems,
                 )
             ]
-        fresh = self._fresh(found)
-        if kind == "Pod":
-            fresh += self._see_pod(value)
+        fresh = [*self.fresh(found), *self._pods.see(kind, value)]
         parent = self._families.parent_of(value) if kind in self.kinds.by_place else None
         return fresh if parent is None else [*fresh, *self.see(*parent)]
 
-    def _fresh(self, found: Iterable[Fact]) -> list[Fact]:
+    def fresh(self, found: Iterable[Fact]) -> list[Fact]:
         """Those that were not told yet, noted one at a time: that a node is well again does not speak for its cards."""
         fresh: list[Fact] = []
         for fact in found:
@@ -116,7 +113,6 @@ class View:
         place = f"{kind}/{namespace}/{name}"
         fresh: list[Fact] = []
         workload = self.by_source.get(place)
-        group = self._groups.lose(namespace, name) if kind == "Pod" else ""
         if workload is not None:
             fresh.append(WorkloadDeleted(workload=workload))
         told = any(f"{place}{part}" in self.facts for part in ("", "#refused", "#accounted"))
@@ -124,10 +120,7 @@ class View:
             fresh.append(ObjectRemoved(kind=kind, namespace=namespace, name=name))
         for fact in fresh:
             self.fold(fact)
-        if group and workload is None:
-            fresh += self._look_at_pods(group)
-        if kind == "Workload":
-            fresh += self._lose_workload(f"{namespace}/{name}")
+        fresh += self._pods.lose(kind, namespace, name)
         self._found.pop(f"{namespace}/{name}", None)
         self._families.lose(place)
         left = self._orphans.pop(workload or "", None)
@@ -145,7 +138,13 @@ class View:
             case WorkloadSubmitted():
                 source = self._source(fact)
                 injected = fact.adopted is not None and bool(fact.adopted.cluster_queue)
-                self.workloads[fact.workload] = Told(uid=fact.uid, source=source, spec=fact.spec, injected=injected)
+                told = Told(uid=fact.uid, source=source, spec=fact.spec, injected=injected)
+                if fact.owner is not None and self.kinds.parent_of(fact.owner) is not None:
+                    told.parent, told.part = fact.owner.kind, fact.owner.part
+                    self.facts.pop(
+                        f"{fact.owner.kind}/{fact.workload.partition('/')[0]}/{fact.owner.name}#refused", None
+                    )
+                self.workloads[fact.workload] = told
                 self._found.pop(fact.workload, None)
                 self.by_source[source] = fact.workload
                 self.facts.pop(f"{source}#refused", None)
@@ -199,61 +198,25 @@ class View:
                 return provisioning_request(value)
             case _ if kind in self.kinds.by_place:
                 found = self._families.with_child(place, value)
-                return self._workload_facts(place, job_state(found, self, self.kinds.by_place[kind]))
+                return self.workload_facts(place, job_state(found, self, self.kinds.by_place[kind]))
             case _:
                 return []
 
-    def _see_pod(self, value: dict[str, Any]) -> list[Fact]:
-        place = self._groups.see(value, self)
-        return self._look_at_pods(place) if place else self._fresh(left_behind(value))
-
-    def _look_at_pods(self, place: str) -> list[Fact]:
-        """In what a workload that is made of pods differs from what was told of it, and which pods are held no longer."""
-        fresh: list[Fact] = []
-        if place.partition("/")[0] in self.kinds.by_place:
-            fresh = self._fresh(self._pod_facts(place))
-        key = self.by_source.get(place, "")
-        return [*fresh, *self._fresh(self._groups.accounted(place, key, self.workloads.get(key)))]
-
-    def _pod_facts(self, place: str) -> list[Fact]:
-        try:
-            return self._workload_facts(
-                place, self._groups.state(place, self, self.workloads.get(self.by_source.get(place, "")))
-            )
-        except Refused as refused:
-            kind, namespace, name = place.split("/", 2)
-            return [
-                ObjectRefused(
-                    kind=kind, namespace=namespace, name=name, problems=refused.problems, **self._groups.first(place)
-                )
-            ]
-
-    def _lose_workload(self, key: str) -> list[Fact]:
-        """The object of a workload is gone: pods without a job go with it, if they have not ended."""
-        self._groups.owners.pop(key, None)
-        told = self.workloads.get(key)
-        if told is None or told.finished or not self._groups.known(told.source):
-            return []
-        return self._fresh([WorkloadDeleted(workload=key), *self._groups.dismissed(told.source, key)])
-
     def expect(self, kind: str, objects: Sequence[dict[str, Any]]) -> None:
-        """Take note of all pods before any is told of, so that no group looks as if it had lost some."""
-        if kind == "Pod":
-            self._groups.keep_only(objects)
-            for value in objects:
-                with suppress(Refused):
-                    self._groups.see(value, self)
+        """Take note of all objects of a kind before any is told of, where they mean something only together."""
+        self._pods.expect(kind, objects)
 
     def settle(self, kind: str) -> list[Fact]:
-        """What has become of groups, now that all pods that there are were seen."""
-        groups = [place for place in sorted(self.by_source) if place.startswith("PodGroup/")] if kind == "Pod" else []
-        return [fact for place in groups for fact in self._look_at_pods(place)]
+        """What has become of those that mean something only together, now that all that there are were seen."""
+        return self._pods.settle(kind)
 
     def _source(self, fact: WorkloadSubmitted) -> str:
         """The place of the object that a workload was read from."""
         namespace, _, name = fact.workload.partition("/")
         if fact.owner is None:
             return f"Workload/{namespace}/{name}"
+        if self.kinds.parent_of(fact.owner) is not None:
+            return f"PodGroup/{namespace}/{name}"
         kind = self.kinds.of(fact.owner.api_version, fact.owner.kind)
         return f"{fact.owner.kind if kind is None else kind.place}/{namespace}/{fact.owner.name}"
 
@@ -264,17 +227,18 @@ class View:
         self._orphans.pop(key, None)
         if not belongs_to_job(value):
             if not beside_job:
-                return self._workload_facts(place, workload_state(value))
+                return self.workload_facts(place, workload_state(value))
             self._orphans[key] = value
         elif told is None:
             self._found[key] = workload_state(value)
-        facts = self._workload_facts(place, None)
+        facts = self.workload_facts(place, None)
         if told is None or not beside_job:
             return facts
         facts += companion_facts(key, value, active=told.active, checks=told.checks)
-        return [*facts, *self._groups.owned(told, key, value)]
+        return [*facts, *self._pods.owned(told, key, value)]
 
-    def _workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
+    def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
+        """In what the workload of a place differs from what was told of it; none is there without a state."""
         known = self.by_source.get(place)
         facts: list[Fact] = []
         if known is not None and (state is None or known != state.workload or state.anew):

@@ -11,7 +11,7 @@ from ops.crds.definitions import manifests as definitions
 from ops.deploy.chart import NAMESPACE
 from ops.kube.client import KubeClient, connect, path_of
 from services.cluster_port import ObjectConflict, ObjectMissing, Resource
-from services.jobs.table import KINDS
+from services.jobs.table import KINDS, SERVING
 from tests.stage.caches import Caches
 from tests.stage.cluster import PATIENCE_S, Name
 from tests.stage.installation import APPLY, DEFINED, SPACES, Installation, served
@@ -35,7 +35,7 @@ SWEPT = (
     *(one["metadata"]["name"] for one in definitions()),
 )
 """Kinds of which nothing outlives a test; of others goes what it has made itself."""
-KNOWN = frozenset({one.group for one in KINDS})
+KNOWN = frozenset({one.group for one in (*KINDS, *SERVING.values())})
 _FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
 NOT_READY = "node.kubernetes.io/not-ready"
 

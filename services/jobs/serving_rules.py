@@ -1,0 +1,53 @@
+"""What may not change about something that serves while it belongs to a queue, as Kueue has it."""
+
+from projections.validation.problem import Problem, forbidden, immutable
+from services.jobs.paths import FieldBroken, Plain, dotted, get
+from services.jobs.pods import labels_of, role_of
+from services.jobs.serving import QUEUE, pods_of_parent, replicas_of, templates_of
+
+_SIZE = ("spec", "leaderWorkerTemplate", "size")
+
+
+def serving_problems(group: str, kind: str, old: Plain, new: Plain) -> list[Problem]:
+    """What is wrong with a change of it."""
+    before, after = str(labels_of(old).get(QUEUE) or ""), str(labels_of(new).get(QUEUE) or "")
+    found: list[Problem] = []
+    if before != after and (get(old, ("status", "readyReplicas")) or 0) > 0:
+        found.append(immutable(f"metadata.labels[{QUEUE}]", after))
+    if not before or not after or kind == "Deployment":
+        return found
+    try:
+        found += _resized(kind, old, new)
+        found += _reshaped(group, kind, old, new)
+    except FieldBroken as broken:
+        found.append(forbidden(broken.field, str(broken), broken.instead))
+    return found
+
+
+def _resized(kind: str, old: Plain, new: Plain) -> list[Problem]:
+    before, after = replicas_of(old), replicas_of(new)
+    if kind != "StatefulSet":
+        size = get(new, _SIZE)
+        return [] if get(old, _SIZE) == size else [immutable(dotted(_SIZE), size)]
+    if before and after and before != after:
+        what = f"its {before} pods were let in together, and {after} would have to be let in anew"
+        return [forbidden("spec.replicas", what, "0, and when its pods are gone the number that you want")]
+    if not before and after and (get(old, ("status", "replicas")) or 0) > 0:
+        return [forbidden("spec.replicas", "scaling down is still in progress", "0 until its pods are gone")]
+    return []
+
+
+def _reshaped(group: str, kind: str, old: Plain, new: Plain) -> list[Problem]:
+    """Other pods would ask for something else than what was let in; of what has no pods they may."""
+    if not replicas_of(old) or len(pods_of_parent(kind, old)) != len(pods_of_parent(kind, new)):
+        return []
+    shapes = {at: role_of({"spec": template.get("spec") or {}}) for at, template in templates_of(group, kind, old)}
+    return [
+        forbidden(
+            dotted((*at, "spec")),
+            "what its pods ask for can't change while they run",
+            "0 replicas first, then the change",
+        )
+        for at, template in templates_of(group, kind, new)
+        if at in shapes and shapes[at] != role_of({"spec": template.get("spec") or {}})
+    ]

@@ -1,0 +1,131 @@
+"""What is told of pods without a job, and of what serves with them: looked at together, told as one workload each."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+from events.catalogue import Fact
+from events.control import ObjectRefused
+from events.workload import WorkloadDeleted
+from services.jobs.kinds import Kinds
+from services.watcher.jobs import JobState, Surroundings
+from services.watcher.parents import Parents
+from services.watcher.pod_groups import PodGroups, left_behind
+from services.watcher.problems import Refused
+from services.watcher.serving_state import serving_state
+from services.watcher.told import Told
+
+Plain = dict[str, Any]
+
+
+class Telling(Surroundings, Protocol):
+    """What was told so far, and how something is told."""
+
+    facts: dict[str, Fact]
+    workloads: dict[str, Told]
+    by_source: dict[str, str]
+    kinds: Kinds
+
+    def fresh(self, found: Iterable[Fact]) -> list[Fact]:
+        """Those that were not told yet, noted."""
+        ...
+
+    def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
+        """In what the workload of a place differs from what was told of it."""
+        ...
+
+
+class PodWatch:
+    """The part of a view that is about pods without a job."""
+
+    def __init__(self, view: Telling) -> None:
+        self._view, self._groups, self._parents = view, PodGroups(view.facts), Parents(view.kinds)
+
+    def see(self, kind: str, value: Plain) -> list[Fact]:
+        """What a pod, or what serves with pods, changes."""
+        if kind in self._view.kinds.parents:
+            return self._look_at(self._parents.see(kind, value))
+        if kind != "Pod":
+            return []
+        place = self._take_note(value)
+        return self._look_at([place]) if place else self._view.fresh(left_behind(value))
+
+    def lose(self, kind: str, namespace: str, name: str) -> list[Fact]:
+        """What changes when an object is gone."""
+        if kind in self._view.kinds.parents:
+            return self._look_at(self._parents.lose(kind, namespace, name))
+        match kind:
+            case "Pod":
+                place = self._groups.lose(namespace, name)
+                return self._look_at([place] if place in self._view.by_source or place.startswith("PodGroup/") else [])
+            case "Workload":
+                return self._lose_workload(f"{namespace}/{name}")
+            case _:
+                return []
+
+    def owned(self, told: Told, key: str, workload: Plain) -> list[Fact]:
+        """Take note of who owns the object of a workload; which pods may go because of it."""
+        return list(self._groups.owned(told, key, workload))
+
+    def expect(self, kind: str, objects: Sequence[Plain]) -> None:
+        """Take note of all pods before any is told of, so that no group looks as if it had lost some."""
+        if kind == "Pod":
+            self._groups.keep_only(objects)
+            for value in objects:
+                with suppress(Refused):
+                    self._take_note(value)
+        elif kind in self._view.kinds.parents:
+            self._parents.keep_only(kind, objects)
+
+    def settle(self, kind: str) -> list[Fact]:
+        """What has become of groups, now that all objects of a kind were seen."""
+        if kind != "Pod" and kind not in self._view.kinds.parents:
+            return []
+        return self._look_at([place for place in sorted(self._view.by_source) if place.startswith("PodGroup/")])
+
+    def _take_note(self, pod: Plain) -> str:
+        place = self._groups.see(pod, self._view)
+        if place:
+            self._parents.see_pod(place, pod)
+        return place
+
+    def _look_at(self, places: Iterable[str]) -> list[Fact]:
+        """In what workloads that are made of pods differ from what was told of them, and which pods are held no longer."""
+        fresh: list[Fact] = []
+        for place in places:
+            fresh += self._view.fresh(self._facts_of(place))
+            key = self._view.by_source.get(place, "")
+            fresh += self._view.fresh(self._groups.accounted(place, key, self._view.workloads.get(key)))
+        return fresh
+
+    def _facts_of(self, place: str) -> list[Fact]:
+        told = self._view.workloads.get(self._view.by_source.get(place, ""))
+        kind, parent = self._parents.find(place, told)
+        if kind and parent is None and kind not in self._parents.listed:
+            return []  # Who says how many pods it has was not seen yet.
+        if not kind and place.partition("/")[0] not in self._view.kinds.by_place:
+            return []
+        try:
+            return self._view.workload_facts(place, self._state(place, kind, parent, told))
+        except Refused as refused:
+            word, namespace, name = place.split("/", 2)
+            who = {**self._groups.first(place), "kind": word, "name": name}
+            if parent is not None:
+                who = {"kind": kind, "name": parent["metadata"]["name"], "uid": parent["metadata"].get("uid", "")}
+            return [ObjectRefused(namespace=namespace, problems=refused.problems, **who)]
+
+    def _state(self, place: str, kind: str, parent: Plain | None, told: Told | None) -> JobState | None:
+        view, pods = self._view, self._groups.pods(place)
+        if parent is not None:
+            key = place.removeprefix("PodGroup/")
+            return serving_state(view.kinds.parents[kind], parent, key, pods, view, told)
+        return None if kind else self._groups.state(place, view, told)
+
+    def _lose_workload(self, key: str) -> list[Fact]:
+        """The object of a workload is gone: pods without a job go with it; what made them has others let in anew."""
+        self._groups.owners.pop(key, None)
+        told = self._view.workloads.get(key)
+        if told is None or told.finished or not (told.parent or self._groups.known(told.source)):
+            return []
+        fresh = self._view.fresh([WorkloadDeleted(workload=key), *self._groups.dismissed(told.source, key)])
+        return [*fresh, *(self._look_at([told.source]) if told.parent else [])]

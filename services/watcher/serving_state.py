@@ -1,0 +1,108 @@
+"""What serves with pods as one workload, or one for each of its groups: what it asks for and how it stands."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from events.api.meta import ApiStruct, ObjectMeta
+from events.api.pods import PodTemplate
+from events.job_kind import JobKind
+from events.pod_set import PodSet
+from events.workload import MemberState, Owner, WorkloadSpec
+from services.jobs import pods as rules
+from services.jobs.paths import FieldBroken, dotted, get
+from services.jobs.serving import pods_of_parent, replicas_of, role_in
+from services.jobs.table import LEADER_WORKER_SET
+from services.watcher.cluster_objects import created_at, read
+from services.watcher.jobs import (
+    GATED_BY,
+    NEVER_PREEMPT,
+    QUEUE,
+    JobState,
+    Surroundings,
+    names_in,
+    own_parameters,
+    priority_of,
+)
+from services.watcher.parents import index_of
+from services.watcher.pod_members import members_of, muster
+from services.watcher.pod_shapes import pod_shape
+from services.watcher.problems import Refused, problem
+from services.watcher.told import Told
+
+Plain = dict[str, Any]
+
+
+class _Headed(ApiStruct, frozen=True, kw_only=True):
+    metadata: ObjectMeta
+
+
+def serving_state(
+    kind: JobKind, parent: Plain, key: str, pods: Sequence[Plain], around: Surroundings, told: Told | None
+) -> JobState | None:
+    """The workload `key`, of these pods, oldest first; None when its parent has no such group. Raises `Refused`."""
+    try:
+        return _state(kind, parent, key, pods, around, told)
+    except FieldBroken as broken:
+        raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
+
+
+def _state(
+    kind: JobKind, parent: Plain, key: str, pods: Sequence[Plain], around: Surroundings, told: Told | None
+) -> JobState | None:
+    meta = read(parent, _Headed).metadata
+    labels, annotations = meta.labels or {}, meta.annotations or {}
+    groups = kind is LEADER_WORKER_SET
+    index, replicas = index_of(kind.place, pods, told), replicas_of(parent)
+    over = groups and index >= replicas and not pods
+    if not labels.get(QUEUE) or (told is None and (over or not replicas)):
+        return None
+    asked = _pod_sets(kind, parent)
+    held = told.spec.pod_sets if told is not None else asked
+    group = muster(pods, {one.name: one.count for one in held}, lambda pod: role_in(pod, parent))
+    members = members_of(group.kept, lambda pod: role_in(pod, parent))
+    begun = told is not None and any(one.state is MemberState.LIVE for one in members)
+    if not begun and replicas:
+        group = muster(pods, {one.name: one.count for one in asked}, lambda pod: role_in(pod, parent))
+        members, held = members_of(group.kept, lambda pod: role_in(pod, parent)), asked
+    priority, reference = priority_of(meta, _class_of(kind, parent), around)
+    return JobState(
+        workload=key,
+        uid=f"{meta.uid}-{index}" if groups else meta.uid,
+        owner=Owner(
+            kind=kind.kind,
+            name=meta.name,
+            uid=meta.uid,
+            api_version=f"{kind.group}/{kind.versions[0]}",
+            part=str(index) if groups else "",
+        ),
+        created_at=created_at(meta),
+        spec=WorkloadSpec(
+            # Pods that run stay where they have been let in, and as many as were let in.
+            queue=told.spec.queue if told is not None and begun else labels[QUEUE],
+            pod_sets=held,
+            priority=priority,
+            priority_class=reference,
+            gated_by=names_in(meta, GATED_BY),
+            provisioning=own_parameters(meta),
+            never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
+            members=members,
+            on_hold=not replicas,
+            orphaned=over,
+        ),
+        marked=True,
+        ready=None
+        if all(map(rules.is_gated, group.kept))
+        else not group.missing and all(map(rules.is_ready, group.kept)),
+    )
+
+
+def _pod_sets(kind: JobKind, parent: Plain) -> tuple[PodSet, ...]:
+    return tuple(
+        PodSet(name=one.name, count=one.count, shape=pod_shape(read(one.template, PodTemplate), dotted(one.at)))
+        for one in pods_of_parent(kind.place, parent)
+    )
+
+
+def _class_of(kind: JobKind, parent: Plain) -> str | None:
+    named = (get(one.template, ("spec", "priorityClassName")) for one in pods_of_parent(kind.place, parent))
+    return next((str(one) for one in named if one), None)

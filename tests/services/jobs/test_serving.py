@@ -1,0 +1,106 @@
+"""What serves hands its queue to its pods, and what of it may not change."""
+
+from typing import Any
+
+import pytest
+
+from events.settings import SettingsObserved
+from services.jobs.defaulting import queued_later, waiting
+from services.jobs.kinds import kinds_of
+from services.jobs.paths import get, put
+from services.jobs.pods import MANAGED, is_gated, is_held
+from services.jobs.serving_rules import serving_problems
+
+Plain = dict[str, Any]
+QUEUE = "kueue.x-k8s.io/queue-name"
+LABELS = {QUEUE: "team", "kueue.x-k8s.io/priority-class": "p"}
+POD = {"metadata": {}, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
+
+
+def stateful(count: int = 2, **status: int) -> Plain:
+    meta = {"name": "s", "labels": LABELS}
+    spec = {"replicas": count, "template": POD}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta, "spec": spec, "status": status}
+
+
+def leader_workers(size: int = 2) -> Plain:
+    both = {"leaderTemplate": POD, "workerTemplate": POD, "size": size}
+    meta = {"name": "l", "labels": LABELS}
+    return {"apiVersion": "leaderworkerset.x-k8s.io/v1", "metadata": meta, "spec": {"leaderWorkerTemplate": both}}
+
+
+def test_a_stateful_set_names_its_group_and_size_once_and_its_queue_always_anew() -> None:
+    made = waiting(stateful(), "StatefulSet")
+    meta = made["spec"]["template"]["metadata"]
+    assert meta["labels"] == {**LABELS, "kueue.x-k8s.io/pod-group-name": "statefulset-s"}
+    assert meta["annotations"]["kueue.x-k8s.io/pod-suspending-parent"] == "statefulset"
+    assert meta["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "2"
+    moved = put(put(made, ("metadata", "labels", QUEUE), "other"), ("spec", "replicas"), 0)
+    meta = queued_later(moved, "StatefulSet")["spec"]["template"]["metadata"]
+    assert meta["labels"][QUEUE] == "other"
+    assert meta["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "2", "its pods need not be made anew for that"
+
+
+def test_every_template_of_a_leader_worker_set_is_labelled() -> None:
+    found = waiting(leader_workers(), "LeaderWorkerSet")["spec"]["leaderWorkerTemplate"]
+    for one in ("leaderTemplate", "workerTemplate"):
+        assert found[one]["metadata"]["labels"] == LABELS
+        assert found[one]["metadata"]["annotations"]["kueue.x-k8s.io/pod-suspending-parent"] == "leaderworkerset"
+
+
+def test_only_frameworks_that_are_named_are_held_back() -> None:
+    only_sets = kinds_of(SettingsObserved(frameworks=("statefulset",)))
+    plain = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": LABELS}, "spec": {}}
+    made = put(plain, ("metadata", "annotations"), {"kueue.x-k8s.io/pod-suspending-parent": "statefulset"})
+    assert not is_gated(waiting(plain, "Pod", only_sets)) and is_gated(waiting(made, "Pod", only_sets))
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", **stateful()}
+    assert waiting({**deployment, "kind": "Deployment"}, "Deployment", only_sets)["spec"]["template"] == POD
+    only_pods = kinds_of(SettingsObserved(frameworks=("pod",)))
+    assert is_gated(waiting(plain, "Pod", only_pods)) and not is_gated(waiting(made, "Pod", only_pods))
+    assert waiting(stateful(), "StatefulSet", only_pods) == stateful()
+
+
+def test_what_is_made_anew_without_us_is_not_held() -> None:
+    plain = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": LABELS}, "spec": {}}
+    assert is_held(waiting(plain, "Pod"))
+    assert waiting(waiting(plain, "Pod"), "Pod")["metadata"]["finalizers"] == [MANAGED]
+    made = put(plain, ("metadata", "annotations"), {"kueue.x-k8s.io/pod-suspending-parent": "deployment"})
+    assert is_gated(waiting(made, "Pod")) and not is_held(waiting(made, "Pod"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "field"),
+    [
+        (stateful(2), stateful(3), "spec.replicas"),
+        (stateful(2), stateful(1), "spec.replicas"),
+        (stateful(2), stateful(0), ""),
+        (stateful(0), stateful(3), ""),
+        (stateful(0, replicas=1), stateful(3), "spec.replicas"),
+        (stateful(2), put(stateful(2), ("spec", "template", "spec", "nodeSelector"), {"a": "b"}), "spec.template.spec"),
+        (stateful(0), put(stateful(0), ("spec", "template", "spec", "nodeSelector"), {"a": "b"}), ""),
+        (stateful(2), put(stateful(2), ("spec", "template", "metadata", "labels"), {"a": "b"}), ""),
+        (stateful(2), put(stateful(2), ("metadata", "labels", QUEUE), "other"), ""),
+        (
+            stateful(2, readyReplicas=1),
+            put(stateful(2), ("metadata", "labels", QUEUE), "x"),
+            f"metadata.labels[{QUEUE}]",
+        ),
+        (stateful(2), put(stateful(3), ("metadata", "labels"), {}), ""),
+    ],
+)
+def test_a_stateful_set_keeps_what_was_let_in(before: Plain, after: Plain, field: str) -> None:
+    found = serving_problems("apps", "StatefulSet", before, after)
+    assert [one.field for one in found] == ([field] if field else [])
+
+
+def test_a_group_of_leader_and_workers_keeps_its_size() -> None:
+    (found,) = serving_problems("leaderworkerset.x-k8s.io", "LeaderWorkerSet", leader_workers(2), leader_workers(3))
+    assert found.field == "spec.leaderWorkerTemplate.size"
+
+
+def test_a_deployment_may_change_all_but_its_queue_while_its_pods_are_ready() -> None:
+    grown = {**stateful(3), "kind": "Deployment"}
+    assert not serving_problems("apps", "Deployment", stateful(2), grown)
+    moved = put(grown, ("metadata", "labels", QUEUE), "other")
+    assert get(moved, ("metadata", "labels", QUEUE)) == "other"
+    assert serving_problems("apps", "Deployment", stateful(2, readyReplicas=2), moved)
