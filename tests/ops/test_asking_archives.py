@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -403,7 +404,13 @@ async def test_a_log_that_was_begun_anew_is_followed_with_what_its_archive_has_q
     await begin_streams(bus, {name: len(found) + 1 for name, found in places.log.items()})
     words = ("log", "show", "--follow", "--nats", server.url, "--archive", places.archive, "-o", "json")
     command = (sys.executable, "-m", "ops.cli.main", *words)
-    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
+    # A runner in the background hands down that Ctrl-C is ignored.
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
     assert process.stdout is not None
     line = asyncio.create_task(process.stdout.readline())
     facts, told = await bus.stream(FACTS), places.log[FACTS][0]
