@@ -61,6 +61,14 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path, clock: ScaledClock) 
 
 
 @pytest.fixture
+def real(installation: Installation, clock: ScaledClock) -> Real:
+    """A real API server, for what only that does; not started yet."""
+    if installation.server is None:
+        pytest.skip(PLAYED)
+    return Real(installation, clock)
+
+
+@pytest.fixture
 async def stage(tmp_path: Path, cluster: Cluster, clock: ScaledClock) -> AsyncIterator[Stage]:
     """A cluster with a node, a card and a queue, and a bus; no service runs yet."""
     async with Stage(tmp_path, cluster, clock) as found:

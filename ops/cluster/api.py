@@ -113,7 +113,11 @@ class Api:
                 return reply(list_objects(request, self._resources, target.kind, target.namespace, self._now()))
             case "POST" if not target.name:
                 made = self._resources.create(
-                    target.kind, target.namespace, await _body(request), dry_run="dryRun" in request.query
+                    target.kind,
+                    target.namespace,
+                    await _body(request),
+                    dry_run="dryRun" in request.query,
+                    manager=_manager(request),
                 )
                 return self._shown(request, target, made, 201)
             case "PUT" if target.name:
@@ -163,7 +167,7 @@ class Api:
         value = self._resources.get(target.kind, target.key)
         return self._shown(request, target, scale_of(target.kind, value) if target.subresource == "scale" else value)
 
-    def _replace(self, request: web.Request, target: Target, value: Object) -> web.Response:
+    def _replace(self, request: web.Request, target: Target, value: Object, *, applied: bool = False) -> web.Response:
         if target.subresource == "scale":
             value = with_scale(target.kind, self._resources.get(target.kind, target.key), value)
         stored = self._resources.update(
@@ -172,6 +176,7 @@ class Api:
             value,
             subresource="status" if target.subresource == "status" else "",
             dry_run="dryRun" in request.query,
+            manager="" if applied else _manager(request),
         )
         return self._shown(request, target, stored)
 
@@ -220,7 +225,7 @@ class Api:
             subresource=target.subresource,
         )
         if before is not None:
-            return self._replace(request, target, after)
+            return self._replace(request, target, after, applied=True)
         if target.subresource:
             raise ApiFailure(404, "NotFound", f'{target.kind.key} "{target.name}" not found')
         made = self._resources.create(target.kind, target.namespace, after, dry_run="dryRun" in request.query)
@@ -244,6 +249,12 @@ class Api:
             meta = {"resourceVersion": value["metadata"].get("resourceVersion", "")}
             return reply(table(target.kind, [value], self._now(), meta), status)
         return reply(value, status)
+
+
+def _manager(request: web.Request) -> str:
+    """In whose name a request writes: as it says, or as the program calls itself."""
+    named = request.query.get("fieldManager", "")
+    return named or request.headers.get("User-Agent", "").partition("/")[0] or "unknown"
 
 
 def reply(value: Any, status: int = 200) -> web.Response:

@@ -20,7 +20,7 @@ def apply(
     before: Object | None, wanted: Object, *, manager: str, force: bool, now: Millis, subresource: str = ""
 ) -> Object:
     """The object after an apply. Raises 409 when another manager owns a field that would change."""
-    fields = fields_of(_owned(wanted))
+    fields = fields_of(owned_part(wanted))
     if before is None:
         entries = [_entry(manager, wanted["apiVersion"], fields, now, subresource)]
         return {**wanted, "metadata": {**wanted["metadata"], "managedFields": entries}}
@@ -31,7 +31,7 @@ def apply(
     if mine is not None:
         others: list[Fields] = [one["fieldsV1"] for one in entries if one is not mine]
         result = _without(before, mine["fieldsV1"], fields, others)
-    result = strategic_patch(result, _owned(wanted))
+    result = strategic_patch(result, owned_part(wanted))
     kept = [_minus(one, fields) if force and one is not mine else one for one in entries if one is not mine]
     kept = [one for one in kept if one["fieldsV1"]]
     kept.append(_entry(manager, wanted["apiVersion"], fields, now, subresource))
@@ -53,7 +53,8 @@ def fields_of(value: Any, name: str = "") -> Fields:
     return {}
 
 
-def _owned(value: Object) -> Object:
+def owned_part(value: Object) -> Object:
+    """What of an object anybody can own."""
     owned = {name: field for name, field in value.items() if name not in _UNOWNED and name != "metadata"}
     meta = {name: field for name, field in (value.get("metadata") or {}).items() if name not in _UNOWNED_META}
     return {**owned, "metadata": meta} if meta else owned
@@ -133,16 +134,17 @@ def _without(value: Any, old: Fields, new: Fields, others: list[Fields]) -> Any:
 
 
 def _minus(entry: Object, fields: Fields) -> Object:
-    return {**entry, "fieldsV1": _subtract(entry["fieldsV1"], fields)}
+    return {**entry, "fieldsV1": subtracted(entry["fieldsV1"], fields)}
 
 
-def _subtract(left: Fields, right: Fields) -> Fields:
+def subtracted(left: Fields, right: Fields) -> Fields:
+    """The fields of one set that are not in the other."""
     result: Fields = {}
     for name, inner in left.items():
         if name not in right:
             result[name] = inner
         elif inner:
-            rest = _subtract(inner, right[name])
+            rest = subtracted(inner, right[name])
             if any(part != "." for part in rest):
                 result[name] = rest
     return result

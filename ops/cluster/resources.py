@@ -12,6 +12,7 @@ from ops.cluster.deletion import grace_of, is_let_go
 from ops.cluster.failures import ApiFailure, already_exists, bad_request, conflict, invalid, not_found
 from ops.cluster.immutable import refuse_immutable, refuse_status
 from ops.cluster.kinds import BUILT_IN, Kind, kinds_of
+from ops.cluster.ownership import owned_by
 from ops.cluster.store import Name, Object, Store
 
 Mutator = Callable[[str, Kind, Object], Object]
@@ -61,8 +62,8 @@ class Resources:
         """An object under the version that was asked for."""
         return value if value.get("apiVersion") == kind.api_version else {**value, "apiVersion": kind.api_version}
 
-    def create(self, kind: Kind, namespace: str, value: Object, *, dry_run: bool = False) -> Object:
-        """Store a new object."""
+    def create(self, kind: Kind, namespace: str, value: Object, *, dry_run: bool = False, manager: str = "") -> Object:
+        """Store a new object; its fields belong to the manager, if one is named."""
         meta = dict(value.get("metadata") or {})
         if kind.namespaced:
             self._check_namespace(kind, namespace, meta)
@@ -88,6 +89,8 @@ class Resources:
         made = self._mutated("CREATE", kind, made)
         made = self._schemas.admit(kind, filled(kind.key, made))
         made = settled(kind, made)
+        if manager:
+            made = owned_by(None, made, manager=manager, now=self._now())
         if dry_run:
             return made
         stored = self.store.put(kind.key, name, made)
@@ -95,8 +98,20 @@ class Resources:
             stored = self._establish(stored)
         return self.shown(kind, stored)
 
-    def update(self, kind: Kind, name: Name, value: Object, *, subresource: str = "", dry_run: bool = False) -> Object:
-        """Replace an object, or its status alone; what does not change makes no new version."""
+    def update(
+        self,
+        kind: Kind,
+        name: Name,
+        value: Object,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        manager: str = "",
+    ) -> Object:
+        """Replace an object, or its status alone; what does not change makes no new version.
+
+        What changes belongs to the manager from then on, if one is named.
+        """
         before = self.store.get(kind.key, name)
         if before is None:
             raise not_found(kind.key, name[1])
@@ -116,6 +131,8 @@ class Resources:
             refuse_status(kind, before, after)
         if _same(before, after):
             return self.shown(kind, before)
+        if manager:
+            after = owned_by(before, after, manager=manager, now=self._now(), subresource=subresource)
         if dry_run:
             return self.shown(kind, after)
         if is_let_go(kind, after):
@@ -183,7 +200,9 @@ class Resources:
     def _merged(self, kind: Kind, before: Object, value: Object, meta: Object, subresource: str) -> Object:
         old = before["metadata"]
         if subresource == "status":
-            return {**before, "status": value.get("status", {})}
+            fields = meta.get("managedFields", old.get("managedFields"))
+            meta = {**old, "managedFields": fields} if fields is not None else old
+            return {**before, "metadata": meta, "status": value.get("status", {})}
         kept = {
             name: old[name]
             for name in ("uid", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp", "selfLink")

@@ -69,12 +69,15 @@ class Reflector:
         objects: list[dict[str, Any]] = []
         token = ""
         while True:
-            page = await self._client.request("GET", f"{path_of(resource)}?limit={self._page}&continue={token}")
+            page = await self._page_of(f"{path_of(resource)}?limit={self._page}&continue={token}")
             objects.extend(page.get("items") or ())
             meta = page.get("metadata") or {}
             token = meta.get("continue") or ""
             if not token:
                 return objects, meta.get("resourceVersion", "")
+
+    async def _page_of(self, path: str) -> dict[str, Any]:
+        return await self._client.request("GET", path)
 
     async def _follow(self, resource: Resource, version: str) -> AsyncIterator[Sight]:
         while True:

@@ -72,7 +72,7 @@ class Cluster(Protocol):
         ...
 
     def overloaded(self, service: str) -> AbstractAsyncContextManager[None]:
-        """Meanwhile the API server puts off whatever that service writes of jobs."""
+        """Meanwhile the API server puts off what that service writes of jobs, if it is more than one write at a time."""
         ...
 
 

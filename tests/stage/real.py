@@ -14,7 +14,7 @@ from services.cluster_port import ObjectConflict, ObjectMissing, Resource
 from services.jobs.table import KINDS, SERVING
 from tests.stage.caches import Caches
 from tests.stage.cluster import PATIENCE_S, Name
-from tests.stage.installation import APPLY, DEFINED, SPACES, Installation, served
+from tests.stage.installation import APPLY, DEFINED, JOBS, SPACES, Installation, served
 from tests.stage.players import Players
 
 Plain = dict[str, Any]
@@ -37,6 +37,7 @@ SWEPT = (
 """Kinds of which nothing outlives a test; of others goes what it has made itself."""
 KNOWN = frozenset({one.group for one in (*KINDS, *SERVING.values())})
 _FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
+_TOO_MANY = 429
 NOT_READY = "node.kubernetes.io/not-ready"
 
 
@@ -140,14 +141,21 @@ class Real:
 
     @asynccontextmanager
     async def overloaded(self, service: str) -> AsyncGenerator[None]:
-        """By the API server's own priority and fairness: a level without any room, and who is put into it."""
-        name = f"no-room-for-{service}"
-        for plural, value in _no_room_for(service):
+        """By the API server's own priority and fairness: a level that has room for one request at a time."""
+        name = f"little-room-for-{service}"
+        for plural, value in _little_room_for(service):
             await self._client.request(
                 "PATCH", f"{_FLOWS}/{plural}/{name}?fieldManager=tests&force=true", value, form=APPLY
             )
+        asking = await self.connect(service)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not any(await asyncio.gather(*(_is_put_off(asking) for _ in range(20)))):  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)  # It takes effect some time later.
+        finally:
+            await asking.close()
         yield
-        for plural, _ in _no_room_for(service):
+        for plural, _ in _little_room_for(service):
             await self._client.request("DELETE", f"{_FLOWS}/{plural}/{name}")
 
     async def _make_ready(self, node: Plain) -> None:
@@ -167,12 +175,13 @@ class Real:
         found: list[tuple[Resource, Plain]] = []
         for key in (*SWEPT, *(one for one in self._caches.followed if one not in READ)):
             resource = self._caches.resource(key)
-            told = await self._client.request("GET", path_of(resource))
-            found.extend(
-                (resource, one)
-                for one in told["items"]
-                if not resource.namespaced or one["metadata"]["namespace"] in SPACES
-            )
+            with suppress(ObjectMissing):  # Its definition may have gone already.
+                told = await self._client.request("GET", path_of(resource))
+                found.extend(
+                    (resource, one)
+                    for one in told["items"]
+                    if not resource.namespaced or one["metadata"]["namespace"] in SPACES
+                )
         for value in self._made:
             resource, meta = self._caches.resource_of(value), value["metadata"]
             if resource.kind == "Namespace" or value.get("spec", {}).get("group") in KNOWN:
@@ -190,18 +199,28 @@ class Real:
             await self._client.request("DELETE", path_of(resource, space, name), {"gracePeriodSeconds": 0})
 
 
-def _no_room_for(service: str) -> list[tuple[str, Plain]]:
+async def _is_put_off(client: KubeClient) -> bool:
+    url = client.host + path_of(JOBS, SPACES[0], "none")
+    async with client.session.get(url, headers=await client.headers()) as answer:
+        return answer.status == _TOO_MANY
+
+
+def _little_room_for(service: str) -> list[tuple[str, Plain]]:
+    name = f"little-room-for-{service}"
     limited = {"nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLimitPercent": 0}
     level = {"type": "Limited", "limited": {**limited, "limitResponse": {"type": "Reject"}}}
     account = {"kind": "ServiceAccount", "serviceAccount": {"namespace": NAMESPACE, "name": f"kuelog-{service}"}}
     jobs = {"verbs": ["*"], "apiGroups": ["batch"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
     schema = {
-        "priorityLevelConfiguration": {"name": f"no-room-for-{service}"},
-        "matchingPrecedence": 1,
+        "priorityLevelConfiguration": {"name": name},
+        "matchingPrecedence": 2,
         "rules": [{"subjects": [account], "resourceRules": [jobs]}],
     }
     api = _FLOWS.removeprefix("/apis/")
     return [
-        ("prioritylevelconfigurations", {"apiVersion": api, "kind": "PriorityLevelConfiguration", "spec": level}),
-        ("flowschemas", {"apiVersion": api, "kind": "FlowSchema", "spec": schema}),
+        (
+            "prioritylevelconfigurations",
+            {"apiVersion": api, "kind": "PriorityLevelConfiguration", "metadata": {"name": name}, "spec": level},
+        ),
+        ("flowschemas", {"apiVersion": api, "kind": "FlowSchema", "metadata": {"name": name}, "spec": schema}),
     ]
