@@ -153,16 +153,20 @@ def template_of(template: Plain, injection: Injection | None) -> Plain:
         spec["tolerations"] = [*own, *(one for one in injection.tolerations if one not in own)]
     for field in ("containers", "initContainers"):
         if spec.get(field):
-            spec[field] = [_with_requests(one) for one in spec[field]]
+            spec[field] = [_complete(one, index) for index, one in enumerate(spec[field])]
     kept = {name: value for name, value in spec.items() if value not in (None, {}, [])}
     return {"metadata": {name: value for name, value in meta.items() if value}, "spec": kept}
 
 
-def _with_requests(container: Plain) -> Plain:
-    """What is limited is asked for, where nothing else is, as the API server has it for pods."""
+def _complete(container: Plain, index: int) -> Plain:
+    """A container as the API server takes it; what is limited is asked for, where nothing else is, as it has it for pods.
+
+    A kind that describes its pods otherwise may say no image where the template has it; the autoscaler looks at none.
+    """
+    named = {**container, "name": container.get("name") or f"c{index}", "image": container.get("image") or _NO_IMAGE}
     resources: Plain = container.get("resources") or {}
     requests = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return {**container, "resources": {**resources, "requests": requests}} if requests else container
+    return {**named, "resources": {**resources, "requests": requests}} if requests else named
 
 
 def _same(one: Plain, other: Plain, policy: MergePolicy | None) -> bool:
@@ -185,5 +189,6 @@ def _requirements(template: Plain) -> list[Any]:
 
 
 _REQUIREMENTS = ("resources", "nodeSelector", "tolerations", "affinity", "resourceClaims")
+_NO_IMAGE = "unspecified"
 _STALE = frozenset({CONSUMES, CLASS_NAME, WORKLOAD})
 _NOT_ASKED = frozenset({"schedulingGates", "nodeName"})

@@ -79,7 +79,7 @@ async def provisioned(stage: Stage) -> None:
     spec = templates(stage)[f"ppt-{name}-main"]["template"]["spec"]
     assert spec["nodeSelector"] == {"zone": "a"}, "the flavor's"
     assert {"key": "nvidia.com/gpu", "operator": "Exists"} in spec["tolerations"]
-    assert spec["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] == 1, "limits are asked for"
+    assert spec["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] == "1", "limits are asked for"
     assert not stage.running("patient")
     await answer(stage, request, Accepted="", Provisioned="not:ready at noon")
     await stage.until(lambda: check_of(stage, "patient").get("message") == "ready at noon")

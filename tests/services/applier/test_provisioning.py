@@ -65,7 +65,10 @@ def test_a_template_has_its_flavor_and_nothing_of_an_earlier_start() -> None:
         "spec": {
             "schedulingGates": [{"name": "g"}],
             "nodeSelector": {"disk": "ssd"},
-            "containers": [{"resources": {"limits": {"cpu": "2", "gpu": 1}, "requests": {"cpu": "1"}}}, {"name": "b"}],
+            "containers": [
+                {"name": "a", "image": "x", "resources": {"limits": {"cpu": "2", "gpu": 1}, "requests": {"cpu": "1"}}},
+                {},
+            ],
         },
     }
     assert template_of(template, FLAVOR) == {
@@ -74,8 +77,12 @@ def test_a_template_has_its_flavor_and_nothing_of_an_earlier_start() -> None:
             "nodeSelector": {"disk": "ssd", "zone": "a"},
             "tolerations": [{"key": "card", "operator": "Exists"}],
             "containers": [
-                {"resources": {"limits": {"cpu": "2", "gpu": 1}, "requests": {"cpu": "1", "gpu": 1}}},
-                {"name": "b"},
+                {
+                    "name": "a",
+                    "image": "x",
+                    "resources": {"limits": {"cpu": "2", "gpu": 1}, "requests": {"cpu": "1", "gpu": 1}},
+                },
+                {"name": "c1", "image": "unspecified"},
             ],
         },
     }
