@@ -5,6 +5,8 @@ from typing import Any
 from ops.cluster.failures import invalid
 from ops.cluster.kinds import Kind
 
+_ENDS = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}
+"""What a Job has to say before it says that it has ended."""
 _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
 
 
@@ -21,10 +23,18 @@ def refuse_immutable(kind: Kind, before: dict[str, Any], after: dict[str, Any]) 
 
 def refuse_status(kind: Kind, before: dict[str, Any], after: dict[str, Any]) -> None:
     """Raise 422 for a change of a status that the kind does not allow."""
-    if kind.key != "jobs.batch" or before["spec"].get("suspend"):
+    if kind.key != "jobs.batch":
+        return
+    status = after.get("status") or {}
+    true = {one["type"] for one in status.get("conditions") or () if one["status"] == "True"}
+    for end, first in _ENDS.items():
+        if end in true and first not in true:
+            told = f"Invalid value: cannot set {end}=True condition without the {first}=true condition"
+            raise invalid("Job", before["metadata"]["name"], [("status.conditions", told)])
+    if before["spec"].get("suspend"):
         return
     started = (before.get("status") or {}).get("startTime")
-    if started and started != (after.get("status") or {}).get("startTime"):
+    if started and started != status.get("startTime"):
         told = "Required value: startTime cannot be removed or changed for unsuspended job"
         raise invalid("Job", before["metadata"]["name"], [("status.startTime", told)])
 

@@ -101,9 +101,10 @@ class JobController(Controller):
         if failed > spec.get("backoffLimit", 6):
             for pod in active:
                 self._delete(pod)
-            self._set(
-                conditions, "Failed", "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
-            )
+            for kind in ("FailureTarget", "Failed"):
+                self._set(
+                    conditions, kind, "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+                )
             return []
         done = succeeded >= completions if completions is not None else bool(succeeded) and not active
         if done:

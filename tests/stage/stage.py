@@ -30,6 +30,7 @@ SCALE = 20
 CLUSTER_QUEUES = Resource(
     group="kueue.x-k8s.io", version="v1beta2", plural="clusterqueues", kind="ClusterQueue", namespaced=False
 )
+JOBS = Resource(group="batch", plural="jobs", kind="Job")
 PODS = Resource(plural="pods", kind="Pod")
 NODES = Resource(plural="nodes", kind="Node", namespaced=False)
 

@@ -99,3 +99,22 @@ async def test_the_bus_restarted_in_the_middle_changes_nothing_about_the_end(sta
     await stage.server.start()
     await asyncio.wait_for(playing, 90)
     assert await final_state(stage) == EXPECTED
+
+
+@pytest.mark.parametrize("forget", [False, True], ids=["remembers", "forgets"])
+async def test_the_api_server_restarted_in_the_middle_changes_nothing_about_the_end(stage: Stage, forget: bool) -> None:
+    stage.serve()
+    playing = asyncio.create_task(play(stage))
+    await stage.until(lambda: stage.running("patient"))
+    await stage.cluster.restart(forget=forget)
+    await asyncio.wait_for(playing, 120)
+    assert await final_state(stage) == EXPECTED
+
+
+async def test_jobs_start_and_make_room_while_the_applier_is_put_off(stage: Stage) -> None:
+    stage.serve()
+    async with stage.cluster.overloaded("applier"):
+        playing = asyncio.create_task(play(stage))
+        await stage.until(lambda: bool(stage.get("jobs.batch", "default", "patient")))
+    await asyncio.wait_for(playing, 120)
+    assert await final_state(stage) == EXPECTED

@@ -7,7 +7,7 @@ from typing import Any
 from ops.configuration import read_configuration
 from ops.deploy.chart import NAMESPACE
 from services.cluster_port import Resource
-from tests.stage.stage import Stage, job
+from tests.stage.stage import JOBS, Stage, job
 from tests.stories.job_samples import SAMPLED, Plain, child, definition, pod
 from tests.stories.test_job_kinds import Play, prepare
 
@@ -31,7 +31,7 @@ kuelog:
     stopped: {at: status.phase, values: [Paused]}
 """
 SWEEPS = Resource(group="example.com", plural="sweeps", kind="Sweep")
-JOBS = Resource(group="batch", plural="jobs", kind="Job")
+CRON_JOBS = Resource(group="batch", plural="cronjobs", kind="CronJob")
 
 
 def sweep() -> Plain:
@@ -116,9 +116,22 @@ async def test_fewer_pods_may_be_let_in_and_a_stopped_job_is_as_it_was(stage: St
     assert spec()["template"]["spec"]["nodeSelector"] == {"zone": "a"}
 
 
+def nightly() -> Plain:
+    template = {"spec": job("nightly", 5)["spec"]}
+    spec = {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": template}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly", "namespace": "default"},
+        "spec": spec,
+    }
+
+
 async def test_the_jobs_of_a_cron_job_are_jobs_like_any_other(stage: Stage) -> None:
     stage.serve()
-    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "u", "controller": True}
+    await stage.add(nightly())
+    uid = (await stage.client.get(CRON_JOBS, "default", "nightly"))["metadata"]["uid"]
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": uid, "controller": True}
     made: dict[str, Any] = job("nightly-1", 5)
     made["metadata"]["ownerReferences"] = [owner]
     created = await stage.client.create(JOBS, "default", made)

@@ -1,0 +1,94 @@
+"""A Job through its whole life, with its pods: what is asked for, what it gets, and what is left when it goes."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from services.cluster_port import ObjectInvalid
+from services.jobs.paths import look
+from tests.stage.stage import JOBS, Stage, job
+
+Plain = dict[str, Any]
+QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+def workload(stage: Stage, name: str) -> Plain:
+    found = stage.of("workloads.kueue.x-k8s.io")
+    return next((one for one in found if one["metadata"]["ownerReferences"][0]["name"] == name), {})
+
+
+def finished(stage: Stage, name: str) -> str:
+    return str(look(workload(stage, name), "status.conditions[Finished].reason") or "")
+
+
+def template(stage: Stage, name: str) -> Plain:
+    return stage.get("jobs.batch", "default", name)["spec"]["template"]
+
+
+def failing(name: str) -> Plain:
+    made = job(name, 1)
+    made["spec"] |= {"backoffLimit": 0}
+    made["spec"]["template"]["metadata"]["annotations"]["kuelog.io/exit"] = "1"
+    return made
+
+
+async def life(stage: Stage) -> None:
+    asked = (await stage.client.create(JOBS, "default", job("patient", 50_000)))["spec"]
+    assert asked["suspend"] is True
+    await stage.until(lambda: stage.running("patient"))
+    given = template(stage, "patient")
+    assert given["spec"]["nodeSelector"] == {"zone": "a"}
+    assert given["metadata"]["labels"]["kueue.x-k8s.io/podset"] == "main"
+    assert given["metadata"]["annotations"]["nvidia.com/use-gpuuuid"]
+    (pod,) = stage.of("pods")
+    assert pod["spec"]["nodeName"] == "n1"
+
+    await stage.add(job("urgent", 50_000, urgent=True))
+    await stage.until(lambda: stage.running("urgent"))
+    await stage.until(lambda: template(stage, "patient") == asked["template"])
+    assert look(workload(stage, "patient"), "status.conditions[Evicted].reason") == "Preempted"
+    await stage.end_pods("urgent")
+    await stage.until(lambda: finished(stage, "urgent") == "Succeeded" and stage.running("patient"))
+
+    await stage.client.delete(JOBS, "default", "patient")
+    await stage.until(lambda: not workload(stage, "patient") and not pods_of(stage, "patient"))
+    await stage.add(failing("broken"))
+    await stage.until(lambda: finished(stage, "broken") == "Failed")
+
+    lost = job("lost", 1)
+    lost["metadata"]["labels"][QUEUE] = "nowhere"
+    await stage.add(lost)
+    told = "LocalQueue nowhere doesn't exist"
+    await stage.until(lambda: look(workload(stage, "lost"), "status.conditions[QuotaReserved].message") == told)
+    await stage.client.merge(JOBS, "default", "lost", {"metadata": {"labels": {QUEUE: "team"}}})
+    await stage.until(lambda: finished(stage, "lost") == "Succeeded")
+
+
+def pods_of(stage: Stage, name: str) -> list[Plain]:
+    return [pod for pod in stage.of("pods") if pod["metadata"]["ownerReferences"][0]["name"] == name]
+
+
+async def test_a_job_waits_runs_makes_room_comes_back_goes_fails_and_finds_its_queue(stage: Stage) -> None:
+    stage.serve()
+    await asyncio.wait_for(life(stage), 120)
+
+
+async def test_services_that_come_later_find_what_is_there(stage: Stage) -> None:
+    """Objects in a list say less of themselves than those in a watch."""
+    for name in ("first", "second"):
+        await stage.add(job(name, 5))
+    stage.serve()
+    await stage.until(lambda: stage.complete("first", "second"))
+
+
+async def test_a_job_that_runs_stays_in_its_queue_and_its_pods_as_they_are(stage: Stage) -> None:
+    stage.serve()
+    await stage.add(job("patient", 50_000))
+    await stage.until(lambda: stage.running("patient"))
+    elsewhere = {"spec": {"template": {"spec": {"nodeSelector": {"zone": "b"}}}}}
+    with pytest.raises(ObjectInvalid, match="immutable"):
+        await stage.client.merge(JOBS, "default", "patient", elsewhere)
+    if stage.cluster.real:  # Where the webhooks are asked.
+        with pytest.raises(ObjectInvalid, match="queue-name"):
+            await stage.client.merge(JOBS, "default", "patient", {"metadata": {"labels": {QUEUE: "other"}}})
