@@ -3,6 +3,7 @@
 import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import lru_cache
 
 from events.amount import UNLIMITED
 
@@ -40,6 +41,7 @@ class BadQuantity(ValueError):
         self.text = text
 
 
+@lru_cache(maxsize=4096, typed=True)
 def parse_quantity(text: str | int | float) -> Fraction:
     """The exact value of a quantity. Raises `BadQuantity`."""
     found = _FORM.match(str(text).strip())

@@ -1,6 +1,7 @@
 """Times as Kubernetes writes them (RFC 3339) to milliseconds since 1970 and back, without a clock or a time zone."""
 
 import re
+from functools import lru_cache
 
 from events.event import Millis
 
@@ -16,6 +17,7 @@ class BadTimestamp(ValueError):
         self.text = text
 
 
+@lru_cache(maxsize=4096)
 def parse_timestamp(text: str) -> Millis:
     """Milliseconds since 1970. Raises `BadTimestamp`."""
     found = _FORM.match(text)
@@ -31,6 +33,7 @@ def parse_timestamp(text: str) -> Millis:
     return total
 
 
+@lru_cache(maxsize=4096)
 def format_timestamp(at: Millis) -> str:
     """The time to the second, in UTC, as Kubernetes' metav1.Time writes it."""
     days, rest = divmod(at, _DAY)

@@ -92,6 +92,8 @@ class LaneHost:
         """Whose turn it is, and how many in a row had nothing to say about what is known."""
         self._known: tuple[int, tuple[InputRun, ...]] = (-1, ())
         self._woke: Millis = 0
+        self._spoke = False
+        """Whether anybody here has had anything to say since the start: if not, nobody waits for it."""
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
 
@@ -200,7 +202,7 @@ class LaneHost:
             events = decider.decide(world, Place(lane=self.own.name, sequence=self.fold.base + 1, at=at))
             self._silent += 1
             if events:
-                self._silent = 0
+                self._silent, self._spoke = 0, True
             # Who never has anything to say would keep for ever what it takes to read everything in another order.
             settle = self._silent >= len(self.deciders) and self.fold.ahead >= MOST_AHEAD
             if (events or settle) and not await self._commit(decider.name, events, at, mark):
@@ -278,7 +280,8 @@ class LaneHost:
 
     async def _wait(self) -> None:
         """Until something arrives or the next deadline comes; what arrives within a pace is looked at together."""
-        await self._clock.sleep(self._woke + PACE - self._clock.now())
+        pace = PACE if self._spoke else 10 * PACE
+        await self._clock.sleep(self._woke + pace - self._clock.now())
         if not self._news.is_set():
             self.quiet.set()
             await self._clock.wait(self._news, self.fold.world.next_deadline())
