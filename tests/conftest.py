@@ -1,7 +1,8 @@
 """Which cluster tests run against: each test of a cluster on the embedded one, and on a real API server where one is named."""
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -50,14 +51,20 @@ def clock() -> ScaledClock:
 
 
 @pytest.fixture(params=["embedded", "real"])
-def cluster(request: pytest.FixtureRequest, tmp_path: Path, clock: ScaledClock) -> Cluster:
-    """A cluster that is not started yet."""
+def cluster_with(request: pytest.FixtureRequest, tmp_path: Path, clock: ScaledClock) -> Callable[..., Cluster]:
+    """How the cluster under test is made: with webhooks or without, with controllers or without."""
     if request.param == "embedded":
-        return Embedded(tmp_path, clock)
+        return partial(Embedded, tmp_path, clock)
     installation: Installation = request.getfixturevalue("installation")
     if installation.server is None and request.node.get_closest_marker("any_cluster") is None:
         pytest.skip(PLAYED)
-    return Real(installation, clock)
+    return partial(Real, installation, clock)
+
+
+@pytest.fixture
+def cluster(cluster_with: Callable[..., Cluster]) -> Cluster:
+    """A cluster that is not started yet."""
+    return cluster_with()
 
 
 @pytest.fixture

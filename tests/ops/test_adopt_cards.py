@@ -1,18 +1,15 @@
 """Jobs that Kueue has put on cards keep them, and nobody else is given what their pods hold."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
-from ops.cluster.embedded import EmbeddedCluster
+from ops.cluster.clock import ScaledClock
 from ops.cluster.nodes import gpu_node
-from ops.kube.client import connect
-from ops.kube.reflector import Reflector
-from ops.log.jetstream import connect as connect_bus
-from ops.wiring import Ports, Running, stopped
+from services.applier.writing import WORKLOADS
 from services.watcher.jobs import workload_name
 from tests.ops.deploy.small_cluster import KUEUE, job
-from tests.ops.test_adopt import condition, left, look, spec_of, until
+from tests.ops.test_adopt import Left, Make, condition, left, until
+from tests.stage.stage import JOBS
 
 Plain = dict[str, Any]
 ASKED = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "50"}
@@ -45,7 +42,7 @@ def platform() -> list[Plain]:
     ]
 
 
-def card_job(embedded: EmbeddedCluster, name: str, *, runs: bool) -> str:
+async def card_job(found: Left, name: str, *, runs: bool) -> str:
     """A job for one card, as Kueue has started it or not; its workload's name."""
     value = job(name, suspend=not runs)
     value["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "gl"
@@ -54,14 +51,15 @@ def card_job(embedded: EmbeddedCluster, name: str, *, runs: bool) -> str:
     if runs:
         value["spec"]["template"]["spec"]["nodeSelector"] = {"nvidia.com/gpu.product": "V100"}
         value["spec"]["template"]["spec"]["tolerations"] = [TAINT]
-    embedded.add(value)
-    uid = (embedded.store.get("jobs.batch", ("team", name)) or {})["metadata"]["uid"]
+    await found.cluster.add(value)
+    uid = (await found.client.get(JOBS, "team", name))["metadata"]["uid"]
     key = workload_name("Job", "batch", name, uid)
     if not runs:
         return key
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": True}
     pod_set = {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
-    embedded.add(
+    given = {"name": "main", "count": 1, "flavors": dict.fromkeys(ASKED, "v100"), "resourceUsage": ASKED}
+    await found.cluster.add(
         {
             "apiVersion": KUEUE,
             "kind": "Workload",
@@ -69,46 +67,41 @@ def card_job(embedded: EmbeddedCluster, name: str, *, runs: bool) -> str:
             "spec": {"queueName": "gl", "active": True, "priority": 0, "podSets": [pod_set]},
         }
     )
-    given = {"name": "main", "count": 1, "flavors": dict.fromkeys(ASKED, "v100"), "resourceUsage": ASKED}
     status = {
         "conditions": [condition(one) for one in ("QuotaReserved", "Admitted", "PodsReady")],
         "admission": {"clusterQueue": "gq", "podSetAssignments": [given]},
     }
-    kind = embedded.resources.kind("kueue.x-k8s.io", "v1beta2", "workloads")
-    embedded.resources.update(kind, ("team", key), {"metadata": {}, "status": status}, subresource="status")
+    await found.client.merge(WORKLOADS, "team", key, {"status": status}, subresource="status")
     return key
 
 
-async def test_who_has_cards_keeps_them_and_the_next_one_waits_for_cards(tmp_path: Path) -> None:
-    async with left(tmp_path) as (embedded, server):
+async def test_who_has_cards_keeps_them_and_the_next_one_waits_for_cards(
+    cluster_with: Make, tmp_path: Path, clock: ScaledClock
+) -> None:
+    async with left(cluster_with, tmp_path, clock) as found:
+        cluster = found.cluster
         for one in platform():
-            embedded.add(one)
-        runs = [card_job(embedded, name, runs=True) for name in ("one", "two")]
-        await until(
-            lambda: (
-                sum(one.get("status", {}).get("phase") == "Running" for one in embedded.store.of("pods").values()) == 2
-            )
-        )
-        waits = card_job(embedded, "three", runs=False)
-        told = await look(tmp_path, server.url)
+            await cluster.add(one)
+        keys = [await card_job(found, name, runs=True) for name in ("one", "two")]
+
+        def running() -> int:
+            return sum(one.get("status", {}).get("phase") == "Running" for one in cluster.of("pods").values())
+
+        await cluster.until(lambda: running() == 2)
+        waits = await card_job(found, "three", runs=False)
+        told = await found.look(found.server.url)
         assert told.recorded and (told.admitted, told.running) == (2, 2)
-        bus, client = await connect_bus(server.url), await connect(str(tmp_path / "kubeconfig"))
-        running = Running(Ports(bus=bus, reader=Reflector(client), writer=client, clock=embedded.clock))
-        task = asyncio.create_task(running.run())
-        try:
-            await until(lambda: "LOG_0" in running.hosts)
-            world = running.hosts["LOG_0"].fold.world
-            await until(
-                lambda: (
-                    (found := world.workloads.get(f"team/{waits}")) is not None
-                    and "QuotaReserved" in found.conditions
-                    and found.conditions["QuotaReserved"].reason == "WaitingForDevices"
-                )
-            )
-            for key in runs:
+        async with found.serving() as services:
+            await until(lambda: "LOG_0" in services.hosts)
+            world = services.hosts["LOG_0"].fold.world
+
+            def why() -> str:
+                workload = world.workloads.get(f"team/{waits}")
+                said = workload.conditions.get("QuotaReserved") if workload is not None else None
+                return said.reason if said is not None else ""
+
+            await until(lambda: why() == "WaitingForDevices")
+            for key in keys:
                 assert world.workloads[f"team/{key}"].admitted and not world.workloads[f"team/{key}"].evicted
-            assert [spec_of(embedded, name)["suspend"] for name in ("one", "two", "three")] == [False, False, True]
-        finally:
-            await stopped(task)
-            await client.close()
-            await bus.close()
+            specs = [found.spec_of(name) for name in ("one", "two", "three")]
+            assert [one["suspend"] for one in specs] == [False, False, True]

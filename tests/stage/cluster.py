@@ -12,12 +12,15 @@ from ops.cluster.clock import ScaledClock
 from ops.cluster.embedded import EmbeddedCluster
 from ops.cluster.failures import ApiFailure
 from ops.cluster.faults import Fault
+from ops.cluster.kubelet import RUN_SECONDS
 from ops.crds.definitions import manifests as definitions
 from ops.kube.client import KubeClient, connect, failure_of
 from ops.log.server import free_port
 from ops.scenario.platform import suspend
+from services.cluster_port import Resource
 
 Plain = dict[str, Any]
+PODS = Resource(plural="pods", kind="Pod")
 Name = tuple[str, str]
 """Namespace (empty for cluster-wide kinds) and name."""
 PATIENCE_S = 30.0
@@ -40,7 +43,7 @@ class Cluster(Protocol):
         ...
 
     async def connect(self, service: str) -> KubeClient:
-        """A client with the rights of one of kuelog's services."""
+        """A client with the rights of one of kuelog's services; without a name, of whoever may do everything."""
         ...
 
     async def kubeconfig_of(self, service: str) -> Path:
@@ -76,17 +79,25 @@ class Cluster(Protocol):
         ...
 
 
+async def end_pods(cluster: Cluster, client: KubeClient, namespace: str, job: str) -> None:
+    """Have the pods of a Job end well, where kubelets are played."""
+    for (space, name), pod in dict(cluster.of("pods")).items():
+        owners = pod["metadata"].get("ownerReferences", ())
+        if space == namespace and any(one["name"] == job for one in owners):
+            await client.merge(PODS, namespace, name, {"metadata": {"annotations": {RUN_SECONDS: "0"}}})
+
+
 class Embedded:
     """The embedded cluster."""
 
     real = False
 
-    def __init__(self, folder: Path, clock: ScaledClock, *, suspends: bool = True, controllers: bool = True) -> None:
+    def __init__(self, folder: Path, clock: ScaledClock, *, webhooks: bool = True, controllers: bool = True) -> None:
         self.kubeconfig = folder / "kubeconfig"
         self.embedded = EmbeddedCluster(
             clock=clock,
             kubeconfig=self.kubeconfig,
-            mutators=(suspend,) if suspends else (),
+            mutators=(suspend,) if webhooks else (),
             controllers=controllers,
             port=free_port(),
         )
@@ -109,8 +120,21 @@ class Embedded:
     async def add(self, value: Plain) -> None:
         try:
             self.embedded.add(value)
+            self._show(value)
         except ApiFailure as refused:
             raise failure_of(refused.code, msgspec.json.encode(refused.body)) from refused
+
+    def _show(self, value: Plain) -> None:
+        """Most kinds are created without a status."""
+        group, _, version = value["apiVersion"].rpartition("/")
+        places = self.embedded.resources.kinds()
+        kind = next(one for one in places if (one.group, one.version, one.kind) == (group, version, value["kind"]))
+        meta = value["metadata"]
+        name = (meta.get("namespace", ""), meta.get("name", ""))
+        stored = self.embedded.store.get(kind.key, name)
+        if "status" in value and stored is not None and "status" not in stored:
+            shown = {"metadata": {}, "status": value["status"]}
+            self.embedded.resources.update(kind, name, shown, subresource="status")
 
     def get(self, key: str, name: Name) -> Plain | None:
         return self.embedded.store.get(key, name)

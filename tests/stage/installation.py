@@ -57,6 +57,7 @@ class Installation:
         self.kubeconfig, self.folder, self.server = kubeconfig, folder, server
         """`server` is the API server where it is a child of the tests, which may then kill it."""
         self._host, self._done = host, False
+        self._configurations: list[Plain] = []
         self._webhook: Popen[bytes] | None = None
 
     async def install(self, client: KubeClient) -> None:
@@ -113,26 +114,43 @@ class Installation:
         def where(path: str) -> Plain:
             return {"url": f"https://{self._host}:{port}{path}", "caBundle": bundle}
 
-        for value in configurations("unused", NAMESPACE, ["kube-system", NAMESPACE]):
+        self._configurations = configurations("unused", NAMESPACE, ["kube-system", NAMESPACE])
+        for value in self._configurations:
             for one in value["webhooks"]:
                 one["clientConfig"] = where(one["clientConfig"]["service"]["path"])
-            await put_there(client, value)
         webhook = {"conversionReviewVersions": ["v1"], "clientConfig": where(CONVERT)}
         conversion = {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
         for value in definitions():
             await client.merge(DEFINED, "", value["metadata"]["name"], conversion)
+        await self.ask_webhooks(client)
+
+    async def ask_webhooks(self, client: KubeClient) -> None:
+        """Have the API server ask the webhooks before it stores anything."""
+        for value in self._configurations:
+            await put_there(client, value)
         async with asyncio.timeout(_PATIENCE_S):
             while not await _webhooks_are_asked(client):  # noqa: ASYNC110 - the API server tells nobody when it begins
+                await asyncio.sleep(0.1)
+
+    async def spare_webhooks(self, client: KubeClient) -> None:
+        """Have it ask nobody, as before kuelog was installed."""
+        for value in self._configurations:
+            await client.request("DELETE", _path_of(value))
+        async with asyncio.timeout(_PATIENCE_S):
+            while await _is_suspended(client):  # noqa: ASYNC110 - nor when it ends
                 await asyncio.sleep(0.1)
 
 
 async def put_there(client: KubeClient, value: Plain) -> None:
     """Apply a built-in object, whatever is there."""
+    await client.request("PATCH", f"{_path_of(value)}?fieldManager=tests&force=true", value, form=APPLY)
+
+
+def _path_of(value: Plain) -> str:
     group, _, version = value["apiVersion"].rpartition("/")
     kind = next(one for one in BUILT_IN if (one.group, one.version, one.kind) == (group, version, value["kind"]))
     meta = value["metadata"]
-    path = path_of(resource_at(kind), meta.get("namespace", ""), meta["name"])
-    await client.request("PATCH", f"{path}?fieldManager=tests&force=true", value, form=APPLY)
+    return path_of(resource_at(kind), meta.get("namespace", ""), meta["name"])
 
 
 async def served(client: KubeClient, definition: Plain) -> None:
@@ -149,13 +167,17 @@ async def served(client: KubeClient, definition: Plain) -> None:
                 return
 
 
-async def _webhooks_are_asked(client: KubeClient) -> bool:
+async def _is_suspended(client: KubeClient) -> bool:
     try:
         made = await client.request("POST", path_of(JOBS, "default") + "?dryRun=All", _QUEUED_JOB)
     except (ObjectInvalid, ClusterUnavailable):
         return False
+    return bool(made["spec"].get("suspend"))
+
+
+async def _webhooks_are_asked(client: KubeClient) -> bool:
     try:
         await client.request("POST", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues?dryRun=All", _BAD_QUEUE)
     except ObjectInvalid as refused:
-        return bool(made["spec"].get("suspend")) and "vkueue.kuelog.io" in str(refused)
+        return "vkueue.kuelog.io" in str(refused) and await _is_suspended(client)
     return False

@@ -46,9 +46,11 @@ class Real:
 
     real = True
 
-    def __init__(self, installation: Installation, clock: ScaledClock) -> None:
+    def __init__(
+        self, installation: Installation, clock: ScaledClock, *, webhooks: bool = True, controllers: bool = True
+    ) -> None:
         self.installation, self.kubeconfig = installation, installation.kubeconfig
-        self._clock = clock
+        self._clock, self._webhooks, self._controllers = clock, webhooks, controllers
         self._made: list[Plain] = []
         self._playing: asyncio.Task[None] | None = None
         self._client: KubeClient
@@ -62,8 +64,10 @@ class Real:
             self._caches.learn(value)
         await self._caches.follow(*READ)
         await self._sweep()
+        if not self._webhooks:
+            await self.installation.spare_webhooks(self._client)
         server = self.installation.server
-        if server is not None:
+        if server is not None and self._controllers:
             managed = server.has("kube-controller-manager")
             players = Players(
                 self._client,
@@ -83,12 +87,15 @@ class Real:
         try:
             if self._caches.followed:
                 await self._sweep()
+                if not self._webhooks:
+                    await self.installation.ask_webhooks(self._client)
         finally:
             await self._caches.close()
             await self._client.close()
 
     async def connect(self, service: str) -> KubeClient:
-        return await connect(str(await self.kubeconfig_of(service)), service=service)
+        kubeconfig = await self.kubeconfig_of(service) if service else self.kubeconfig
+        return await connect(str(kubeconfig), service=service or "tests")
 
     async def kubeconfig_of(self, service: str) -> Path:
         return await self.installation.kubeconfig_of(self._client, service)

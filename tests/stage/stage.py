@@ -12,7 +12,6 @@ import yaml
 from events.settings import SettingsObserved
 from ops.cluster.clock import ScaledClock
 from ops.cluster.embedded import EmbeddedCluster
-from ops.cluster.kubelet import RUN_SECONDS
 from ops.cluster.nodes import gpu_node
 from ops.kube.client import KubeClient
 from ops.kube.client import connect as connect_kube
@@ -23,7 +22,7 @@ from ops.log.server import NatsServer
 from ops.wiring import SERVICES, Ports, Running
 from services.cluster_port import Resource
 from tests.places import ROOT
-from tests.stage.cluster import Cluster, Embedded
+from tests.stage.cluster import Cluster, Embedded, end_pods
 
 Plain = dict[str, Any]
 SCALE = 20
@@ -180,10 +179,7 @@ class Stage:
 
     async def end_pods(self, job: str) -> None:
         """Have the pods of a Job end well."""
-        for pod in self.of("pods"):
-            if any(one["name"] == job for one in pod["metadata"].get("ownerReferences", ())):
-                patch = {"metadata": {"annotations": {RUN_SECONDS: "0"}}}
-                await self.client.merge(PODS, "default", pod["metadata"]["name"], patch)
+        await end_pods(self.cluster, self.client, "default", job)
 
     def running(self, name: str) -> bool:
         """Whether a Job's pods are ready."""

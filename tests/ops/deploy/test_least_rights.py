@@ -7,18 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
+from ops.cluster.clock import ScaledClock
 from ops.deploy.chart import manifests
 from ops.health import Health, health_served
 from ops.kube.absent import AbsentCluster
-from ops.kube.client import KubeClient, connect
 from ops.kube.reflector import Reflector
 from ops.log.jetstream import connect as connect_bus
 from ops.log.server import free_port
 from ops.wiring import SERVICES, Ports, Running, stopped
-from services.cluster_port import Resource
-from tests.ops.deploy.small_cluster import cluster, job
+from services.applier.writing import WORKLOADS
+from services.cluster_port import AccessRefused, Resource
+from tests.ops.deploy.small_cluster import job, platform
 from tests.ops.deploy.test_bus_users import address, bus
+from tests.ops.kube.recording import Recording, recording
+from tests.stage.cluster import Cluster
+from tests.stage.real import Real
 
 Plain = dict[str, Any]
 JOBS = Resource(group="batch", plural="jobs", kind="Job")
@@ -26,26 +31,10 @@ Asked = tuple[str, str, str]
 """Verb, group, and resource with its part."""
 
 
-class Recording(KubeClient):
-    """A client that takes note of what it asks."""
-
-    asked: set[Asked]
-
-    @property
-    def session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self.asked = set()
-            trace = aiohttp.TraceConfig()
-            trace.on_request_start.append(self._note)
-            self._session = aiohttp.ClientSession(trace_configs=[trace])
-        return self._session
-
-    async def _note(self, session: Any, context: Any, asked: aiohttp.TraceRequestStartParams) -> None:
-        del session, context
-        self.asked.add(question(asked.method, asked.url.path, watch=asked.url.query.get("watch") == "true"))
-
-
-def question(method: str, path: str, *, watch: bool) -> Asked:
+def question(method: str, url: str) -> Asked:
+    """What a request asks, in the words of a role."""
+    path, _, query = url.partition("?")
+    watch = "watch=true" in query
     root, *parts = path.strip("/").split("/")
     group, parts = ("", parts[1:]) if root == "api" else (parts[0], parts[2:])
     if parts[0] == "namespaces" and len(parts) > 2:
@@ -73,7 +62,7 @@ def pod(name: str) -> Plain:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": made["metadata"], "spec": made["spec"]["template"]["spec"]}
 
 
-async def until(true: Callable[[], Any], seconds: float = 40) -> None:
+async def until(true: Callable[[], Any], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while True:
             found = true()
@@ -84,12 +73,15 @@ async def until(true: Callable[[], Any], seconds: float = 40) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(tmp_path: Path) -> None:
+async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(
+    tmp_path: Path, cluster: Cluster, clock: ScaledClock
+) -> None:
     (tmp_path / "nats").mkdir()
     async with AsyncExitStack() as stack:
-        embedded = cluster(tmp_path)
-        await embedded.start()
-        stack.push_async_callback(embedded.stop)
+        await cluster.start()
+        stack.push_async_callback(cluster.stop)
+        for value in platform(2):
+            await cluster.add(value)
         port = await stack.enter_async_context(bus(tmp_path / "nats"))
         clients: dict[str, Recording] = {}
         processes: dict[str, Running] = {}
@@ -99,15 +91,12 @@ async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(tmp_path:
             stack.push_async_callback(own.close)
             reader = writer = AbsentCluster()
             if service in ("watcher", "applier"):
-                plain = await connect(str(tmp_path / "kubeconfig"))
-                clients[service] = client = Recording(plain._configuration)  # noqa: SLF001
-                await plain.close()
+                clients[service] = client = await recording(str(await cluster.kubeconfig_of(service)), service)
                 stack.push_async_callback(client.close)
                 reader = Reflector(client) if service == "watcher" else AbsentCluster()
                 writer = client if service == "applier" else AbsentCluster()
-            running = processes[service] = Running(
-                Ports(bus=own, reader=reader, writer=writer, clock=embedded.clock), (service,)
-            )
+            ports = Ports(bus=own, reader=reader, writer=writer, clock=clock)
+            running = processes[service] = Running(ports, (service,))
             assert await Health(running).why_not(), "nothing is ready before it has begun"
             task = asyncio.create_task(running.run())
             stack.push_async_callback(stopped, task)
@@ -125,33 +114,68 @@ async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(tmp_path:
         await until(ready)
         async with session.get(f"http://127.0.0.1:{probes['admitter']}/livez") as answer:
             assert answer.status == 200
-
-        def of(name: str) -> Plain:
-            return embedded.store.get("jobs.batch", ("team", name)) or {}
-
-        def runs(name: str) -> bool:
-            return of(name).get("status", {}).get("ready", 0) > 0
-
-        def look(name: str) -> Plain:
-            return embedded.store.get("pods", ("team", name)) or {}
-
-        embedded.add(job("low", cpus=2))
-        await until(lambda: runs("low"))
-        embedded.add(job("high", cpus=2, priority="high", seconds=20))
-        await until(lambda: runs("high") and of("low")["spec"]["suspend"])
-        await until(lambda: runs("low"))
-        embedded.store.remove("jobs.batch", ("team", "low"))
-        embedded.add(pod("alone"))
-        await until(lambda: look("alone").get("status", {}).get("phase") == "Running")
-        embedded.add(job("again", cpus=2, priority="high", seconds=20))
-        await until(lambda: runs("again"))
+        await asyncio.wait_for(play(cluster), 60)
         processes["admitter"].hosts["LOG_0"].stop_deciding("somebody said so")
         async with session.get(f"http://127.0.0.1:{probes['admitter']}/readyz") as answer:
             assert answer.status == 503 and "somebody said so" in await answer.text()
         for service, client in clients.items():
-            assert client.asked <= granted(service), f"{service} asks for more than it may"
-            assert client.asked, service
-        assert ("patch", "batch", "jobs") in clients["applier"].asked
-        assert ("patch", "kueue.x-k8s.io", "workloads/status") in clients["applier"].asked
-        assert {("patch", "", "pods"), ("delete", "", "pods")} <= clients["applier"].asked
-        assert {verb for verb, _, _ in clients["watcher"].asked} == {"list", "watch"}
+            asked = {question(method, url) for method, url, _ in client.answers}
+            assert asked <= granted(service), f"{service} asks for more than it may"
+            assert asked, service
+            assert not [url for _, url, status in client.answers if status in (401, 403)], f"{service} was refused"
+        asked = {question(method, url) for method, url, _ in clients["applier"].answers}
+        assert ("patch", "batch", "jobs") in asked
+        assert ("patch", "kueue.x-k8s.io", "workloads/status") in asked
+        assert {("patch", "", "pods"), ("delete", "", "pods")} <= asked
+        assert {question(method, url)[0] for method, url, _ in clients["watcher"].answers} == {"list", "watch"}
+
+
+async def play(cluster: Cluster) -> None:
+    """A job makes room and comes back, goes, and a pod alone makes room as well."""
+
+    def of(name: str) -> Plain:
+        return cluster.get("jobs.batch", ("team", name)) or {}
+
+    def runs(name: str) -> bool:
+        return of(name).get("status", {}).get("ready", 0) > 0
+
+    await cluster.add(job("low", cpus=2))
+    await cluster.until(lambda: runs("low"))
+    await cluster.add(job("high", cpus=2, priority="high", seconds=20))
+    await cluster.until(lambda: runs("high") and of("low")["spec"]["suspend"])
+    await cluster.until(lambda: runs("low"))
+    admin = await cluster.connect("")
+    try:
+        await admin.delete(JOBS, "team", "low")
+    finally:
+        await admin.close()
+    await cluster.add(pod("alone"))
+    await cluster.until(
+        lambda: (cluster.get("pods", ("team", "alone")) or {}).get("status", {}).get("phase") == "Running"
+    )
+    await cluster.add(job("again", cpus=2, priority="high", seconds=20))
+    await cluster.until(lambda: runs("again"))
+
+
+async def test_whoever_has_no_right_is_refused_by_the_api_server(real: Real) -> None:
+    await real.start()
+    clients = {service: await real.connect(service) for service in SERVICES}
+    try:
+        for service, client in clients.items():
+            if service != "applier":
+                with pytest.raises(
+                    AccessRefused, match=f'"system:serviceaccount:kuelog-system:kuelog-{service}" cannot'
+                ):
+                    await client.merge(JOBS, "default", "j", {"spec": {"suspend": False}})
+                with pytest.raises(AccessRefused):
+                    await client.merge(WORKLOADS, "default", "w", {"status": {}}, subresource="status")
+            for path in ("/api/v1/secrets", "/api/v1/namespaces/kuelog-system/secrets/kuelog-webhook-certificate"):
+                with pytest.raises(AccessRefused):
+                    await client.request("GET", path)
+            if service != "watcher":
+                with pytest.raises(AccessRefused):
+                    await client.request("GET", "/apis/batch/v1/jobs")
+    finally:
+        for client in clients.values():
+            await client.close()
+        await real.stop()
