@@ -215,7 +215,8 @@ class Api:
             raise bad_request("the body of an apply is one object")
         wanted.setdefault("metadata", {})["name"] = target.name
         wanted.setdefault("apiVersion", target.kind.api_version)
-        before = self._resources.store.get(target.kind.key, target.key)
+        found = self._resources.store.get(target.kind.key, target.key)
+        before = self._resources.shown(target.kind, found) if found is not None else None
         after = apply(
             before,
             wanted,

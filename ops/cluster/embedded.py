@@ -18,6 +18,7 @@ from ops.cluster.kubelet import Kubelet
 from ops.cluster.resources import Mutator, Resources
 from ops.cluster.scheduler import Scheduler
 from ops.cluster.store import Store
+from ops.cluster.versions import Converter, renamed
 
 
 class EmbeddedCluster:
@@ -30,12 +31,13 @@ class EmbeddedCluster:
         data_dir: Path | None = None,
         clock: ScaledClock | None = None,
         mutators: Sequence[Mutator] = (),
+        converter: Converter = renamed,
         controllers: bool = True,
         kubeconfig: Path | None = None,
     ) -> None:
         self.clock = clock or ScaledClock()
         self.store = Store(data_dir / "api.jsonl" if data_dir is not None else None)
-        self.resources = Resources(self.store, self.clock.now, mutators)
+        self.resources = Resources(self.store, self.clock.now, mutators, converter)
         self.faults = Faults()
         self.aggregated: dict[str, Aggregated] = {}
         """Servers that answer for groups of their own, by group."""

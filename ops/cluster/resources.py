@@ -14,6 +14,7 @@ from ops.cluster.immutable import refuse_immutable, refuse_status
 from ops.cluster.kinds import BUILT_IN, Kind, kinds_of
 from ops.cluster.ownership import owned_by
 from ops.cluster.store import Name, Object, Store
+from ops.cluster.versions import Converter, Versions, renamed
 
 Mutator = Callable[[str, Kind, Object], Object]
 """What a mutating webhook would do: operation, kind and object to the object that is stored."""
@@ -25,8 +26,15 @@ PRESENT_FROM_THE_START = ("default", "kube-system", "kube-public")
 class Resources:
     """The objects of a cluster and the rules of writing them."""
 
-    def __init__(self, store: Store, now: Callable[[], Millis], mutators: Sequence[Mutator] = ()) -> None:
+    def __init__(
+        self,
+        store: Store,
+        now: Callable[[], Millis],
+        mutators: Sequence[Mutator] = (),
+        converter: Converter = renamed,
+    ) -> None:
         self.store, self._now, self._mutators = store, now, tuple(mutators)
+        self._versions = Versions(converter)
         self._schemas = Schemas()
         self._defined: dict[tuple[str, str, str], Kind] = {}
         self.find_kinds()
@@ -60,7 +68,7 @@ class Resources:
 
     def shown(self, kind: Kind, value: Object) -> Object:
         """An object under the version that was asked for."""
-        return value if value.get("apiVersion") == kind.api_version else {**value, "apiVersion": kind.api_version}
+        return self._versions.shown(kind, value)
 
     def create(self, kind: Kind, namespace: str, value: Object, *, dry_run: bool = False, manager: str = "") -> Object:
         """Store a new object; its fields belong to the manager, if one is named."""
@@ -87,12 +95,14 @@ class Resources:
         if kind.status and kind.key not in _STATUS_AT_CREATION:
             made.pop("status", None)
         made = self._mutated("CREATE", kind, made)
-        made = self._schemas.admit(kind, filled(kind.key, made))
+        made = self._versions.stored(kind, self._schemas.admit(kind, filled(kind.key, made)))
+        if made["apiVersion"] != kind.api_version:
+            made = self._schemas.admit(self._kept_as(kind, made), made)
         made = settled(kind, made)
         if manager:
             made = owned_by(None, made, manager=manager, now=self._now())
         if dry_run:
-            return made
+            return self.shown(kind, made)
         stored = self.store.put(kind.key, name, made)
         if kind.key == CRDS:
             stored = self._establish(stored)
@@ -115,6 +125,7 @@ class Resources:
         before = self.store.get(kind.key, name)
         if before is None:
             raise not_found(kind.key, name[1])
+        value = self._versions.stored(kind, value)
         meta, old = dict(value.get("metadata") or {}), before["metadata"]
         expected = meta.get("resourceVersion", "")
         if expected and expected != old["resourceVersion"]:
@@ -123,7 +134,7 @@ class Resources:
             raise conflict(kind.key, name[1])
         after = self._merged(kind, before, value, meta, subresource)
         after = after if subresource else self._mutated("UPDATE", kind, after)
-        after = self._schemas.admit(kind, after)
+        after = self._schemas.admit(self._kept_as(kind, after), after, before)
         if subresource != "status":
             after = settled(kind, after, before)
             refuse_immutable(kind, before, after)
@@ -179,6 +190,11 @@ class Resources:
         if kind.key == CRDS:
             self.find_kinds()
         return self.shown(kind, gone)
+
+    def _kept_as(self, kind: Kind, value: Object) -> Kind:
+        """The kind in the version that an object has."""
+        version = str(value["apiVersion"]).rpartition("/")[2]
+        return self._defined.get((kind.group, version, kind.plural), kind)
 
     def _mutated(self, operation: str, kind: Kind, value: Object) -> Object:
         for mutate in self._mutators:

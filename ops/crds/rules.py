@@ -1,5 +1,6 @@
 """What a definition demands beyond types: rules in CEL, old values, and fields of older versions that may not be lost."""
 
+from collections.abc import Callable
 from typing import Any
 
 Plain = dict[str, Any]
@@ -18,6 +19,25 @@ _PREFERENCE = {
     "rule": "!has(self.preference) || (self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor')",
     "message": "a preference needs whenCanBorrow and whenCanPreempt: TryNextFlavor",
 }
+_UNCHANGED = "self == oldSelf"
+
+
+def _may_borrow(preemption: Plain, _: Any) -> bool:
+    borrows = (preemption.get("borrowWithinCohort") or {}).get("policy", "Never") != "Never"
+    return preemption.get("reclaimWithinCohort") != "Never" or not borrows
+
+
+def _may_prefer(fungibility: Plain, _: Any) -> bool:
+    words = {fungibility.get(name) for name in ("whenCanBorrow", "whenCanPreempt")}
+    return not fungibility.get("preference") or words == {"TryNextFlavor"}
+
+
+MEANINGS: dict[str, Callable[[Any, Any], bool]] = {
+    _UNCHANGED: lambda new, old: old is None or new == old,
+    _PREEMPTION["rule"]: _may_borrow,
+    _PREFERENCE["rule"]: _may_prefer,
+}
+"""What each rule says of a value and of what it was before, for an API that knows no CEL."""
 _OLD_VALUES = {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}
 """v1beta1's words, which may stand in a stored object: without a converting webhook nothing rewrites them."""
 
@@ -36,7 +56,7 @@ def with_rules(kind: str, spec: Plain, *, open_ended: bool) -> Plain:
 
 
 def _unchanged(name: str) -> Plain:
-    return {"rule": "self == oldSelf", "message": f"{name} can't be changed"}
+    return {"rule": _UNCHANGED, "message": f"{name} can't be changed"}
 
 
 def _cluster_queue(properties: Plain) -> None:

@@ -12,6 +12,8 @@ import msgspec
 from events.settings import SettingsObserved
 from ops.cluster.clock import ScaledClock
 from ops.cluster.embedded import EmbeddedCluster
+from ops.cluster.versions import renamed
+from ops.crds.definitions import GROUP
 from ops.crds.definitions import manifests as crds
 from ops.kube.client import KubeClient
 from ops.kube.client import connect as connect_kube
@@ -22,6 +24,7 @@ from ops.log.server import NatsServer
 from ops.visibility import GROUP as VISIBILITY
 from ops.visibility import Visibility
 from ops.visibility_server import Followed
+from ops.webhook.conversion import converted
 from ops.wiring import SERVICES, Ports, Running, stopped
 from services.suspension import suspend_queued
 
@@ -48,6 +51,11 @@ def suspend(operation: str, kind: Any, value: dict[str, Any]) -> dict[str, Any]:
     return suspend_queued(operation, kind.kind, value)
 
 
+def convert(value: dict[str, Any], wanted: str) -> dict[str, Any]:
+    """The converting webhook, played by the embedded API itself."""
+    return converted(value, wanted) if wanted.partition("/")[0] == GROUP else renamed(value, wanted)
+
+
 @asynccontextmanager
 async def platform(
     data: Path,
@@ -68,6 +76,7 @@ async def platform(
         data_dir=data / "cluster",
         kubeconfig=data / "kubeconfig",
         mutators=(suspend,),
+        converter=convert,
         port=port,
     )
     for crd in crds():

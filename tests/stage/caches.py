@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from ops.cluster.kinds import BUILT_IN, Kind, kinds_of
 from ops.crds.definitions import manifests as definitions
 from ops.kube.client import KubeClient, path_of
@@ -77,8 +79,9 @@ class Caches:
         return next(one for one in self.kinds.values() if (one.group, one.kind) == (group, value["kind"]))
 
     def resource_of(self, value: Plain) -> Resource:
-        """The place of an object's kind."""
-        return resource_at(self.kind_of(value))
+        """The place of an object's kind in its own version."""
+        version = value["apiVersion"].rpartition("/")[2]
+        return replace(resource_at(self.kind_of(value)), version=version)
 
     def of(self, key: str) -> dict[Name, Plain]:
         """The objects of a kind that is followed."""

@@ -13,10 +13,11 @@ from ops.cluster.embedded import EmbeddedCluster
 from ops.cluster.failures import ApiFailure
 from ops.cluster.faults import Fault
 from ops.cluster.kubelet import RUN_SECONDS
+from ops.cluster.versions import renamed
 from ops.crds.definitions import manifests as definitions
 from ops.kube.client import KubeClient, connect, failure_of
 from ops.log.server import free_port
-from ops.scenario.platform import suspend
+from ops.scenario.platform import convert, suspend
 from services.cluster_port import Resource
 
 Plain = dict[str, Any]
@@ -98,6 +99,7 @@ class Embedded:
             clock=clock,
             kubeconfig=self.kubeconfig,
             mutators=(suspend,) if webhooks else (),
+            converter=convert if webhooks else renamed,
             controllers=controllers,
             port=free_port(),
         )

@@ -11,13 +11,18 @@ from typing import Any
 import pytest
 import yaml
 
-from ops.cluster.embedded import EmbeddedCluster
+from ops.cluster.kinds import BUILT_IN, kinds_of
+from ops.crds.definitions import manifests as definitions
 from ops.deploy.__main__ import FOLDER
 from ops.deploy.chart import CHOICES, NAMESPACE, PARTS, chart_files, manifest_files, manifests
 from ops.deploy.permissions import ON_CLUSTER
-from ops.kube.client import connect, path_of
+from ops.kube.client import path_of
+from ops.manifests import read_manifests
 from ops.wiring import SERVICES
-from services.cluster_port import Resource
+from services.cluster_port import ObjectConflict, Resource
+from tests.places import ROOT
+from tests.stage.caches import resource_at
+from tests.stage.cluster import Cluster
 
 Plain = dict[str, Any]
 HELM = os.environ.get("KUELOG_HELM") or shutil.which("helm")
@@ -191,25 +196,47 @@ def test_pods_that_need_the_bus_or_the_api_server_are_let_through_and_no_others(
     assert all("Egress" in policies[name]["policyTypes"] for name in ("kuelog", "kuelog-bus"))
 
 
-@pytest.mark.parametrize("choices", [{}, {"networkPolicies": False, "replicas": 3}])
-async def test_the_plain_manifests_are_taken_by_an_api_server(tmp_path: Path, choices: Plain) -> None:
-    cluster = EmbeddedCluster(controllers=False, kubeconfig=tmp_path / "kubeconfig")
+async def checked(cluster: Cluster, values: list[Plain]) -> None:
+    """Have an API server say of each whether it would take it as it is; fields that it does not know it refuses."""
     await cluster.start()
-    client = await connect(str(tmp_path / "kubeconfig"))
+    client = await cluster.connect("")
     try:
-        for value in every(**choices):
-            group, _, version = value["apiVersion"].rpartition("/")
-            kind = next(
-                one
-                for one in cluster.resources.kinds()
-                if (one.group, one.version, one.kind) == (group, version, value["kind"])
-            )
-            place = Resource(
-                group=group, version=version, plural=kind.plural, kind=kind.kind, namespaced=kind.namespaced
-            )
-            space = value["metadata"].get("namespace", "")
-            await client.create(place, space, value)
-            assert (await client.request("GET", path_of(place, space, value["metadata"]["name"])))["kind"] == kind.kind
+        await cluster.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        for value in values:
+            place, meta = place_of(value), value["metadata"]
+            space, query = meta.get("namespace", ""), "?dryRun=All&fieldValidation=Strict"
+            try:
+                answer = await client.request("POST", path_of(place, space) + query, value)
+            except ObjectConflict:
+                there = (await client.get(place, space, meta["name"]))["metadata"]
+                meta = {**meta, "resourceVersion": there["resourceVersion"]}
+                path = path_of(place, space, meta["name"]) + query
+                answer = await client.request("PUT", path, {**value, "metadata": meta})
+            assert answer["kind"] == value["kind"]
     finally:
         await client.close()
         await cluster.stop()
+
+
+def place_of(value: Plain) -> Resource:
+    group, _, version = value["apiVersion"].rpartition("/")
+    kinds = [*BUILT_IN, *(kind for one in definitions() for kind in kinds_of(one))]
+    found = next(one for one in kinds if (one.group, one.version, one.kind) == (group, version, value["kind"]))
+    return resource_at(found)
+
+
+@pytest.mark.any_cluster
+@pytest.mark.parametrize("choices", [{}, {"networkPolicies": False, "replicas": 3}], ids=["default", "chosen"])
+async def test_the_plain_manifests_are_taken_by_an_api_server(cluster: Cluster, choices: Plain) -> None:
+    await checked(cluster, every(**choices))
+
+
+@pytest.mark.any_cluster
+async def test_the_examples_are_taken_by_an_api_server(cluster: Cluster) -> None:
+    files = sorted(path for path in (ROOT / "examples").rglob("*.yaml") if path.name[0].isdigit())
+    found = [one.value for path in files for one in read_manifests([path])]
+    assert {"ClusterQueue", "Job", "Pod"} <= {one["kind"] for one in found}
+    for one in found:
+        if "namespace" in one["metadata"]:
+            one["metadata"]["namespace"] = "default"
+    await checked(cluster, found)
