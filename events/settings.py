@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from events.event import Event, Millis, Value
 from events.job_kind import JobKind
+from events.selector import LabelSelector
 
 
 class TransformationStrategy(StrEnum):
@@ -101,3 +102,9 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     """Kinds that somebody else manages, as `Kind.version.group`: what they own is not queued by itself."""
     job_kinds: tuple[JobKind, ...] = ()
     """Kinds of jobs besides those that are known."""
+    managed_namespaces: LabelSelector | None = None
+    """The namespaces whose jobs are managed; all of them when nothing is said."""
+    without_queue: bool = False
+    """Whether jobs that name no queue are managed too: they wait until they name one."""
+    copied_labels: tuple[str, ...] = ()
+    """Labels of a job that its Workload gets as well."""

@@ -69,6 +69,8 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """The pods that it is, where no other object starts and stops them."""
     provisioning: dict[str, str] = {}
     """Parameters for what is asked of the autoscaler (annotations provreq.kueue.x-k8s.io/)."""
+    labels: dict[str, str] = {}
+    """Those of the job that its object gets as well, as they were at first."""
     waits_for_pods: bool = False
     """Pods of a group have to be replaced before it can go on."""
 

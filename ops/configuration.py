@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from events.api.meta import Selector
 from events.event import Millis
 from events.settings import (
     AdmissionFairSharing,
@@ -25,6 +26,8 @@ from events.settings import (
     TransformationStrategy,
 )
 from ops.job_kinds import Integrations, KindPart, frameworks, job_kinds
+from services.watcher.pod_shapes import selector
+from services.watcher.problems import Refused
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
 _UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
@@ -35,8 +38,6 @@ _OF_NO_MEANING = frozenset(
         "health",
         "internalCertManagement",
         "leaderElection",
-        "manageJobsWithoutQueueName",
-        "managedJobsNamespaceSelector",
         "metrics",
         "multiKueue",
         "namespace",
@@ -51,8 +52,8 @@ _OF_NO_MEANING = frozenset(
 class ConfigurationBroken(Exception):
     """The file can't be understood."""
 
-    def __init__(self, path: Path, problem: str) -> None:
-        super().__init__(f"{path}: {problem}")
+    def __init__(self, source: Path | str, problem: str) -> None:
+        super().__init__(f"{source}: {problem}")
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -127,6 +128,8 @@ class _File(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     integrations: Integrations = Integrations()
     object_retention_policies: _RetentionPolicies = _RetentionPolicies()
     feature_gates: dict[str, bool] = {}
+    manage_jobs_without_queue_name: bool = False
+    managed_jobs_namespace_selector: Selector | None = None
     kuelog: _Kuelog = _Kuelog()
 
 
@@ -139,19 +142,32 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_configuration(path: Path) -> Configuration:
     """The configuration in a file, or under `controller_manager_config.yaml` of a ConfigMap. Raises `ConfigurationBroken`."""
+    return configuration_of(document(path), path)
+
+
+def configuration_of(found: dict[str, Any], source: Path | str) -> Configuration:
+    """The configuration that these fields are; `source` is where they come from. Raises `ConfigurationBroken`."""
+    unknown = sorted(set(found) - _OF_NO_MEANING - {_camel(name) for name in _File.__struct_fields__})
+    if unknown:
+        raise ConfigurationBroken(source, f"unknown field {', '.join(unknown)}")
     try:
-        found = _document(path)
-        unknown = sorted(set(found) - _OF_NO_MEANING - {_camel(name) for name in _File.__struct_fields__})
-        if unknown:
-            raise ConfigurationBroken(path, f"unknown field {', '.join(unknown)}")
         file = msgspec.convert(found, type=_File)
-        return Configuration(settings=_settings(file), ignored=tuple(sorted(_OF_NO_MEANING & set(found))))
+        ignored = _OF_NO_MEANING & set(found)
+        if "podOptions" in (found.get("integrations") or {}):
+            ignored |= {"integrations.podOptions"}
+        return Configuration(settings=_settings(file), ignored=tuple(sorted(ignored)))
+    except (msgspec.ValidationError, ValueError, InvalidOperation, Refused) as problem:
+        raise ConfigurationBroken(source, str(problem)) from problem
+
+
+def document(path: Path) -> dict[str, Any]:
+    """The fields of a file, or of the ConfigMap that it is. Raises `ConfigurationBroken`."""
+    try:
+        return _document(path)
     except OSError as problem:
         raise ConfigurationBroken(path, problem.strerror or str(problem)) from problem
     except yaml.YAMLError as problem:
         raise ConfigurationBroken(path, f"not YAML: {problem}") from problem
-    except (msgspec.ValidationError, ValueError, InvalidOperation) as problem:
-        raise ConfigurationBroken(path, str(problem)) from problem
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -198,6 +214,9 @@ def _settings(file: _File) -> SettingsObserved:
         frameworks=frameworks(file.integrations).frameworks,
         external_frameworks=file.integrations.external_frameworks,
         job_kinds=job_kinds(file.kuelog.job_kinds),
+        managed_namespaces=selector(file.managed_jobs_namespace_selector, "managedJobsNamespaceSelector"),
+        without_queue=file.manage_jobs_without_queue_name,
+        copied_labels=tuple(sorted(set(file.integrations.label_keys_to_copy))),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from events.job_kind import Ending, Factor, JobKind, PodsAt, Sign
+from services.jobs.table import KINDS, POD_GROUP, SERVING
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -16,6 +17,7 @@ class Integrations(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     frameworks: tuple[str, ...] = ()
     external_frameworks: tuple[str, ...] = ()
+    label_keys_to_copy: tuple[str, ...] = ()
 
 
 class CountPart(_Part, frozen=True, kw_only=True):
@@ -73,6 +75,10 @@ def frameworks(found: Integrations) -> Integrations:
     wrong = [name for name in found.external_frameworks if name.count(".") < _PARTS]
     if wrong:
         raise ValueError(f"externalFrameworks: {', '.join(wrong)} is not of the form Kind.version.group")
+    known = [*(one.name for one in KINDS if one is not POD_GROUP), *SERVING]
+    strange = [name for name in found.frameworks if name not in known]
+    if strange:
+        raise ValueError(f"frameworks: {', '.join(strange)} is not known; there are {', '.join(sorted(known))}")
     return found
 
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from services.jobs.defaulting import PLAIN, queued_later, waiting
 from services.jobs.defaulting import QUEUE as QUEUE
-from services.jobs.defaulting import queued_later, waiting
+from services.jobs.kinds import Kinds
 
 
-def suspend_queued(operation: str, kind: str, value: dict[str, Any]) -> dict[str, Any]:
+def suspend_queued(operation: str, kind: str, value: dict[str, Any], kinds: Kinds = PLAIN) -> dict[str, Any]:
     """The job suspended, if it names a queue; what serves hands its queue on, also later; any other object as it is."""
-    return waiting(value, kind) if operation == "CREATE" else queued_later(value, kind)
+    return waiting(value, kind, kinds) if operation == "CREATE" else queued_later(value, kind, kinds)

@@ -43,11 +43,15 @@ def manifests(
     bus: Annotated[
         bool, typer.Option(help="With three servers of NATS; without them name yours as bus.address.")
     ] = True,
+    config: Annotated[
+        Path | None, typer.Option(help="A Configuration file in Kueue's format, instead of the one among the values.")
+    ] = None,
 ) -> None:
-    """Print the plain manifests for these values.
+    """Print the plain manifests for these values; webhooks and rights are those of the kinds that the configuration names.
 
     Example: kuelog deploy manifests --values mine.yaml --no-bus | kubectl apply -f -
     """
+    from ops.configuration import ConfigurationBroken, document  # noqa: PLC0415
     from ops.deploy.chart import CHOICES  # noqa: PLC0415
     from ops.deploy.chart import manifests as made  # noqa: PLC0415
     from ops.yaml_text import yaml_text  # noqa: PLC0415
@@ -58,7 +62,13 @@ def manifests(
     except (OSError, yaml.YAMLError, ValueError) as problem:
         console.print(f"[red]error:[/red] {values}: {problem}", highlight=False)
         raise typer.Exit(2) from problem
-    found = made(chosen, namespace, bus=bus)
+    try:
+        if config is not None:
+            chosen["configuration"] = document(config)
+        found = made(chosen, namespace, bus=bus)
+    except ConfigurationBroken as problem:
+        console.print(f"[red]error:[/red] {problem}", highlight=False)
+        raise typer.Exit(2) from problem
     print(yaml_text([one for part in found.values() for one in part]), end="")  # noqa: T201 - it is meant for kubectl
 
 

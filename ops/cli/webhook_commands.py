@@ -16,6 +16,7 @@ from ops.cluster.clock import ScaledClock
 from ops.kube.client import connect
 from ops.kube.reflector import Reflector
 from ops.webhook.doors import Doors
+from ops.webhook.rooms import Rooms
 from ops.webhook.server import Certificate, served_webhooks, webhook_app
 from ops.webhook.trust import Trust
 from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid
@@ -67,10 +68,12 @@ async def _serve(
         client = await connect(kubeconfig, context, service="webhook")
         stack.push_async_callback(client.close)
         doors, certificate = Doors(Reflector(client)), Certificate()
+        rooms = Rooms(Reflector(client), client, settings.managed_namespaces)
         trust = Trust(client, ScaledClock(), namespace=namespace, service=name, secret=f"{name}-certificate")
-        app = webhook_app(settings, doors, lambda: doors.listed.is_set() and certificate.shown.is_set())
+        app = webhook_app(settings, doors, rooms, lambda: doors.listed.is_set() and certificate.shown.is_set())
         tasks = [
             asyncio.create_task(doors.run()),
+            asyncio.create_task(rooms.run()),
             asyncio.create_task(keep_shown(certificate, _folder(cert_dir) if cert_dir else _secret(trust))),
         ]
         stop = asyncio.create_task(stop_signal().wait())

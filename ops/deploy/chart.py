@@ -81,7 +81,7 @@ def _webhook_with_cert_manager(slots: Slots) -> list[Plain]:
 
 def _asked(slots: Slots, annotations: dict[str, str]) -> list[Plain]:
     spared = ["kube-system", slots.namespace]
-    return configurations("kuelog-webhook", slots.namespace, spared, annotations)
+    return configurations("kuelog-webhook", slots.namespace, spared, annotations, slots.settings)
 
 
 PARTS = (

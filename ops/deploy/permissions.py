@@ -12,12 +12,13 @@ from events.settings import SettingsObserved
 from ops.crds.definitions import DEFINITIONS, GROUP
 from ops.deploy.slots import Slots
 from ops.webhook.doors import LOCAL_QUEUES
+from ops.webhook.rooms import NAMESPACES
 from ops.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
 from services.applier.notices import EVENTS
 from services.applier.writing import WORKLOADS
 from services.cluster_port import Resource
 from services.jobs.kinds import kinds_of, resource_of
-from services.jobs.table import KINDS
+from services.jobs.table import POD
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.watcher.shell import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND
 
@@ -42,25 +43,26 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
         return {"apiGroups": [self.group], "resources": list(self.resources), **named, "verbs": list(self.verbs)}
 
 
-def job_resources() -> list[Resource]:
-    """Every kind of job that is known."""
-    return [resource_of(kind) for kind in KINDS]
+def job_resources(settings: SettingsObserved) -> list[Resource]:
+    """Every kind of job that is managed; pods too, where something that serves with them is."""
+    kinds = kinds_of(settings)
+    return [resource_of(kind) for kind in (*kinds.by_place.values(), *((POD,) if kinds.serving else ()))]
 
 
-def parents() -> list[Resource]:
+def parents(settings: SettingsObserved) -> list[Resource]:
     """What serves with pods and says how many there are."""
-    return [resource_of(kind) for kind in kinds_of(SettingsObserved()).parents.values()]
+    return [resource_of(kind) for kind in kinds_of(settings).parents.values()]
 
 
-def seen() -> list[Grant]:
+def seen(settings: SettingsObserved) -> list[Grant]:
     """What the watcher looks at."""
-    looked_at = [*CLUSTER_KINDS, WORKLOAD_KIND, *JOB_KINDS, *IF_INSTALLED, *job_resources(), *parents()]
+    looked_at = [*CLUSTER_KINDS, WORKLOAD_KIND, *JOB_KINDS, *IF_INSTALLED, *job_resources(settings), *parents(settings)]
     return _by_group(looked_at, SEEING)
 
 
-def written() -> list[Grant]:
+def written(settings: SettingsObserved) -> list[Grant]:
     """What the applier writes, and what it reads of it right before."""
-    jobs = job_resources()
+    jobs = job_resources(settings)
     return [
         Grant(group=EVENTS.group, resources=(EVENTS.plural,), verbs=("create", "patch")),
         Grant(group=GROUP, resources=(WORKLOADS.plural,), verbs=("get", "create", "patch", "delete")),
@@ -77,12 +79,13 @@ def written() -> list[Grant]:
         Grant(group=REQUESTS.group, resources=(REQUESTS.plural,), verbs=("get", "create", "delete")),
         Grant(group=TEMPLATES.group, resources=(TEMPLATES.plural,), verbs=("get", "create", "delete")),
         # A Workload that belongs to a job keeps it from being deleted under it.
-        *_by_group([*jobs, *parents()], ("update",), part="/finalizers"),
+        *_by_group([*jobs, *parents(settings)], ("update",), part="/finalizers"),
     ]
 
 
-def asked() -> list[Grant]:
-    """What the webhook needs on the whole cluster: the default queues, and to tell its authority."""
+def asked(settings: SettingsObserved) -> list[Grant]:
+    """What the webhook needs on the whole cluster: default queues, labels of namespaces, and to tell its authority."""
+    del settings
     told = [
         Grant(group=resource.group, resources=(resource.plural,), verbs=("get", "patch"), names=(name,))
         for resource, name in CONFIGURATIONS
@@ -90,6 +93,7 @@ def asked() -> list[Grant]:
     definitions = tuple(f"{plural}.{GROUP}" for plural in kueue_plurals())
     return [
         Grant(group=LOCAL_QUEUES.group, resources=(LOCAL_QUEUES.plural,), verbs=SEEING),
+        Grant(group=NAMESPACES.group, resources=(NAMESPACES.plural,), verbs=("get", *SEEING)),
         *told,
         Grant(group=DEFINED.group, resources=(DEFINED.plural,), verbs=("get", "patch"), names=definitions),
     ]
@@ -117,7 +121,7 @@ def access(slots: Slots) -> list[Plain]:
     """Roles and bindings of all services."""
     found: list[Plain] = []
     for service, grants in ON_CLUSTER.items():
-        found.extend(_bound(slots, service, grants()))
+        found.extend(_bound(slots, service, grants(slots.settings)))
     secret = Grant(
         group=SECRETS.group, resources=(SECRETS.plural,), verbs=("get", "patch"), names=("kuelog-webhook-certificate",)
     )

@@ -27,7 +27,7 @@ def roles(slots: Slots) -> list[Plain]:
         found.append(_role(prefix, f"{kind}-editor", [ADMIN], GROUP, parts, _EDITS, shown))
         readers = [USER] if one.kind in _FOR_USERS else []
         found.append(_role(prefix, f"{kind}-viewer", readers, GROUP, parts, _VIEWS, shown))
-    for job in (one for one in job_resources() if one.group):
+    for job in (one for one in job_resources(slots.settings) if one.group):
         kind = job.kind.partition(".")[0].lower()
         shown = [f"{job.plural}/status"]
         found.append(_role(prefix, f"{kind}-editor", [ADMIN, USER], job.group, [job.plural], _EDITS, shown))

@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from events.settings import SettingsObserved
+from ops.configuration import configuration_of
 from ops.yaml_text import yaml_text
 
 Plain = dict[str, Any]
@@ -39,6 +41,11 @@ class Slots(Protocol):
         """Where it is installed."""
         ...
 
+    @property
+    def settings(self) -> SettingsObserved:
+        """What the configuration says, as far as it is known when the manifests are made."""
+        ...
+
 
 class Chosen:
     """Values as they were chosen."""
@@ -50,6 +57,11 @@ class Chosen:
     def namespace(self) -> str:
         """Where it is installed."""
         return self._namespace
+
+    @property
+    def settings(self) -> SettingsObserved:
+        """What the configuration among them says. Raises `ConfigurationBroken`."""
+        return configuration_of(self._values["configuration"], "configuration").settings
 
     def whole(self, path: str) -> Any:
         """The value."""
@@ -71,6 +83,8 @@ class Templated:
     """Values as expressions of Helm's."""
 
     namespace = _NAMESPACE
+    settings = SettingsObserved()
+    """The chart does not know them: its rules are those of the kinds that are known anyway."""
 
     def whole(self, path: str) -> Any:
         """An expression in place of the whole value."""

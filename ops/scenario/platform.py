@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ import msgspec
 from events.settings import SettingsObserved
 from ops.cluster.clock import ScaledClock
 from ops.cluster.embedded import EmbeddedCluster
+from ops.cluster.kinds import Kind
+from ops.cluster.resources import Mutator
 from ops.cluster.versions import renamed
 from ops.crds.definitions import GROUP
 from ops.crds.definitions import manifests as crds
@@ -26,6 +28,8 @@ from ops.visibility import Visibility
 from ops.visibility_server import Followed
 from ops.webhook.conversion import converted
 from ops.wiring import SERVICES, Ports, Running, stopped
+from projections.flavors.affinity import selects
+from services.jobs.kinds import kinds_of
 from services.suspension import suspend_queued
 
 
@@ -56,6 +60,19 @@ def convert(value: dict[str, Any], wanted: str) -> dict[str, Any]:
     return converted(value, wanted) if wanted.partition("/")[0] == GROUP else renamed(value, wanted)
 
 
+def suspending(settings: SettingsObserved, labels: Callable[[str], Mapping[str, str]]) -> Mutator:
+    """The same under a configuration; `labels` are those of a namespace."""
+    kinds, chosen = kinds_of(settings), settings.managed_namespaces
+
+    def mutate(operation: str, kind: Kind, value: dict[str, Any]) -> dict[str, Any]:
+        namespace = value["metadata"].get("namespace", "")
+        if namespace and chosen is not None and not selects(chosen, labels(namespace)):
+            return value
+        return suspend_queued(operation, kind.kind, value, kinds)
+
+    return mutate
+
+
 @asynccontextmanager
 async def platform(
     data: Path,
@@ -71,11 +88,17 @@ async def platform(
         shutil.rmtree(data)
     data.mkdir(parents=True, exist_ok=True)
     clock = ScaledClock(scale)
+    settings = settings or SettingsObserved()
+
+    def labels(namespace: str) -> Mapping[str, str]:
+        found = cluster.store.get("namespaces", ("", namespace)) or {"metadata": {}}
+        return {"kubernetes.io/metadata.name": namespace, **(found["metadata"].get("labels") or {})}
+
     cluster = EmbeddedCluster(
         clock=clock,
         data_dir=data / "cluster",
         kubeconfig=data / "kubeconfig",
-        mutators=(suspend,),
+        mutators=(suspending(settings, labels),),
         converter=convert,
         port=port,
     )
@@ -88,7 +111,7 @@ async def platform(
         bus = await connect_bus(server.url)
         client = await connect_kube(str(data / "kubeconfig"))
         ports = Ports(bus=bus, reader=Reflector(client), writer=client, clock=clock)
-        running = Running(ports, services, settings=settings or SettingsObserved(), witness=data / "witness")
+        running = Running(ports, services, settings=settings, witness=data / "witness")
         cluster.aggregated[VISIBILITY] = Visibility(Followed(running).world)
         task = asyncio.create_task(running.run())
         try:

@@ -1,12 +1,17 @@
 """The webhook configurations: which objects the API server asks us about, and where."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from events.job_kind import JobKind
+from events.selector import LabelSelector
+from events.settings import SettingsObserved
 from ops.crds.definitions import DEFINITIONS, GROUP
-from services.jobs.serving import RESOURCES
-from services.jobs.table import KINDS
+from projections.world import DEFAULT_SETTINGS
+from services.jobs.kinds import Kinds, kinds_of
+from services.jobs.table import POD
 
 Plain = dict[str, Any]
 MUTATING, VALIDATING = "kuelog-mutating-webhook-configuration", "kuelog-validating-webhook-configuration"
@@ -14,7 +19,6 @@ MUTATE, VALIDATE, CONVERT = "/mutate", "/validate", "/convert"
 QUEUE = "kueue.x-k8s.io/queue-name"
 _SPACE = "kubernetes.io/metadata.name"
 _TIMEOUT_S = 10
-_PODS = "pods"
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,22 +43,27 @@ KUEUES = Watched(
 )
 
 
-def _jobs(*, pods: bool) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
+def _rules(kinds: Iterable[JobKind]) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
     found: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
-    for kind in KINDS:
-        if (kind.plural == _PODS) is pods:
-            found.setdefault((kind.group, kind.versions), {})[kind.plural] = None
+    for kind in kinds:
+        found.setdefault((kind.group, kind.versions), {})[kind.plural] = None
     return tuple((group, versions, tuple(found[group, versions])) for group, versions in sorted(found))
 
 
-JOBS = Watched(name="job", kinds=_jobs(pods=False))
-"""Every job: one that names no queue may be meant for the default one of its namespace."""
-PODS = Watched(name="pod", kinds=_jobs(pods=True), labelled=True)
-"""No pod waits for us that names no queue: a cluster must be able to start what brings us back."""
+def jobs(kinds: Kinds) -> Watched:
+    """Every job: one that names no queue may be meant for the default one of its namespace."""
+    return Watched(name="job", kinds=_rules(one for one in kinds.by_place.values() if one.plural != POD.plural))
 
 
-SERVING = Watched(name="serving", kinds=RESOURCES, labelled=True)
-"""What hands its queue to the pods that it makes."""
+def pods(kinds: Kinds) -> Watched:
+    """No pod waits for us that names no queue, so that a cluster can start what brings us back; unless all are managed."""
+    managed = POD.place in kinds.by_place or kinds.serving
+    return Watched(name="pod", kinds=_rules([POD]) if managed else (), labelled=not kinds.takes_all)
+
+
+def serving(kinds: Kinds) -> Watched:
+    """What hands its queue to the pods that it makes."""
+    return Watched(name="serving", kinds=_rules(kinds.serving), labelled=not kinds.takes_all)
 
 
 def where(service: str, namespace: str, path: str, authorities: str = "") -> Plain:
@@ -64,16 +73,30 @@ def where(service: str, namespace: str, path: str, authorities: str = "") -> Pla
 
 
 def configurations(
-    service: str, namespace: str, spared: list[str], annotations: dict[str, str] | None = None
+    service: str,
+    namespace: str,
+    spared: list[str],
+    annotations: dict[str, str] | None = None,
+    settings: SettingsObserved = DEFAULT_SETTINGS,
 ) -> list[Plain]:
     """Both configurations. The `spared` namespaces never wait for us: what brings us back runs in them."""
-    jobs = [one for one in (JOBS, PODS) if one.kinds]
-    mutating = [_webhook("m", one, service, namespace, spared, MUTATE, ("CREATE",)) for one in jobs]
-    mutating.append(_webhook("m", SERVING, service, namespace, spared, MUTATE, ("CREATE", "UPDATE")))
+    kinds = kinds_of(settings)
+    where_jobs_are = _namespaces(spared, settings.managed_namespaces)
+
+    def of_jobs(letter: str, watched: Watched, *operations: str) -> list[Plain]:
+        path = MUTATE if letter == "m" else VALIDATE
+        made = _webhook(letter, watched, service, namespace, where_jobs_are, path, operations)
+        return [made] if watched.kinds else []
+
+    mutating = [
+        *of_jobs("m", jobs(kinds), "CREATE"),
+        *of_jobs("m", pods(kinds), "CREATE"),
+        *of_jobs("m", serving(kinds), "CREATE", "UPDATE"),
+    ]
     validating = [
-        _webhook("v", KUEUES, service, namespace, [], VALIDATE, ("CREATE", "UPDATE")),
-        _webhook("v", JOBS, service, namespace, spared, VALIDATE, ("CREATE", "UPDATE")),
-        _webhook("v", SERVING, service, namespace, spared, VALIDATE, ("UPDATE",)),
+        _webhook("v", KUEUES, service, namespace, None, VALIDATE, ("CREATE", "UPDATE")),
+        *of_jobs("v", jobs(kinds), "CREATE", "UPDATE"),
+        *of_jobs("v", serving(kinds), "UPDATE"),
     ]
     return [
         _configuration("Mutating", MUTATING, mutating, annotations),
@@ -101,12 +124,23 @@ def _configuration(kind: str, name: str, webhooks: list[Plain], annotations: dic
     }
 
 
+def _namespaces(spared: list[str], managed: LabelSelector | None) -> Plain:
+    """In which namespaces jobs wait for us."""
+    found: Plain = {"matchExpressions": [{"key": _SPACE, "operator": "NotIn", "values": spared}]}
+    if managed is not None:
+        found["matchExpressions"] += [
+            {"key": one.key, "operator": str(one.operator), **({"values": list(one.values)} if one.values else {})}
+            for one in managed.expressions
+        ]
+    return {**({"matchLabels": managed.labels} if managed is not None and managed.labels else {}), **found}
+
+
 def _webhook(
     letter: str,
     watched: Watched,
     service: str,
     namespace: str,
-    spared: list[str],
+    namespaces: Plain | None,
     path: str,
     operations: tuple[str, ...],
 ) -> Plain:
@@ -132,8 +166,8 @@ def _webhook(
     }
     if letter == "v":
         del found["reinvocationPolicy"]
-    if spared:
-        found["namespaceSelector"] = {"matchExpressions": [{"key": _SPACE, "operator": "NotIn", "values": spared}]}
+    if namespaces is not None:
+        found["namespaceSelector"] = namespaces
     if watched.labelled:
         found["objectSelector"] = {"matchExpressions": [{"key": QUEUE, "operator": "Exists"}]}
     return found

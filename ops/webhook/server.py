@@ -18,6 +18,7 @@ from ops.webhook.configurations import CONVERT, MUTATE, VALIDATE
 from ops.webhook.conversion import answer_conversion
 from ops.webhook.doors import Doors
 from ops.webhook.review import ReviewBroken, changed, judged, read_review
+from ops.webhook.rooms import Rooms
 from ops.webhook.verdicts import problems_of, stored
 
 log = structlog.get_logger()
@@ -51,12 +52,13 @@ class Certificate:
         log.info("certificate shown")
 
 
-def webhook_app(settings: SettingsObserved, doors: Doors, ready: Callable[[], bool]) -> web.Application:
-    """The application: reviews are answered from what was sent alone, and from which namespaces have a default queue."""
+def webhook_app(settings: SettingsObserved, doors: Doors, rooms: Rooms, ready: Callable[[], bool]) -> web.Application:
+    """The application: reviews are answered from what was sent alone, and from what is known of namespaces."""
 
     async def mutate(request: web.Request) -> web.Response:
         asked = read_review(await request.read())
-        return _reply(changed(asked, stored(asked, doors.open, settings)))
+        managed = await rooms.managed(asked.namespace)
+        return _reply(changed(asked, stored(asked, doors.open, settings, managed=managed)))
 
     async def validate(request: web.Request) -> web.Response:
         asked = read_review(await request.read())

@@ -21,11 +21,14 @@ _MAKERS_OF_JOBS = frozenset({"CronJob"})
 """Owners that are not managed themselves: the jobs that they make are."""
 
 
-def stored(asked: Asked, doors: AbstractSet[str], settings: SettingsObserved) -> Plain:
-    """The object as it is to be stored; `doors` are the namespaces with a local queue for everybody."""
+def stored(asked: Asked, doors: AbstractSet[str], settings: SettingsObserved, *, managed: bool = True) -> Plain:
+    """The object as it is to be stored; `doors` are the namespaces with a local queue for everybody.
+
+    `managed` says whether jobs of its namespace are ours at all.
+    """
     value = asked.object or {}
     kind = asked.kind.get("kind", "")
-    if asked.sub_resource or asked.operation not in ("CREATE", "UPDATE"):
+    if not managed or asked.sub_resource or asked.operation not in ("CREATE", "UPDATE"):
         return value
     if asked.operation == "UPDATE":
         return queued_later(value, kind, kinds_of(settings))

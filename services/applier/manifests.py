@@ -30,7 +30,7 @@ def workload_object(workload: Workload) -> Plain:
     owner = workload.owner
     meta: Plain = {"name": workload.name, "namespace": workload.namespace}
     if owner is not None:
-        meta["labels"] = {JOB_UID: owner.uid}
+        meta["labels"] = {**workload.spec.labels, JOB_UID: owner.uid}
         meta["ownerReferences"] = _members(workload) or [
             {
                 "apiVersion": owner.api_version,
@@ -49,7 +49,7 @@ def workload_object(workload: Workload) -> Plain:
     if annotations:
         meta["annotations"] = annotations
     spec: Plain = {
-        "queueName": workload.spec.queue,
+        **({"queueName": workload.spec.queue} if workload.spec.queue else {}),
         "priority": workload.spec.priority,
         "active": workload.spec.active,
         "podSets": [

@@ -10,23 +10,25 @@ from services.jobs.serving import QUEUE, queued_pods
 from services.jobs.steering import with_suspend
 from services.jobs.table import POD
 
-_PLAIN = kinds_of(SettingsObserved())
+PLAIN = kinds_of(SettingsObserved())
+"""The kinds that are managed when nothing is configured."""
 
 
-def waiting(value: dict[str, Any], word: str, kinds: Kinds = _PLAIN) -> dict[str, Any]:
-    """A new job of a managed kind suspended, if it names a queue; any other object as it is."""
+def waiting(value: dict[str, Any], word: str, kinds: Kinds = PLAIN) -> dict[str, Any]:
+    """A new job of a managed kind suspended, if it names a queue or all jobs are managed; any other object as it is."""
     api = str(value.get("apiVersion") or "")
     group = api.rpartition("/")[0]
     if kinds.serves(group, word):
-        return queued_pods(group, word, value)
+        return queued_pods(group, word, value, takes_all=kinds.takes_all)
     if word == POD.kind and not group:
-        waits = labels_of(value).get(QUEUE) and _is_managed(value, kinds) and not _goes_with_owner(value, kinds)
+        named = labels_of(value).get(QUEUE) or kinds.takes_all
+        waits = named and _is_managed(value, kinds) and not _goes_with_owner(value, kinds)
         return gated(value) if waits else value
     kind = kinds.of(api, word) if api else next((one for one in kinds.by_place.values() if one.kind == word), None)
     if (
         kind is None
         or kind.reader == POD.reader
-        or not named_queue(value)
+        or not (named_queue(value) or kinds.takes_all)
         or _goes_with_owner(value, kinds)
         or _has_cluster(kind, value)
     ):
@@ -34,10 +36,10 @@ def waiting(value: dict[str, Any], word: str, kinds: Kinds = _PLAIN) -> dict[str
     return with_suspend(kind, value, suspend=True)
 
 
-def queued_later(value: dict[str, Any], word: str, kinds: Kinds = _PLAIN) -> dict[str, Any]:
+def queued_later(value: dict[str, Any], word: str, kinds: Kinds = PLAIN) -> dict[str, Any]:
     """What serves, with the queue that it names now on its pods; any other object as it is."""
     group = str(value.get("apiVersion") or "").rpartition("/")[0]
-    return queued_pods(group, word, value) if kinds.serves(group, word) else value
+    return queued_pods(group, word, value, takes_all=kinds.takes_all) if kinds.serves(group, word) else value
 
 
 def _is_managed(pod: dict[str, Any], kinds: Kinds) -> bool:

@@ -15,8 +15,15 @@ class Kinds:
     """The managed kinds, by the word under which they are told and by their place on the API."""
 
     def __init__(
-        self, managed: tuple[JobKind, ...], external: tuple[str, ...] = (), serving: tuple[JobKind, ...] = ()
+        self,
+        managed: tuple[JobKind, ...],
+        external: tuple[str, ...] = (),
+        serving: tuple[JobKind, ...] = (),
+        *,
+        takes_all: bool = False,
     ) -> None:
+        self.takes_all = takes_all
+        """Whether what names no queue is managed, too."""
         self.by_place = {one.place: one for one in managed}
         self.parents = {one.place: one for one in serving if one is not DEPLOYMENT}
         """What serves and says itself how many pods it has; each pod of a Deployment is on its own."""
@@ -48,7 +55,7 @@ class Kinds:
 
 def kinds_of(settings: SettingsObserved) -> Kinds:
     """The kinds under a configuration."""
-    return _kinds(settings.frameworks, settings.external_frameworks, settings.job_kinds)
+    return _kinds(settings.frameworks, settings.external_frameworks, settings.job_kinds, settings.without_queue)
 
 
 def resource_of(kind: JobKind, api_version: str = "") -> Resource:
@@ -58,13 +65,18 @@ def resource_of(kind: JobKind, api_version: str = "") -> Resource:
 
 
 @lru_cache(maxsize=8)
-def _kinds(frameworks: tuple[str, ...], external: tuple[str, ...], more: tuple[JobKind, ...]) -> Kinds:
+def _kinds(
+    frameworks: tuple[str, ...],
+    external: tuple[str, ...],
+    more: tuple[JobKind, ...],
+    takes_all: bool,  # noqa: FBT001 - a cache knows its arguments by their place
+) -> Kinds:
     # Two groups may call a kind alike: only ours go by the bare word.
     known = {one.place for one in KINDS}
     named = [msgspec.structs.replace(one, key=f"{one.kind}.{one.group}") if one.kind in known else one for one in more]
     chosen = [one for one in KINDS if not frameworks or (POD if one is POD_GROUP else one).name in frameworks]
     serving = tuple(one for name, one in SERVING.items() if not frameworks or name in frameworks)
-    return Kinds((*chosen, *named), external, serving)
+    return Kinds((*chosen, *named), external, serving, takes_all=takes_all)
 
 
 def _group(api_version: str) -> str:

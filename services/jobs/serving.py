@@ -5,13 +5,10 @@ from typing import Any
 from services.jobs.found import Pods
 from services.jobs.paths import Location, Plain, get, put, whole
 from services.jobs.pods import FAST, GROUP, PARENT, SERVING, TOTAL, annotations_of, labels_of
-from services.jobs.table import SERVING as KINDS
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"
 _NAME_LIMIT = 63
-RESOURCES = tuple((one.group, one.versions, (one.plural,)) for one in KINDS.values())
-"""Their places on the API: group, versions, plurals."""
 SET_LABEL, GROUP_INDEX = "leaderworkerset.sh/name", "leaderworkerset.sh/group-index"
 _LEADER_NAME = "leaderworkerset.sh/leader-name"
 _TEMPLATE: Location = ("spec", "template")
@@ -24,10 +21,10 @@ _TEMPLATES: dict[tuple[str, str], tuple[Location, ...]] = {
 }
 
 
-def queued_pods(group: str, kind: str, value: Plain) -> Plain:
+def queued_pods(group: str, kind: str, value: Plain, *, takes_all: bool = False) -> Plain:
     """The object with its queue on its pods: one workload per pod of a Deployment, one for all pods of a StatefulSet."""
     labels: dict[str, Any] = (value.get("metadata") or {}).get("labels") or {}
-    if not labels.get(QUEUE):
+    if not labels.get(QUEUE) and not takes_all:
         return value
     for at in _TEMPLATES.get((group, kind), ()):
         if get(value, at) is None:

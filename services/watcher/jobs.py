@@ -13,6 +13,7 @@ from events.pod_set import PodSet
 from events.quota import PriorityClassObserved
 from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec
 from services.jobs.found import Pods
+from services.jobs.kinds import Kinds
 from services.jobs.paths import FieldBroken, dotted, look
 from services.jobs.pod_sets import pods_of
 from services.jobs.standing import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
@@ -38,6 +39,16 @@ class Surroundings(Protocol):
     @property
     def priority_classes(self) -> Mapping[str, PriorityClassObserved]:
         """The classes of both kinds, by `kind/name`."""
+        ...
+
+    @property
+    def kinds(self) -> Kinds:
+        """The kinds that are managed."""
+        ...
+
+    @property
+    def copied_labels(self) -> tuple[str, ...]:
+        """Labels of a job that its Workload gets as well."""
         ...
 
     def has_local_queue(self, namespace: str, name: str) -> bool:
@@ -84,7 +95,8 @@ def job_state(value: dict[str, Any], around: Surroundings, kind: JobKind = JOB) 
     """
     meta = read(value, _Headed).metadata
     queue = queue_name(meta, around)
-    if not queue or around.goes_with_owner(meta):
+    named = queue or (around.kinds.takes_all and not around.owned_by_job(meta))
+    if not named or around.goes_with_owner(meta):
         return None
     try:
         pods = pods_of(kind, value)
@@ -129,6 +141,7 @@ def _state(
             priority=priority,
             priority_class=reference,
             max_execution=None if seconds is None else seconds * 1000,
+            labels=copied_labels(labels, around),
             gated_by=names_in(meta, GATED_BY),
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
             provisioning=own_parameters(meta),
@@ -140,6 +153,11 @@ def _state(
         reclaimed=reclaimable_of(kind, value, pods),
         finished=finished_of(kind, value),
     )
+
+
+def copied_labels(labels: Mapping[str, str], around: Surroundings) -> dict[str, str]:
+    """Those of an object's labels that its Workload gets as well."""
+    return {name: labels[name] for name in sorted(around.copied_labels) if name in labels}
 
 
 def names_in(meta: ObjectMeta, annotation: str) -> tuple[str, ...]:

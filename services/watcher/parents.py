@@ -27,7 +27,7 @@ class Parents:
         """Take note of one; the places of its groups."""
         meta = value["metadata"]
         key = f"{kind}/{meta.get('namespace', '')}/{meta['name']}"
-        if key not in self._there and not rules.labels_of(value).get(QUEUE):
+        if key not in self._there and not rules.labels_of(value).get(QUEUE) and not self._kinds.takes_all:
             return []
         self._there[key] = value
         before = self._places(key)

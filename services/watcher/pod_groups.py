@@ -39,7 +39,9 @@ class PodGroups:
         meta = read(value, _Headed).metadata
         key = f"{meta.namespace}/{meta.name}"
         if key not in self._places and (
-            not rules.is_managed(value) or not (meta.labels or {}).get(QUEUE) or around.goes_with_owner(meta)
+            not rules.is_managed(value)
+            or not ((meta.labels or {}).get(QUEUE) or around.kinds.takes_all)
+            or around.goes_with_owner(meta)
         ):
             return ""
         group = rules.group_of(value)

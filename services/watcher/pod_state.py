@@ -19,6 +19,7 @@ from services.watcher.jobs import (
     QUEUE,
     JobState,
     Surroundings,
+    copied_labels,
     names_in,
     number_in,
     own_parameters,
@@ -115,7 +116,7 @@ def _state(group: Muster, pod_sets: tuple[PodSet, ...], around: Surroundings, to
         created_at=created_at(meta),
         spec=WorkloadSpec(
             # Pods that run stay where they have been let in.
-            queue=told.spec.queue if told is not None and begun else labels[QUEUE],
+            queue=told.spec.queue if told is not None and begun else labels.get(QUEUE, ""),
             pod_sets=pod_sets,
             priority=priority,
             priority_class=reference,
@@ -123,6 +124,7 @@ def _state(group: Muster, pod_sets: tuple[PodSet, ...], around: Surroundings, to
             gated_by=names_in(meta, GATED_BY),
             provisioning=own_parameters(meta),
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
+            labels=_copied(group.kept, around),
             members=members,
             waits_for_pods=bool(name) and group.missing > 0 and not (one_by_one and any(map(counts_on, group.kept))),
         ),
@@ -135,6 +137,17 @@ def _state(group: Muster, pod_sets: tuple[PodSet, ...], around: Surroundings, to
         reclaimed=_succeeded_by_set(group.kept) if name and not rules.serves(first) else {},
         finished=None if rules.serves(first) else _finished(group.kept, total, name),
     )
+
+
+def _copied(pods: Sequence[Plain], around: Surroundings) -> dict[str, str]:
+    """The labels that the Workload gets as well. Raises `FieldBroken` when pods of a group contradict each other."""
+    found: dict[str, str] = {}
+    for one in pods:
+        for name, value in copied_labels(rules.labels_of(one), around).items():
+            if found.setdefault(name, value) != value:
+                what = f"pods of group {rules.group_of(one)} have different values: {found[name]} and {value}"
+                raise FieldBroken(f"metadata.labels[{name}]", what, "one for all")
+    return found
 
 
 def _pod_sets(group: Muster) -> tuple[PodSet, ...]:

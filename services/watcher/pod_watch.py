@@ -7,7 +7,6 @@ from typing import Any, Protocol
 from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.workload import WorkloadDeleted
-from services.jobs.kinds import Kinds
 from services.watcher.jobs import JobState, Surroundings
 from services.watcher.parents import Parents
 from services.watcher.pod_groups import PodGroups, left_behind
@@ -24,7 +23,10 @@ class Telling(Surroundings, Protocol):
     facts: dict[str, Fact]
     workloads: dict[str, Told]
     by_source: dict[str, str]
-    kinds: Kinds
+
+    def manages(self, place: str) -> bool:
+        """Whether what is at a place is ours."""
+        ...
 
     def fresh(self, found: Iterable[Fact]) -> list[Fact]:
         """Those that were not told yet, noted."""
@@ -103,7 +105,8 @@ class PodWatch:
         kind, parent = self._parents.find(place, told)
         if kind and parent is None and kind not in self._parents.listed:
             return []  # Who says how many pods it has was not seen yet.
-        if not kind and place.partition("/")[0] not in self._view.kinds.by_place:
+        unknown = not kind and place.partition("/")[0] not in self._view.kinds.by_place
+        if unknown or not self._view.manages(place):
             return []
         try:
             return self._view.workload_facts(place, self._state(place, kind, parent, told))

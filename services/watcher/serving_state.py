@@ -19,6 +19,7 @@ from services.watcher.jobs import (
     QUEUE,
     JobState,
     Surroundings,
+    copied_labels,
     names_in,
     own_parameters,
     priority_of,
@@ -54,7 +55,7 @@ def _state(
     groups = kind is LEADER_WORKER_SET
     index, replicas = index_of(kind.place, pods, told), replicas_of(parent)
     over = groups and index >= replicas and not pods
-    if not labels.get(QUEUE) or (told is None and (over or not replicas)):
+    if not (labels.get(QUEUE) or around.kinds.takes_all) or (told is None and (over or not replicas)):
         return None
     asked = _pod_sets(kind, parent)
     held = told.spec.pod_sets if told is not None else asked
@@ -78,13 +79,14 @@ def _state(
         created_at=created_at(meta),
         spec=WorkloadSpec(
             # Pods that run stay where they have been let in, and as many as were let in.
-            queue=told.spec.queue if told is not None and begun else labels[QUEUE],
+            queue=told.spec.queue if told is not None and begun else labels.get(QUEUE, ""),
             pod_sets=held,
             priority=priority,
             priority_class=reference,
             gated_by=names_in(meta, GATED_BY),
             provisioning=own_parameters(meta),
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
+            labels=copied_labels(labels, around),
             members=members,
             on_hold=not replicas,
             orphaned=over,

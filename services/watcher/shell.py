@@ -199,7 +199,7 @@ class Watcher:
     async def _see_one(self, resource: Resource, value: dict[str, Any]) -> None:
         facts = self._facts_of(resource, value)
         await self._outbox.put(self._letters(_version(value), facts))
-        if facts and resource.kind in _DEPENDS_ON:
+        if facts and (resource.kind in _DEPENDS_ON or (resource.kind == "Namespace" and self.view.chooses)):
             for place, job in sorted(self._jobs.items()):
                 again = self.view.see(place.split("/", 1)[0], job)
                 await self._outbox.put(self._letters(f"{_version(job)}:{_version(value)}", again))
@@ -213,7 +213,7 @@ class Watcher:
     def _facts_of(self, resource: Resource, value: dict[str, Any]) -> list[Fact]:
         kinds = self.view.kinds
         managed = is_managed(value) if resource.kind == "Pod" else resource.kind in kinds.by_place
-        if managed or (resource.kind in kinds.parents and labels_of(value).get(QUEUE)):
+        if managed or (resource.kind in kinds.parents and (labels_of(value).get(QUEUE) or kinds.takes_all)):
             self._jobs[f"{resource.kind}/{_namespace(value)}/{value['metadata']['name']}"] = value
         return self.view.see(resource.kind, value)
 

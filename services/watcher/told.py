@@ -40,7 +40,7 @@ class Told(msgspec.Struct):
 def changes(told: Told, state: JobState) -> list[Fact]:
     """In what a job differs from what was told of it."""
     facts: list[Fact] = []
-    spec = state.spec
+    spec = msgspec.structs.replace(state.spec, labels=told.spec.labels)
     kept = state.started or told.injected or (state.marked and _same_pods(spec, told.spec))
     if kept and state.owner is not None:
         # The template holds what was injected at the start: what was asked for is what was told before.

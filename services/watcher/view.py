@@ -10,6 +10,7 @@ from typing import Any
 from events.catalogue import Fact
 from events.control import ObjectRefused, ObjectRemoved
 from events.quota import (
+    NamespaceObserved,
     PriorityClassObserved,
 )
 from events.settings import SettingsObserved
@@ -24,6 +25,7 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
+from projections.flavors.affinity import selects
 from projections.validation.conversion import to_v1beta2
 from services.jobs.kinds import kinds_of
 from services.watcher import cluster_objects as objects
@@ -65,7 +67,11 @@ class View:
         self.workloads: dict[str, Told] = {}
         self.by_source: dict[str, str] = {}
         """The workload of each job or Workload object, by `kind/namespace/name`."""
-        self.kinds = kinds_of(settings or SettingsObserved())
+        settings = settings or SettingsObserved()
+        self.kinds, self.copied_labels = kinds_of(settings), settings.copied_labels
+        self._managed = settings.managed_namespaces
+        self.chooses = self._managed is not None
+        """Whether jobs are managed in some namespaces only."""
         self._pods = PodWatch(self)
         self._families = Families(self.kinds, self.by_source)
         self.goes_with_owner, self.owned_by_job = self._families.goes_with_owner, self._families.owned_by_job
@@ -78,6 +84,13 @@ class View:
     def has_local_queue(self, namespace: str, name: str) -> bool:
         """Whether there is such a local queue."""
         return f"LocalQueue/{namespace}/{name}" in self.facts
+
+    def manages(self, place: str) -> bool:
+        """Whether what is at a place is ours: in a managed namespace, or told of already."""
+        if self._managed is None or place in self.by_source:
+            return True
+        found = self.facts.get(f"Namespace//{place.split('/', 2)[1]}")
+        return isinstance(found, NamespaceObserved) and selects(self._managed, found.labels)
 
     def see(self, kind: str, value: dict[str, Any]) -> list[Fact]:
         """The facts in which an object differs from what was told of it."""
@@ -196,7 +209,7 @@ class View:
                 return self._workload_object(place, value)
             case "ProvisioningRequest":
                 return provisioning_request(value)
-            case _ if kind in self.kinds.by_place:
+            case _ if kind in self.kinds.by_place and self.manages(place):
                 found = self._families.with_child(place, value)
                 return self.workload_facts(place, job_state(found, self, self.kinds.by_place[kind]))
             case _:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from events.selector import LabelSelector, Operator, Requirement
 from events.settings import DevicePolicy, FairStrategy, QuotaCheckStrategy
 from ops.configuration import ConfigurationBroken, duration, read_configuration
 
@@ -11,7 +12,10 @@ FILE = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
 health: {healthProbeBindAddress: ":8081"}
-integrations: {frameworks: [batch/job]}
+integrations: {frameworks: [batch/job, statefulset], labelKeysToCopy: [team, cost], podOptions: {}}
+manageJobsWithoutQueueName: true
+managedJobsNamespaceSelector:
+  matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system]}]
 fairSharing: {preemptionStrategies: [LessThanInitialShare]}
 admissionFairSharing: {usageHalfLifeTime: 1h30m, resourceWeights: {cpu: 1.5}}
 waitForPodsReady:
@@ -45,8 +49,11 @@ def test_every_part_that_decides_something_is_read(tmp_path: Path) -> None:
     assert settings.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED
     assert (settings.retain_finished, settings.gates) == (3_600_000, {"PartialAdmission": False})
     assert settings.device_policies == {"v100": DevicePolicy.CAP}
-    assert found.ignored == ("health",)
-    assert settings.frameworks == ("batch/job",)
+    assert found.ignored == ("health", "integrations.podOptions")
+    assert settings.frameworks == ("batch/job", "statefulset")
+    assert settings.without_queue and settings.copied_labels == ("cost", "team")
+    outside = Requirement(key="kubernetes.io/metadata.name", operator=Operator.NOT_IN, values=("kube-system",))
+    assert settings.managed_namespaces == LabelSelector(expressions=(outside,))
 
 
 def test_a_config_map_is_read_as_it_lies_in_the_cluster(tmp_path: Path) -> None:
@@ -63,6 +70,11 @@ def test_a_config_map_is_read_as_it_lies_in_the_cluster(tmp_path: Path) -> None:
         ("waitForPodsReady: {timeout: 5 minutes}", "'5 minutes' is not a duration"),
         ("fairSharing: {preemptionStrategies: [Greedy]}", r"fairSharing\.preemptionStrategies"),
         ("resources: {transformations: [{strategy: Retain}]}", "input"),
+        (
+            "integrations: {frameworks: [batch/jobs]}",
+            "frameworks: batch/jobs is not known; there are .*batch/job, deploy",
+        ),
+        ("managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: Is}]}", "unknown operator 'Is'"),
         ("kind: Deployment", "expected a Configuration"),
         ("a: [", "not YAML"),
     ],

@@ -19,11 +19,13 @@ from events.settings import SettingsObserved
 from ops.cli.webhook_commands import keep_shown
 from ops.cluster.embedded import EmbeddedCluster
 from ops.crds.definitions import manifests
+from ops.kube.absent import AbsentCluster
 from ops.kube.client import KubeClient, connect
 from ops.kube.reflector import Reflector
 from ops.webhook.certificates import AUTHORITY_LIFE, CERTIFICATE_LIFE, SETTLED, Held, renewed
 from ops.webhook.configurations import MUTATING, configurations
 from ops.webhook.doors import Doors
+from ops.webhook.rooms import Rooms
 from ops.webhook.server import Certificate, served_webhooks, webhook_app
 from ops.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS, Trust, held_in
 from services.cluster_port import ObjectConflict
@@ -72,6 +74,9 @@ def trust_of(client: KubeClient, clock: Now) -> Trust:
     return Trust(client, clock, namespace="kuelog-system", service="kuelog-webhook", secret="certificate")
 
 
+ANYWHERE = Rooms(AbsentCluster(), AbsentCluster(), None)
+
+
 async def told(client: KubeClient) -> str:
     """The authorities that the API server was told, the same everywhere."""
     found: set[str] = set()
@@ -104,7 +109,7 @@ async def test_reviews_are_answered_over_tls_and_go_on_through_a_rotation(tmp_pa
         clock, certificate, doors = Now(), Certificate(), Doors(Reflector(client))
         clock.at -= 61 * DAY
         watching = asyncio.create_task(doors.run())
-        app = webhook_app(SettingsObserved(), doors, doors.listed.is_set)
+        app = webhook_app(SettingsObserved(), doors, ANYWHERE, doors.listed.is_set)
         async with served_webhooks(app, certificate, 0, "127.0.0.1") as port:
             trust = trust_of(client, clock)
             held = await trust.look()
@@ -173,7 +178,7 @@ async def test_an_unknown_authority_is_not_believed(tmp_path: Path) -> None:
     assert ours is not None and theirs is not None
     certificate = Certificate()
     certificate.show(ours.certificate, ours.key)
-    app = webhook_app(SettingsObserved(), Doors(Reflector.__new__(Reflector)), lambda: True)
+    app = webhook_app(SettingsObserved(), Doors(Reflector.__new__(Reflector)), ANYWHERE, lambda: True)
     async with served_webhooks(app, certificate, 0, "127.0.0.1") as port:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
             await ask(port, theirs.authorities, "/validate", review("Job", job(NAMED), group="batch"))
@@ -189,7 +194,7 @@ async def test_files_of_cert_manager_are_shown_anew_when_they_change(tmp_path: P
         return current
 
     keeping = asyncio.create_task(keep_shown(shown, source, every=0.01))
-    app = webhook_app(SettingsObserved(), Doors(Reflector.__new__(Reflector)), lambda: True)
+    app = webhook_app(SettingsObserved(), Doors(Reflector.__new__(Reflector)), ANYWHERE, lambda: True)
     async with served_webhooks(app, shown, 0, "127.0.0.1") as port:
         await shown.shown.wait()
         body = review("Job", job(NAMED), group="batch")

@@ -8,13 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from ops.cluster.patches import json_patch
+from ops.kube.absent import AbsentCluster
 from ops.webhook.conversion import answer_conversion, converted
 from ops.webhook.review import ReviewBroken, changed, judged, patch_between, read_review
+from ops.webhook.rooms import Rooms
 from ops.webhook.verdicts import problems_of, stored
 from projections.validation.from_beta1 import topology_slices
 from projections.validation.to_beta1 import slice_domains
+from services.cluster_port import ObjectMissing, Resource
 
 Plain = dict[str, Any]
 SETTINGS = SettingsObserved()
@@ -103,6 +107,36 @@ def test_a_pod_with_a_queue_waits_at_the_gate_and_that_of_a_job_does_not() -> No
     owned = {**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}}
     asked = read_review(review("Pod", owned, group=""))
     assert stored(asked, {"team"}, SETTINGS) == owned
+
+
+def test_where_all_jobs_are_managed_those_without_a_queue_wait_too_but_not_in_other_namespaces() -> None:
+    everything = SettingsObserved(without_queue=True)
+    asked = read_review(review("Job", job(), group="batch"))
+    assert stored(asked, set(), everything)["spec"]["suspend"] is True
+    assert stored(asked, set(), everything, managed=False) == asked.object
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "team"}, "spec": {}}
+    asked = read_review(review("Pod", pod, group=""))
+    assert stored(asked, set(), everything)["spec"]["schedulingGates"]
+
+
+async def test_the_labels_of_a_namespace_say_whether_jobs_in_it_are_managed() -> None:
+    team = LabelSelector(labels={"jobs": "ours"})
+    rooms = Rooms(AbsentCluster(), Namespaces(old={"jobs": "ours"}, new={}), team)
+    assert await rooms.managed("old") and not await rooms.managed("new") and not await rooms.managed("gone")
+    assert await rooms.managed(""), "what is in no namespace is not chosen by one"
+    assert await Rooms(AbsentCluster(), AbsentCluster(), None).managed("any")
+
+
+class Namespaces(AbsentCluster):
+    """An API server that has these namespaces and nothing else."""
+
+    def __init__(self, **labels: dict[str, str]) -> None:
+        self._labels = labels
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Plain:
+        if name not in self._labels:
+            raise ObjectMissing(name)
+        return {"metadata": {"name": name, "labels": self._labels[name]}}
 
 
 def test_a_mistake_is_refused_in_the_words_of_lint() -> None:

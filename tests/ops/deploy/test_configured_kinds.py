@@ -1,0 +1,91 @@
+"""Kinds that only a configuration names are asked about and allowed as well, where the manifests are made with it."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from typer.testing import CliRunner
+
+from ops.cli.main import app
+
+Plain = dict[str, Any]
+CONFIGURATION = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+integrations: {frameworks: [batch/job]}
+managedJobsNamespaceSelector:
+  matchLabels: {jobs: ours}
+  matchExpressions: [{key: stage, operator: NotIn, values: [test]}]
+kuelog:
+  jobKinds:
+  - {group: example.com, version: v1, kind: Sweep, plural: sweeps, pods: [{at: spec}]}
+"""
+
+
+def made(folder: Path, configuration: str) -> list[Plain]:
+    path = folder / "config.yaml"
+    path.write_text(configuration)
+    found = CliRunner().invoke(app, ["deploy", "manifests", "--config", str(path), "--no-bus"])
+    assert found.exit_code == 0, found.output
+    return list(yaml.safe_load_all(found.output))
+
+
+def webhooks(values: list[Plain], kind: str) -> dict[str, Plain]:
+    (found,) = [one for one in values if one["kind"] == f"{kind}WebhookConfiguration"]
+    return {one["name"]: one for one in found["webhooks"]}
+
+
+def rights(values: list[Plain], name: str) -> dict[tuple[str, str], list[str]]:
+    (role,) = [one for one in values if one["kind"] == "ClusterRole" and one["metadata"]["name"] == name]
+    return {
+        (group, resource): rule["verbs"]
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+
+def test_a_kind_of_ones_own_is_asked_about_seen_and_written(tmp_path: Path) -> None:
+    values = made(tmp_path, CONFIGURATION)
+    job = webhooks(values, "Mutating")["mjob.kuelog.io"]
+    assert [(one["apiGroups"], one["resources"]) for one in job["rules"]] == [
+        (["batch"], ["jobs"]),
+        (["example.com"], ["sweeps"]),
+    ]
+    assert ["sweeps"] in [one["resources"] for one in webhooks(values, "Validating")["vjob.kuelog.io"]["rules"]]
+    assert rights(values, "kuelog-system-watcher")["example.com", "sweeps"] == ["list", "watch"]
+    assert rights(values, "kuelog-system-applier")["example.com", "sweeps"] == ["get", "patch", "delete"]
+    names = {one["metadata"]["name"] for one in values if one["kind"] == "ClusterRole"}
+    assert {"kuelog-sweep-editor-role", "kuelog-sweep-viewer-role"} <= names
+
+
+def test_of_kinds_that_are_not_named_nothing_is_asked(tmp_path: Path) -> None:
+    values = made(tmp_path, CONFIGURATION)
+    assert set(webhooks(values, "Mutating")) == {"mjob.kuelog.io"}
+    assert ("ray.io", "rayjobs") not in rights(values, "kuelog-system-applier")
+    assert ("", "pods") not in rights(values, "kuelog-system-applier")
+
+
+def test_only_managed_namespaces_wait_for_us_and_never_those_that_bring_us_back(tmp_path: Path) -> None:
+    selector = webhooks(made(tmp_path, CONFIGURATION), "Mutating")["mjob.kuelog.io"]["namespaceSelector"]
+    assert selector == {
+        "matchLabels": {"jobs": "ours"},
+        "matchExpressions": [
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "kuelog-system"]},
+            {"key": "stage", "operator": "NotIn", "values": ["test"]},
+        ],
+    }
+
+
+def test_pods_without_a_queue_are_asked_about_only_where_they_are_managed(tmp_path: Path) -> None:
+    plain = webhooks(made(tmp_path, "integrations: {}"), "Mutating")
+    assert "objectSelector" in plain["mpod.kuelog.io"] and "objectSelector" in plain["mserving.kuelog.io"]
+    every = webhooks(made(tmp_path, "manageJobsWithoutQueueName: true"), "Mutating")
+    assert "objectSelector" not in every["mpod.kuelog.io"] and "objectSelector" not in every["mserving.kuelog.io"]
+
+
+def test_a_configuration_that_cannot_be_understood_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("integrations: {frameworks: [what]}")
+    found = CliRunner().invoke(app, ["deploy", "manifests", "--config", str(path)])
+    assert found.exit_code == 2 and "frameworks: what is not known" in found.output

@@ -1,0 +1,63 @@
+"""Which jobs are managed under a configuration, and what of them their Workloads show."""
+
+from typing import Any
+
+from events.control import ObjectRefused
+from events.quota import NamespaceObserved
+from events.selector import LabelSelector
+from events.settings import SettingsObserved
+from events.workload import WorkloadSubmitted
+from services.watcher.view import View
+from tests.services.watcher.test_pod_members import pod
+from tests.services.watcher.test_view import job
+
+Plain = dict[str, Any]
+QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+def labelled(value: Plain, **labels: str) -> Plain:
+    value["metadata"]["labels"] = {**value["metadata"]["labels"], **labels}
+    return value
+
+
+def unnamed(value: Plain) -> Plain:
+    del value["metadata"]["labels"][QUEUE]
+    return value
+
+
+def test_in_namespaces_that_are_not_managed_nothing_is_told_of_jobs_and_pods() -> None:
+    view = View(settings=SettingsObserved(managed_namespaces=LabelSelector(labels={"jobs": "ours"})))
+    assert view.see("Job", job()) == [], "nothing is known of the namespace yet"
+    view.fold(NamespaceObserved(name="team", labels={}))
+    assert view.see("Job", job()) == [] and view.see("Pod", pod("a")) == [] and view.see("Pod", pod("b")) == []
+    view.fold(NamespaceObserved(name="team", labels={"jobs": "ours"}))
+    (submitted,) = view.see("Job", job())
+    assert isinstance(submitted, WorkloadSubmitted)
+    view.fold(NamespaceObserved(name="team", labels={}))
+    assert view.see("Job", job()) == [], "what is known is not forgotten for that"
+
+
+def test_a_job_that_names_no_queue_is_told_of_only_where_all_are_managed() -> None:
+    assert View().see("Job", unnamed(job())) == []
+    (submitted,) = View(settings=SettingsObserved(without_queue=True)).see("Job", unnamed(job()))
+    assert isinstance(submitted, WorkloadSubmitted) and submitted.spec.queue == ""
+    made_by_another = unnamed(job())
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "o", "uid": "u", "controller": True}
+    made_by_another["metadata"]["ownerReferences"] = [owner]
+    assert View(settings=SettingsObserved(without_queue=True)).see("Job", made_by_another) == []
+
+
+def test_labels_are_copied_as_they_were_at_first() -> None:
+    view = View(settings=SettingsObserved(copied_labels=("cost", "team")))
+    (submitted,) = view.see("Job", labelled(job(), cost="a", other="b"))
+    assert isinstance(submitted, WorkloadSubmitted) and submitted.spec.labels == {"cost": "a"}
+    assert view.see("Job", labelled(job(), cost="c")) == []
+
+
+def test_pods_of_a_group_agree_on_the_labels_that_are_copied() -> None:
+    view = View(settings=SettingsObserved(copied_labels=("cost",)))
+    view.see("Pod", labelled(pod("a"), cost="a"))
+    (refused,) = view.see("Pod", labelled(pod("b"), cost="b"))
+    assert isinstance(refused, ObjectRefused) and "different values: a and b" in refused.problems[0].message
+    (submitted,) = view.see("Pod", labelled(pod("b"), cost="a"))
+    assert isinstance(submitted, WorkloadSubmitted) and submitted.spec.labels == {"cost": "a"}
