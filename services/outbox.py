@@ -56,7 +56,7 @@ class Outbox:
     async def run(self) -> None:
         """Store until cancelled."""
         while True:
-            if not self._letters:
+            while not self._letters:
                 self._news.clear()
                 await self._news.wait()
             batch = self._batch()
