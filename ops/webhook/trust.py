@@ -11,6 +11,7 @@ from ops.webhook.certificates import Held, renewed
 from ops.webhook.configurations import MUTATING, VALIDATING, conversion
 from services.clock_port import Clock
 from services.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
+from services.jobs.paths import difference
 
 log = structlog.get_logger()
 
@@ -104,9 +105,12 @@ class Trust:
         except ObjectMissing:
             return
         wanted = conversion(self._service, self._namespace, authorities)
-        if found["spec"].get("conversion") != wanted:
+        asked = found["spec"].get("conversion") or {}
+        if asked != wanted:
             version = {"resourceVersion": found["metadata"]["resourceVersion"]}
-            await self._writer.merge(DEFINED, "", name, {"metadata": version, "spec": {"conversion": wanted}})
+            # What is asked so far goes: an address beside our service would be refused.
+            patch = {"metadata": version, "spec": {"conversion": difference(asked, wanted)}}
+            await self._writer.merge(DEFINED, "", name, patch)
             log.info("told", definition=name)
 
     def _manifest(self, held: Held) -> Plain:

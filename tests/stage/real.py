@@ -38,6 +38,7 @@ SWEPT = (
 KNOWN = frozenset({one.group for one in (*KINDS, *SERVING.values())})
 _FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
 _TOO_MANY = 429
+_GOOD_BYE_S = 0.1
 NOT_READY = "node.kubernetes.io/not-ready"
 
 
@@ -92,6 +93,8 @@ class Real:
         finally:
             await self._caches.close()
             await self._client.close()
+            # Connections of requests that were given up end by themselves, and the event loop must still be there.
+            await asyncio.sleep(_GOOD_BYE_S)
 
     async def connect(self, service: str) -> KubeClient:
         kubeconfig = await self.kubeconfig_of(service) if service else self.kubeconfig
