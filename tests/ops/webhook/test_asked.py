@@ -15,6 +15,7 @@ from ops.webhook.doors import Doors
 from ops.webhook.server import Certificate, served_webhooks, webhook_app
 from ops.webhook.trust import DEFINED, SECRETS, Trust
 from services.cluster_port import ClusterUnavailable, ObjectInvalid
+from tests.ops.webhook.test_https import ANYWHERE
 from tests.stage.installation import JOBS, put_there
 from tests.stage.real import Real
 from tests.stage.stage import CLUSTER_QUEUES, job
@@ -52,7 +53,7 @@ async def test_an_api_server_asks_by_service_and_believes_what_the_webhook_has_m
         opened.push_async_callback(own.close)
         await opened.enter_async_context(as_installed(real, admin))
         certificate, doors = Certificate(), Doors(Reflector(own))
-        app = webhook_app(SettingsObserved(), doors, lambda: True)
+        app = webhook_app(SettingsObserved(), doors, ANYWHERE, lambda: True)
         port = await opened.enter_async_context(served_webhooks(app, certificate, 0, "127.0.0.1"))
         for value in needed(port):
             await put_there(admin, value)
