@@ -23,6 +23,7 @@ from projections.holding import give_back, hold
 from projections.line_order import order_in_line
 from projections.lining import place_refused, remember_preemptor
 from projections.place import Place
+from projections.preemption.message import making_room_message
 from projections.shields import look_when_unprotected
 from projections.unadmitted import PENDING, not_admitted, without_quota
 from projections.workloads import (
@@ -99,6 +100,7 @@ def _evolve_workload(  # noqa: C901 - one case per event
             world.put_workload(workload)
             look_when_unprotected(world, workload)
         case PreemptionOrdered():
+            _tell_preemptor(world, event, workload, place)
             told = _true(PREEMPTED, event.reason, event.message, workload, place)
             workload = with_news(with_condition(workload, told), place, "Preempted", event.message)
             workload = replace(workload, preempted_count=workload.preempted_count + 1, preempted_at=place.at)
@@ -125,6 +127,13 @@ def _evolve_workload(  # noqa: C901 - one case per event
             _release(world, workload, event, place)
         case _:
             assert_never(event)
+
+
+def _tell_preemptor(world: World, event: PreemptionOrdered, victim: Workload, place: Place) -> None:
+    preemptor = world.workloads.get(event.preemptor)
+    if preemptor is not None:
+        message = making_room_message(preemptor, victim)
+        world.put_workload(with_news(preemptor, place, "PreemptedWorkload", message))
 
 
 def _true(kind: str, reason: str, message: str, workload: Workload, place: Place) -> Condition:

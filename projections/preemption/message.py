@@ -23,6 +23,20 @@ def preemption_message(preemptor: Workload, reason: str, preemptor_node: Node | 
     )
 
 
+def making_room_message(preemptor: Workload, victim: Workload) -> str:
+    """What the preemptor is told of each workload that makes room for it, in Kueue's words."""
+    queue = victim.admission.cluster_queue if victim.admission is not None else "UNKNOWN"
+    return (
+        f"Preempted workload {victim.key} (UID: {victim.uid}) in ClusterQueue {queue}; "
+        f"preemptor {_priority(preemptor)}; preemptee {_priority(victim)}"
+    )
+
+
+def _priority(workload: Workload) -> str:
+    spec = workload.spec
+    return f"effective priority: {workload.priority} (base: {spec.priority}, boost: {spec.priority_boost})"
+
+
 def path_text(node: Node | None) -> str:
     """Where a node stands: `/root/…/queue`."""
     if node is None:

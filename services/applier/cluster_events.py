@@ -1,21 +1,25 @@
-"""What is told in the cluster in passing: Kubernetes Events on objects that can't be understood, and on Workloads."""
+"""What is told in the cluster in passing, as Kubernetes Events on Workloads, jobs, pods and what can't be understood; pure."""
 
 import hashlib
 from typing import Any
+
+import msgspec
 
 from events.control import ObjectRefused
 from events.event import Millis
 from events.pod import PodAccounted
 from events.provisioning import ProvisioningRejected
 from events.timestamp import format_timestamp
+from events.workload import Member, Owner
 from projections.workloads import News
-from services.jobs.table import KINDS
+from services.jobs.table import KINDS, SERVING
 
-REASON = "Refused"
+REFUSED, NOT_COMPOSED = "Refused", "ErrWorkloadCompose"
+"""Why an object can't be understood: any other one, and a job that makes no workload."""
+_JOBS = {kind.place: f"{kind.group}/{kind.versions[0]}".removeprefix("/") for kind in (*KINDS, *SERVING.values())}
 _API = {
-    **{kind.place: f"{kind.group}/{kind.versions[0]}" for kind in KINDS},
+    **_JOBS,
     "Node": "v1",
-    "Pod": "v1",
     "Namespace": "v1",
     "LimitRange": "v1",
     "PriorityClass": "scheduling.k8s.io/v1",
@@ -24,56 +28,129 @@ _API = {
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
-def refusal_event(refused: ObjectRefused, at: Millis) -> dict[str, Any]:
-    """The Event for one refusal; the same refusal gives the same name, so that it is told once."""
-    message = "; ".join(
-        f"{one.field}: {one.message}" + (f" (write {one.instead})" if one.instead else "") for one in refused.problems
-    )
-    kind, name = ("Pod", refused.pod) if refused.pod else (refused.kind, refused.name)
-    about = _about(kind, refused.namespace, name, refused.uid)
-    return _event(about, f"{refused.uid}/{message}", at, REASON, message, warning=True)
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """An Event that may be written. What is told twice has the same identity, and so the same name."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    identity: str
+    at: Millis
+    reason: str
+    message: str
+    warning: bool = False
 
 
-def workload_event(key: str, uid: str, lane: str, news: News) -> dict[str, Any]:
-    """The Event for what was decided about a workload; told twice it has the same name."""
-    namespace, _, name = key.partition("/")
-    identity = f"{uid}/{lane}/{news.sequence}/{news.reason}"
-    about = _about("Workload", namespace, name, uid)
-    return _event(about, identity, news.at, news.reason, news.message, warning=news.warning)
-
-
-def failed_create_event(rejected: ProvisioningRejected, uid: str, at: Millis) -> dict[str, Any]:
-    """The Event for a request that the API server did not take; for the same reason it is told once."""
-    namespace, _, name = rejected.workload.partition("/")
-    about = _about("Workload", namespace, name, uid)
-    return _event(about, f"{uid}/{rejected.message}", at, "FailedCreate", rejected.message, warning=True)
-
-
-def pod_event(event: PodAccounted, at: Millis, message: str) -> dict[str, Any]:
-    """The Event for a pod that has to go."""
-    about = _about("Pod", event.namespace, event.name, event.uid)
-    return _event(about, f"{event.uid}/{event.doomed}", at, event.doomed, message, warning=False)
-
-
-def _about(kind: str, namespace: str, name: str, uid: str) -> dict[str, Any]:
-    return {"apiVersion": _API.get(kind, _KUEUE), "kind": kind, "namespace": namespace, "name": name, "uid": uid}
-
-
-def _event(
-    about: dict[str, Any], identity: str, at: Millis, reason: str, message: str, *, warning: bool
-) -> dict[str, Any]:
-    digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    time = format_timestamp(at)
+def event_of(notice: Notice) -> dict[str, Any]:
+    """The Event."""
+    about = {
+        "apiVersion": notice.api_version,
+        "kind": notice.kind,
+        "namespace": notice.namespace,
+        "name": notice.name,
+        "uid": notice.uid,
+    }
+    digest = hashlib.sha256(f"{notice.uid}/{notice.identity}/{notice.reason}".encode()).hexdigest()[:16]
+    time = format_timestamp(notice.at)
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{about['name']}.{digest}", "namespace": about["namespace"] or "default"},
+        "metadata": {"name": f"{notice.name}.{digest}", "namespace": notice.namespace or "default"},
         "involvedObject": about,
-        "type": "Warning" if warning else "Normal",
-        "reason": reason,
-        "message": message,
+        "type": "Warning" if notice.warning else "Normal",
+        "reason": notice.reason,
+        "message": notice.message[:_LONGEST],
         "source": {"component": "kuelog"},
         "firstTimestamp": time,
         "lastTimestamp": time,
         "count": 1,
     }
+
+
+_LONGEST = 1024
+"""The API server takes no longer message."""
+
+
+def refusal_notice(refused: ObjectRefused, at: Millis) -> Notice:
+    """The notice of one refusal."""
+    message = "; ".join(
+        f"{one.field}: {one.message}" + (f" (write {one.instead})" if one.instead else "") for one in refused.problems
+    )
+    kind, name = ("Pod", refused.pod) if refused.pod else (refused.kind, refused.name)
+    return Notice(
+        api_version=_API.get(kind, _KUEUE),
+        kind=kind,
+        namespace=refused.namespace,
+        name=name,
+        uid=refused.uid,
+        identity=message,
+        at=at,
+        reason=NOT_COMPOSED if refused.kind in _JOBS else REFUSED,
+        message=message,
+        warning=True,
+    )
+
+
+def workload_notice(key: str, uid: str, lane: str, news: News) -> Notice:
+    """The notice of what was decided about a workload."""
+    return _about_workload(
+        key, uid, f"{lane}/{news.sequence}", news.at, news.reason, news.message, warning=news.warning
+    )
+
+
+def failed_create_notice(rejected: ProvisioningRejected, uid: str, at: Millis) -> Notice:
+    """The notice of a request that the API server did not take."""
+    message = rejected.message
+    return _about_workload(rejected.workload, uid, message, at, "FailedCreate", message, warning=True)
+
+
+def pod_notice(event: PodAccounted, at: Millis, message: str) -> Notice:
+    """The notice of a pod that has to go."""
+    return Notice(
+        api_version="v1",
+        kind="Pod",
+        namespace=event.namespace,
+        name=event.name,
+        uid=event.uid,
+        identity="",
+        at=at,
+        reason=event.doomed,
+        message=message,
+    )
+
+
+def job_notice(
+    namespace: str, owner: Owner, identity: str, at: Millis, reason: str, message: str, *, member: Member | None = None
+) -> Notice:
+    """The notice of what was done to a job, or to one of its pods where no job makes them."""
+    return Notice(
+        api_version="v1" if member is not None else owner.api_version,
+        kind="Pod" if member is not None else owner.kind,
+        namespace=namespace,
+        name=member.name if member is not None else owner.name,
+        uid=member.uid if member is not None else owner.uid,
+        identity=identity,
+        at=at,
+        reason=reason,
+        message=message,
+    )
+
+
+def _about_workload(
+    key: str, uid: str, identity: str, at: Millis, reason: str, message: str, *, warning: bool
+) -> Notice:
+    namespace, _, name = key.partition("/")
+    return Notice(
+        api_version=_KUEUE,
+        kind="Workload",
+        namespace=namespace,
+        name=name,
+        uid=uid,
+        identity=identity,
+        at=at,
+        reason=reason,
+        message=message,
+        warning=warning,
+    )

@@ -13,6 +13,7 @@ from services.applier.manifests import Plain, injections, job_should_run, origin
 from services.cluster_port import Resource
 from services.jobs.found import Injection, Original
 from services.jobs.kinds import kinds_of, resource_of
+from services.jobs.standing import is_suspended
 from services.jobs.table import JOB, POD_GROUP
 
 
@@ -107,6 +108,10 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     def made_of_pods(self) -> bool:
         """Whether no job starts and stops its pods."""
         return self.kind is not None and self.kind.reader == "pods"
+
+    def turns(self, job: Plain) -> bool:
+        """Whether a job as it was found is let run or stopped by this, and not only marked or put right."""
+        return self.kind is not None and is_suspended(self.kind, job) is self.run
 
     @property
     def decision(self) -> str:

@@ -8,7 +8,7 @@ import structlog
 from events.event import Millis
 from events.pod import PodAccounted
 from projections.world import World
-from services.applier.cluster_events import pod_event
+from services.applier.cluster_events import pod_notice
 from services.applier.notices import Notices
 from services.applier.pods import PODS, doom
 from services.applier.spare_time import SpareTime
@@ -73,7 +73,7 @@ class PodKeeper:
             return
         if event.doomed and not rules.is_leaving(pod):
             await doom(self._writer, pod, event.doomed, _WHY[event.doomed])
-            self._notices.tell(pod_event(event, self._clock.now(), _WHY[event.doomed]))
+            self._notices.tell(pod_notice(event, self._notices.now, _WHY[event.doomed]))
         if rules.is_held(pod):
             left = [one for one in meta["finalizers"] if one != rules.MANAGED]
             patch: dict[str, Any] = {"metadata": {"uid": event.uid, "finalizers": left or None}}

@@ -16,7 +16,7 @@ from events.event import Millis
 from events.provisioning import ProvisioningRejected
 from events.subjects import fact_subject
 from projections.world import World
-from services.applier.cluster_events import failed_create_event
+from services.applier.cluster_events import failed_create_notice
 from services.applier.manifests import DECISION
 from services.applier.notices import Notices
 from services.applier.provisioning import (
@@ -70,7 +70,7 @@ class ProvisioningWriter:
     def __init__(self, writer: Writer, facts: Stream, clock: Clock, spare: SpareTime) -> None:
         self._writer, self._facts, self._clock = writer, facts, clock
         self._templates = Templates(writer)
-        self._notices = Notices(writer, spare)
+        self._notices = Notices(writer, spare, clock)
         self._wanted: dict[str, Ask] = {}
         self._due: dict[str, Millis] = {}
         self._busy: set[str] = set()
@@ -210,4 +210,4 @@ class ProvisioningWriter:
             log.warning("log unavailable", problem=str(unavailable))
             return  # It is told when it is tried again.
         self._told[wanted.workload] = str(problem)
-        self._notices.tell(failed_create_event(fact, problem.uid, self._clock.now()))
+        self._notices.tell(failed_create_notice(fact, problem.uid, self._clock.now()))

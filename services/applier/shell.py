@@ -16,7 +16,7 @@ from events.control import ObjectRefused
 from events.subjects import fact_subject
 from projections.world import World
 from services.applier.backlog import Backlog
-from services.applier.cluster_events import refusal_event
+from services.applier.cluster_events import refusal_notice
 from services.applier.notices import Notices
 from services.applier.plan import Application, plan
 from services.applier.pod_keeper import PodKeeper
@@ -44,7 +44,7 @@ class Applier:
     def __init__(self, writer: Writer, facts: Stream, clock: Clock, lane: str, spare: SpareTime) -> None:
         self._clock, self._lane, self._spare = clock, lane, spare
         self._outbox = Outbox(facts, clock)
-        self._notices = Notices(writer, spare)
+        self._notices = Notices(writer, spare, clock)
         self._write = ApplicationWriter(writer, self._notices)
         self._pods = PodKeeper(writer, clock, spare, self._notices)
         self._backlog = Backlog()
@@ -62,7 +62,7 @@ class Applier:
         for place, refused in world.refused.items():
             if self._told.get(place) != refused:
                 self._told[place] = refused
-                self._notices.tell(refusal_event(refused, self._clock.now()))
+                self._notices.tell(refusal_notice(refused, self._clock.now()))
 
     async def run(self) -> None:
         """Apply until cancelled."""
@@ -86,13 +86,17 @@ class Applier:
                 await self._news.wait()
                 continue
             try:
-                if not application.waits:
-                    await self._apply(application, self._write.write)
-                elif await self._attempt(application, self._write.steer_job) is not None:
-                    self._backlog.defer(application)
+                with self._spare.first():
+                    await self._apply_soon(application)
             finally:
                 self._backlog.done(application.workload)
                 self._wake()
+
+    async def _apply_soon(self, application: Application) -> None:
+        if not application.waits:
+            await self._apply(application, self._write.write)
+        elif await self._attempt(application, self._write.steer_job) is not None:
+            self._backlog.defer(application)
 
     async def _work_in_spare_time(self) -> None:
         while True:

@@ -4,12 +4,13 @@ from typing import Any, TypeAlias
 
 import structlog
 
-from services.applier.cluster_events import workload_event
+from services.applier.cluster_events import workload_notice
 from services.applier.manifests import finalizers_left
 from services.applier.notices import Notices
 from services.applier.patches import JobWrite, job_write, mark_patch, owners_patch, with_checks
 from services.applier.plan import Application
 from services.applier.pods import steer_pods
+from services.applier.tidings import created, finished, started, stopped, tidings
 from services.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource, Writer
 from services.jobs.paths import FieldBroken
 
@@ -70,8 +71,8 @@ class ApplicationWriter:
         if not application.job:
             return ()
         if application.made_of_pods:
-            return await steer_pods(self._writer, application)
-        conflicts = 0
+            return await self._steer_pods(application)
+        conflicts, turned = 0, False
         while conflicts < _CONFLICTS:
             job = await self._writer.get(application.job_resource, application.namespace, application.job)
             try:
@@ -79,9 +80,12 @@ class ApplicationWriter:
             except FieldBroken as broken:
                 raise ObjectInvalid(str(broken)) from broken
             if write is None:
+                if turned:
+                    self._tell_turn(application)
                 return ()
             try:
                 await self._write_job(application, write)
+                turned = turned or application.turns(job)
             except ObjectConflict:
                 conflicts += 1
             except ObjectInvalid as problem:
@@ -91,6 +95,12 @@ class ApplicationWriter:
                 return ()
         raise ObjectConflict(f"job {application.job} keeps changing")
 
+    async def _steer_pods(self, application: Application) -> Ended:
+        ended = await steer_pods(self._writer, application)
+        if application.gate or ended:
+            self._tell_turn(application)
+        return ended
+
     async def _write_job(self, application: Application, write: JobWrite) -> None:
         place = (application.job_resource, application.namespace, application.job)
         await self._writer.merge(*place, write.patch, subresource=write.subresource)
@@ -98,6 +108,7 @@ class ApplicationWriter:
     async def _create(self, application: Application) -> None:
         try:
             await self._writer.create(WORKLOADS, application.namespace, application.object)
+            self._notices.tell_all(created(application.of, self._notices.now))
         except ObjectConflict:
             log.debug("there already", workload=application.workload)
 
@@ -128,5 +139,15 @@ class ApplicationWriter:
 
     def _tell_news(self, application: Application, found: dict[str, Any]) -> None:
         uid = (found.get("metadata") or {}).get("uid", "")
-        for news in application.news:
-            self._notices.tell(workload_event(application.workload, uid, application.lane, news))
+        fresh = () if application.discard else tidings(application.of)
+        self._notices.tell_all(
+            workload_notice(application.workload, uid, application.lane, news) for news in (*application.news, *fresh)
+        )
+        if application.finished and not application.of.finish_shown:
+            self._notices.tell_all(finished(application.of, self._notices.now))
+
+    def _tell_turn(self, application: Application) -> None:
+        """The job was let run or stopped just now."""
+        now = self._notices.now
+        told = started(application.of, application.gate, now) if application.run else stopped(application.of, now)
+        self._notices.tell_all(told)

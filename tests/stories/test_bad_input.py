@@ -32,7 +32,7 @@ async def test_a_job_that_cannot_be_understood_gets_an_event_and_the_others_run(
         return {
             event["involvedObject"]["name"]: event["message"]
             for event in stage.of("events")
-            if event["reason"] == "Refused"
+            if event["reason"] == "ErrWorkloadCompose"
         }
 
     await asyncio.wait_for(stage.until(lambda: stage.complete("good") and "gibi" in told()), 40)

@@ -158,4 +158,4 @@ def _with_lots(value: Any) -> Any:
 
 def told(play: Play, name: str) -> bool:
     events = play.stage.of("events")
-    return any((one["involvedObject"]["name"], one["reason"]) == (name, "Refused") for one in events)
+    return any((one["involvedObject"]["name"], one["reason"]) == (name, "ErrWorkloadCompose") for one in events)

@@ -232,4 +232,4 @@ def fast(value: Plain) -> Plain:
 
 
 def refusals(stage: Stage) -> list[dict[str, Any]]:
-    return sorted(told(stage, "Refused"), key=lambda one: one["involvedObject"]["name"])
+    return sorted(told(stage, "ErrWorkloadCompose"), key=lambda one: one["involvedObject"]["name"])

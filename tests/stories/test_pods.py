@@ -178,4 +178,4 @@ async def test_a_group_of_no_size_is_refused(stage: Stage) -> None:
     broken = member("x", "g", 1)
     broken["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = "many"
     await stage.client.create(PODS, "default", broken)
-    await Pods(stage).until(lambda: any(one["reason"] == "Refused" for one in stage.of("events")))
+    await Pods(stage).until(lambda: any(one["reason"] == "ErrWorkloadCompose" for one in stage.of("events")))

@@ -58,7 +58,9 @@ def application(**changes: Any) -> Application:
 
 
 async def discard(cluster: Cluster, **changes: Any) -> list[tuple[str, str]]:
-    await ApplicationWriter(cluster, Notices(cluster, SpareTime(ScaledClock()))).write(application(**changes))
+    await ApplicationWriter(cluster, Notices(cluster, SpareTime(ScaledClock()), ScaledClock())).write(
+        application(**changes)
+    )
     return cluster.done
 
 
