@@ -101,7 +101,9 @@ class Watcher:
             tasks.create_task(self._outbox.run())
             if self._settings is not None:
                 await self._tell("settings", [self._settings])
-            first = [tasks.create_task(self._begin(resource)) for resource in CLUSTER_KINDS]
+            first: list[asyncio.Task[tuple[AsyncIterator[Sight], Resource]]] = []
+            for resource in CLUSTER_KINDS:
+                first.append(tasks.create_task(self._begin(resource, first[-1] if first else None)))
             begun = [await task for task in first]
             for sights, resource in begun:
                 tasks.create_task(self._go_on(resource, sights))
@@ -129,8 +131,10 @@ class Watcher:
                 log.warning("log unavailable", problem=str(problem))
                 await self._clock.sleep(_RETRY_MS)
 
-    async def _begin(self, resource: Resource) -> tuple[AsyncIterator[Sight], Resource]:
-        """The first list of a kind; a kind that is not installed is not waited for."""
+    async def _begin(
+        self, resource: Resource, before: "asyncio.Task[Any] | None" = None
+    ) -> tuple[AsyncIterator[Sight], Resource]:
+        """The first list of a kind, told after those of another; a kind that is not installed is not waited for."""
         sights = self._reader.watch(resource)
         try:
             async with asyncio.timeout(_FIRST_LIST_S):
@@ -138,6 +142,9 @@ class Watcher:
         except TimeoutError:
             self._one_listed()
             return self._reader.watch(resource), resource
+        if before is not None:
+            # Else a queue would be seen for a moment whose flavors are missing, and be shown so.
+            await asyncio.wait({before})
         await self._see(resource, first)
         await self._outbox.stored()
         self._one_listed()
