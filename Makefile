@@ -4,7 +4,7 @@ SCENARIO ?= examples/ai-platform
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint bench lock clean
+.PHONY: help install demo test lint simulate bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -36,6 +36,9 @@ lint: $(READY) ## check style, structure and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
 	@$(BIN)/basedpyright
+
+simulate: $(READY) ## play ten thousand histories with faults in virtual time, and hold them against the laws
+	@$(BIN)/kuelog simulate --seeds 1-10000
 
 bench: $(READY) ## measure the log, the replay, the decisions and the way of a job
 	@$(BIN)/kuelog bench

@@ -112,6 +112,9 @@ class Victim(Value, frozen=True, kw_only=True):
 
     workload: str
     reason: str
+    admission: int = 0
+    """The sequence of the reservation in which it was found: if it holds quota by a later one, it is not meant. 0 where
+    that was not told yet."""
 
 
 class PreemptionRequested(Event, frozen=True, kw_only=True, tag="PreemptionRequested.v1"):

@@ -5,7 +5,15 @@ from typing import TypeAlias, get_args
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.application import DecisionApplied, DecisionRejected
 from events.billing import CorrectionEntered, PriceListSet
-from events.control import EpochStarted, ObjectRefused, ObjectRemoved, Quarantined
+from events.control import (
+    ClockScaled,
+    EpochStarted,
+    ObjectMended,
+    ObjectRefused,
+    ObjectRemoved,
+    Quarantined,
+    ResourceVersionsRestarted,
+)
 from events.device import (
     AllocationStale,
     CapacityCovered,
@@ -41,6 +49,7 @@ from events.quota import (
     PriorityClassObserved,
     RuntimeClassObserved,
 )
+from events.setting_aside import SetAside
 from events.settings import SettingsObserved
 from events.upkeep import (
     AdmissionGateCleared,
@@ -102,6 +111,8 @@ Fact: TypeAlias = (
     | ProvisioningRejected
     | ObjectRemoved
     | ObjectRefused
+    | ObjectMended
+    | ResourceVersionsRestarted
 )
 """What the watcher observes and the applier reports."""
 
@@ -131,6 +142,7 @@ AdmissionDecision: TypeAlias = (
     | PreemptionRefused
     | RoomClaimed
     | PreemptionWasted
+    | SetAside
 )
 """What queue manager, admitter and preemptor decide, on the lane of a partition of trees."""
 
@@ -145,10 +157,11 @@ DeviceDecision: TypeAlias = (
     | AllocationStale
     | CapacityShort
     | CapacityCovered
+    | SetAside
 )
 """What the accountant decides, on the lane of a pool of nodes."""
 
-ControlEvent: TypeAlias = EpochStarted | Quarantined | PriceListSet | CorrectionEntered
+ControlEvent: TypeAlias = EpochStarted | Quarantined | ClockScaled | PriceListSet | CorrectionEntered
 
 Decision: TypeAlias = AdmissionDecision | DeviceDecision | ControlEvent
 

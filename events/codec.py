@@ -6,7 +6,7 @@ new tag, and `UPCASTS` says how the old one becomes it. Stored bytes are never r
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -23,7 +23,7 @@ _sighting = msgspec.json.Decoder(Sighting)
 _commit = msgspec.json.Decoder(Commit)
 _event: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
-M = TypeVar("M", Sighting, Commit)
+M = TypeVar("M")
 
 _REMEMBERED = 512
 """So many messages are remembered: in one process every lane reads the same ones, and then holds the same values."""
@@ -48,30 +48,18 @@ def encode(message: Sighting | Commit | AnyEvent) -> bytes:
 @lru_cache(maxsize=_REMEMBERED)
 def decode_sighting(data: bytes) -> Sighting:
     """A sighting from its bytes. Raises `NotOurs`."""
-    try:
-        return _sighting.decode(data)
-    except msgspec.MsgspecError as problem:
-        return _decode_old(data, Sighting, problem)
+    return _decoded(data, _sighting, Sighting, "a sighting")
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def decode_commit(data: bytes) -> Commit:
     """A commit from its bytes. Raises `NotOurs`."""
-    try:
-        return _commit.decode(data)
-    except msgspec.MsgspecError as problem:
-        return _decode_old(data, Commit, problem)
+    return _decoded(data, _commit, Commit, "a commit")
 
 
 def decode_event(data: bytes) -> AnyEvent:
     """One event from its bytes. Raises `NotOurs`."""
-    try:
-        return _event.decode(data)
-    except msgspec.MsgspecError as problem:
-        try:
-            return msgspec.convert(upcast(msgspec.json.decode(data)), AnyEvent)
-        except msgspec.MsgspecError:
-            _refuse("an event", problem)
+    return _decoded(data, _event, AnyEvent, "an event")
 
 
 def upcast(event: Plain) -> Plain:
@@ -81,18 +69,30 @@ def upcast(event: Plain) -> Plain:
     return event
 
 
-def _decode_old(data: bytes, kind: type[M], problem: msgspec.MsgspecError) -> M:
+def _decoded(data: bytes, decoder: msgspec.json.Decoder[M], kind: Any, what: str) -> M:
     try:
-        plain = msgspec.json.decode(data)
-        if isinstance(plain, dict):
-            if isinstance(plain.get("fact"), dict):
-                plain["fact"] = upcast(plain["fact"])
-            if isinstance(plain.get("events"), list):
-                plain["events"] = [upcast(event) if isinstance(event, dict) else event for event in plain["events"]]
-        return msgspec.convert(plain, kind)
+        try:
+            return decoder.decode(data)
+        except msgspec.MsgspecError as problem:
+            return _decode_old(data, kind, problem)
+    except Exception as problem:  # noqa: BLE001 - whatever bytes do to a decoder, the answer is that they can't be read
+        told = str(problem).partition("\n")[0][:_SHOWN]
+        raise NotOurs(what=what, problem=told or type(problem).__name__) from problem
+
+
+def _decode_old(data: bytes, kind: type[M], problem: msgspec.MsgspecError) -> M:
+    plain = msgspec.json.decode(data)
+    if not isinstance(plain, dict):
+        raise problem
+    lifted: Plain = upcast(plain)
+    if isinstance(lifted.get("fact"), dict):
+        lifted["fact"] = upcast(lifted["fact"])
+    if isinstance(lifted.get("events"), list):
+        lifted["events"] = [upcast(event) if isinstance(event, dict) else event for event in lifted["events"]]
+    try:
+        return msgspec.convert(lifted, kind)
     except msgspec.MsgspecError:
-        _refuse(f"a {kind.__name__.lower()}", problem)
+        raise problem from None
 
 
-def _refuse(what: str, problem: Exception) -> NoReturn:
-    raise NotOurs(what=what, problem=str(problem)) from problem
+_SHOWN = 300

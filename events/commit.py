@@ -11,6 +11,7 @@ import msgspec
 
 from events.catalogue import Decision, Fact
 from events.event import Millis
+from events.object_version import ObjectVersion
 
 
 class Sighting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -20,6 +21,8 @@ class Sighting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     at: Millis
     author: str
     cause: str = ""
+    about: ObjectVersion | None = None
+    """The object that was seen; none where a fact is about no object, and in logs of before there were versions."""
     fact: Fact
 
 

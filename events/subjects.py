@@ -2,6 +2,8 @@
 
 FACTS = "FACTS"
 CONTROL = "CONTROL"
+LOG = "LOG"
+DEVICES = "DEVICES"
 
 CLUSTER = "_cluster"
 """The place of facts that belong to no tree."""
@@ -9,12 +11,17 @@ CLUSTER = "_cluster"
 
 def decisions_stream(partition: str) -> str:
     """The stream of a partition's decisions."""
-    return f"LOG_{partition}"
+    return f"{LOG}_{partition}"
 
 
 def devices_stream(pool: str) -> str:
     """The stream of a node pool's device decisions."""
-    return f"DEVICES_{pool}"
+    return f"{DEVICES}_{pool}"
+
+
+def family_of(stream: str) -> str:
+    """What kind of stream it is: FACTS, CONTROL, LOG or DEVICES."""
+    return stream.partition("_")[0]
 
 
 def fact_subject(tree: str, kind: str) -> str:
@@ -25,8 +32,8 @@ def fact_subject(tree: str, kind: str) -> str:
 def commit_subject(stream: str, author: str) -> str:
     """The subject of a commit: its lane and its author."""
     family, _, place = stream.partition("_")
-    room = {"LOG": "log", "DEVICES": "devices"}.get(family, family.lower())
-    return f"kuelog.{room}.{_token(place)}.{_token(author)}"
+    room = f"kuelog.{family.lower()}"
+    return f"{room}.{_token(place)}.{_token(author)}" if place else f"{room}.{_token(author)}"
 
 
 def _token(text: str) -> str:

@@ -73,6 +73,8 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """Those of the job that its object gets as well, as they were at first."""
     waits_for_pods: bool = False
     """Pods of a group have to be replaced before it can go on."""
+    not_done: tuple[str, ...] = ()
+    """What it asks for and is not done yet, by code: it is not let in without it."""
 
 
 class ConditionStatus(StrEnum):
@@ -177,6 +179,8 @@ class WorkloadSubmitted(Event, frozen=True, kw_only=True, tag="WorkloadSubmitted
     created_at: Millis
     spec: WorkloadSpec
     adopted: AdoptedStatus | None = None
+    marks: tuple[str, ...] = ()
+    """Decisions of another log that its job and its object bear: they are older than all that is decided here."""
 
 
 class WorkloadChanged(Event, frozen=True, kw_only=True, tag="WorkloadChanged.v1"):

@@ -5,15 +5,16 @@ meaning here; what nobody knows is an error.
 """
 
 import re
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
 from events.api.meta import Selector
 from events.event import Millis
+from events.quantity import parse_quantity
 from events.settings import (
     AdmissionFairSharing,
     DevicePolicy,
@@ -26,10 +27,15 @@ from events.settings import (
     TransformationStrategy,
 )
 from ops.job_kinds import Integrations, KindPart, frameworks, job_kinds
+from ops.reading import Unreadable, yaml_file, yaml_of
+from projections.not_done import problems_in
 from services.watcher.pod_shapes import selector
 from services.watcher.problems import Refused
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
+T = TypeVar("T")
+V = TypeVar("V")
+_LONGEST = 30
 _UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 _OF_NO_MEANING = frozenset(
     {
@@ -147,16 +153,21 @@ def read_configuration(path: Path) -> Configuration:
 
 def configuration_of(found: dict[str, Any], source: Path | str) -> Configuration:
     """The configuration that these fields are; `source` is where they come from. Raises `ConfigurationBroken`."""
-    unknown = sorted(set(found) - _OF_NO_MEANING - {_camel(name) for name in _File.__struct_fields__})
-    if unknown:
-        raise ConfigurationBroken(source, f"unknown field {', '.join(unknown)}")
+    unknown = sorted(map(str, set(found) - _OF_NO_MEANING - {_camel(name) for name in _File.__struct_fields__}))
+    refused = [f"{one.field}: {one.message}" for one in problems_in({**found, "kind": "Configuration"})]
+    if problems := [*([f"unknown field {', '.join(unknown)}"] if unknown else []), *refused]:
+        raise ConfigurationBroken(source, "; ".join(problems))
     try:
         file = msgspec.convert(found, type=_File)
         ignored = _OF_NO_MEANING & set(found)
         if "podOptions" in (found.get("integrations") or {}):
             ignored |= {"integrations.podOptions"}
         return Configuration(settings=_settings(file), ignored=tuple(sorted(ignored)))
-    except (msgspec.ValidationError, ValueError, InvalidOperation, Refused) as problem:
+    except msgspec.ValidationError as problem:
+        what, _, where = str(problem).partition(" - at `")
+        field = where.rstrip("`").removeprefix("$.")
+        raise ConfigurationBroken(source, f"{field}: {what}" if field else what) from problem
+    except (ValueError, Refused) as problem:
         raise ConfigurationBroken(source, str(problem)) from problem
 
 
@@ -164,17 +175,16 @@ def document(path: Path) -> dict[str, Any]:
     """The fields of a file, or of the ConfigMap that it is. Raises `ConfigurationBroken`."""
     try:
         return _document(path)
-    except OSError as problem:
-        raise ConfigurationBroken(path, problem.strerror or str(problem)) from problem
-    except yaml.YAMLError as problem:
-        raise ConfigurationBroken(path, f"not YAML: {problem}") from problem
+    except Unreadable as problem:
+        raise ConfigurationBroken(path, problem.what) from problem
 
 
 def _document(path: Path) -> dict[str, Any]:
-    found = yaml.safe_load(path.read_text()) or {}
+    found = yaml_file(path) or {}
     if isinstance(found, dict) and found.get("kind") == "ConfigMap":
-        inner = (found.get("data") or {}).get("controller_manager_config.yaml")
-        found = yaml.safe_load(inner) if isinstance(inner, str) else None
+        data = found.get("data")
+        inner = data.get("controller_manager_config.yaml") if isinstance(data, dict) else None
+        found = yaml_of(inner) if isinstance(inner, str) else None
     if not isinstance(found, dict) or found.get("kind", "Configuration") != "Configuration":
         raise ConfigurationBroken(path, "expected a Configuration of config.kueue.x-k8s.io, or a ConfigMap with one")
     return found
@@ -189,9 +199,12 @@ def _settings(file: _File) -> SettingsObserved:
         admission_fair_sharing=None
         if past is None
         else AdmissionFairSharing(
-            half_life=duration(past.usage_half_life_time),
-            sampling=duration(past.usage_sampling_interval),
-            resource_weights={name: _decimal(weight) for name, weight in sorted(past.resource_weights.items())},
+            half_life=_at("admissionFairSharing.usageHalfLifeTime", duration, past.usage_half_life_time),
+            sampling=_at("admissionFairSharing.usageSamplingInterval", duration, past.usage_sampling_interval),
+            resource_weights={
+                name: _at(f"admissionFairSharing.resourceWeights[{name}]", _decimal, weight)
+                for name, weight in sorted(past.resource_weights.items())
+            },
         ),
         pods_ready=_pods_ready(file.wait_for_pods_ready),
         exclude_resource_prefixes=file.resources.exclude_resource_prefixes,
@@ -200,14 +213,19 @@ def _settings(file: _File) -> SettingsObserved:
                 input=one.input,
                 strategy=one.strategy,
                 multiply_by=one.multiply_by,
-                outputs={name: str(factor) for name, factor in sorted(one.outputs.items())},
+                outputs={
+                    name: _at(f"resources.transformations[{index}].outputs[{name}]", _quantity, factor)
+                    for name, factor in sorted(one.outputs.items())
+                },
             )
-            for one in file.resources.transformations
+            for index, one in enumerate(file.resources.transformations)
         ),
         undeclared=file.resources.quota_check_strategy,
         gates=dict(sorted(file.feature_gates.items())),
-        retain_finished=_maybe(retention.after_finished),
-        retain_deactivated=_maybe(retention.after_deactivated_by_kueue),
+        retain_finished=_maybe("objectRetentionPolicies.workloads.afterFinished", retention.after_finished),
+        retain_deactivated=_maybe(
+            "objectRetentionPolicies.workloads.afterDeactivatedByKueue", retention.after_deactivated_by_kueue
+        ),
         devices=file.kuelog.devices,
         device_totals=file.kuelog.device_totals,
         device_policies=dict(sorted(file.kuelog.device_policies.items())),
@@ -225,8 +243,8 @@ def _pods_ready(rule: _WaitForPodsReady | None) -> PodsReadyRule | None:
         return None
     again = rule.requeuing_strategy
     return PodsReadyRule(
-        timeout=duration(rule.timeout),
-        recovery_timeout=_maybe(rule.recovery_timeout),
+        timeout=_at("waitForPodsReady.timeout", duration, rule.timeout),
+        recovery_timeout=_maybe("waitForPodsReady.recoveryTimeout", rule.recovery_timeout),
         block_admission=rule.block_admission,
         timestamp=again.timestamp,
         backoff_limit=again.backoff_limit_count,
@@ -240,15 +258,37 @@ def duration(text: str) -> Millis:
     found = _DURATION.findall(text)
     if text != "0" and (not found or "".join(number + unit for number, unit in found) != text):
         raise ValueError(f"{text!r} is not a duration such as 90s, 5m or 1h30m")
+    if len(text) > _LONGEST:
+        raise ValueError(f"{text[:_LONGEST]}... is too long for a duration such as 90s, 5m or 1h30m")
     return int(sum(Decimal(number) * _UNITS[unit] for number, unit in found))
 
 
-def _maybe(text: str | None) -> Millis | None:
-    return None if text is None else duration(text)
+def _at(field: str, read: Callable[[V], T], value: V) -> T:
+    """A value of the file. Raises `ValueError` naming its field."""
+    try:
+        return read(value)
+    except ValueError as problem:
+        raise ValueError(f"{field}: {problem}") from problem
+
+
+def _maybe(field: str, text: str | None) -> Millis | None:
+    return None if text is None else _at(field, duration, text)
 
 
 def _decimal(value: float | str) -> str:
-    return str(Decimal(str(value)))
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite() or number < 0:
+        raise ValueError(f"{value!r} is not a number of at least 0, such as 1 or 0.5")
+    return str(number)
+
+
+def _quantity(value: str | float) -> str:
+    if parse_quantity(value) < 0:
+        raise ValueError(f"{value!r} is negative: write a quantity of at least 0")
+    return str(value)
 
 
 def _camel(name: str) -> str:

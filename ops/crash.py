@@ -8,12 +8,13 @@ import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
+from events.event import Millis
 from services.cluster_port import Resource, Writer
 from services.log_port import Bus, Entry, Head, Message, Stream
 
 POINTS = tuple(
     f"{call}:{when}"
-    for call in ("append", "publish", "get", "create", "merge", "queue-merge")
+    for call in ("append", "publish", "get", "create", "merge", "apply", "queue-merge")
     for when in ("before", "after")
 )
 """All await points at which a service touches the log or the cluster."""
@@ -92,6 +93,9 @@ class _MortalStream:
     async def get(self, sequence: int) -> Entry:
         return await self._stream.get(sequence)
 
+    async def now(self) -> Millis:
+        return await self._stream.now()
+
 
 class _MortalWriter:
     def __init__(self, writer: Writer, point: PassPoint) -> None:
@@ -118,6 +122,14 @@ class _MortalWriter:
         merged = await self._writer.merge(resource, namespace, name, patch, subresource=subresource)
         self._point(call, "after")
         return merged
+
+    async def apply(
+        self, resource: Resource, namespace: str, value: dict[str, Any], *, manager: str, subresource: str = ""
+    ) -> dict[str, Any]:
+        self._point("apply", "before")
+        applied = await self._writer.apply(resource, namespace, value, manager=manager, subresource=subresource)
+        self._point("apply", "after")
+        return applied
 
     async def delete(self, resource: Resource, namespace: str, name: str) -> None:
         await self._writer.delete(resource, namespace, name)

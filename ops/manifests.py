@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import yaml
 
+from ops.reading import Unreadable, text_of, value_of, yaml_documents
 from projections.validation.loose import normalise
 from projections.validation.problem import Problem
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _SAID = ", ".join(_SUFFIXES)
-_FIELDS_AT_MOST = 200_000
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,27 +102,17 @@ def manifest_files(files: Sequence[Path]) -> list[Path]:
 
 def _read(file: Path) -> list[Document]:
     name = str(file)
-    try:
-        text = file.read_text()
-    except OSError as problem:
-        raise ManifestBroken(file=name, line=1, problem=str(problem.strerror or problem)) from problem
-    except UnicodeDecodeError as problem:
-        raise ManifestBroken(file=name, line=1, problem="this is not text in UTF-8") from problem
-    # JSON may be indented with tabs, which YAML does not take.
-    text = re.sub(r"^\t+", lambda tabs: " " * len(tabs.group()), text, flags=re.MULTILINE) if _is_json(text) else text
     documents: list[Document] = []
     try:
-        for node in yaml.compose_all(text, Loader=yaml.SafeLoader):
+        text = text_of(file)
+        # JSON may be indented with tabs, which YAML does not take.
+        text = (
+            re.sub(r"^\t+", lambda tabs: " " * len(tabs.group()), text, flags=re.MULTILINE) if _is_json(text) else text
+        )
+        for node in yaml_documents(text):
             documents.extend(_documents(name, node))
-    except yaml.MarkedYAMLError as problem:
-        mark = problem.problem_mark or problem.context_mark
-        line = mark.line + 1 if mark is not None else 1
-        raise ManifestBroken(file=name, line=line, problem=f"broken YAML: {problem.problem}") from problem
-    except yaml.reader.ReaderError as problem:
-        line = text.count("\n", 0, problem.position) + 1
-        raise ManifestBroken(file=name, line=line, problem=f"broken YAML: {problem.reason}") from problem
-    except RecursionError as problem:
-        raise ManifestBroken(file=name, line=1, problem="broken YAML: nested too deeply") from problem
+    except Unreadable as problem:
+        raise ManifestBroken(file=name, line=problem.line or 1, problem=problem.problem) from problem
     return documents
 
 
@@ -133,8 +123,8 @@ def _is_json(text: str) -> bool:
 def _documents(file: str, node: yaml.Node) -> list[Document]:
     """The object of a document, or the objects of a List."""
     lines: dict[str, int] = {}
-    _note_lines(file, node, "", lines, ())
-    value = _construct(node)
+    _note_lines(file, node, "", lines)
+    value = _plain(value_of(node))
     if value is None:
         return []
     line = node.start_mark.line + 1
@@ -155,14 +145,6 @@ def _documents(file: str, node: yaml.Node) -> list[Document]:
     return found
 
 
-def _construct(node: yaml.Node) -> Any:
-    loader = yaml.SafeLoader("")
-    try:
-        return _plain(loader.construct_document(node))
-    finally:
-        loader.dispose()
-
-
 def _plain(value: Any) -> Any:
     """YAML's dates as the text they were: Kubernetes objects know no dates."""
     if isinstance(value, dict):
@@ -172,13 +154,8 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def _note_lines(file: str, node: yaml.Node, path: str, lines: dict[str, int], above: tuple[yaml.Node, ...]) -> None:
-    """The line of each field. Raises `ManifestBroken` for anchors that hold themselves or multiply without end."""
-    line = node.start_mark.line + 1
-    if any(one is node for one in above):
-        raise ManifestBroken(file=file, line=line, problem="broken YAML: an anchor that holds itself")
-    if len(lines) > _FIELDS_AT_MOST:
-        raise ManifestBroken(file=file, line=line, problem=f"more than {_FIELDS_AT_MOST} fields in one document")
+def _note_lines(file: str, node: yaml.Node, path: str, lines: dict[str, int]) -> None:
+    """The line of each field. Raises `ManifestBroken` for a field that is given twice."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             name = str(key.value)
@@ -187,9 +164,9 @@ def _note_lines(file: str, node: yaml.Node, path: str, lines: dict[str, int], ab
                 problem = f"field {name} is given twice, on line {lines[field]} and here"
                 raise ManifestBroken(file=file, line=key.start_mark.line + 1, problem=problem)
             lines[field] = key.start_mark.line + 1
-            _note_lines(file, value, field, lines, (*above, node))
+            _note_lines(file, value, field, lines)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             field = f"{path}[{index}]"
             lines[field] = value.start_mark.line + 1
-            _note_lines(file, value, field, lines, (*above, node))
+            _note_lines(file, value, field, lines)

@@ -4,14 +4,17 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from events.codec import NotOurs, decode_commit, decode_sighting
+from events.codec import NotOurs, decode_commit
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from events.timestamp import BadTimestamp, parse_timestamp
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE
 from projections.world import World
+from services.control_log import Control
+from services.lane_errors import MessageNotOurs
 from services.log_port import Entry
+from services.stored_message import Opened, open_message
 from services.watcher.quantities import duration
 
 Entries = Mapping[str, Sequence[Entry]]
@@ -63,13 +66,16 @@ def moment(text: str, began: Millis) -> Millis:
 
 def span(entries: Entries) -> tuple[Millis, Millis]:
     """The times of the first and the last message; 0 and 0 of an empty log."""
-    times = [time for found in entries.values() if found for time in (_at(found[0]), _at(found[-1])) if time]
+    control = Control(entries.get(CONTROL, ()))
+    ends = [one for found in entries.values() if found for one in (found[0], found[-1])]
+    times = [time for one in ends if (time := _at(one, control))]
     return (min(times), max(times)) if times else (0, 0)
 
 
 def until(entries: Entries, at: Millis) -> dict[str, list[Entry]]:
     """What was stored by then. A fact that a decision of that time rests on is kept, whatever its own clock said."""
-    ends = {name: _end(found, at) for name, found in entries.items() if name != CONTROL}
+    control = Control(entries.get(CONTROL, ()))
+    ends = {name: _end(found, at, control) for name, found in entries.items() if name != CONTROL}
     changed = True
     while changed:
         changed = False
@@ -83,11 +89,11 @@ def until(entries: Entries, at: Millis) -> dict[str, list[Entry]]:
     }
 
 
-def _end(found: Sequence[Entry], at: Millis) -> int:
+def _end(found: Sequence[Entry], at: Millis, control: Control) -> int:
     """The last sequence before the first message that is later."""
     end = 0
     for entry in found:
-        time = _at(entry)
+        time = _at(entry, control)
         if time is not None and time > at:
             break
         end = entry.sequence
@@ -108,8 +114,10 @@ def _rests_on(name: str, found: Sequence[Entry], end: int) -> dict[str, int]:
     return upto
 
 
-def _at(entry: Entry) -> Millis | None:
+def _at(entry: Entry, control: Control) -> Millis | None:
+    """The time that counts; None of a message that does not."""
     try:
-        return decode_sighting(entry.data).at if entry.stream == FACTS else decode_commit(entry.data).at
-    except NotOurs:
+        found = open_message(entry, control)
+    except MessageNotOurs:
         return None
+    return found.message.at if isinstance(found, Opened) else None

@@ -5,21 +5,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from events.catalogue import AnyEvent, Decision
-from events.codec import NotOurs, decode_commit, decode_sighting, encode
-from events.commit import Commit
-from events.control import Quarantined
+from events.codec import encode
+from events.commit import Commit, Sighting
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from projections.place import Place
 from projections.state_hash import state_hash
+from projections.versions import FoldedFacts
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
-from services.lane_errors import MessageNotOurs
+from services.control_log import Control
 from services.lane_fold import LaneFold
 from services.lane_host import Decider
 from services.log_port import Entry
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
+from services.stored_message import Opened, Passed, open_message
 
 Listener = Callable[[AnyEvent, Place], None]
 Progress = Callable[[int, int], None]
@@ -71,7 +72,7 @@ def fold_lane(
     """Fold one lane from zero, or on from a snapshot; with `verify` decide each of its decisions again, compare bytes."""
     fold = start or LaneFold(lane)
     began = fold.base
-    fold.quarantined = quarantined(entries.get(CONTROL, ()))
+    fold.control = Control(entries.get(CONTROL, ()))
     inputs = {name: found for name, found in entries.items() if name not in (lane, CONTROL)}
     for name, found in inputs.items():
         fold.offer(name, found)
@@ -132,7 +133,7 @@ class _Again:
         recorded = encode_events(commit.events)
         decided = encode_events(self._decide_again(fold, commit))
         chained = (commit.base, commit.prev_hash) == (fold.base, fold.prev_hash)
-        if recorded == decided and chained:
+        if recorded == decided and chained and not self._hurried(fold, entry):
             fold.settled_as_decided(entry.sequence, entry.data, commit)
             return True
         fold.rewind()
@@ -146,10 +147,14 @@ class _Again:
                     decided=decided,
                     at=commit.at,
                     rules=commit.rules,
-                    led=tuple(self._led(settled, commit)),
+                    led=tuple(self._led(fold, settled, commit)),
                 )
             )
         return False
+
+    def _hurried(self, fold: LaneFold, entry: Entry) -> bool:
+        found = fold.opened(entry)
+        return isinstance(found, Opened) and bool(found.hurried)
 
     def _decide_again(self, fold: LaneFold, commit: Commit) -> list[Decision]:
         """Fold the commit's inputs ahead, and ask its author again."""
@@ -162,41 +167,33 @@ class _Again:
         place = Place(lane=fold.lane, sequence=commit.base + 1, at=commit.at)
         return self._deciders[commit.author].decide(fold.world, place)
 
-    def _led(self, settled: Mapping[str, int], commit: Commit) -> Iterator[Entry]:
+    def _led(self, fold: LaneFold, settled: Mapping[str, int], commit: Commit) -> Iterator[Entry]:
         ends = dict(settled)
         for run in commit.inputs:
             stored = self._inputs.get(run.stream, ())
             first = stored[0].sequence if stored else 0
-            yield from stored[max(ends.get(run.stream, 0) + 1 - first, 0) : run.upto + 1 - first]
+            yield from (
+                entry
+                for entry in stored[max(ends.get(run.stream, 0) + 1 - first, 0) : run.upto + 1 - first]
+                if not fold.control.skips(entry)
+            )
             ends[run.stream] = run.upto
-
-
-def quarantined(control: Sequence[Entry]) -> set[tuple[str, int]]:
-    """The messages that operators had skipped, by stream and sequence. Raises `MessageNotOurs`."""
-    skipped: set[tuple[str, int]] = set()
-    for entry in control:
-        try:
-            events = decode_commit(entry.data).events
-        except NotOurs as problem:
-            raise MessageNotOurs(stream=entry.stream, sequence=entry.sequence, problem=str(problem)) from problem
-        skipped.update((event.stream, event.sequence) for event in events if isinstance(event, Quarantined))
-    return skipped
 
 
 def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
     """Tell every event of the log in the order of its time; events of one time in the order of their streams."""
     told: list[tuple[int, str, int, int, AnyEvent]] = []
-    skipped = quarantined(entries.get(CONTROL, ()))
+    control, facts = Control(entries.get(CONTROL, ())), FoldedFacts()
     for name, found in entries.items():
         for entry in found:
-            if (name, entry.sequence) in skipped:
+            opened = open_message(entry, control)
+            if isinstance(opened, Passed):
                 continue
-            if name == FACTS:
-                sighting = decode_sighting(entry.data)
-                told.append((sighting.at, name, entry.sequence, 0, sighting.fact))
-            else:
-                commit = decode_commit(entry.data)
-                told.extend((commit.at, name, entry.sequence, i, event) for i, event in enumerate(commit.events))
+            message = opened.message
+            if isinstance(message, Sighting) and not facts.folds(message):
+                continue
+            events = (message.fact,) if isinstance(message, Sighting) else message.events
+            told.extend((message.at, name, entry.sequence, i, event) for i, event in enumerate(events))
     for at, name, sequence, _, event in sorted(told, key=lambda one: one[:4]):
         listener(event, Place(lane=name, sequence=sequence, at=at))
 

@@ -14,8 +14,8 @@ from services.cluster_port import Listed, ObjectMissing, Reader, Resource, Sight
 from services.jobs.kinds import Kinds
 from services.jobs.standing import finished_of, is_suspended
 from services.watcher.definitions import DEFINITIONS, Definitions
-from services.watcher.shell import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND
 from services.watcher.view import View
+from services.watcher.watched_kinds import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND
 
 Plain = dict[str, Any]
 DEPLOYMENTS = Resource(group="apps", plural="deployments", kind="Deployment")
@@ -57,6 +57,7 @@ class Found(Reader):
     def __init__(self, client: KubeClient, kinds: Kinds) -> None:
         self.objects: dict[str, list[Plain]] = {}
         """By `plural.group`."""
+        self._versions: dict[str, str] = {}
         self.kinds = kinds
         self._client = client
 
@@ -74,7 +75,8 @@ class Found(Reader):
 
     async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
         """What was found; never anything after it."""
-        yield Listed(self.objects.get(_place(resource), []))
+        place = _place(resource)
+        yield Listed(self.objects.get(place, []), self._versions.get(place, ""))
 
     def jobs(self) -> Iterator[tuple[str, Plain]]:
         """Every job, with the word for its kind."""
@@ -95,8 +97,10 @@ class Found(Reader):
             except ObjectMissing:
                 return []  # A kind that is not installed has no objects.
             objects.extend(page.get("items") or ())
-            token = (page.get("metadata") or {}).get("continue") or ""
+            meta = page.get("metadata") or {}
+            token = meta.get("continue") or ""
             if not token:
+                self._versions[_place(resource)] = meta.get("resourceVersion", "")
                 return objects
 
 

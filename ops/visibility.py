@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from aiohttp import web
@@ -22,17 +22,27 @@ _LOCAL_QUEUE = re.compile(r"namespaces/([^/]+)/localqueues/([^/]+)/pendingworklo
 _NOT_FOUND, _BAD_REQUEST, _NOT_ALLOWED, _NOT_READY = 404, 400, 405, 503
 
 
-class _Refused(Exception):
+class Refused(Exception):
+    """An answer with a code and reason of Kubernetes' instead of what was asked for."""
+
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
         self.code, self.reason = code, reason
 
 
-class Visibility:
-    """Answers from a world that somebody else keeps up to date."""
+class Access(Protocol):
+    """Knows who may ask."""
 
-    def __init__(self, world: Callable[[], World | None]) -> None:
-        self._world = world
+    async def check(self, request: web.Request, parts: list[str]) -> None:
+        """Raise `Refused` for who may not ask for the path of these parts, below /apis."""
+        ...
+
+
+class Visibility:
+    """Answers from a world that somebody else keeps up to date; without `access` everybody who can reach it."""
+
+    def __init__(self, world: Callable[[], World | None], access: Access | None = None) -> None:
+        self._world, self._access = world, access
 
     def app(self) -> web.Application:
         """A server of its own."""
@@ -40,8 +50,7 @@ class Visibility:
         for path in ("/healthz", "/livez"):
             app.router.add_get(path, self._alive)
         app.router.add_get("/readyz", self._ready)
-        app.router.add_get("/apis", self._groups)
-        app.router.add_route("*", "/apis/{rest:.*}", self.handle)
+        app.router.add_route("*", "/apis{rest:(/.*)?}", self.handle)
         return app
 
     def group(self) -> Plain:
@@ -56,12 +65,15 @@ class Visibility:
         }
 
     async def handle(self, request: web.Request) -> web.Response:
-        """Anything below /apis/<group>."""
+        """Anything below /apis."""
+        parts = [part for part in request.path.split("/") if part][1:]
         try:
+            if self._access is not None:
+                await self._access.check(request, parts)
             if request.method != "GET":
-                raise _Refused(_NOT_ALLOWED, "MethodNotAllowed", "this API only answers questions")
-            return _reply(self._answer([part for part in request.path.split("/") if part][1:], request))
-        except _Refused as refused:
+                raise Refused(_NOT_ALLOWED, "MethodNotAllowed", "this API only answers questions")
+            return _reply(self._answer(parts, request))
+        except Refused as refused:
             return _reply(
                 {
                     "kind": "Status",
@@ -77,6 +89,8 @@ class Visibility:
 
     def _answer(self, parts: list[str], request: web.Request) -> Plain:
         match parts:
+            case []:
+                return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [self.group()]}
             case [group] if group == GROUP:
                 return self.group()
             case [group, version] if group == GROUP and version in VERSIONS:
@@ -84,12 +98,12 @@ class Visibility:
             case [group, version, *rest] if group == GROUP and version in VERSIONS:
                 return self._pending(version, "/".join(rest), request)
             case _:
-                raise _Refused(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
+                raise Refused(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
 
     def _pending(self, version: str, path: str, request: web.Request) -> Plain:
         world = self._world()
         if world is None:
-            raise _Refused(_NOT_READY, "ServiceUnavailable", "the log is not folded yet")
+            raise Refused(_NOT_READY, "ServiceUnavailable", "the log is not folded yet")
         offset, limit = _number(request, "offset", 0), min(_number(request, "limit", LIMIT), MOST)
         found = _waiting(world, path)[offset : offset + limit]
         return {
@@ -107,10 +121,6 @@ class Visibility:
         del request
         ready = self._world() is not None
         return web.Response(text="ok" if ready else "the log is not folded yet", status=200 if ready else _NOT_READY)
-
-    async def _groups(self, request: web.Request) -> web.Response:
-        del request
-        return _reply({"kind": "APIGroupList", "apiVersion": "v1", "groups": [self.group()]})
 
 
 def api_resources(version: str) -> Plain:
@@ -142,7 +152,7 @@ def _waiting(world: World, path: str) -> list[Position]:
         return positions(world, name)
     named = _LOCAL_QUEUE.fullmatch(path)
     if named is None:
-        raise _Refused(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
+        raise Refused(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
     key = f"{named.group(1)}/{named.group(2)}"
     door = world.local_queues.get(key)
     if door is None:
@@ -150,14 +160,14 @@ def _waiting(world: World, path: str) -> list[Position]:
     return [one for one in positions(world, door.cluster_queue) if one.workload.local_queue == key]
 
 
-def _missing(plural: str, name: str) -> _Refused:
-    return _Refused(_NOT_FOUND, "NotFound", f'{plural}.{GROUP} "{name}" not found')
+def _missing(plural: str, name: str) -> Refused:
+    return Refused(_NOT_FOUND, "NotFound", f'{plural}.{GROUP} "{name}" not found')
 
 
 def _number(request: web.Request, name: str, default: int) -> int:
     text = request.query.get(name, "")
     if text and not (text.isascii() and text.isdigit()):
-        raise _Refused(_BAD_REQUEST, "BadRequest", f"{name}: {text!r} is not a whole number, at least 0")
+        raise Refused(_BAD_REQUEST, "BadRequest", f"{name}: {text!r} is not a whole number, at least 0")
     return int(text[:12]) if text else default
 
 

@@ -1,38 +1,39 @@
-"""Runs the visibility API by itself: it follows the log, and needs no way to the cluster."""
+"""Runs the visibility API by itself: it follows the log, and asks the API server at most who may read."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
+import structlog
 
+from ops.certificate import Certificate
 from ops.cluster.clock import ScaledClock
+from ops.front_proxy import CONFIG_MAP, FrontProxy, FrontProxyUnknown, front_proxy_of
 from ops.listening import listening
 from ops.visibility import Visibility
+from ops.visibility_access import AccessByReview
 from ops.wiring import LANE, Ports, Running
 from projections.world import World
+from services.cluster_port import AccessRefused, ClusterUnavailable, ObjectMissing, Resource, Writer
 from services.log_port import Bus
 
+log = structlog.get_logger()
+
 NAME = "visibility"
+CONFIG_MAPS = Resource(plural="configmaps", kind="ConfigMap")
 _WHAT = "the visibility API"
 _NO_CLUSTER: Any = None
+_LOOK_S, _AGAIN_S = 60.0, 1.0
 
 
 class VisibilityUnserved(Exception):
-    """The certificate of the visibility API can't be used."""
+    """The visibility API can't be served as it was asked for."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"{_WHAT} can't be served: {problem}")
-
-
-class Tls(msgspec.Struct, frozen=True, kw_only=True):
-    """Files in PEM. With `client_ca` only those get an answer who prove themselves by a certificate of that authority."""
-
-    certificate: Path
-    key: Path
-    client_ca: Path | None = None
 
 
 class Followed:
@@ -51,27 +52,58 @@ class Followed:
 
 
 @asynccontextmanager
-async def serving(visibility: Visibility, host: str, port: int, tls: Tls | None = None) -> AsyncGenerator[int, None]:
-    """Serve on a port, or on a free one when it is 0; gives the port. Raises `VisibilityUnserved`, `PortTaken`."""
-    try:
-        context = _context(tls)
-    except OSError as problem:  # among them every `ssl.SSLError`
-        raise VisibilityUnserved(str(problem)) from problem
-    async with listening(visibility.app(), port, what=_WHAT, host=host or None, tls=context, grace_s=1) as found:
+async def serving(
+    visibility: Visibility, host: str, port: int, tls: ssl.SSLContext | None = None
+) -> AsyncGenerator[int, None]:
+    """Serve on a port, or on a free one when it is 0; gives the port. Raises `PortTaken`."""
+    async with listening(visibility.app(), port, what=_WHAT, host=host, tls=tls, grace_s=1) as found:
         yield found
+
+
+def text_of(path: Path) -> str:
+    """The text of a file in PEM. Raises `VisibilityUnserved`."""
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise VisibilityUnserved(f"{path}: {getattr(problem, 'strerror', '') or 'not a text in PEM'}") from problem
+
+
+def shown_from(certificate: Path, key: Path) -> Certificate:
+    """A certificate of files, for who asks from this machine. Raises `VisibilityUnserved`."""
+    found = Certificate()
+    try:
+        found.show(text_of(certificate), text_of(key))
+    except ssl.SSLError as problem:
+        raise VisibilityUnserved(f"{certificate}, {key}: {problem}") from problem
+    return found
+
+
+def proxy_in(path: Path, names: tuple[str, ...]) -> FrontProxy:
+    """The front proxy that a file of authorities says. Raises `VisibilityUnserved`."""
+    found = FrontProxy(authorities=text_of(path), names=names)
+    try:
+        Certificate(asks_clients=True).believe(found.authorities)
+    except ssl.SSLError as problem:
+        raise VisibilityUnserved(f"{path}: {problem}") from problem
+    return found
+
+
+async def keep_proxy(
+    access: AccessByReview, certificate: Certificate, reader: Writer, every: float = _LOOK_S, again: float = _AGAIN_S
+) -> None:
+    """Believe the front proxy that the cluster's ConfigMap names, and what it names later, for ever."""
+    while True:
+        pause = again
+        try:
+            found = await reader.get(CONFIG_MAPS, *CONFIG_MAP)
+            proxy = front_proxy_of(found.get("data") or {})
+            certificate.believe(proxy.authorities)
+            access.proxy, pause = proxy, every
+        except (AccessRefused, ClusterUnavailable, FrontProxyUnknown, ObjectMissing, ssl.SSLError) as problem:
+            log.warning("front proxy not known", problem=str(problem))
+        await asyncio.sleep(pause)
 
 
 def follower(bus: Bus, scale: float = 1.0) -> Running:
     """What follows the log of a bus without deciding or writing anything."""
     return Running(Ports(bus=bus, reader=_NO_CLUSTER, writer=_NO_CLUSTER, clock=ScaledClock(scale)), (NAME,))
-
-
-def _context(tls: Tls | None) -> ssl.SSLContext | None:
-    if tls is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(tls.certificate, tls.key)
-    if tls.client_ca is not None:
-        context.load_verify_locations(tls.client_ca)
-        context.verify_mode = ssl.CERT_REQUIRED
-    return context

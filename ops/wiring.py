@@ -3,20 +3,25 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 import structlog
 
-from events.codec import decode_commit
-from events.control import Quarantined
+from events.rules import RULES
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS, decisions_stream, devices_stream
+from ops.cluster.clock import ScaledClock
+from ops.log.control import read_control, record_rate
+from ops.log.filling import Filled
+from ops.log.patient import PatientBus
 from ops.log.snapshots import Snapshots
+from ops.reading import Unreadable
 from ops.telemetry import SpanTracer
-from ops.witness import HeadWitness
+from ops.witness import HeadWitness, WitnessKeyMissing
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
@@ -26,22 +31,24 @@ from services.applier.shell import Applier
 from services.applier.spare_time import SpareTime
 from services.clock_port import Clock
 from services.cluster_port import Reader, Writer
+from services.control_log import Control
 from services.lane_fold import LaneFold
-from services.lane_host import Decider, LaneHost
+from services.lane_host import Decider, LaneHost, Tracer
 from services.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.log_port import Bus, Stream
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
+from services.shelf_port import Shelf
 from services.watcher.shell import Watcher
 
 log = structlog.get_logger()
 
-RULES = "1"
-"""The version of the decision code; a log says under which its decisions were made."""
 PARTITION, POOL = "0", "default"
 LANE, DEVICE_LANE = decisions_stream(PARTITION), devices_stream(POOL)
 SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
 WITNESSED = (LANE, DEVICE_LANE, FACTS, CONTROL)
+ROLLED = (LANE, DEVICE_LANE, FACTS)
+"""The streams that grow: what people enter on CONTROL stays few, and is read from its beginning by all."""
 WITNESS_EVERY_MS = 5_000
 
 _DECIDERS: dict[str, Callable[[], Decider]] = {
@@ -51,6 +58,17 @@ _DECIDERS: dict[str, Callable[[], Decider]] = {
 }
 
 
+class Archiving(Protocol):
+    """Who looks after the length of the log, beside the witness."""
+
+    problem: str
+    """Why the last look came to nothing; empty when all is well."""
+
+    async def run(self, clock: Clock, signed: Callable[[], bool]) -> None:
+        """Look every so often, until cancelled, as long as what is signed counts."""
+        ...
+
+
 class Ports(msgspec.Struct, kw_only=True):
     """The world outside, as services see it."""
 
@@ -58,6 +76,10 @@ class Ports(msgspec.Struct, kw_only=True):
     reader: Reader
     writer: Writer
     clock: Clock
+    shelf: Shelf | None = None
+    """Where saved worlds are shared; they are not when there is none."""
+    filled: Callable[[Sequence[str]], Awaitable[list[Filled]]] | None = None
+    """How full streams are, where the bus can tell."""
 
 
 class Running:
@@ -71,22 +93,34 @@ class Running:
         settings: SettingsObserved | None = None,
         witness: Path | None = None,
         replica: str = "",
+        tracer: Tracer | None = None,
+        archivist: Archiving | None = None,
     ) -> None:
         self.ports, self.services = ports, tuple(services)
         self.watcher: Watcher | None = None
         self.hosts: dict[str, LaneHost] = {}
+        self.control = Control()
+        """What is skipped, and what is wrong on the stream of control itself."""
         self.regressed = ""
+        self.witness_problem = ""
+        """Why the witness can take no note at the moment; empty when it can."""
+        self._bus = PatientBus(ports.bus, ports.clock)
+        self._tracer = tracer or SpanTracer()
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
+        self.archivist = archivist
         self._witness = HeadWitness(witness) if witness is not None else None
-        self._snapshots = Snapshots(witness / "snapshots", RULES) if witness is not None else None
+        folder = witness / "snapshots" if witness is not None else None
+        self._snapshots = Snapshots(folder, RULES, ports.shelf)
 
     async def run(self) -> None:
         """Serve until cancelled."""
-        bus, clock = self.ports.bus, self.ports.clock
+        bus, clock = self._bus, self.ports.clock
         facts = await bus.stream(FACTS)
         lane, devices = await bus.stream(LANE), await bus.stream(DEVICE_LANE)
         await self._check()
-        tracer = SpanTracer()
+        await self._prepare_shelf()
+        control = await self._heed_control()
+        tracer = self._tracer
         async with asyncio.TaskGroup() as tasks:
             deciders = [make() for name, make in _DECIDERS.items() if name in self.services]
             observers: list[Callable[..., None]] = []
@@ -101,7 +135,7 @@ class Running:
                 asking = ProvisioningWriter(self.ports.writer, facts, clock, spare)
                 observers.append(asking.observe)
                 tasks.create_task(asking.run())
-            keepers = [self._snapshots.settled] if self._snapshots is not None else []
+            tasks.create_task(self._snapshots.run())
             if deciders or observers or "visibility" in self.services:
                 self.hosts[LANE] = LaneHost(
                     own=lane,
@@ -113,7 +147,8 @@ class Running:
                     replica=self._replica,
                     observers=observers,
                     fold=await self._begin(lane),
-                    keepers=keepers,
+                    keepers=[self._snapshots.settled],
+                    mark=self._snapshots.mark,
                 )
             if "accountant" in self.services:
                 self.hosts[DEVICE_LANE] = LaneHost(
@@ -125,31 +160,59 @@ class Running:
                     rules=RULES,
                     replica=self._replica,
                     fold=await self._begin(devices),
-                    keepers=keepers,
+                    keepers=[self._snapshots.settled],
+                    mark=self._snapshots.mark,
                 )
             for host in self.hosts.values():
                 tasks.create_task(host.run())
             if "watcher" in self.services:
-                self.watcher = Watcher(self.ports.reader, facts, clock, settings=self._settings)
+                self.watcher = Watcher(
+                    self.ports.reader,
+                    facts,
+                    clock,
+                    settings=self._settings,
+                    shelf=self.ports.shelf,
+                    control=self.control,
+                )
                 tasks.create_task(self.watcher.run())
             if self._witness is not None:
                 tasks.create_task(self._keep_witness())
-            tasks.create_task(self._follow_control(await bus.stream(CONTROL)))
+                if self.archivist is not None:
+                    tasks.create_task(self.archivist.run(clock, lambda: not self.regressed))
+            tasks.create_task(self._follow_control(control))
+
+    async def _heed_control(self) -> Stream:
+        """Know what is skipped before anything else is decoded, and have the clock on record if it is not the wall's."""
+        stream, clock = await self._bus.stream(CONTROL), self.ports.clock
+        await read_control(stream, self.control)
+        if isinstance(clock, ScaledClock) and clock.scale > 1:
+            await record_rate(stream, self.control, round(clock.scale * 1000), clock.began)
+        return stream
 
     async def _follow_control(self, control: Stream) -> None:
-        """Messages that an operator has quarantined are skipped by every fold."""
-        async for batch in control.follow(0):
-            for entry in batch:
-                for event in decode_commit(entry.data).events:
-                    if isinstance(event, Quarantined):
-                        for host in self.hosts.values():
-                            host.fold.quarantined.add((event.stream, event.sequence))
-                            host.nudge()
+        """What is skipped from now on lifts what it had halted."""
+        async for batch in control.follow(self.control.position):
+            self.control.take(batch)
+            for host in self.hosts.values():
+                host.nudge()
 
     def world_of_cards(self) -> World | None:
         """What this process has folded about cards; None if it runs no service that folds."""
         host = self.hosts.get(DEVICE_LANE) or self.hosts.get(LANE)
         return host.fold.world if host is not None else None
+
+    async def filled(self) -> list[Filled]:
+        """How full the streams of the log are; nothing when the bus can't tell, or not now."""
+        try:
+            async with asyncio.timeout(_LAST_NOTE_S):
+                return [] if self.ports.filled is None else await self.ports.filled(WITNESSED)
+        except (LogUnavailable, TimeoutError):
+            return []
+
+    def problems(self) -> list[str]:
+        """What is amiss with the bus and with the disk of the witness; empty when nothing is."""
+        found = [*self._bus.problems.values(), self.regressed, self.witness_problem, self._snapshots.problem]
+        return list(dict.fromkeys(filter(None, found)))
 
     async def quiet(self) -> None:
         """Return when everything that was seen so far has been decided."""
@@ -158,13 +221,22 @@ class Running:
 
     async def _begin(self, stream: Stream) -> LaneFold:
         """Where a lane's fold begins: at a good snapshot, or at zero."""
-        return LaneFold(stream.name) if self._snapshots is None else await self._snapshots.load(stream)
+        fold = await self._snapshots.load(stream)
+        fold.control = self.control
+        return fold
+
+    async def _prepare_shelf(self) -> None:
+        if self.ports.shelf is not None:
+            try:
+                await self.ports.shelf.prepare()
+            except LogUnavailable as problem:
+                log.warning("no saved worlds are shared", problem=str(problem))
 
     async def _check(self) -> None:
         if self._witness is None:
             return
         for name in WITNESSED:
-            await self._witness.check(await self.ports.bus.stream(name))
+            await self._witness.check(await self._bus.stream(name))
 
     async def _keep_witness(self) -> None:
         """Compare and take note, every so often; on a mismatch nothing is decided any more."""
@@ -172,7 +244,13 @@ class Running:
             while True:
                 try:
                     await self._take_note()
-                except LogRegressed as problem:
+                    self.witness_problem = ""
+                except (OSError, Unreadable) as problem:
+                    # A full disk, or another process that is frozen with the folder in its hands: it is tried again.
+                    told = problem.strerror if isinstance(problem, OSError) else ""
+                    self.witness_problem = f"the witness can take no note: {told or problem}"
+                    log.warning("no note taken", problem=self.witness_problem)
+                except (LogRegressed, LogGap, WitnessKeyMissing) as problem:
                     self.regressed = str(problem)
                     log.error("log regressed", problem=self.regressed)
                     for host in self.hosts.values():
@@ -182,7 +260,7 @@ class Running:
                 await self.ports.clock.sleep(WITNESS_EVERY_MS)
         finally:
             # What was decided since the last time is worth a proof too; but an end must not wait for a bus that is gone.
-            with suppress(LogRegressed, LogUnavailable, LogGap, TimeoutError):
+            with suppress(LogRegressed, LogUnavailable, LogGap, OSError, WitnessKeyMissing):
                 async with asyncio.timeout(_LAST_NOTE_S):
                     await self._take_note()
 

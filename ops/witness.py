@@ -3,8 +3,16 @@
 One flipped bit can make a stored stream lose its tail silently, with a valid chain and reused sequences
 (log-engineering §0.6). Whoever starts, and every so often while it runs, compares the log with what was witnessed. Beside
 each checkpoint stands the leaf of every message under it, by which `kuelog audit verify` names the place of a change.
+
+Several services may share a folder: the files are the truth and are changed under a lock that is held for a moment only. What
+somebody else has witnessed meanwhile is not witnessed again.
 """
 
+import fcntl
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -13,10 +21,15 @@ from events.commit import bytes_hash
 from events.merkle import SIZE, Frontier, leaf_hash
 from ops.audit.checkpoint import Checkpoint, checkpoint_of, signed_by, signed_text
 from ops.audit.keys import RING, Signer, Trust, WitnessKeyMissing
+from ops.reading import json_of
+from ops.run_folder import FolderUnusable
+from ops.whole_file import write_whole
 from services.log_errors import LogGap, LogRegressed
 from services.log_port import Stream
 
-HEADS = "heads.json"
+HEADS, LOCK = "heads.json", "witness.lock"
+_POLL_S = 0.01
+_START_PATIENCE_S, _PATIENCE_S = 10.0, 0.5
 
 
 def leaves_name(stream: str) -> str:
@@ -28,14 +41,16 @@ class HeadWitness:
     """Signed checkpoints in a folder of their own."""
 
     def __init__(self, folder: Path) -> None:
+        """Take up what a folder holds. Raises `Unreadable`, `WitnessKeyMissing`."""
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / HEADS
-        self._heads: dict[str, Checkpoint] = (
-            msgspec.json.decode(path.read_bytes(), type=dict[str, Checkpoint]) if path.exists() else {}
-        )
-        self._signer = Signer(folder, signed=bool(self._heads))
-        self._ring_as_of = self._ring_time()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with self._alone():
+                self._heads = self._stored()
+                self._signer = Signer(folder, signed=bool(self._heads))
+                self._ring_as_of = self._ring_time()
+        except OSError as problem:
+            raise FolderUnusable(folder, problem) from problem
         self._check_heads()
         self._trees: dict[str, Frontier] = {}
 
@@ -45,21 +60,31 @@ class HeadWitness:
 
     def forget(self, stream: str) -> bool:
         """Accept that a stream is not what it was: it is witnessed anew from now on, and what was known is put aside."""
-        known = self._heads.pop(stream, None)
-        self._trees.pop(stream, None)
-        leaves = self._folder / leaves_name(stream)
-        if known is not None and leaves.exists():
-            leaves.replace(leaves.with_suffix(f".leaves-until-{known.sequence}"))
-        self._write()
+        with self._alone():
+            self._heads = self._stored()
+            known = self._heads.pop(stream, None)
+            self._trees.pop(stream, None)
+            leaves = self._folder / leaves_name(stream)
+            if known is not None and leaves.exists():
+                leaves.replace(leaves.with_suffix(f".leaves-until-{known.sequence}"))
+            self._write()
         return known is not None
 
     def rotate(self) -> str:
         """A new key from now on; its fingerprint. What the old one had signed goes on to count."""
-        self._signer.rotate({stream: head.sequence for stream, head in self._heads.items()})
+        with self._alone():
+            self._heads = self._stored()
+            self._take_new_key()
+            self._signer.rotate({stream: head.sequence for stream, head in self._heads.items()})
         return self._signer.id
+
+    def signed(self, stream: str, checkpoint: Checkpoint) -> Checkpoint:
+        """Another checkpoint under the key in use, such as one that reaches less far."""
+        return self._signer.sign(stream, checkpoint)
 
     async def check(self, stream: Stream) -> None:
         """Compare a stream with what was witnessed. Raises `LogRegressed`."""
+        self._read_again()
         head = self._heads.get(stream.name)
         if head is None:
             return
@@ -76,21 +101,45 @@ class HeadWitness:
 
     async def witness(self, stream: Stream) -> None:
         """Take note of all messages of a stream that are new, and sign what it is now. Raises `LogRegressed`."""
-        self._take_new_key()
+        self._read_again()
         head = self._heads.get(stream.name)
         tree = self._tree(stream.name, head)
         # Until everything is on disk the tree is nobody's: a failure on the way must not leave it ahead of its leaves.
         del self._trees[stream.name]
         begin = tree.size
-        leaves, last = await self._grow(stream, tree, head)
-        if leaves:
-            self._keep(stream.name, begin, leaves)
-            self._heads[stream.name] = self._signer.sign(stream.name, checkpoint_of(tree, last))
-            self._write()
-        elif head is not None and head.root and head.key != self._signer.id:
-            self._heads[stream.name] = self._signer.sign(stream.name, head)
-            self._write()
+        try:
+            leaves, last = await self._grow(stream, tree, head)
+        except LogGap as gap:
+            if begin or gap.expected != 1 or gap.found <= 1:
+                raise
+            await self._only_the_end(stream)
+            return
+        with self._alone(_PATIENCE_S):
+            self._read_again()
+            if self._heads.get(stream.name) != head:
+                # Somebody else has witnessed it meanwhile, or had it forgotten: next time we go on from there.
+                return
+            if leaves:
+                self._keep(stream.name, begin, leaves)
+                self._heads[stream.name] = self._signer.sign(stream.name, checkpoint_of(tree, last))
+                self._write()
+            elif head is not None and head.root and head.key != self._signer.id:
+                self._heads[stream.name] = self._signer.sign(stream.name, head)
+                self._write()
         self._trees[stream.name] = tree
+
+    async def _only_the_end(self, stream: Stream) -> None:
+        """Of a stream whose beginning was rolled away before this witness came only the end is known: no root, no proof."""
+        last = await stream.last()
+        known = self._heads.get(stream.name)
+        if last.sha256 and (known is None or not known.root) and last.sequence != (known.sequence if known else 0):
+            head = Checkpoint(sequence=last.sequence, sha256=last.sha256)
+            with self._alone(_PATIENCE_S):
+                self._read_again()
+                if self._heads.get(stream.name) != known:
+                    return
+                self._heads[stream.name] = self._signer.sign(stream.name, head)
+                self._write()
 
     async def _grow(self, stream: Stream, tree: Frontier, head: Checkpoint | None) -> tuple[list[bytes], bytes]:
         """The leaves of the messages that are new to a tree, which it has taken in, and the bytes of the last one."""
@@ -114,13 +163,14 @@ class HeadWitness:
 
     def _tree(self, stream: str, head: Checkpoint | None) -> Frontier:
         """The tree as it was signed; an empty one when what is kept of it can't be trusted, so that it is built anew."""
-        if stream in self._trees:
-            return self._trees[stream]
+        known = self._trees.get(stream)
+        if known is not None and head is not None and known.size == head.sequence and known.root().hex() == head.root:
+            return known
         tree = Frontier()
         leaves = self._folder / leaves_name(stream)
         if head is not None and leaves.exists() and leaves.stat().st_size >= head.sequence * SIZE:
-            kept = Frontier(size=head.sequence, peaks=map(bytes.fromhex, head.peaks))
-            if len(head.peaks) == head.sequence.bit_count() and kept.root().hex() == head.root:
+            kept = _kept(head)
+            if kept is not None and kept.root().hex() == head.root:
                 tree = kept
         self._trees[stream] = tree
         return tree
@@ -132,11 +182,41 @@ class HeadWitness:
         with path.open("r+b") as out:
             out.seek(begin * SIZE)
             out.write(b"".join(leaves))
+            out.flush()
+            os.fsync(out.fileno())
+
+    def _read_again(self) -> None:
+        """What others who share the folder have written; of it, too, only what is signed counts."""
+        heads = self._stored()
+        self._take_new_key()
+        if heads != self._heads:
+            self._heads = heads
+            self._check_heads()
+
+    def _stored(self) -> dict[str, Checkpoint]:
+        path = self._folder / HEADS
+        return json_of(path.read_bytes(), dict[str, Checkpoint], path) if path.exists() else {}
 
     def _write(self) -> None:
-        fresh = self._folder / "heads.new"
-        fresh.write_bytes(msgspec.json.encode(self._heads, order="deterministic"))
-        fresh.replace(self._folder / HEADS)
+        write_whole(self._folder / HEADS, msgspec.json.encode(self._heads, order="deterministic"))
+
+    @contextmanager
+    def _alone(self, patience: float = _START_PATIENCE_S) -> Generator[None, None, None]:
+        """Held for a moment. A process that is frozen in that moment must not stop all others: they say so and try later."""
+        descriptor = os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            end = time.monotonic() + patience
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > end:
+                        raise
+                time.sleep(_POLL_S)
+            yield
+        finally:
+            os.close(descriptor)
 
     def _take_new_key(self) -> None:
         """Somebody may have given out a new key while this runs."""
@@ -154,6 +234,14 @@ class HeadWitness:
             of_old = not head.root and signed_by(self._signer.public, signed_text(stream, head), head.signature)
             if not of_old and trust.why_not(stream, head):
                 raise WitnessKeyMissing(self._folder, head.key)
+
+
+def _kept(head: Checkpoint) -> Frontier | None:
+    try:
+        peaks = [bytes.fromhex(peak) for peak in head.peaks]
+    except ValueError:
+        return None
+    return Frontier(size=head.sequence, peaks=peaks) if len(peaks) == head.sequence.bit_count() else None
 
 
 def _regressed(stream: Stream, head: Checkpoint, problem: str, found: int) -> LogRegressed:

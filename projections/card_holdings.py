@@ -230,8 +230,8 @@ class CardHoldings:
 
     def calm(self) -> None:
         """Every card that was stirred has been looked at, or nobody here looks at cards."""
-        self.stirred.clear()
-        self.loose.clear()
+        self._trail.clear(self.stirred)
+        self._trail.clear(self.loose)
 
     def _leave_home(self, node: str) -> None:
         self.stir_node(node)

@@ -6,7 +6,16 @@ from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserve
 from events.application import DecisionApplied, DecisionRejected
 from events.billing import CorrectionEntered, PriceListSet
 from events.catalogue import AnyEvent
-from events.control import EpochStarted, ObjectRefused, ObjectRemoved, Quarantined
+from events.commit import Sighting
+from events.control import (
+    ClockScaled,
+    EpochStarted,
+    ObjectMended,
+    ObjectRefused,
+    ObjectRemoved,
+    Quarantined,
+    ResourceVersionsRestarted,
+)
 from events.device import (
     AllocationStale,
     CapacityCovered,
@@ -42,6 +51,7 @@ from events.quota import (
     PriorityClassObserved,
     RuntimeClassObserved,
 )
+from events.setting_aside import SetAside
 from events.settings import SettingsObserved
 from events.upkeep import (
     AdmissionGateCleared,
@@ -74,6 +84,7 @@ from events.workload import (
 from projections.admission_usage import keep_ledgers, settle_all
 from projections.budgets import keep_budgets
 from projections.evolve_admission import evolve_admission
+from projections.evolve_aside import set_aside, take_up_again
 from projections.evolve_devices import evolve_devices
 from projections.evolve_lines import evolve_lines
 from projections.evolve_objects import evolve_objects
@@ -82,6 +93,12 @@ from projections.evolve_upkeep import evolve_upkeep
 from projections.evolve_workloads import evolve_workloads
 from projections.place import Place
 from projections.world import World
+
+
+def evolve_sighting(world: World, sighting: Sighting, place: Place) -> None:
+    """Fold an observed fact, unless something newer is known of the object that it is about."""
+    if world.versions.take(sighting.about, sighting.fact, place.at):
+        evolve(world, sighting.fact, place)
 
 
 def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 - one case for each fold
@@ -133,6 +150,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             | PodAccounted()
             | ObjectRemoved()
             | ObjectRefused()
+            | ObjectMended()
         ):
             evolve_objects(world, event)
         case (
@@ -173,10 +191,15 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             evolve_devices(world, event, place)
         case EpochStarted():
             world.trail.put(world.epochs, event.service, event.epoch)
-        case Quarantined() | PriceListSet() | CorrectionEntered():
+        case SetAside():
+            set_aside(world, event, place)
+        case ResourceVersionsRestarted():
+            world.versions.restart(event.epoch)
+        case Quarantined() | ClockScaled() | PriceListSet() | CorrectionEntered():
             pass
         case _:
             assert_never(event)
+    take_up_again(world, event, place)
     miss_provisioning(world, event)
     keep_ledgers(world, event, place.at)
     keep_budgets(world, event, place.at)

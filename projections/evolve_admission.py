@@ -24,6 +24,7 @@ from projections.line_order import order_in_line
 from projections.lining import place_refused, remember_preemptor
 from projections.place import Place
 from projections.preemption.message import making_room_message
+from projections.preemption.requested import answer_request, end_request, open_request
 from projections.shields import look_when_unprotected
 from projections.unadmitted import PENDING, not_admitted, without_quota
 from projections.workloads import (
@@ -61,13 +62,13 @@ def evolve_admission(world: World, event: AdmissionEvent, place: Place) -> None:
     """Fold one decision about quota; a decision about a workload that is gone changes only the open requests."""
     match event:
         case PreemptionRefused():
-            world.trail.drop(world.requests, event.preemptor)
+            end_request(world, event.preemptor)
         case RoomClaimed():
             world.trail.put(world.claims, event.preemptor, event)
             world.look_again(event.until)
         case PreemptionWasted():
             end_claim(world, event.preemptor)
-            world.trail.drop(world.requests, event.preemptor)
+            end_request(world, event.preemptor)
         case _:
             workload = world.workloads.get(event.workload)
             if workload is not None:
@@ -100,6 +101,7 @@ def _evolve_workload(  # noqa: C901 - one case per event
             world.put_workload(workload)
             look_when_unprotected(world, workload)
         case PreemptionOrdered():
+            answer_request(world, event.preemptor, place.sequence)
             _tell_preemptor(world, event, workload, place)
             told = _true(PREEMPTED, event.reason, event.message, workload, place)
             workload = with_news(with_condition(workload, told), place, "Preempted", event.message)
@@ -153,7 +155,7 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Plac
         line = world.lines.of(workload.line)
         line.remove(world.trail, workload.key)
         line.forget_scan(world.trail)
-    world.trail.drop(world.requests, workload.key)
+    end_request(world, workload.key)
     end_claim(world, workload.key)
     message = f"Quota reserved in ClusterQueue {event.cluster_queue}"
     workload = with_condition(workload, _true(QUOTA_RESERVED, QUOTA_RESERVED, message, workload, place))
@@ -202,7 +204,7 @@ def _refuse(world: World, workload: Workload, event: AdmissionRefused, place: Pl
         )  # Told briefly, because nothing about it had changed.
     workload = replace(told, attempt=attempt, decided=place.sequence, line=event.cluster_queue)
     world.put_workload(workload)
-    world.trail.drop(world.requests, workload.key)
+    end_request(world, workload.key)
     if event.requeue is RequeueReason.NO_FIT and event.reason != WAITING_FOR_CARDS:
         # Cards come back a moment after the quota; for anything else the room that was claimed is of no use.
         end_claim(world, workload.key)
@@ -213,8 +215,7 @@ def _request(world: World, workload: Workload, event: PreemptionRequested, place
     told = without_quota(workload, world.settings, "WaitingForPreemptedWorkloads", event.message, place)
     workload = replace(told, attempt=event, decided=place.sequence, line=event.cluster_queue)
     world.put_workload(workload)
-    world.trail.put(world.requests, workload.key, event)
-    world.review_requests.add(workload.key)
+    open_request(world, event)
     line = world.lines.of(event.cluster_queue)
     line.forget_scan(world.trail)
     remember_preemptor(world, workload, event.cluster_queue)

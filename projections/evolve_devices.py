@@ -47,6 +47,8 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
             drop(world.refused, f"Node//{event.node}")
             for due in care.register(event, place.at):
                 world.look_again(due)
+            if not world.cards.nodes:
+                world.review_holders()
             world.cards.register(event)
             stir_all(world)
         case PodObserved():

@@ -14,6 +14,7 @@ from events.workload import (
 from projections.claims import end_claim
 from projections.lining import line_up
 from projections.place import Place
+from projections.preemption.requested import end_request
 from projections.unadmitted import in_line, parked
 from projections.workloads import REQUEUED, Workload, with_condition
 from projections.world import World
@@ -56,6 +57,7 @@ def _park(world: World, workload: Workload, event: WorkloadParked, place: Place)
     if workload.line and workload.line != event.cluster_queue:
         world.lines.of(workload.line).remove(world.trail, workload.key)
     end_claim(world, workload.key)
+    end_request(world, workload.key)
     world.lines.of(event.cluster_queue).park(world.trail, workload.key, event.reason)
     told = parked(workload, world.settings, event.reason, event.message, place)
     world.put_workload(replace(told, line=event.cluster_queue, decided=place.sequence))

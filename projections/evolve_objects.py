@@ -5,7 +5,7 @@ A change that may let a refused workload in stirs its queue; a change of quota d
 
 from typing import TypeAlias, assert_never
 
-from events.control import ObjectRefused, ObjectRemoved
+from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.pod import PodAccounted
 from events.quota import (
     AdmissionCheckObserved,
@@ -36,6 +36,7 @@ ObjectEvent: TypeAlias = (
     | PodAccounted
     | ObjectRemoved
     | ObjectRefused
+    | ObjectMended
 )
 
 
@@ -50,6 +51,7 @@ def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901, PLR
             stir(world, event.name)
             review_cluster_queue(world, event.name)
         case CohortObserved():
+            _review_if_moved(world, event.name, event.parent)
             put(world.cohorts, event.name, event)
             accept(world, "Cohort", "", event.name)
             world.quota.set_cohort(event)
@@ -65,17 +67,22 @@ def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901, PLR
             accept(world, "ResourceFlavor", "", event.name)
             _stir_users_of_flavor(world, event.name)
         case PriorityClassObserved():
+            accept(world, "WorkloadPriorityClass" if event.workload else "PriorityClass", "", event.name)
             put(world.priority_classes, _class_key(workload=event.workload, name=event.name), event)
         case NamespaceObserved():
+            accept(world, "Namespace", "", event.name)
             put(world.namespaces, event.name, event)
             stir_all(world)
         case AdmissionCheckObserved():
+            accept(world, "AdmissionCheck", "", event.name)
             put(world.checks, event.name, event)
             stir_users_of_check(world, event.name)
         case LimitRangeObserved():
+            accept(world, "LimitRange", event.namespace, event.name)
             put(world.limit_ranges, f"{event.namespace}/{event.name}", event)
             _readjust(world, event.namespace)
         case RuntimeClassObserved():
+            accept(world, "RuntimeClass", "", event.name)
             put(world.runtime_classes, event.name, event)
             _forget_plans(world)
             stir_all(world)
@@ -86,6 +93,8 @@ def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901, PLR
             stir_all(world)
         case ObjectRefused():
             put(world.refused, f"{event.kind}/{event.namespace}/{event.name}", event)
+        case ObjectMended():
+            accept(world, event.kind, event.namespace, event.name)
         case PodAccounted():
             key = f"{event.namespace}/{event.name}"
             put(world.accounted, key, event)
@@ -120,6 +129,14 @@ def review_cluster_queue(world: World, name: str) -> None:
         review_local_queue(world, key)
     for workload in world.holding.get(name, ()):
         world.review.add(workload)
+
+
+def _review_if_moved(world: World, cohort: str, parent: str) -> None:
+    """Whether cohorts stand in a circle says whether the queues below them take anything in."""
+    before = world.cohorts.get(cohort)
+    if (before.parent if before is not None else "") != parent:
+        for name in sorted(world.cluster_queues):
+            review_cluster_queue(world, name)
 
 
 def accept(world: World, kind: str, namespace: str, name: str) -> None:
@@ -177,6 +194,7 @@ def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one cas
             drop(world.cluster_queues, event.name)
             world.quota.remove_cluster_queue(event.name)
         case "Cohort":
+            _review_if_moved(world, event.name, "")
             drop(world.cohorts, event.name)
             world.quota.remove_cohort(event.name)
         case "LocalQueue":
@@ -205,6 +223,8 @@ def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one cas
             drop(world.nodes, event.name)
             drop(world.registered, event.name)
             world.cards.remove_node(event.name)
+            if not world.cards.nodes:
+                world.review_holders()
         case "Pod":
             if world.cards.remove_pod(spaced):
                 stir_all(world)

@@ -37,6 +37,7 @@ def evolve_provisioning(world: World, event: ProvisioningEvent, place: Place) ->
             accept(world, CONFIG_KIND, "", event.name)
             _stir_users_of_config(world, event.name)
         case ProvisioningRequestObserved():
+            accept(world, "ProvisioningRequest", event.namespace, event.name)
             _see(world, event)
         case ProvisioningRejected() | ProvisioningOrdered() | ProvisioningDropped():
             workload = world.workloads.get(event.workload)

@@ -5,6 +5,7 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from events.application import FAILED_TO_START, DecisionApplied, DecisionRejected
+from events.whole_number import whole_number
 from events.workload import (
     CheckReported,
     CheckState,
@@ -29,6 +30,7 @@ from projections.holding import give_back, hold, hold_less
 from projections.line_order import order_in_line
 from projections.place import Place
 from projections.pods_of_workload import found_running, with_waiting_for_pods
+from projections.preemption.requested import end_request
 from projections.workloads import FINISHED, PODS_READY, WAITING_FOR_PODS, Workload, with_condition
 from projections.world import World
 
@@ -67,6 +69,8 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  
                 world.put_workload(replace(workload, pods_gone=event.decision))
         case PodsReclaimed():
             _reclaim(world, workload, event.counts, place)
+        case WorkloadFinished() if workload.finished:
+            pass  # Told again, it is no news: what the cluster shows of it stays known.
         case WorkloadFinished():
             leave(world, workload)
             done = Condition(
@@ -86,6 +90,7 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  
         case CheckReported():
             _report(world, workload, event)
         case WorkloadSwitched():
+            world.trail.drop(world.refused, f"Workload/{workload.key}")
             world.put_workload(replace(workload, spec=replace(workload.spec, active=event.active)))
         case DecisionApplied():
             _applied(world, workload, event)
@@ -146,6 +151,7 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
         created_at=event.created_at,
         generation=event.generation,
         spec=_asked(world, event.spec),
+        marks=event.marks,
     )
     if event.adopted is not None:
         workload = adopt(world, workload, event.adopted, place)
@@ -184,6 +190,8 @@ def _change(world: World, workload: Workload, event: WorkloadChanged, place: Pla
     world.put_workload(changed)
     if moved:
         _index(world, changed)
+    if moved or changed.equivalence != workload.equivalence:
+        end_request(world, workload.key)  # The victims were chosen for what it asked for before.
     if not workload.line:
         return
     line = world.lines.of(workload.line)
@@ -237,10 +245,12 @@ def leave(world: World, workload: Workload) -> Workload:
     if workload.line:
         world.lines.of(workload.line).remove(world.trail, workload.key)
         world.put_workload(replace(workload, line=""))
-    world.trail.drop(world.requests, workload.key)
+    end_request(world, workload.key)
     end_claim(world, workload.key)
     if workload.admission is not None:
         give_back(world, workload)
+        # Of cards that were only proposed the accountant may never hear: to him it was gone before it had quota.
+        world.cards.withdraw(workload.key, workload.admission.reservation)
     if workload.provisioning:
         world.put_workload(replace(world.workloads[workload.key], provisioning={}))
     return world.workloads[workload.key]
@@ -261,5 +271,4 @@ def _forget(world: World, workload: Workload) -> None:
 
 
 def _sequence(decision: str) -> int:
-    number = decision.rpartition("/")[2]
-    return int(number) if number.isdigit() else 0
+    return whole_number(decision.rpartition("/")[2]) or 0

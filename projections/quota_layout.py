@@ -19,6 +19,7 @@ class Layout:
         cohorts: Mapping[str, CohortObserved],
         columns: Columns,
     ) -> None:
+        cohorts = {name: cohort for name, cohort in cohorts.items() if name}
         quotas = {name: quotas_of(queue.groups, columns) for name, queue in queues.items()}
         pools = {name: quotas_of(cohort.groups, columns) for name, cohort in cohorts.items()}
         width = columns.width

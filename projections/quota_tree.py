@@ -132,23 +132,23 @@ class QuotaTree:
 
     def touch(self, cluster_queue: str) -> None:
         """Say that something else changed that matters for this queue, such as who waits in it."""
-        self._touched_queues[cluster_queue] = None
+        self._note(self._touched_queues, cluster_queue)
 
     def touch_all(self) -> None:
         """Have every tree looked at."""
         self._touched.update(dict.fromkeys(self.trees()))
 
-    def touched(self) -> list[str]:
-        """Trees in which something changed since they were last found quiet: a hint, no part of the state."""
+    def touched(self) -> set[str]:
+        """Trees in which something changed since they were last looked at: a hint, no part of the state."""
+        laid = self._laid()
         for name in self._touched_queues:
-            self._touched[self.root_of(name)] = None
-        self._touched_queues.clear()
-        return sorted(key for key in self._touched if key in self._laid().members)
+            self._note(self._touched, self.root_of(name))
+        self._trail.clear(self._touched_queues)
+        return self._touched.keys() & laid.members.keys()
 
-    def quiet(self) -> None:
-        """Nobody has anything to say about any tree as it is."""
-        self._touched.clear()
-        self._touched_queues.clear()
+    def looked_at(self, tree: str) -> None:
+        """A tree that was touched has been looked at; if that is taken back, it is touched again."""
+        self._trail.drop(self._touched, tree)
 
     def column(self, flavor: str, resource: str) -> Column:
         """The column of a flavor and resource, with room for it in every node."""
@@ -159,7 +159,11 @@ class QuotaTree:
 
     def _stamp(self, root: Node, which: int) -> None:
         self._trail.set_item(root.stamps, which, root.stamps[which] + 1)
-        self._touched[root.key] = None
+        self._note(self._touched, root.key)
+
+    def _note(self, touched: dict[str, None], key: str) -> None:
+        if key not in touched:
+            self._trail.put(touched, key, None)
 
     def _charge_homeless(self, cluster_queue: str, usage: Mapping[Column, int], sign: int) -> None:
         kept = self._homeless.get(cluster_queue, {})

@@ -1,7 +1,7 @@
 """Which workloads each service still has to look at: a hint, so that nobody looks at what has not changed.
 
-A service takes each workload once after anything happened to it, in the order of keys. What it took for a decision that
-was taken back, it finds here again.
+A service takes each workload once after anything happened to it, in the order of keys. Whatever is taken away here comes
+back when the trail goes back behind it.
 """
 
 import heapq
@@ -27,8 +27,8 @@ class Review:
 
     def forget(self, key: str) -> None:
         """The workload is gone: there is nothing to look at."""
-        for pile in self._readers.values():
-            pile.keys.discard(key)
+        for reader in self._readers:
+            self.seen(reader, key)
 
     def waiting(self, reader: str) -> Iterable[str]:
         """What the reader has still to look at, in no order; nothing is taken."""
@@ -36,7 +36,7 @@ class Review:
         return self._all if pile is None else pile.keys
 
     def seen(self, reader: str, key: str) -> None:
-        """The reader knows all that has happened to this workload: it was his own doing."""
+        """The reader has nothing to look at there, such as where it was his own doing."""
         pile = self._readers.get(reader)
         if pile is not None and key in pile.keys:
             pile.keys.remove(key)

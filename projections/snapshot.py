@@ -25,6 +25,8 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from projections.amiss import Amiss
+from projections.aside import Aside
 from projections.card_care import Suspect, Told
 from projections.card_holdings import Holding
 from projections.devices.health import CardHealth
@@ -35,6 +37,7 @@ from projections.lines import Scan
 from projections.shields import look_when_unprotected
 from projections.spent import Counted, Spent
 from projections.state_hash import scan_of, stale_classes, state_hash
+from projections.versions import Known
 from projections.workloads import Workload
 from projections.world import DEFAULT_SETTINGS, World
 
@@ -85,14 +88,19 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
     accounted: dict[str, PodAccounted] = {}
     workloads: dict[str, Workload]
     requests: dict[str, PreemptionRequested]
+    answered: dict[str, int] = {}
     claims: dict[str, RoomClaimed]
     epochs: dict[str, int]
+    aside: dict[str, Aside] = {}
+    amiss: dict[str, Amiss] = {}
     ledgers: dict[str, Ledger] = {}
     entered: dict[str, Entered] = {}
     budgets: dict[str, Spent] = {}
     budgeted: dict[str, Counted] = {}
     provisioning_configs: dict[str, ProvisioningConfigObserved] = {}
     provisioning_requests: dict[str, ProvisioningRequestObserved] = {}
+    versions: dict[str, Known] = {}
+    version_epoch: int = 0
     lines: dict[str, LineSnapshot]
     holding: dict[str, tuple[str, ...]]
     holdings: dict[str, Holding]
@@ -128,8 +136,11 @@ _PLAIN = (
     "refused",
     "accounted",
     "requests",
+    "answered",
     "claims",
     "epochs",
+    "aside",
+    "amiss",
     "ledgers",
     "entered",
     "budgets",
@@ -158,6 +169,8 @@ def tables_of(world: World) -> Tables:
     return Tables(
         **{name: dict(getattr(world, name)) for name in _PLAIN},
         cluster_queues=dict(world.cluster_queues),
+        versions=dict(world.versions.known),
+        version_epoch=world.versions.epoch,
         workloads=dict(world.workloads),
         lines=lines,
         holding={name: tuple(keys) for name, keys in world.holding.items() if keys},
@@ -171,6 +184,7 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     world = World()
     for name in _PLAIN:
         getattr(world, name).update(getattr(tables, name))
+    world.versions.restore(tables.versions, tables.version_epoch)
     world.use(tables.sole.get("settings", DEFAULT_SETTINGS))
     for cohort in tables.cohorts.values():
         world.quota.set_cohort(cohort)

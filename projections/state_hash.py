@@ -53,11 +53,18 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         )
         if table
     ]
+    answered = [("answered", dict(world.answered))] if world.answered else []
+    unusual = [(name, dict(table)) for name, table in (("aside", world.aside), ("amiss", world.amiss)) if table]
     let_go = [("accounted", dict(world.accounted))] if world.accounted else []
+    seen = world.versions
+    versions = [("versions", {**seen.known, "": seen.epoch})] if seen.known or seen.epoch else []
     return [
         *counted,
         *asked,
         *let_go,
+        *answered,
+        *unusual,
+        *versions,
         ("settings", dict(world.sole)),
         ("cluster_queues", dict(world.cluster_queues)),
         ("cohorts", dict(world.cohorts)),

@@ -5,6 +5,7 @@ going back to a mark, at a cost proportional to what was changed, never to the s
 """
 
 from collections.abc import Callable, MutableMapping
+from functools import partial
 from typing import Any, TypeVar
 
 K = TypeVar("K")
@@ -25,6 +26,10 @@ class Trail:
         """A place to come back to with `undo`."""
         return len(self._undo)
 
+    def trial(self, after: Callable[[], None] | None = None) -> "Trial":
+        """`with trail.trial():` whatever is changed within is taken back at its end, also when it ends with an error."""
+        return Trial(self, after)
+
     def put(self, table: MutableMapping[K, V], key: K, value: V) -> None:
         """Set `table[key]`, remembering what was there."""
         self._undo.append((table, key, table.get(key, _ABSENT)))
@@ -34,6 +39,12 @@ class Trail:
         """Remove `key` if it is there."""
         if key in table:
             self._undo.append((table, key, table.pop(key)))
+
+    def clear(self, table: MutableMapping[K, V]) -> None:
+        """Empty a table, remembering what was there."""
+        if table:
+            self.note(partial(table.update, dict(table)))
+            table.clear()
 
     def set_item(self, row: list[V], index: int, value: V) -> None:
         """Set `row[index]`, remembering what was there."""
@@ -59,3 +70,26 @@ class Trail:
     def forget(self) -> None:
         """Let go of the past: what has happened so far can't be undone any more."""
         self._undo.clear()
+
+
+class Trial:
+    """What is changed for a time, to see what would come of it."""
+
+    __slots__ = ("_after", "_mark", "_trail")
+
+    def __init__(self, trail: Trail, after: Callable[[], None] | None) -> None:
+        self._trail, self._after, self._mark = trail, after, -1
+
+    def __enter__(self) -> "Trial":
+        self._mark = self._trail.mark()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._mark >= 0:
+            self._trail.undo(self._mark)
+        if self._after is not None:
+            self._after()
+
+    def keep(self) -> None:
+        """Let stand what was changed so far; a trial around this one takes it back with its own."""
+        self._mark = -1

@@ -134,6 +134,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why its object is to go from the cluster; empty while it may stay."""
     stopped_by: int = 0
     """Sequence of the decision that evicted it last."""
+    marks: tuple[str, ...] = ()
+    """What its job and its object bore when it was first seen, of another log: it says nothing about this one."""
     pods_gone: str = ""
     """The decision after which its pods were seen to be gone, as `lane/sequence`."""
 

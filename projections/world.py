@@ -3,11 +3,14 @@
 The world is mutable inside, behind its trail: `mark` and `undo` take back whatever was folded or tried since. Nothing
 outside `projections` changes it except through `projections.evolve.evolve`.
 
-Beside the state there are hints, which only say where looking may be worth while: `review`, `quota.touched` and
-`examined`. A decision never depends on them: what they leave out would have had nothing to say.
+Beside the state there are shortcuts: hints that say where looking may be worth while (`review`, `quota.touched`, `examined`,
+`lines.moved`, the stirred cards), plans that were made before (`memory`), and answers that need no search. A decision never
+depends on them: with `shortcuts` off, all at once, it is the same to the byte. A hint that is taken away comes back when the
+trail goes back behind it, so a decision that does not come to stand takes none with it.
 """
 
 import heapq
+from functools import partial
 
 from events.admission import PreemptionRequested
 from events.control import ObjectRefused
@@ -28,6 +31,8 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from projections.amiss import Amiss
+from projections.aside import Aside
 from projections.card_holdings import CardHoldings
 from projections.deadlines import next_deadline
 from projections.fair_sharing.ledger import Entered, Ledger
@@ -37,7 +42,8 @@ from projections.quota_holders import QuotaHolders
 from projections.quota_tree import QuotaTree
 from projections.review import Review
 from projections.spent import Counted, Spent, changes_after
-from projections.trail import Trail
+from projections.trail import Trail, Trial
+from projections.versions import Versions
 from projections.workloads import Workload
 
 
@@ -46,6 +52,8 @@ class World:
 
     def __init__(self) -> None:  # noqa: PLR0915 - one table after the other
         self.trail = Trail()
+        self.shortcuts = True
+        """Whether deciders may save work by hints, by what they remember, and by answers that need no search."""
         self.settings = DEFAULT_SETTINGS
         """The configuration in force."""
         self.sole: dict[str, SettingsObserved] = {}
@@ -71,10 +79,16 @@ class World:
         """Pods that nothing here holds any more, by `namespace/name`."""
         self.workloads: dict[str, Workload] = {}
         self.requests: dict[str, PreemptionRequested] = {}
-        """Open requests for room, by preemptor."""
+        """Requests for room, by preemptor."""
+        self.answered: dict[str, int] = {}
+        """Those of them that are answered, and the sequence of the answer: their preemptors wait for victims to leave."""
         self.claims: dict[str, RoomClaimed] = {}
         """Room kept for a preemptor while its victims leave."""
         self.epochs: dict[str, int] = {}
+        self.aside: dict[str, Aside] = {}
+        """What services have set aside because they failed on it, by service and object."""
+        self.amiss: dict[str, Amiss] = {}
+        """Messages that were not folded as they stand, by stream, what is amiss and author."""
         self.ledgers: dict[str, Ledger] = {}
         """Past usage by local queue, where admission fair sharing counts it."""
         self.entered: dict[str, Entered] = {}
@@ -83,6 +97,7 @@ class World:
         """What is spent of each budget, by `ClusterQueue/name` and `Namespace/name`."""
         self.budgeted: dict[str, Counted] = {}
         """What is counted there, by workload."""
+        self.versions = Versions(self.trail)
         self.lines = Lines()
         self.quota = QuotaTree(self.trail)
         self.cards = CardHoldings(self.trail)
@@ -114,9 +129,28 @@ class World:
         """Take back everything since `mark`."""
         self.trail.undo(mark)
 
+    def trial(self, *, deciding: bool = False) -> Trial:
+        """`with world.trial():` the world is as it was afterwards, whatever happens within.
+
+        Where deciders decide within, what they have noted to save work is taken back as well.
+        """
+        if not deciding:
+            return self.trail.trial()
+        return self.trail.trial(
+            partial(self._note_again, dict(self.examined), self.cards_looked_at, self._deadlines[:])
+        )
+
     def take_back(self, mark: int) -> None:
-        """Undo what was thought to stand, and with it every hint that was taken from it."""
+        """Undo what was thought to stand, and forget what deciders have noted meanwhile to save work."""
         self.trail.undo(mark)
+        self._forget_notes()
+
+    def _note_again(
+        self, examined: dict[tuple[str, str], tuple[int, Millis, str]], cards: int, deadlines: list[tuple[Millis, str]]
+    ) -> None:
+        self.examined, self.cards_looked_at, self._deadlines = examined, cards, deadlines
+
+    def _forget_notes(self) -> None:
         self.examined.clear()
         self.cards_looked_at = -1
 
@@ -129,11 +163,11 @@ class World:
         return self.holding.get(cluster_queue, NOBODY)
 
     def touched_trees(self) -> set[str]:
-        """Trees in which quota, its holders or a line changed since they were last found quiet: a hint."""
+        """Trees in which quota, its holders or a line changed since they were last looked at: a hint."""
         for name in self.lines.moved:
             self.quota.touch(name)
-        self.lines.moved.clear()
-        return set(self.quota.touched())
+        self.trail.clear(self.lines.moved)
+        return self.quota.touched()
 
     def settle(self) -> None:
         """What has been folded so far is canonical: it will not be taken back."""
@@ -150,8 +184,12 @@ class World:
 
     def put_workload(self, workload: Workload) -> None:
         """Set the workload's record and have it looked at again."""
+        before = self.workloads.get(workload.key)
         self.trail.put(self.workloads, workload.key, workload)
         self.review.add(workload.key)
+        if workload.line and before is not None and before.checks is not workload.checks:
+            self.quota.touch(workload.line)
+            self.examined.pop((workload.line, self.lines.of(workload.line).refused_as(workload.key) or ""), None)
         if workload.admission is not None:
             if not workload.admitted:
                 self.review_reserved.add(workload.key)
@@ -162,16 +200,28 @@ class World:
         if due is not None:
             heapq.heappush(self._deadlines, (due, workload.key))
 
+    def review_holders(self) -> None:
+        """Have all looked at that hold quota: whether there are any cards at all decides what they wait for."""
+        for holders in self.holding.values():
+            for key in holders:
+                self.review.add(key)
+                self.review_reserved.add(key)
+
     def advance(self, at: Millis) -> None:
         """Bring workloads whose time has come up for review."""
         while self._deadlines and self._deadlines[0][0] <= at:
-            due, key = heapq.heappop(self._deadlines)
+            passed = heapq.heappop(self._deadlines)
+            self.trail.note(partial(self._fall_due, passed))
+            due, key = passed
             if key.startswith(_BUDGET):
                 self._budget_due(key.removeprefix(_BUDGET), due)
             elif key.startswith(_QUEUE):
                 self.quota.touch(key.removeprefix(_QUEUE))
             elif key:
                 self.review.add(key)
+
+    def _fall_due(self, deadline: tuple[Millis, str]) -> None:
+        heapq.heappush(self._deadlines, deadline)
 
     def look_again(self, due: Millis, cluster_queue: str = "") -> None:
         """Have all deciders take a turn then, and look at this queue's tree: something falls due."""
@@ -217,24 +267,27 @@ class World:
         for key in sorted(self.workloads):
             self.put_workload(self.workloads[key])
 
+    def begin(self) -> None:
+        """A decider begins: without shortcuts it looks at everything, and remembers nothing."""
+        if not self.shortcuts:
+            self.review_all()
+
     def review_all(self) -> None:
         """Have everything looked at: what a replay does, that has seen no earlier turn."""
         self.examined.clear()
+        self.memory.clear()
+        self.cards_looked_at = -1
         self.quota.touch_all()
-        for key, workload in self.workloads.items():
-            ended = workload.finished and not (workload.spec.leaving or workload.spec.orphaned)
-            if not ended or self.settings.retain_finished is not None:
-                self.review.add(key)
-                self.review_reserved.add(key)
+        for key in self.workloads:
+            self.review.add(key)
+            self.review_reserved.add(key)
         for key in self.requests:
             self.review_requests.add(key)
         self.cards.stir_all()
 
     def reviewed(self) -> None:
-        """All deciders have nothing more to say about the world as it is."""
+        """All deciders have nothing more to say about the world as it is; where nobody looks at cards, nobody has to."""
         self.cards.calm()
-        self.quota.quiet()
-        self.lines.moved.clear()
 
 
 _BUDGET = "\1"

@@ -20,6 +20,8 @@ class Listed(msgspec.Struct, frozen=True):
     """Everything there is now: after a start, a break or 410."""
 
     objects: list[dict[str, Any]]
+    version: str = ""
+    """The resourceVersion of the list: what is not in it was gone by then."""
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -94,6 +96,16 @@ class Writer(Protocol):
         self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
     ) -> dict[str, Any]:
         """A merge patch; with metadata.resourceVersion it holds only for that version."""
+        ...
+
+    async def apply(
+        self, resource: Resource, namespace: str, value: dict[str, Any], *, manager: str, subresource: str = ""
+    ) -> dict[str, Any]:
+        """A server-side apply: what is named is the manager's from then on, whoever else has written it.
+
+        What the manager named before and does not name now goes, unless somebody else has written it, too. With
+        metadata.resourceVersion it holds only for that version.
+        """
         ...
 
     async def delete(self, resource: Resource, namespace: str, name: str) -> None:

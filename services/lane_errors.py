@@ -1,20 +1,58 @@
-"""What can be wrong with a lane that was read: each named for what was found, and saying what to do."""
+"""What can be wrong with a message of a lane: each named for what was found, and saying what to do.
+
+None of them ends a service: the lane halts there, says so, and goes on when the message is skipped on record.
+"""
 
 
-class ChainBroken(Exception):
+class MessageHalts(Exception):
+    """A message that the fold can't go past until something is done about it."""
+
+    def __init__(self, told: str, *, stream: str, sequence: int) -> None:
+        super().__init__(told)
+        self.stream, self.sequence = stream, sequence
+
+
+class ChainBroken(MessageHalts):
     """A commit does not follow the one before it: the stored log contradicts itself, so nothing is decided on it."""
 
     def __init__(self, *, stream: str, sequence: int, expected: str, found: str) -> None:
-        super().__init__(
+        told = (
             f"{stream} is broken at sequence {sequence}: the commit names {found[:12]}… as its predecessor, but "
-            f"{expected[:12]}… is stored there. Restore the stream from its archive before anything is admitted"
+            f"{expected[:12]}… is stored there. If the log lost messages, restore the stream from its archive; if this "
+            f"message is foreign, {_skip(stream, sequence)}"
         )
-        self.stream, self.sequence, self.expected, self.found = stream, sequence, expected, found
+        super().__init__(told, stream=stream, sequence=sequence)
+        self.expected, self.found = expected, found
 
 
-class MessageNotOurs(Exception):
+class InputsWrong(MessageHalts):
+    """A commit names inputs that it can't have folded."""
+
+    def __init__(self, *, stream: str, sequence: int, problem: str) -> None:
+        told = f"{stream} sequence {sequence} {problem}; if it does not come, {_skip(stream, sequence)}"
+        super().__init__(told, stream=stream, sequence=sequence)
+
+
+class MessageNotOurs(MessageHalts):
     """A stored message can't be read; the fold waits until it is readable or skipped on record."""
 
     def __init__(self, *, stream: str, sequence: int, problem: str) -> None:
-        super().__init__(f"{stream} sequence {sequence}: {problem}")
-        self.stream, self.sequence = stream, sequence
+        super().__init__(f"{stream} sequence {sequence}: {problem}", stream=stream, sequence=sequence)
+
+
+class FoldFailed(MessageHalts):
+    """A message can be read, and folding it fails: nothing of it is folded."""
+
+    def __init__(self, *, stream: str, sequence: int, problem: BaseException) -> None:
+        told = (
+            f"{stream} sequence {sequence} can't be folded: {type(problem).__name__}: {str(problem)[:_SHOWN]}. "
+            f"Upgrade, or {_skip(stream, sequence)}"
+        )
+        super().__init__(told, stream=stream, sequence=sequence)
+
+
+def _skip(stream: str, sequence: int) -> str:
+    return f"have it skipped on record with `kuelog log quarantine {stream} {sequence}`"
+
+
+_SHOWN = 200

@@ -8,15 +8,18 @@ folded again behind it. Live services and replays use this same fold, so they ca
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
-from events.codec import NotOurs, decode_commit, decode_sighting
-from events.commit import GENESIS, Commit, InputRun, bytes_hash
+from msgspec.structs import replace
+
+from events.commit import GENESIS, Commit, InputRun, Sighting, bytes_hash
 from events.event import Millis
-from events.subjects import FACTS
-from projections.evolve import evolve
+from projections.amiss import AUTHOR, TIME, note_amiss
+from projections.evolve import evolve, evolve_sighting
 from projections.place import Place
 from projections.world import World
-from services.lane_errors import ChainBroken, MessageNotOurs
+from services.control_log import Control
+from services.lane_errors import ChainBroken, FoldFailed, InputsWrong
 from services.log_port import Entry
+from services.stored_message import Opened, Passed, open_message
 
 
 class LaneFold:
@@ -32,7 +35,10 @@ class LaneFold:
         """Time of the last commit: time never goes backwards on a lane."""
         self.settled: dict[str, int] = {}
         """Per input stream the last sequence that a commit has fixed."""
-        self.quarantined: set[tuple[str, int]] = set()
+        self.marked: tuple[int, str] = (0, "")
+        """The last commit that named the hash of the world behind it, and that hash."""
+        self.control = Control()
+        """What is skipped, and how late a message may be."""
         self._waiting: dict[str, deque[Entry]] = {}
         self._ahead: list[Entry] = []
         self._runs: list[InputRun] = []
@@ -98,14 +104,23 @@ class LaneFold:
         return None
 
     def fold_commit(self, entry: Entry, commit: Commit) -> None:
-        """Fold a commit that was found on the lane: take back what was folded ahead, then follow its order."""
+        """Fold a commit that was found on the lane: take back what was folded ahead, then follow its order.
+
+        Raises `ChainBroken`, `InputsWrong`, `FoldFailed`; nothing of the commit is folded then.
+        """
         if commit.base != self.base or commit.prev_hash != self.prev_hash:
             raise ChainBroken(
                 stream=self.lane, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash
             )
+        for run in commit.inputs:
+            if run.upto < self.settled.get(run.stream, 0):
+                problem = f"names {run.stream} up to {run.upto}, and a commit before it named more"
+                raise InputsWrong(stream=self.lane, sequence=entry.sequence, problem=problem)
         self.rewind()
         self.fold_ahead(commit.inputs)
-        self.settle(entry.sequence, entry.data, commit)
+        self._fold(commit, Place(lane=self.lane, sequence=entry.sequence, at=commit.at))
+        self._note_hurried(entry, self.opened(entry))
+        self.settled_as_decided(entry.sequence, entry.data, commit)
 
     def rewind(self) -> None:
         """Take back everything that no commit has fixed; it waits to be folded again."""
@@ -115,34 +130,39 @@ class LaneFold:
         self._ahead.clear()
         self._runs.clear()
 
-    def settle(self, sequence: int, data: bytes, commit: Commit) -> None:
-        """Fold the events of a commit that stands on the log behind all that is folded; none of it is taken back."""
-        place = Place(lane=self.lane, sequence=sequence, at=commit.at)
-        for event in commit.events:
-            evolve(self.world, event, place)
-        self.settled_as_decided(sequence, data, commit)
-
     def settled_as_decided(self, sequence: int, data: bytes, commit: Commit) -> None:
         """A commit stands on the log whose events were folded when they were decided: none of it is taken back."""
         for run in commit.inputs:
             self.settled[run.stream] = run.upto
         self.base, self.prev_hash, self.at = sequence, bytes_hash(data), commit.at
+        if commit.state_hash:
+            self.marked = (sequence, commit.state_hash)
         self._ahead.clear()
         self._runs.clear()
         self.world.settle()
 
+    def opened(self, entry: Entry) -> Opened | Passed:
+        """A message as it counts here. Raises `MessageNotOurs`."""
+        return open_message(entry, self.control)
+
     def decode(self, entry: Entry) -> Commit | None:
-        """The commit of an entry of the lane itself; None when an operator had it skipped. Raises `MessageNotOurs`."""
-        try:
-            return decode_commit(entry.data)
-        except NotOurs as problem:
-            if (entry.stream, entry.sequence) in self.quarantined:
-                return None
-            raise MessageNotOurs(stream=entry.stream, sequence=entry.sequence, problem=str(problem)) from problem
+        """The commit of an entry of the lane itself, at the time that counts; None when it does not count.
+
+        Raises `MessageNotOurs`.
+        """
+        found = self.opened(entry)
+        if isinstance(found, Passed) or isinstance(found.message, Sighting):
+            return None
+        commit = found.message
+        return commit if commit.at >= self.at else replace(commit, at=self.at)
 
     def skip(self, entry: Entry) -> None:
-        """Go past a message of the lane that an operator had quarantined."""
+        """Go past a message of the lane that does not count."""
         self.rewind()
+        found = self.opened(entry)
+        if isinstance(found, Passed) and found.why:
+            self._note_amiss(entry, AUTHOR, found.author, found.why)
+            self.world.settle()
         self.base, self.prev_hash = entry.sequence, bytes_hash(entry.data)
 
     def _fold_run(self, stream: str, upto: int) -> None:
@@ -160,20 +180,41 @@ class LaneFold:
             self._runs.append(InputRun(stream=stream, upto=sequence))
 
     def _fold_input(self, entry: Entry) -> None:
+        found = self.opened(entry)
+        if isinstance(found, Passed):
+            if found.why:
+                self._note_amiss(entry, AUTHOR, found.author, found.why)
+            return
+        message = found.message
+        self._fold(message, Place(lane=entry.stream, sequence=entry.sequence, at=message.at))
+        self._note_hurried(entry, found)
+
+    def _fold(self, message: Sighting | Commit, place: Place) -> None:
+        mark = self.world.mark()
         try:
-            if entry.stream == FACTS:
-                sighting = decode_sighting(entry.data)
-                place = Place(lane=entry.stream, sequence=entry.sequence, at=sighting.at)
-                evolve(self.world, sighting.fact, place)
-                return
-            commit = decode_commit(entry.data)
-        except NotOurs as problem:
-            if (entry.stream, entry.sequence) in self.quarantined:
-                return
-            raise MessageNotOurs(stream=entry.stream, sequence=entry.sequence, problem=str(problem)) from problem
-        place = Place(lane=entry.stream, sequence=entry.sequence, at=commit.at)
-        for event in commit.events:
-            evolve(self.world, event, place)
+            if isinstance(message, Sighting):
+                evolve_sighting(self.world, message, place)
+            else:
+                for event in message.events:
+                    evolve(self.world, event, place)
+        except Exception as problem:
+            self.world.take_back(mark)
+            raise FoldFailed(stream=place.lane, sequence=place.sequence, problem=problem) from problem
+
+    def _note_hurried(self, entry: Entry, found: Opened | Passed) -> None:
+        if isinstance(found, Opened) and found.hurried:
+            self._note_amiss(entry, TIME, found.message.author, found.hurried)
+
+    def _note_amiss(self, entry: Entry, what: str, author: str, detail: str) -> None:
+        note_amiss(
+            self.world.amiss,
+            self.world.trail,
+            stream=entry.stream,
+            sequence=entry.sequence,
+            what=what,
+            author=author,
+            detail=detail,
+        )
 
 
 def replay(lane: str, commits: Sequence[Entry], inputs: Mapping[str, Sequence[Entry]]) -> LaneFold:

@@ -5,10 +5,8 @@ A decision that the log has not acknowledged has not happened; nothing is pipeli
 """
 
 import asyncio
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import structlog
 
@@ -18,45 +16,17 @@ from events.commit import Commit, InputRun
 from events.event import Millis
 from events.subjects import commit_subject
 from projections.place import Place
-from projections.world import World
+from services.bus_time import BusTime
 from services.clock_port import Clock
-from services.lane_errors import MessageNotOurs
+from services.commit_making import commit_of
+from services.lane_errors import InputsWrong, MessageHalts
 from services.lane_fold import LaneFold
-from services.log_errors import LogMovedOn, LogUnavailable
+from services.lane_halts import BUS, CLOCK, MESSAGE, STOPPED, Halts
+from services.lane_roles import Decider, Keeper, Observer, Tracer
+from services.log_errors import LogGap, LogMovedOn, LogUnavailable
 from services.log_port import Entry, Stream
 
 log = structlog.get_logger()
-
-
-class Decider(Protocol):
-    """The pure part of a service."""
-
-    @property
-    def name(self) -> str:
-        """The author of its commits."""
-        ...
-
-    def decide(self, world: World, place: Place) -> list[Decision]:
-        """What should happen next, if it stands at this place; empty when there is nothing to say.
-
-        The world is left with these decisions folded; whoever asked takes them back if they don't come to stand there.
-        """
-        ...
-
-
-class Tracer(Protocol):
-    """Opens a span for a turn and gives the headers that carry it on."""
-
-    def turn(self, author: str, lane: str) -> AbstractContextManager[Mapping[str, str]]:
-        """A span around one decision and its append."""
-        ...
-
-
-Keeper = Callable[[LaneFold], None]
-"""Told of each commit that was folded, while nothing is folded ahead of it."""
-
-Observer = Callable[[World, Sequence[str]], None]
-"""Told after each turn which workloads something happened to."""
 
 
 class LaneHost:
@@ -75,30 +45,30 @@ class LaneHost:
         observers: Sequence[Observer] = (),
         fold: LaneFold | None = None,
         keepers: Sequence[Keeper] = (),
+        mark: Callable[[LaneFold], str] = lambda _: "",
     ) -> None:
         self.own, self.inputs, self.deciders = own, tuple(inputs), tuple(deciders)
         self.fold = fold or LaneFold(own.name)
-        self.halted = ""
-        """Why nothing is decided at the moment; empty when all is well."""
-        self.stuck = asyncio.Event()
-        """Set while `halted` says why."""
+        self.halts = Halts(own.name)
+        """What keeps it from going on."""
         self.quiet = asyncio.Event()
         """Set while every decider has nothing to say about all that has arrived."""
         self.decides = True
         """Whether this replica's deciders speak, or only follow so as to take over."""
         self._clock, self._tracer, self._rules, self._replica = clock, tracer, rules, replica
-        self._observers, self._keepers = tuple(observers), tuple(keepers)
+        self._observers, self._keepers, self._mark = tuple(observers), tuple(keepers), mark
         self._whose = self._silent = 0
         """Whose turn it is, and how many in a row had nothing to say about what is known."""
         self._known: tuple[int, tuple[InputRun, ...]] = (-1, ())
         self._woke: Millis = 0
+        self._time = BusTime(own)
         self._spoke = False
         """Whether anybody here has had anything to say since the start: if not, nobody waits for it."""
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Serve the lane until cancelled. Raises `ChainBroken` when the stored log contradicts itself."""
+        """Serve the lane until cancelled; what is wrong with the log halts it by name and does not end it."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow_own())
             for stream in self.inputs:
@@ -110,24 +80,40 @@ class LaneHost:
                     await self._wait()
                     self._silent = 0
 
+    @property
+    def halted(self) -> str:
+        """Why nothing is decided at the moment; empty when all is well."""
+        return self.halts.told
+
+    @property
+    def stuck(self) -> asyncio.Event:
+        """Set while `halted` says why."""
+        return self.halts.stuck
+
     def stop_deciding(self, why: str) -> None:
         """Only follow from now on."""
-        self.decides, self.halted = False, why
-        self.stuck.set()
+        self.decides = False
+        self.halts.halt(STOPPED, why)
 
     def nudge(self) -> None:
         """Have the host look again, for instance after a quarantine or a takeover."""
         self._news.set()
 
     async def _follow_own(self) -> None:
-        async for batch in self.own.follow(self.fold.base):
-            self._commits.extend(entry for entry in batch if entry.sequence > self.fold.base)
-            self._news.set()
+        try:
+            async for batch in self.own.follow(self.fold.base):
+                self._commits.extend(entry for entry in batch if entry.sequence > self.fold.base)
+                self._news.set()
+        except LogGap as gap:
+            self.stop_deciding(str(gap))
 
     async def _follow_input(self, stream: Stream) -> None:
-        async for batch in stream.follow(self.fold.position(stream.name)):
-            self.fold.offer(stream.name, batch)
-            self._news.set()
+        try:
+            async for batch in stream.follow(self.fold.position(stream.name)):
+                self.fold.offer(stream.name, batch)
+                self._news.set()
+        except LogGap as gap:
+            self.stop_deciding(str(gap))
 
     async def _catch_up(self) -> None:
         """Fold what was on the log when we came, before anything is decided on less."""
@@ -148,12 +134,12 @@ class LaneHost:
                 if await self._fold_commits():
                     continue
                 behind = self.fold.fold_inputs(most)
-            except MessageNotOurs as problem:
-                await self._halt(problem)
+            except MessageHalts as problem:
+                self.halts.halt(MESSAGE, str(problem))
+                await self._next_news()
             else:
-                if self.decides:
-                    self.halted = ""
-                    self.stuck.clear()
+                self.halts.lift(MESSAGE)
+                self.halts.lift(BUS)
                 return behind
 
     async def _fold_commits(self) -> bool:
@@ -166,21 +152,30 @@ class LaneHost:
             commit = self.fold.decode(entry)
             if commit is None:
                 self.fold.skip(entry)
+            elif (missing := self.fold.missing_for(commit)) is not None:
+                await self._await_input(entry, missing)
+                continue
             else:
-                while self.fold.missing_for(commit) is not None:
-                    await self._news.wait()
-                    self._news.clear()
                 self.fold.fold_commit(entry, commit)
                 self._keep()
             self._commits.pop(0)
             folded = True
         return folded
 
-    async def _halt(self, problem: Exception) -> None:
-        if self.halted != str(problem):
-            self.halted = str(problem)
-            log.error("lane halted", lane=self.own.name, problem=self.halted)
-            self.stuck.set()
+    async def _await_input(self, entry: Entry, run: InputRun) -> None:
+        """Until something arrives; what a commit rests on was stored before it, so what is not stored has to be told."""
+        stream = next((one for one in self.inputs if one.name == run.stream), None)
+        end = run.upto
+        with suppress(LogGap, LogUnavailable):
+            end = (await stream.last()).sequence if stream is not None else 0
+        if stream is None or end < run.upto:
+            there = "which it can't rest on" if stream is None else f"which ends at {end}"
+            problem = f"rests on {run.stream} up to {run.upto}, {there}"
+            wrong = InputsWrong(stream=self.own.name, sequence=entry.sequence, problem=problem)
+            self.halts.halt(MESSAGE, str(wrong))
+        await self._next_news()
+
+    async def _next_news(self) -> None:
         await self._news.wait()
         self._news.clear()
 
@@ -191,39 +186,60 @@ class LaneHost:
         """
         world = self.fold.world
         at = max(self.fold.at, self._clock.now())
+        ahead = await self._time.ahead(at, self.fold.control) if self.decides else ""
+        if ahead:
+            self.halts.halt(CLOCK, ahead)
+            await self._clock.sleep(_RETRY)
+            return True
+        self.halts.lift(CLOCK)
         world.advance(at)
-        known = (self.fold.base, self.fold.runs)
-        if known != self._known:
+        if (known := (self.fold.base, self.fold.runs)) != self._known:
             self._known, self._silent = known, 0
         if self.decides and self.deciders:
             decider = self.deciders[self._whose]
             self._whose = (self._whose + 1) % len(self.deciders)
             mark = world.mark()
-            events = decider.decide(world, Place(lane=self.own.name, sequence=self.fold.base + 1, at=at))
             self._silent += 1
-            if events:
-                self._silent, self._spoke = 0, True
             # Who never has anything to say would keep for ever what it takes to read everything in another order.
             settle = self._silent >= len(self.deciders) and self.fold.ahead >= MOST_AHEAD
-            if (events or settle) and not await self._commit(decider.name, events, at, mark):
+            commit = self._decided(decider, at, mark, settle=settle)
+            if commit is not None and commit.events:
+                self._silent, self._spoke = 0, True
+            if commit is not None and not await self._append(commit, mark):
                 return True
         spoke = self.decides and self._silent < len(self.deciders)
-        if self._observers:
-            touched = list(world.review.take("observers"))
-            for observer in self._observers:
-                observer(world, touched)
+        self._observe()
         if not spoke:
             world.reviewed()
         return spoke
 
-    async def _commit(self, author: str, events: list[Decision], at: Millis, mark: int) -> bool:
-        """Append one commit that is folded already; False, and taken back, when it does not come to stand there."""
-        with self._tracer.turn(author, self.own.name) as headers:
-            commit = self._make(author, events, at)
-            data = encode(commit)
+    def _decided(self, decider: Decider, at: Millis, mark: int, *, settle: bool) -> Commit | None:
+        """What a decider has to say, folded; None when that is nothing, unless the order of facts is to be settled.
+
+        When it fails nothing of it is folded, and the others go on.
+        """
+        fold, name = self.fold, decider.name
+        try:
+            events = decider.decide(fold.world, Place(lane=self.own.name, sequence=fold.base + 1, at=at))
+            commit = self._made(name, events, at) if events or settle else None
+        except Exception as problem:  # noqa: BLE001 - whatever makes one decider fail, it halts no other
+            fold.world.take_back(mark)
+            self.halts.fails(name, problem)
+            return None
+        self.halts.works(name)
+        return commit
+
+    def _made(self, author: str, events: Sequence[Decision], at: Millis) -> Commit:
+        fold = self.fold
+        return commit_of(fold, author, events, at, rules=self._rules, replica=self._replica, mark=self._mark(fold))
+
+    async def _append(self, commit: Commit, mark: int) -> bool:
+        """Append a commit that is folded already; False, and taken back, when it does not come to stand there."""
+        data = encode(commit)
+        with self._tracer.turn(commit.author, self.own.name) as headers:
             try:
                 sequence = await self.own.append(
-                    commit_subject(self.own.name, author),
+                    commit_subject(self.own.name, commit.author),
                     data,
                     message_id=commit.id,
                     base=self.fold.base,
@@ -235,8 +251,7 @@ class LaneHost:
                 return False
             except LogUnavailable as problem:
                 self.fold.world.take_back(mark)
-                self.halted = str(problem)
-                log.warning("log unavailable", lane=self.own.name, problem=self.halted)
+                self.halts.halt(BUS, str(problem))
                 await self._clock.sleep(_RETRY)
                 return False
         if sequence != self.fold.base + 1:
@@ -246,37 +261,22 @@ class LaneHost:
             return False
         self.fold.settled_as_decided(sequence, data, commit)
         self._keep()
-        log.info("decided", author=author, lane=self.own.name, sequence=sequence, events=len(events))
+        log.info("decided", author=commit.author, lane=self.own.name, sequence=sequence, events=len(commit.events))
         return True
+
+    def _observe(self) -> None:
+        if self._observers:
+            touched = list(self.fold.world.review.take("observers"))
+            for observer in self._observers:
+                self.halts.tried(observer, self.fold.world, touched)
 
     def _keep(self) -> None:
         for keeper in self._keepers:
-            keeper(self.fold)
-
-    def _make(self, author: str, events: list[Decision], at: Millis) -> Commit:
-        body = Commit(
-            id="",
-            prev_hash=self.fold.prev_hash,
-            partition=self.own.name,
-            base=self.fold.base,
-            inputs=self.fold.runs,
-            author=author,
-            epoch=self.fold.world.epochs.get(author, 0),
-            rules=self._rules,
-            at=at,
-            events=tuple(events),
-        )
-        digest = hashlib.sha256(encode(body))
-        # Two replicas may decide the same on the same base: only one of the two may take its append for done.
-        digest.update(self._replica.encode())
-        return Commit(
-            **{name: getattr(body, name) for name in body.__struct_fields__ if name != "id"}, id=digest.hexdigest()[:32]
-        )
+            self.halts.tried(keeper, self.fold)
 
     async def _await_commits(self) -> None:
         while not any(entry.sequence > self.fold.base for entry in self._commits):
-            await self._news.wait()
-            self._news.clear()
+            await self._next_news()
 
     async def _wait(self) -> None:
         """Until something arrives or the next deadline comes; what arrives within a pace is looked at together."""

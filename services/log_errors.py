@@ -12,16 +12,32 @@ class LogMovedOn(Exception):
 class LogUnavailable(Exception):
     """The bus can't be reached, or does not answer. Nothing is decided until it does."""
 
+    what = "can't be reached"
+
     def __init__(self, *, stream: str, problem: str) -> None:
-        super().__init__(f"{stream} can't be reached: {problem}. Nothing is admitted until the bus answers again")
+        super().__init__(f"{stream} {self.what}: {problem}. Nothing is admitted until the bus answers again")
         self.stream, self.problem = stream, problem
 
 
 class LogFull(LogUnavailable):
-    """The stream has reached its size limit."""
+    """The stream has reached its size limit; the disk of the bus may have room."""
+
+    what = "takes nothing"
 
     def __init__(self, *, stream: str) -> None:
         super().__init__(stream=stream, problem="it is full; raise its max_bytes")
+
+
+class DiskFull(LogUnavailable):
+    """The bus answers, but can't write: its disk is full, or as good as that. The stream's own limit is not in the way."""
+
+    what = "takes nothing"
+
+    def __init__(self, *, stream: str, problem: str) -> None:
+        super().__init__(
+            stream=stream,
+            problem=f"the disk of the bus is full ({problem}); free space on it, and start a bus anew that still does not store",
+        )
 
 
 class LogGap(Exception):

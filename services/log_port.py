@@ -5,6 +5,8 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from events.event import Millis
+
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One stored message. Sequences of a stream are gapless and begin at 1."""
@@ -16,6 +18,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     data: bytes
     trace: str = ""
     """The id of the trace that stored it, where one was kept."""
+    stored: Millis = 0
+    """The bus's own time at which it was stored; 0 where that is not known."""
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -69,6 +73,10 @@ class Stream(Protocol):
 
     async def get(self, sequence: int) -> Entry:
         """One message. Raises `LogGap` when it is not there."""
+        ...
+
+    async def now(self) -> Millis:
+        """The bus's own time; 0 when it tells none. Raises `LogUnavailable`."""
         ...
 
 

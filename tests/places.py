@@ -6,3 +6,5 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SHARED = ROOT.parent / "shared"
 SCENARIOS = Path(os.environ.get("KUELOG_SCENARIOS", SHARED / "scenarios"))
+KUEUE_DEFINITIONS = Path(os.environ.get("KUELOG_KUEUE_DEFINITIONS", SHARED / "kueue-crds"))
+"""Kueue's own CustomResourceDefinitions."""

@@ -15,7 +15,7 @@ from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinish
 from ops.asking.point import Point
 from ops.asking.stored import Stored, in_order
 from ops.asking.trial import tried
-from ops.replay import fold_lane, quarantined
+from ops.replay import fold_lane
 from ops.wiring import LANE
 from projections.devices.fragmentation import Advice, make_room
 from projections.devices.gang import Gang
@@ -35,6 +35,7 @@ from services.admitter.entry import Entry as Nomination
 from services.admitter.entry import Head
 from services.admitter.nomination import nominate
 from services.admitter.planning import plan_for
+from services.control_log import Control
 from services.lane_fold import LaneFold
 from services.log_port import Entry
 from services.queue_manager.lining_up import standing_obstacle
@@ -79,9 +80,8 @@ def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) 
     numbers = shortages(world, plan, node)
     nominated = None
     if obstacle is None:
-        mark = world.mark()
-        nominated = nominate(world, head, at)
-        world.take_back(mark)
+        with world.trial(deciding=True):
+            nominated = nominate(world, head, at)
     waiting(
         world,
         workload,
@@ -180,7 +180,7 @@ def world_before(entries: Mapping[str, Sequence[Entry]], one: Stored) -> World:
     }
     commit = decode_commit(one.entry.data)
     start = LaneFold(LANE)
-    start.quarantined = quarantined(entries.get("CONTROL", ()))
+    start.control = Control(entries.get("CONTROL", ()))
     for name, found in cut.items():
         if name not in (LANE, "CONTROL"):
             start.offer(name, found)

@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-import yaml
 
-from events.codec import decode_sighting, encode
+from events.codec import encode
+from events.commit import Sighting
 from events.settings import SettingsObserved
-from events.subjects import FACTS
+from events.subjects import CONTROL, FACTS
+from ops.reading import Unreadable, yaml_of
+from services.control_log import Control
 from services.log_port import Entry
+from services.stored_message import Opened, open_message
 
 
 class BadChange(ValueError):
@@ -31,13 +34,16 @@ def changed_settings(before: SettingsObserved, words: Sequence[str]) -> Settings
             known = ", ".join(SettingsObserved.__struct_fields__)
             raise BadChange(f"there is no setting {first}; there are {known}")
         try:
-            read = yaml.safe_load(value)
-        except yaml.YAMLError as problem:
+            read = yaml_of(value)
+        except Unreadable as problem:
             raise BadChange(f"{text}: {value!r} is no value: write true, 5, a name or [a, b]") from problem
         if not rest:
             plain[first] = read
             continue
-        inner: dict[str, Any] = dict(plain.get(first) or {})
+        held = plain.get(first) or {}
+        if not isinstance(held, dict):
+            raise BadChange(f"{text}: {first} is one value and has no {'.'.join(rest)}")
+        inner: dict[str, Any] = dict(held)
         inner[".".join(rest)] = read
         plain[first] = inner
     try:
@@ -49,9 +55,11 @@ def changed_settings(before: SettingsObserved, words: Sequence[str]) -> Settings
 def with_settings(entries: Mapping[str, Sequence[Entry]], words: Sequence[str]) -> dict[str, list[Entry]]:
     """The log as if other settings had been observed, wherever some were."""
     found = {name: list(stored) for name, stored in entries.items()}
+    control = Control(entries.get(CONTROL, ()))
     for index, entry in enumerate(found.get(FACTS, [])):
-        sighting = decode_sighting(entry.data) if b"SettingsObserved" in entry.data else None
-        if sighting is not None and isinstance(sighting.fact, SettingsObserved):
+        opened = open_message(entry, control) if b"SettingsObserved" in entry.data else None
+        sighting = opened.message if isinstance(opened, Opened) else None
+        if isinstance(sighting, Sighting) and isinstance(sighting.fact, SettingsObserved):
             fact = changed_settings(sighting.fact, words)
             data = encode(msgspec.structs.replace(sighting, fact=fact))
             found[FACTS][index] = msgspec.structs.replace(entry, data=data)

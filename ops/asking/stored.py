@@ -5,13 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from events.catalogue import AnyEvent
-from events.codec import NotOurs, decode_commit, decode_sighting
+from events.codec import decode_sighting
+from events.commit import Sighting
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
-from ops.replay import quarantined
 from projections.place import Place
-from services.lane_errors import MessageNotOurs
+from projections.versions import FoldedFacts
+from services.control_log import Control
 from services.log_port import Entry
+from services.stored_message import Passed, open_message
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -30,31 +32,31 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return Place(lane=self.entry.stream, sequence=self.entry.sequence, at=self.at)
 
 
-def opened(entry: Entry) -> list[Stored]:
-    """The events of one message. Raises `MessageNotOurs`."""
-    try:
-        if entry.stream == FACTS:
-            one = decode_sighting(entry.data)
-            return [Stored(entry=entry, index=0, at=one.at, author=one.author, cause=one.cause, event=one.fact)]
-        commit = decode_commit(entry.data)
-    except NotOurs as problem:
-        raise MessageNotOurs(stream=entry.stream, sequence=entry.sequence, problem=str(problem)) from problem
+def opened(entry: Entry, control: Control) -> list[Stored]:
+    """The events of one message; none when it does not count. Raises `MessageNotOurs`."""
+    found = open_message(entry, control)
+    if isinstance(found, Passed):
+        return []
+    message = found.message
+    events = (message.fact,) if isinstance(message, Sighting) else message.events
     return [
-        Stored(entry=entry, index=index, at=commit.at, author=commit.author, cause=commit.cause, event=event)
-        for index, event in enumerate(commit.events)
+        Stored(entry=entry, index=index, at=message.at, author=message.author, cause=message.cause, event=event)
+        for index, event in enumerate(events)
     ]
 
 
 def in_order(entries: Mapping[str, Sequence[Entry]], *, control: bool = False) -> Iterator[Stored]:
     """Every event of the log in the order of its time; a commit comes after the inputs that it rests on."""
-    skipped = quarantined(entries.get(CONTROL, ()))
+    known = Control(entries.get(CONTROL, ()))
     told: list[Stored] = []
+    facts = FoldedFacts()
     for name, found in entries.items():
         if name == CONTROL and not control:
             continue
         for entry in found:
-            if (name, entry.sequence) not in skipped:
-                told.extend(opened(entry))
+            stored = opened(entry, known)
+            if name != FACTS or not stored or facts.folds(decode_sighting(entry.data)):
+                told.extend(stored)
     told.sort(key=_order)
     return iter(told)
 

@@ -25,14 +25,11 @@ def tried(
     world: World, facts: Sequence[Fact], at: Millis, look: Callable[[World], T], done: Callable[[World], bool]
 ) -> T:
     """What is seen after these facts were told and everybody has spoken, or as soon as it is done."""
-    mark = world.mark()
-    try:
+    with world.trial(deciding=True):
         for number, fact in enumerate(facts):
             evolve(world, fact, Place(lane="FACTS", sequence=_FAR + number, at=at))
         settle_down(world, at, done)
         return look(world)
-    finally:
-        world.take_back(mark)
 
 
 def settle_down(world: World, at: Millis, done: Callable[[World], bool]) -> None:

@@ -4,19 +4,22 @@ An archive is a witness folder with the messages in it: keys.json, heads.json an
 Parquet file per segment, and archive.json, which lists the segments and is written last.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 
 from events.merkle import SIZE, leaf_hash
-from ops.audit.checkpoint import Checkpoint
-from ops.audit.errors import ArchiveDamaged, ArchiveOfAnotherLog, FolderUnreadable
-from ops.audit.evidence import Evidence, prefix_agrees, save_evidence
+from ops.audit.checkpoint import MOST, Checkpoint
+from ops.audit.errors import ArchiveDamaged, ArchiveOfAnotherLog, LogDiffers
+from ops.audit.evidence import Evidence, judge, load_evidence, prefix_agrees, save_evidence
 from ops.audit.finding import Finding
 from ops.audit.folder import Folder
 from ops.audit.segment import SegmentUnreadable, file_hash, from_parquet, to_parquet
 from ops.witness import HEADS, leaves_name
-from services.log_port import Entry
+from services.log_errors import LogGap
+from services.log_port import Bus, Entry, Stream
 
 LIST = "archive.json"
 SEGMENT = 20_000
@@ -29,8 +32,8 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     """One file of an archive: the messages `first` to `last` of a stream."""
 
     stream: str
-    first: int
-    last: int
+    first: Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+    last: Annotated[int, msgspec.Meta(ge=1, le=MOST)]
     file: str
     sha256: str
 
@@ -40,10 +43,7 @@ def segments_of(folder: Folder) -> list[Segment]:
     data = folder.read(LIST)
     if data is None:
         return []
-    try:
-        return msgspec.json.decode(data, type=list[Segment])
-    except msgspec.MsgspecError as problem:
-        raise FolderUnreadable(folder.url, f"{LIST} can't be read: {problem}") from problem
+    return folder.decoded(LIST, data, list[Segment])
 
 
 def read_archive(url: str, streams: Collection[str] = ()) -> tuple[dict[str, list[Entry]], list[Finding]]:
@@ -118,6 +118,90 @@ def write_archive(
     return fresh
 
 
+async def archive_signed(bus: Bus, evidence: Evidence, url: str, tell: Progress = lambda _: None) -> list[Segment]:
+    """Copy everything that stands under a checkpoint and is not archived yet, a file at a time; the segments that are new.
+
+    Each message is held against the leaf that was signed, and each file is read back and compared before it is listed.
+    Raises `ArchiveOfAnotherLog`, `ArchiveDamaged`, `LogDiffers`, `LogGap`.
+    """
+    folder = Folder(url)
+    known = segments_of(folder)
+    judged = await asyncio.to_thread(judge, evidence)
+    for finding in judged.findings:
+        raise LogDiffers(finding)
+    await asyncio.to_thread(_same_log, folder, evidence)
+    fresh: list[Segment] = []
+    for name, head in sorted(judged.heads.items()):
+        begin = max((one.last for one in known if one.stream == name), default=0)
+        async for part in _parts(await bus.stream(name), begin, head.sequence):
+            wrong = _not_signed(name, part, judged.record[name])
+            if wrong is not None:
+                raise LogDiffers(wrong)
+            fresh.append(await asyncio.to_thread(_put, folder, name, part))
+            tell(f"{name} {fresh[-1].first}–{fresh[-1].last}")
+    if fresh or folder.read(HEADS) is None:
+        folder.write(LIST, msgspec.json.encode([*known, *fresh], order="deterministic"))
+        save_evidence(evidence, folder)
+    return fresh
+
+
+def check_proofs(url: str, stream: str, first: int, last: int, pinned: Collection[str]) -> None:
+    """Read what an archive holds of a stream, and hold each message against the checkpoint that stands in the archive.
+
+    Raises `FolderUnreadable`, `ArchiveDamaged`.
+    """
+    folder, evidence = Folder(url), load_evidence(url)
+    judged = judge(evidence, pinned)
+    for finding in judged.findings:
+        raise ArchiveDamaged(url, finding)
+    segments = _segments(folder)
+    for finding in _not_listed(folder, segments):
+        raise ArchiveDamaged(url, finding)
+    reaches = max((one.last for one in segments if one.stream == stream), default=0)
+    if reaches < last or stream not in judged.sound:
+        detail = f"nothing in it that is proved goes further than {reaches if stream in judged.sound else 0}"
+        raise ArchiveDamaged(
+            url, Finding(stream=stream, sequence=reaches + 1, upto=last, what="archive", detail=detail)
+        )
+    for segment in segments:
+        if segment.stream != stream or segment.last < first or segment.first > last:
+            continue
+        entries, problem = read_segment(folder, segment)
+        if problem:
+            raise ArchiveDamaged(url, _finding(segment, problem))
+        wrong = _not_signed(stream, entries, judged.record[stream])
+        if wrong is not None:
+            raise ArchiveDamaged(url, wrong)
+
+
+async def _parts(stream: Stream, begin: int, end: int) -> AsyncIterator[list[Entry]]:
+    """The messages behind one sequence up to another, as many at a time as go into a file."""
+    if begin >= end:
+        return
+    part: list[Entry] = []
+    async for batch in stream.read(begin):
+        for entry in batch:
+            if entry.sequence > end:
+                break
+            part.append(entry)
+            if len(part) == SEGMENT or entry.sequence == end:
+                yield part
+                part = []
+        if batch and batch[-1].sequence >= end:
+            return
+    raise LogGap(stream=stream.name, expected=end, found=begin + len(part))
+
+
+def _not_signed(stream: str, entries: Sequence[Entry], record: Sequence[bytes]) -> Finding | None:
+    """The first message that is not the one whose leaf was signed."""
+    for entry in entries:
+        known = 0 < entry.sequence <= len(record)
+        if not known or leaf_hash(stream, entry.subject, entry.message_id, entry.data) != record[entry.sequence - 1]:
+            detail = "is another message than was signed"
+            return Finding(stream=stream, sequence=entry.sequence, what="changed", detail=detail)
+    return None
+
+
 def _put(folder: Folder, stream: str, part: Sequence[Entry]) -> Segment:
     first, last = part[0].sequence, part[-1].sequence
     data = to_parquet(part)
@@ -187,7 +271,4 @@ def _same_log(folder: Folder, evidence: Evidence) -> None:
 def _heads(folder: Folder) -> dict[str, Checkpoint]:
     """The checkpoints of an archive; none when they were not written yet. Raises `FolderUnreadable`."""
     data = folder.read(HEADS)
-    try:
-        return msgspec.json.decode(data, type=dict[str, Checkpoint]) if data else {}
-    except msgspec.MsgspecError as problem:
-        raise FolderUnreadable(folder.url, f"{HEADS} can't be read: {problem}") from problem
+    return folder.decoded(HEADS, data, dict[str, Checkpoint]) if data else {}

@@ -40,7 +40,7 @@ def link_of(entry: Entry) -> Link:
         return Link(leaf=leaf)
     try:
         envelope = _envelope.decode(entry.data)
-    except msgspec.MsgspecError:
+    except (ValueError, RecursionError):
         envelope = None
     return Link(leaf=leaf, sha256=bytes_hash(entry.data), envelope=envelope)
 

@@ -1,5 +1,7 @@
 """A checkpoint: the end of a stream and the root over all of its messages, signed."""
 
+from typing import Annotated
+
 import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -7,11 +9,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from events.commit import bytes_hash
 from events.merkle import Frontier
 
+MOST = 1 << 62
+"""No sequence is larger, whatever a file says."""
+
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """What a stream was, up to and including `sequence`."""
 
-    sequence: int
+    sequence: Annotated[int, msgspec.Meta(ge=0, le=MOST)]
     sha256: str
     """The hash of the bytes of the last message, by which a running service compares cheaply."""
     root: str = ""

@@ -44,6 +44,20 @@ class ArchiveGoesFurther(Exception):
         self.url, self.stream, self.archived, self.found = url, stream, archived, found
 
 
+class BackupRefused(Exception):
+    """A backup can't be made or restored as things are, and what to do."""
+
+
+class LogDiffers(Exception):
+    """A log is not what was signed: it is neither archived nor rolled away."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(
+            f"{finding.place} {finding.detail}: nothing is archived. `kuelog audit verify` names everything"
+        )
+        self.finding = finding
+
+
 class ArchiveNeverGrows(Exception):
     """An archive was named where something is to be entered or awaited."""
 

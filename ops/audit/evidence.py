@@ -10,6 +10,7 @@ from ops.audit.errors import FolderUnreadable
 from ops.audit.finding import Finding
 from ops.audit.folder import Folder
 from ops.audit.keys import RING, RingKey, Trust
+from ops.reading import Unreadable, json_of
 from ops.witness import HEADS, leaves_name
 
 
@@ -43,14 +44,9 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 def load_evidence(url: str) -> Evidence:
     """The evidence in a folder. Raises `FolderUnreadable`."""
     folder = Folder(url)
-    try:
-        heads = msgspec.json.decode(
-            folder.need(HEADS, "it is no witness folder; name the right one with --witness"),
-            type=dict[str, Checkpoint],
-        )
-        keys = msgspec.json.decode(folder.read(RING) or b"[]", type=tuple[RingKey, ...])
-    except msgspec.MsgspecError as problem:
-        raise FolderUnreadable(url, f"heads.json or keys.json can't be read: {problem}") from problem
+    stored = folder.need(HEADS, "it is no witness folder; name the right one with --witness")
+    heads = folder.decoded(HEADS, stored, dict[str, Checkpoint])
+    keys = folder.decoded(RING, folder.read(RING) or b"[]", tuple[RingKey, ...])
     leaves = {stream: folder.read(leaves_name(stream)) or b"" for stream in heads}
     return Evidence(keys=keys, heads=heads, leaves=leaves)
 
@@ -68,8 +64,8 @@ def load_statement(url: str) -> Statement:
     parent, _, name = url.rpartition("/")
     data = Folder(parent or ".").need(name, "name a file that `kuelog audit checkpoint --to` has written")
     try:
-        return msgspec.json.decode(data, type=Statement)
-    except msgspec.MsgspecError as problem:
+        return json_of(data, Statement)
+    except Unreadable as problem:
         raise FolderUnreadable(url, f"is no file of checkpoints: {problem}") from problem
 
 

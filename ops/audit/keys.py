@@ -14,6 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from ops.audit.checkpoint import Checkpoint, signed_by, signed_text
+from ops.reading import json_of
+from ops.whole_file import write_whole
 
 KEY, RING = "witness.key", "keys.json"
 
@@ -53,6 +55,12 @@ def endorsed_text(key: RingKey) -> bytes:
     """The text by which the key before vouches for a key."""
     lines = [f"{stream} {size}" for stream, size in sorted(key.upto.items())]
     return "\n".join(["kuelog key", key.public, key.replaces, *lines, ""]).encode()
+
+
+def ring_in(folder: Path) -> tuple[RingKey, ...]:
+    """The keys of a folder; none when none was ever made. Raises `Unreadable`."""
+    path = folder / RING
+    return json_of(path.read_bytes(), tuple[RingKey, ...], path) if path.exists() else ()
 
 
 class Trust:
@@ -151,18 +159,16 @@ class Signer:
         self._key, self.ring = fresh, (*self.ring, entry)
 
     def _load_ring(self) -> tuple[RingKey, ...]:
-        path = self._folder / RING
-        return msgspec.json.decode(path.read_bytes(), type=tuple[RingKey, ...]) if path.exists() else ()
+        return ring_in(self._folder)
 
     def _write_ring(self, ring: tuple[RingKey, ...]) -> None:
         self.ring = ring
-        _replace(self._folder / RING, msgspec.json.encode(ring, order="deterministic"))
+        write_whole(self._folder / RING, msgspec.json.encode(ring, order="deterministic"))
 
 
 def begin_anew(folder: Path, upto: Mapping[str, int], *, lost: str) -> str:
     """A new key that nobody endorses, because the one before is lost; its fingerprint."""
-    path = folder / RING
-    ring = msgspec.json.decode(path.read_bytes(), type=tuple[RingKey, ...]) if path.exists() else ()
+    ring = ring_in(folder)
     fresh = Ed25519PrivateKey.generate()
     entry = msgspec.structs.replace(_entry(fresh, ring[-1].id if ring else "", upto), lost=lost)
     _put(folder, fresh, (*ring, entry))
@@ -179,7 +185,7 @@ def _put(folder: Path, key: Ed25519PrivateKey, ring: tuple[RingKey, ...]) -> Non
     path = folder / KEY
     fresh = folder / f"{KEY}.{ring[-1].id}"
     _write_private(fresh, key)
-    _replace(folder / RING, msgspec.json.encode(ring, order="deterministic"))
+    write_whole(folder / RING, msgspec.json.encode(ring, order="deterministic"))
     fresh.replace(path)
 
 
@@ -193,9 +199,3 @@ def _write_private(path: Path, key: Ed25519PrivateKey) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as out:
         out.write(key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()))
-
-
-def _replace(path: Path, data: bytes) -> None:
-    fresh = path.with_suffix(".new")
-    fresh.write_bytes(data)
-    fresh.replace(path)

@@ -1,6 +1,5 @@
 """SQL over a log or an archive: the views messages, commits, facts and events, through DuckDB."""
 
-import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -57,11 +56,12 @@ def query_archive(url: str, sql: str, *, unchecked: bool = False) -> Rows:
     With `unchecked` only what the query needs is read, and taken as it is. Raises `FolderUnreadable`, `ArchiveDamaged`,
     `QueryRefused`.
     """
-    segments = segments_of(Folder(url)) if unchecked else check_files(url)
+    folder = Folder(url)
+    segments = segments_of(folder) if unchecked else check_files(url)
     if not segments:
         raise FolderUnreadable(url, "it is no archive, or an empty one; `kuelog audit archive` makes one")
-    storage, path = fsspec.core.url_to_fs(url)
-    files = [posixpath.join(path, segment.file) for segment in segments]
+    storage, _ = fsspec.core.url_to_fs(url)
+    files = [folder.at(segment.file) for segment in segments]
     try:
         messages = dataset.dataset(files, SCHEMA, "parquet", PyFileSystem(FSSpecHandler(storage)))
         with duckdb.connect() as connection:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from events.catalogue import Fact
 from events.event import Millis
@@ -24,6 +23,7 @@ from events.quota import (
 )
 from events.selector import LabelSelector
 from events.workload import WorkloadSpec, WorkloadSubmitted
+from ops.reading import Unreadable, yaml_file
 
 FLAVOR, RESOURCE, NAMESPACE = "default", "cpu", "bench"
 
@@ -91,14 +91,18 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def read_load(path: Path) -> Load:
     """The load in a file. Raises `LoadUnreadable`."""
     try:
-        return msgspec.convert(yaml.safe_load(path.read_text()), type=Load)
-    except OSError as problem:
-        raise LoadUnreadable(path, problem.strerror or str(problem)) from problem
-    except yaml.YAMLError as problem:
-        raise LoadUnreadable(path, f"not YAML: {problem}") from problem
+        load = msgspec.convert(yaml_file(path), type=Load)
+        for _, _, queues in queues_of(load):
+            for amount in (queues.nominal_quota, queues.borrowing_limit or 0, *_requests(queues)):
+                _cpu(amount)
+        return load
+    except Unreadable as problem:
+        raise LoadUnreadable(path, problem.what) from problem
     except msgspec.ValidationError as problem:
         text = str(problem).replace("Object contains unknown field", "cannot be generated: it has the unknown field")
         raise LoadUnreadable(path, text) from problem
+    except ValueError as problem:
+        raise LoadUnreadable(path, str(problem)) from problem
 
 
 def platform_of(load: Load) -> Iterator[Fact]:
@@ -190,6 +194,10 @@ def queues_of(load: Load) -> Iterator[tuple[str, str, QueuesSet]]:
                 for q in range(queues.count):
                     cohort = f"{cohorts.class_name}-{c}"
                     yield cohort, f"{cohort}-{queues.class_name}-{q}", queues
+
+
+def _requests(queues: QueuesSet) -> Iterator[str | int]:
+    return (kind.request for workloads in queues.workloads_sets for kind in workloads.workloads)
 
 
 def _cpu(amount: str | int) -> int:

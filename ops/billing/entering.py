@@ -1,41 +1,29 @@
 """Price lists and corrections as operators enter them: checked against the ledger first, then stored for good."""
 
-import hashlib
 from collections.abc import Sequence
 
 from events.billing import CorrectionEntered, PriceListSet
-from events.codec import encode
-from events.commit import GENESIS, Commit, bytes_hash
+from events.commit import GENESIS, bytes_hash
+from events.control import Quarantined
 from events.event import Millis
-from events.subjects import CONTROL, commit_subject
+from events.subjects import CONTROL
 from events.timestamp import format_timestamp
 from ops.billing.problems import BillRefused
+from ops.log.control import say_behind
 from projections.billing.ledger import Ledger
 from projections.billing.money import BadAmount, parse_money
 from services.log_errors import LogMovedOn
 from services.log_port import Bus, Entry
 
-AUTHOR = "operator"
 
-
-async def enter(bus: Bus, event: PriceListSet | CorrectionEntered, at: Millis, entered: Sequence[Entry]) -> int:
+async def enter(
+    bus: Bus, event: PriceListSet | CorrectionEntered | Quarantined, at: Millis, entered: Sequence[Entry]
+) -> int:
     """Store it on the stream of control, behind what was entered when it was checked; its sequence. Raises `BillRefused`."""
     control = await bus.stream(CONTROL)
-    base = entered[-1].sequence if entered else 0
-    commit = Commit(
-        id=hashlib.sha256(encode(event) + str(base).encode()).hexdigest()[:32],
-        prev_hash=bytes_hash(entered[-1].data) if entered else GENESIS,
-        partition=CONTROL,
-        base=base,
-        inputs=(),
-        author=AUTHOR,
-        epoch=0,
-        rules="1",
-        at=at,
-        events=(event,),
-    )
+    base, prev_hash = (entered[-1].sequence, bytes_hash(entered[-1].data)) if entered else (0, GENESIS)
     try:
-        return await control.append(commit_subject(CONTROL, AUTHOR), encode(commit), message_id=commit.id, base=base)
+        return await say_behind(control, event, at, base=base, prev_hash=prev_hash)
     except LogMovedOn as moved:
         raise BillRefused("somebody else has entered something at the same time: look at it, and ask again") from moved
 

@@ -1,15 +1,14 @@
 """A price list as people write it, in YAML; numbers are taken as they are written, never as floating point."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
-
-import yaml
 
 from events.billing import LineKind, Meter, Price, PriceListSet
 from events.event import Millis
 from ops.billing.period import time
 from ops.billing.problems import BillRefused
+from ops.reading import Unreadable, text_of, yaml_as_written
 from projections.billing.money import BadAmount, parse_money
 
 _TOP = frozenset({"name", "currency", "decimals", "from", "charges", "credits", "prices"})
@@ -20,11 +19,9 @@ _CHARGEABLE = (LineKind.USAGE, LineKind.RESERVATION, LineKind.UNRESERVED)
 def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first: Millis) -> PriceListSet:
     """The price list of a file; from now on, where it does not say from when. Raises `BillRefused`."""
     try:
-        found = yaml.load(path.read_text(), Loader=yaml.BaseLoader)  # noqa: S506 - all scalars stay text
-    except OSError as problem:
-        raise BillRefused(f"{path} can't be read: {problem.strerror}") from problem
-    except yaml.YAMLError as problem:
-        raise BillRefused(f"{path} is no YAML: {problem}") from problem
+        found = yaml_as_written(text_of(path))
+    except Unreadable as problem:
+        raise BillRefused(f"{path} can't be read: {problem.what}") from problem
     if not isinstance(found, dict):
         _refuse(path, "it", "has to be a mapping with name, currency and prices")
     _only(path, found, _TOP, "the price list")
@@ -44,7 +41,7 @@ def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first:
         if key in seen:
             _refuse(path, f"{price.meter} of {price.flavor or price.model or 'all cards'}", "is priced twice")
         seen.add(key)
-    charges = tuple(_kind(path, text) for text in found.get("charges", _CHARGEABLE))
+    charges = tuple(_kind(path, text) for text in _list(path, found, "charges", _CHARGEABLE))
     return PriceListSet(
         name=str(found.get("name") or path.stem),
         currency=currency,
@@ -52,7 +49,7 @@ def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first:
         prices=prices,
         decimals=int(decimals),
         charges=charges,
-        credits=tuple(str(text) for text in found.get("credits", ("Preempted",))),
+        credits=tuple(str(text) for text in _list(path, found, "credits", ("Preempted",))),
         author=author,
         reason=reason,
     )
@@ -78,6 +75,13 @@ def _price(path: Path, place: int, row: Any) -> Price:
         )
     names = {name: str(row.get(name, "")) for name in ("flavor", "model", "tenant")}
     return Price(meter=meter, unit_price=text, **names)
+
+
+def _list(path: Path, found: Mapping[str, Any], name: str, otherwise: Sequence[str]) -> Sequence[str]:
+    words = found.get(name, otherwise)
+    if not isinstance(words, list | tuple) or not all(isinstance(one, str) for one in words):
+        _refuse(path, name, "has to be a list of words")
+    return words
 
 
 def _kind(path: Path, text: str) -> LineKind:

@@ -10,18 +10,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from events.catalogue import AnyEvent
-from events.codec import NotOurs, decode_commit, decode_sighting
-from events.commit import GENESIS, bytes_hash
+from events.commit import GENESIS, Sighting, bytes_hash
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from ops.past import span
-from ops.replay import quarantined
 from projections.billing.entry import Window
 from projections.billing.ledger import Ledger
 from projections.place import Place
-from services.lane_errors import ChainBroken, MessageNotOurs
+from projections.versions import FoldedFacts
+from services.control_log import Control
+from services.lane_errors import ChainBroken
 from services.log_errors import LogGap
 from services.log_port import Entry
+from services.stored_message import Passed, open_message
 
 Entries = Mapping[str, Sequence[Entry]]
 
@@ -49,8 +50,8 @@ class Read(msgspec.Struct):
 
 def events_in_order(entries: Entries, read: Read) -> Iterator[tuple[AnyEvent, Place]]:
     """Every event with its place. Raises `LogGap`, `ChainBroken`, `MessageNotOurs`."""
-    skipped = quarantined(entries.get(CONTROL, ()))
-    streams = {name: _messages(name, found, skipped) for name, found in sorted(entries.items())}
+    control = Control(entries.get(CONTROL, ()))
+    streams = {name: _messages(name, found, control) for name, found in sorted(entries.items())}
     heads = {name: message for name, stream in streams.items() if (message := next(stream, None)) is not None}
     done = dict.fromkeys(streams, 0)
     now: Millis | None = None
@@ -120,24 +121,22 @@ def _rank(name: str) -> int:
     return {CONTROL: 0, FACTS: 1}.get(name, 2 if name.startswith("LOG") else 3)
 
 
-def _messages(name: str, entries: Sequence[Entry], skipped: set[tuple[str, int]]) -> Iterator[Message]:
-    before = GENESIS
+def _messages(name: str, entries: Sequence[Entry], control: Control) -> Iterator[Message]:
+    before, facts = GENESIS, FoldedFacts()
     for expected, entry in enumerate(entries, 1):
         if entry.sequence != expected:
             raise LogGap(stream=name, expected=expected, found=entry.sequence)
-        if (name, entry.sequence) in skipped:
+        found = open_message(entry, control)
+        if isinstance(found, Passed):
             before = bytes_hash(entry.data)
             continue
-        try:
-            if name == FACTS:
-                sighting = decode_sighting(entry.data)
-                yield Message(entry.sequence, sighting.at, (), (sighting.fact,))
-                continue
-            commit = decode_commit(entry.data)
-        except NotOurs as problem:
-            raise MessageNotOurs(stream=name, sequence=entry.sequence, problem=str(problem)) from problem
-        if commit.prev_hash != before:
-            raise ChainBroken(stream=name, sequence=entry.sequence, expected=before, found=commit.prev_hash)
+        message = found.message
+        if isinstance(message, Sighting):
+            told = (message.fact,) if facts.folds(message) else ()
+            yield Message(entry.sequence, message.at, (), told)
+            continue
+        if message.prev_hash != before:
+            raise ChainBroken(stream=name, sequence=entry.sequence, expected=before, found=message.prev_hash)
         before = bytes_hash(entry.data)
-        rests_on = tuple((run.stream, run.upto) for run in commit.inputs)
-        yield Message(entry.sequence, commit.at, rests_on, commit.events)
+        rests_on = tuple((run.stream, run.upto) for run in message.inputs)
+        yield Message(entry.sequence, message.at, rests_on, message.events)

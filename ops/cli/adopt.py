@@ -20,7 +20,7 @@ from ops.log.jetstream import connect as connect_bus
 from ops.log.memory import MemoryStream
 from ops.taking_over import Difference, Found, differences, running
 from ops.wiring import LANE
-from projections.evolve import evolve
+from projections.evolve import evolve_sighting
 from projections.place import Place
 from projections.world import World
 from services.clock_port import Clock
@@ -115,7 +115,7 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
         world = World()
         for entry in trial.entries:
             sighting = decode_sighting(entry.data)
-            evolve(world, sighting.fact, Place(lane=FACTS, sequence=entry.sequence, at=sighting.at))
+            evolve_sighting(world, sighting, Place(lane=FACTS, sequence=entry.sequence, at=sighting.at))
         differ = differences(found, view, world)
         records = facts is not None and not any(one.blocks for one in differ)
         if facts is not None and records:

@@ -11,7 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from ops.audit.archive import read_archive, write_archive
+from ops.audit.archive import read_archive
 from ops.audit.errors import FolderUnreadable
 from ops.audit.evidence import Evidence, Statement, load_evidence, load_statement
 from ops.audit.finding import Finding, Report
@@ -22,7 +22,7 @@ from ops.audit.query import Rows, query_archive, query_log
 from ops.audit.verify import Auditor
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.cli.log_reading import bus_of
+from ops.cli.log_reading import archive_of, bus_of
 from ops.log.history import STREAMS, end_of, read_past_gaps, read_stored
 from ops.witness import HEADS, HeadWitness
 from services.log_port import Entry
@@ -62,14 +62,14 @@ def run_verify(
     with known_failures(console) as outcome:
         evidence = load_evidence(source.beside)
         statements = [load_statement(one) for one in checkpoints]
-        found = _read(source, console)
+        found = read_found(source, console)
         begun = time.perf_counter()
-        report = _examine(found, evidence, trust, statements)
+        report = examined(found, evidence, trust, statements)
         took = time.perf_counter() - begun
         if output == "json":
             console.print_json(msgspec.json.encode(report).decode())
         else:
-            _show(report, took, console)
+            show(report, took, console)
         outcome.code = 1 if report.findings else 0
     return outcome.code
 
@@ -81,13 +81,13 @@ def run_checkpoint(source: Source, to: str, *, console: Console) -> int:
         if (folder / HEADS).exists():
             # The evidence first: of a log that grows, what is read afterwards is never less than what was signed.
             evidence = load_evidence(str(folder))
-            report = _examine(_read(source, console), evidence)
+            report = examined(read_found(source, console), evidence)
             if report.findings:
-                _show(report, 0, console)
+                show(report, 0, console)
                 console.print("[red]nothing is signed[/red]")
                 outcome.code = 1
                 return outcome.code
-        asyncio.run(_witness(source, folder))
+        asyncio.run(sign_all(source, folder))
         evidence = load_evidence(str(folder))
         for stream, head in sorted(evidence.heads.items()):
             console.print(f"{stream} {head.sequence}: {head.root} by {head.key}", highlight=False)
@@ -102,7 +102,7 @@ def run_prove(source: Source, stream: str, sequence: int, file: str, *, console:
     """Write the proof of one message."""
     with known_failures(console) as outcome:
         evidence = load_evidence(source.beside)
-        entries = _read(source, console).entries
+        entries = read_found(source, console).entries
         proof = prove(entries.get(stream, []), evidence, stream, sequence)
         _write_proof(proof, f"{stream} {sequence}", file, console)
         outcome.code = 0
@@ -120,33 +120,13 @@ def run_prove_consistency(source: Source, stream: str, old: str, new: str, file:
     return outcome.code
 
 
-def run_archive(source: Source, to: str, *, console: Console) -> int:
-    """Audit the log, copy what is signed and not archived yet, read it back; 1 when the log is not as it was."""
-    with known_failures(console) as outcome:
-        evidence = load_evidence(source.beside)
-        found = _read(msgspec.structs.replace(source, archive=""), console)
-        report = _examine(found, evidence)
-        if report.findings:
-            _show(report, 0, console)
-            console.print("[red]nothing is archived[/red]")
-            outcome.code = 1
-            return outcome.code
-        begun = time.perf_counter()
-        fresh = write_archive(found.entries, evidence, to, lambda told: console.print(f"  {told}", style="dim"))
-        took = time.perf_counter() - begun
-        count = sum(one.last - one.first + 1 for one in fresh)
-        console.print(f"{count:,} messages archived in {len(fresh)} files and read back in {took:.1f} s: {to}")
-        outcome.code = 0
-    return outcome.code
-
-
 def run_query(source: Source, sql: str, *, unchecked: bool, output: str, console: Console) -> int:
     """Print the answer to a query; what was not checked is said."""
     with known_failures(console) as outcome:
         if source.archive_alone:
             answer = query_archive(source.archive, sql, unchecked=unchecked)
         else:
-            answer = query_log(_read(source, console).entries, sql)
+            answer = query_log(read_found(source, console).entries, sql)
         if output == "json":
             plain = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
             print(msgspec.json.encode(plain, enc_hook=str).decode())  # noqa: T201 - bytes for programs
@@ -176,7 +156,7 @@ def run_rotate(witness: Path, lost: str, *, console: Console) -> int:
     return outcome.code
 
 
-def _read(source: Source, console: Console) -> Found:
+def read_found(source: Source, console: Console) -> Found:
     """The log as far as it can be read, whatever is wrong with it."""
     if source.archive_alone:
         entries, damage = read_archive(source.archive)
@@ -186,10 +166,11 @@ def _read(source: Source, console: Console) -> Found:
     async def read() -> Found:
         async with bus_of(source) as bus:
             found: dict[str, list[Entry]] = {name: [] for name in STREAMS}
-            if source.archive:
-                found = await read_stored(bus, source.archive)
+            archive = await archive_of(source, bus)
+            if archive:
+                found = await read_stored(bus, archive)
             with console.status("reading") as status:
-                for name, entries in found.items() if not source.archive else ():
+                for name, entries in found.items() if not archive else ():
                     async for batch in read_past_gaps(await bus.stream(name)):
                         entries.extend(batch)
                         status.update(f"reading {name}: {len(entries):,}")
@@ -200,9 +181,10 @@ def _read(source: Source, console: Console) -> Found:
     return asyncio.run(read())
 
 
-def _examine(
+def examined(
     found: Found, evidence: Evidence, trust: Iterable[str] = (), statements: Iterable[Statement] = ()
 ) -> Report:
+    """Everything that is wrong with a log that was read, each thing told once."""
     report = Auditor(evidence, trust).examine(found.entries, list(statements), found.ends)
     # Where the messages themselves tell the place, the file that they stand in tells nothing more.
     named = [(one.stream, one.sequence) for one in report.findings]
@@ -224,7 +206,8 @@ def _write_proof(proof: dict[str, Any], told: str, file: str, console: Console) 
     console.print(f"{told} proved in {file}: python docs/verify_proof.py {file} FINGERPRINT")
 
 
-async def _witness(source: Source, folder: Path) -> None:
+async def sign_all(source: Source, folder: Path) -> None:
+    """Sign what every stream is now. Raises `LogRegressed`."""
     witness = HeadWitness(folder)
     async with bus_of(source) as bus:
         for name in STREAMS:
@@ -245,7 +228,8 @@ def _hand_out(evidence: Evidence, to: str) -> str:
     return name
 
 
-def _show(report: Report, took: float, console: Console) -> None:
+def show(report: Report, took: float, console: Console) -> None:
+    """Print what an audit has found."""
     table = Table()
     for name in ("stream", "messages", "signed", "behind", "key", "root"):
         table.add_column(name, justify="right" if name in {"messages", "signed", "behind"} else "left")
@@ -281,11 +265,14 @@ def _show_rows(answer: Rows, console: Console) -> None:
 
 __all__ = [
     "Source",
-    "run_archive",
+    "examined",
+    "read_found",
     "run_checkpoint",
     "run_prove",
     "run_prove_consistency",
     "run_query",
     "run_rotate",
     "run_verify",
+    "show",
+    "sign_all",
 ]

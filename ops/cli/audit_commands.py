@@ -102,11 +102,14 @@ def archive_(
     nats: Bus = "",
     witness: Witness = "",
 ) -> None:
-    """Copy what is signed and not archived yet to Parquet, with its proof; every file is read back before it counts.
+    """Copy what is not archived yet to Parquet, with its proof; every file is read back before it counts.
+
+    Only what is signed is archived. With the key at hand it is signed first; else what is left out is told.
 
     Example: kuelog audit archive /mnt/archive --data .kuelog/demo
     """
-    from ops.cli.audit import Source, run_archive  # noqa: PLC0415
+    from ops.cli.audit import Source  # noqa: PLC0415
+    from ops.cli.audit_archive import run_archive  # noqa: PLC0415
 
     raise typer.Exit(run_archive(Source(data=data, nats=nats, witness=witness), to, console=_console()))
 

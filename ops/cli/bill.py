@@ -21,7 +21,7 @@ from ops.billing.problems import BillRefused
 from ops.billing.reading import Read, ledger_of, seen
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.cli.log_reading import bus_of, read_log
+from ops.cli.log_reading import archive_of, bus_of, read_log
 from ops.cluster.clock import ScaledClock
 from ops.log.history import read_everything
 from ops.past import span
@@ -31,6 +31,7 @@ from projections.billing.ledger import Ledger
 from projections.billing.money import decimal
 from projections.billing.reconcile import Mismatch, reconcile
 from projections.billing.totals import GROUPS, Bill, bill
+from services.control_log import Control
 
 FORMS = ("table", "csv", "json", "parquet", "focus")
 
@@ -104,7 +105,7 @@ def run_correct(asked: Asked, event: CorrectionEntered, since: str, until: str, 
 
         async def correct() -> tuple[CorrectionEntered, int]:
             async with bus_of(asked.source) as bus:
-                entries = await read_everything(bus, asked.source.archive)
+                entries = await read_everything(bus, await archive_of(asked.source, bus))
                 first = seen(entries)[0]
                 ledger, _ = ledger_of(entries, wanted=[event.entry] if event.entry else ())
                 timed = msgspec.structs.replace(
@@ -129,10 +130,11 @@ def read_ledger(asked: Asked, *, grain: Millis | None = None, quiet: bool = True
         raise BillRefused("the log is empty: there is nothing to bill")
     # What was entered after the last sight of the cluster belongs to a bill without an end; time of cards does not.
     window = period(asked.since, asked.until, first, max(last, span(entries)[1] + 1))
+    control = Control(entries[CONTROL])
     wanted = [
         one.event.entry
         for entry in entries[CONTROL]
-        for one in opened(entry)
+        for one in opened(entry, control)
         if isinstance(one.event, CorrectionEntered) and one.event.entry
     ]
     if quiet or not sys.stderr.isatty():

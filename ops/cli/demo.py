@@ -7,6 +7,8 @@ from pathlib import Path
 from rich.console import Console
 
 from ops.cli.failures import known_failures
+from ops.cli.log_options import LogSource
+from ops.cli.log_reading import archive_of
 from ops.lint.check import lint
 from ops.log.history import read_everything
 from ops.scenario.card_verdict import Finding
@@ -41,7 +43,7 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ve
     async with platform(data.resolve(), scale=script.clock_scale) as on:
         agreed = await play(script, folder, on, loose=loose, tell=lambda text: console.print(f"  {text}"))
         played = time.monotonic() - begun
-        entries = await read_everything(on.bus)
+        entries = await read_everything(on.bus, await archive_of(LogSource(data=data), on.bus))
     verdict = judge(script, entries)
     if agreed:
         verdict.findings.append(

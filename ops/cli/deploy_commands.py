@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 from rich.console import Console
 
 deploy_app = typer.Typer(help="Install kuelog in a cluster.", no_args_is_help=True)
@@ -17,23 +16,28 @@ console = Console(soft_wrap=False)
 def secret(
     namespace: Annotated[str, typer.Option(help="Where kuelog is installed.")] = "kuelog-system",
 ) -> None:
-    """Print a Secret with a fresh password for each user of the bus.
+    """Print two Secrets: a fresh password for each user of the bus, and the token for who fetches metrics.
 
     Example: kuelog deploy secret | kubectl apply -f -
     """
     from ops.deploy.bus import USERS  # noqa: PLC0415 - a command loads what it needs
-    from ops.deploy.deployments import USERS_SECRET  # noqa: PLC0415
+    from ops.deploy.deployments import TOKEN_SECRET, USERS_SECRET  # noqa: PLC0415
     from ops.yaml_text import yaml_text  # noqa: PLC0415
 
-    value: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": USERS_SECRET, "namespace": namespace},
-        "type": "Opaque",
-        # Letters and digits only: they stand in URLs and in the server's configuration.
-        "stringData": {one.name: f"p{secrets.token_hex(24)}" for one in USERS},
-    }
-    print(yaml_text([value]), end="")  # noqa: T201 - it is meant for kubectl
+    # Letters and digits only: they stand in URLs and in the server's configuration.
+    passwords = {one.name: f"p{secrets.token_hex(24)}" for one in USERS}
+    held = {USERS_SECRET: passwords, TOKEN_SECRET: {"token": secrets.token_hex(24)}}
+    values: list[dict[str, Any]] = [
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": namespace},
+            "type": "Opaque",
+            "stringData": texts,
+        }
+        for name, texts in held.items()
+    ]
+    print(yaml_text(values), end="")  # noqa: T201 - it is meant for kubectl
 
 
 @deploy_app.command()
@@ -54,12 +58,16 @@ def manifests(
     from ops.configuration import ConfigurationBroken, document  # noqa: PLC0415
     from ops.deploy.chart import CHOICES  # noqa: PLC0415
     from ops.deploy.chart import manifests as made  # noqa: PLC0415
+    from ops.reading import Unreadable, yaml_file  # noqa: PLC0415
     from ops.yaml_text import yaml_text  # noqa: PLC0415
 
     try:
-        own: Any = yaml.safe_load(values.read_text()) if values is not None else {}
+        own: Any = yaml_file(values) if values is not None else {}
         chosen = _over(CHOICES, own or {}, "")
-    except (OSError, yaml.YAMLError, ValueError) as problem:
+    except Unreadable as problem:
+        console.print(f"[red]error:[/red] {problem}", highlight=False)
+        raise typer.Exit(2) from problem
+    except ValueError as problem:
         console.print(f"[red]error:[/red] {values}: {problem}", highlight=False)
         raise typer.Exit(2) from problem
     try:
@@ -101,12 +109,15 @@ async def _create(nats: str, replicas: int, max_bytes: int) -> None:
         for name in STREAMS:
             stream = await bus.stream(name)
             console.print(f"{name}: there, at sequence {(await stream.last()).sequence}", highlight=False)
+        await bus.shelf.prepare()
     finally:
         await bus.close()
 
 
-def _over(below: dict[str, Any], above: dict[str, Any], path: str) -> dict[str, Any]:
+def _over(below: dict[str, Any], above: Any, path: str) -> dict[str, Any]:
     """Values over the defaults; what nobody knows is a mistake. Lists and free mappings are taken whole."""
+    if not isinstance(above, dict):
+        raise ValueError(f"{path.rstrip('.') or 'the file'} has to be a mapping")
     found = dict(below)
     for name, value in above.items():
         if name == "nats" and not path:

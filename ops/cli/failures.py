@@ -14,8 +14,10 @@ from ops.audit.errors import (
     ArchiveGoesFurther,
     ArchiveNeverGrows,
     ArchiveOfAnotherLog,
+    BackupRefused,
     FolderUnreadable,
     HistoryIncomplete,
+    LogDiffers,
     NotProvable,
     QueryRefused,
 )
@@ -25,16 +27,19 @@ from ops.billing.problems import BillRefused
 from ops.configuration import ConfigurationBroken
 from ops.kube.client import KubeConfigMissing
 from ops.listening import PortTaken
-from ops.log.server import NatsMissing
+from ops.log.server import NatsMissing, StoreInUse
 from ops.log.snapshots import SnapshotUnusable
 from ops.manifests import ManifestBroken
 from ops.past import BadTime
+from ops.quarantine import QuarantineRefused
+from ops.reading import Unreadable
+from ops.run_folder import FolderHeld, FolderUnusable, NotADemosFolder
 from ops.scenario.play import ManifestRefused
 from ops.scenario.script import ScenarioBroken
 from ops.visibility_server import VisibilityUnserved
 from ops.witness import WitnessKeyMissing
 from services.cluster_port import ClusterUnavailable, ObjectInvalid
-from services.lane_errors import ChainBroken, MessageNotOurs
+from services.lane_errors import MessageHalts
 from services.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream
 
 KNOWN: tuple[type[Exception], ...] = (
@@ -42,26 +47,31 @@ KNOWN: tuple[type[Exception], ...] = (
     ArchiveGoesFurther,
     ArchiveNeverGrows,
     ArchiveOfAnotherLog,
+    BackupRefused,
     BadChange,
     BadTime,
     BillRefused,
-    ChainBroken,
+    MessageHalts,
+    QuarantineRefused,
     ClusterInUse,
     ClusterUnavailable,
     ConfigurationBroken,
+    FolderHeld,
     FolderUnreadable,
+    FolderUnusable,
     HistoryIncomplete,
     KindsMissing,
     KubeConfigMissing,
+    LogDiffers,
     LogGap,
     LogRegressed,
     LoadUnreadable,
     LogUnavailable,
     ManifestBroken,
     ManifestRefused,
-    MessageNotOurs,
     NatsMissing,
     NobodyAdmits,
+    NotADemosFolder,
     NotProvable,
     NotOnTheLog,
     ObjectInvalid,
@@ -69,6 +79,8 @@ KNOWN: tuple[type[Exception], ...] = (
     QueryRefused,
     ScenarioBroken,
     SnapshotUnusable,
+    StoreInUse,
+    Unreadable,
     UnsafeStream,
     VisibilityUnserved,
     WitnessKeyMissing,

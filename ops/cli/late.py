@@ -14,6 +14,7 @@ LATE = {
     "describe": ("ops.cli.kubectl_describe", "app"),
     "list": ("ops.cli.kubectl_list", "app"),
     "resume": ("ops.cli.kubectl_change", "resume_app"),
+    "simulate": ("ops.cli.simulate", "simulate"),
     "stop": ("ops.cli.kubectl_change", "stop_app"),
 }
 """Module and name of a typer app, or of a function that is a command."""

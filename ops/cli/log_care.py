@@ -1,18 +1,18 @@
 """`kuelog log …`: what an operator does to the log, each of it on record."""
 
 import asyncio
-import hashlib
 from pathlib import Path
 
 from rich.console import Console
 
-from events.codec import encode
-from events.commit import GENESIS, Commit
 from events.control import Quarantined
 from events.subjects import CONTROL
 from ops.cli.failures import known_failures
 from ops.cluster.clock import ScaledClock
+from ops.log.control import say
+from ops.log.history import STREAMS, read_stored
 from ops.log.jetstream import connect
+from ops.quarantine import QuarantineRefused, refuse_if_folded
 from ops.witness import HeadWitness
 
 
@@ -38,22 +38,11 @@ def run_accept_loss(stream: str, witness: Path, *, console: Console) -> int:
 async def _quarantine(stream: str, sequence: int, reason: str, nats: str) -> None:
     bus = await connect(nats)
     try:
+        if stream not in STREAMS:
+            raise QuarantineRefused(f"there is no stream {stream}: write one of {', '.join(STREAMS)}")
         await (await bus.stream(stream)).get(sequence)
+        refuse_if_folded(await read_stored(bus), stream, sequence)
         control = await bus.stream(CONTROL)
-        head = await control.last()
-        event = Quarantined(stream=stream, sequence=sequence, reason=reason)
-        commit = Commit(
-            id=hashlib.sha256(encode(event) + str(head.sequence).encode()).hexdigest()[:32],
-            prev_hash=head.sha256 or GENESIS,
-            partition=CONTROL,
-            base=head.sequence,
-            inputs=(),
-            author="operator",
-            epoch=0,
-            rules="1",
-            at=ScaledClock().now(),
-            events=(event,),
-        )
-        await control.append("kuelog.control.operator", encode(commit), message_id=commit.id, base=head.sequence)
+        await say(control, Quarantined(stream=stream, sequence=sequence, reason=reason), ScaledClock().now())
     finally:
         await bus.close()

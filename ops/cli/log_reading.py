@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 from ops.audit.errors import ArchiveNeverGrows
 from ops.cli.log_options import LogSource
-from ops.log.history import History, read_everything
+from ops.log.history import STREAMS, History, begins_at_one, end_of, read_everything
 from ops.log.jetstream import connect
-from ops.log.server import NatsServer
+from ops.log.server import NatsServer, running_server
+from ops.run_folder import NATS, FolderHeld, Hold, take
 from ops.scenario.script import ScenarioBroken
+from services.log_errors import LogUnavailable
 from services.log_port import Bus
 
 
@@ -20,34 +23,89 @@ def read_log(source: LogSource) -> History:
         if source.archive_alone:
             return await read_everything(archive=source.archive)
         async with bus_of(source) as bus:
-            return await read_everything(bus, source.archive)
+            return await read_everything(bus, await archive_of(source, bus))
 
     return asyncio.run(read())
 
 
+async def archive_of(source: LogSource, bus: Bus) -> str:
+    """The archive that was named, or the one in the folder where the beginning of a stream was rolled away; else none."""
+    if source.archive or source.folder is None:
+        return source.archive
+    beside = source.folder.resolve() / "archive"
+    if not (beside / "archive.json").exists():
+        return ""
+    for name in STREAMS:
+        stream = await bus.stream(name)
+        if await end_of(stream) and not await begins_at_one(stream):
+            return str(beside)
+    return ""
+
+
 @asynccontextmanager
 async def bus_of(source: LogSource) -> AsyncGenerator[Bus, None]:
-    """A running bus, or the one that a folder holds, started for as long as it is used. Raises the known failures."""
-    if source.nats:
-        bus = await connect(source.nats)
-        try:
+    """A running bus, or the one in a folder: joined where it runs, else started for as long as it is used.
+
+    Raises the known failures.
+    """
+    async with AsyncExitStack() as stack:
+        if source.nats:
+            bus = await connect(source.nats)
+            stack.push_async_callback(bus.close)
             yield bus
-        finally:
-            await bus.close()
-        return
-    folder = source.folder
-    if folder is None:
-        raise ArchiveNeverGrows(source.archive)
-    store = folder.resolve() / "nats"
-    if not store.is_dir():
-        raise ScenarioBroken(folder, "holds no log: run `kuelog demo` first, or name another folder with --data")
-    server = NatsServer(store)
-    await server.start()
+            return
+        folder = source.folder
+        if folder is None:
+            raise ArchiveNeverGrows(source.archive)
+        if not (folder / NATS).is_dir():
+            raise ScenarioBroken(folder, "holds no log: run `kuelog demo` first, or name another folder with --data")
+        url = await _bus_in(folder.resolve(), stack)
+        bus = await connect(url)
+        stack.push_async_callback(bus.close)
+        async with _while_it_runs(folder.resolve(), url):
+            yield bus
+
+
+async def _bus_in(folder: Path, stack: AsyncExitStack) -> str:
+    """Where the bus of a folder takes connections. Two readers of a folder that does not run come one after the other."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + _PATIENCE_S
+    while True:
+        taken = take(folder, serving=False)
+        if isinstance(taken, Hold):
+            stack.callback(taken.release)
+            server = NatsServer(folder / NATS)
+            stack.push_async_callback(server.stop)
+            await server.start()
+            return server.url
+        if taken.serving and (url := running_server(folder / NATS)):
+            return url
+        if loop.time() > end:
+            raise FolderHeld(folder, taken)
+        await asyncio.sleep(_POLL_S)
+
+
+@asynccontextmanager
+async def _while_it_runs(folder: Path, url: str) -> AsyncGenerator[None, None]:
+    """Raises `LogUnavailable` when the bus of a folder ends under its reader, who would wait for ever."""
+    limit = asyncio.timeout(None)
+    watch = asyncio.create_task(_expire_without(limit, folder, url))
     try:
-        bus = await connect(server.url)
-        try:
-            yield bus
-        finally:
-            await bus.close()
+        async with limit:
+            yield
+    except TimeoutError as problem:
+        if not limit.expired():
+            raise
+        raise LogUnavailable(stream=str(folder), problem="the run that served it has ended; ask again") from problem
     finally:
-        await server.stop()
+        watch.cancel()
+
+
+async def _expire_without(limit: asyncio.Timeout, folder: Path, url: str) -> None:
+    while running_server(folder / NATS) == url:  # noqa: ASYNC110 - another process tells nobody of its end
+        await asyncio.sleep(_WATCH_S)
+    limit.reschedule(asyncio.get_running_loop().time())
+
+
+_POLL_S, _PATIENCE_S = 0.1, 60.0
+_WATCH_S = 1.0

@@ -15,11 +15,11 @@ from ops.asking.point import NotOnTheLog, point_at
 from ops.asking.stored import Stored, in_order, opened
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.cli.log_reading import bus_of, read_log
+from ops.cli.log_reading import archive_of, bus_of, read_log
 from ops.log.history import STREAMS, end_of, read_everything
 from ops.past import moment, span
-from ops.replay import quarantined
 from projections.explanation.about import canonical, objects_of
+from services.control_log import Control
 from services.lane_errors import MessageNotOurs
 from services.log_port import Entry, Stream
 
@@ -78,22 +78,22 @@ async def _follow(source: LogSource, wanted: Filter, output: str, console: Conso
     """What comes from now on, as it comes."""
     async with bus_of(source) as bus:
         streams = [await bus.stream(name) for name in wanted.streams or STREAMS]
-        skipped = quarantined((await read_everything(bus, source.archive, (CONTROL,)))[CONTROL])
+        control = Control((await read_everything(bus, await archive_of(source, bus), (CONTROL,)))[CONTROL])
         async with asyncio.TaskGroup() as tasks:
             for stream in streams:
                 end = await end_of(stream)
-                tasks.create_task(_follow_one(stream, end, wanted, skipped, output, console))
+                tasks.create_task(_follow_one(stream, end, wanted, control, output, console))
 
 
 async def _follow_one(
-    stream: Stream, after: int, wanted: Filter, skipped: set[tuple[str, int]], output: str, console: Console
+    stream: Stream, after: int, wanted: Filter, control: Control, output: str, console: Console
 ) -> None:
     async for batch in stream.follow(after):
         for entry in batch:
-            if (entry.stream, entry.sequence) in skipped:
-                continue
+            if entry.stream == CONTROL:
+                control.take([entry])
             try:
-                found = opened(entry)
+                found = opened(entry, control)
             except MessageNotOurs as problem:
                 # Whoever watches wants to see that it is there; whoever folds will say what to do.
                 console.print(f"{problem}", style="red", markup=False)

@@ -12,8 +12,10 @@ from ops.cli.bill_commands import register as register_billing
 from ops.cli.deploy_commands import deploy_app
 from ops.cli.device_commands import devices_app, drift
 from ops.cli.late import Doors
+from ops.cli.life_commands import register as register_life
 from ops.cli.question_commands import register
 from ops.cli.visibility_commands import visibility
+from ops.endpoint import LOOPBACK, Endpoint
 from ops.telemetry import configure_logging
 
 app = typer.Typer(
@@ -31,6 +33,10 @@ app.add_typer(bench_app)
 register_billing(app)
 
 Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
+MetricsAddress = Annotated[str, typer.Option(help="Where metrics are served.")]
+MetricsToken = Annotated[
+    Path | None, typer.Option(help="A file with the bearer token that who fetches metrics from elsewhere has to show.")
+]
 EXAMPLES = Path("examples/ai-platform")
 
 
@@ -89,6 +95,8 @@ def up(
     scale: Annotated[float, typer.Option(help="How fast the embedded cluster's time runs.")] = 1.0,
     port: Annotated[int, typer.Option(help="The port of the embedded Kubernetes API.")] = 0,
     metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
+    metrics_address: MetricsAddress = LOOPBACK,
+    metrics_token: MetricsToken = None,
     config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
 ) -> None:
     """Run everything from this machine: bus, services and, unless one is named, a cluster. Ctrl-C stops all of it.
@@ -105,7 +113,7 @@ def up(
             nats=nats,
             scale=scale,
             port=port,
-            metrics=metrics,
+            metrics=Endpoint(port=metrics, address=metrics_address, token=metrics_token),
             config=config,
             console=console,
         )
@@ -125,8 +133,16 @@ def run(
     witness: Annotated[str, typer.Option(help="The folder of the head witness; none when empty.")] = "",
     scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
     metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
+    metrics_address: MetricsAddress = LOOPBACK,
+    metrics_token: MetricsToken = None,
     config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
     health: Annotated[int, typer.Option(help="A port for probes: /livez and /readyz; none when 0.")] = 0,
+    health_address: Annotated[
+        str, typer.Option(help="Where probes are answered; elsewhere than on this machine only yes or no is told.")
+    ] = LOOPBACK,
+    health_token: Annotated[
+        Path | None, typer.Option(help="A file with the bearer token that is told everywhere why it is not ready.")
+    ] = None,
     port: Annotated[int, typer.Option(help="webhook: where HTTPS is served.")] = 9443,
     cert_dir: Annotated[Path | None, typer.Option(help="webhook: tls.crt and tls.key of cert-manager.")] = None,
     own_service: Annotated[
@@ -163,8 +179,8 @@ def run(
             witness=witness,
             scale=scale,
             crash=crash,
-            metrics=metrics,
-            health=health,
+            metrics=Endpoint(port=metrics, address=metrics_address, token=metrics_token),
+            health=Endpoint(port=health, address=health_address, token=health_token),
             config=config,
             console=console,
         )
@@ -179,6 +195,7 @@ app.add_typer(deploy_app, name="deploy")
 log_app = typer.Typer(help="Look after the log itself.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
 register(app, log_app)
+register_life(app, log_app)
 
 
 @log_app.command()

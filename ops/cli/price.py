@@ -16,7 +16,7 @@ from ops.billing.reading import ledger_of, seen
 from ops.billing.tables import show_prices
 from ops.cli.bill import Asked, read_ledger
 from ops.cli.failures import known_failures
-from ops.cli.log_reading import bus_of
+from ops.cli.log_reading import archive_of, bus_of
 from ops.cluster.clock import ScaledClock
 from ops.log.history import read_everything
 
@@ -27,7 +27,7 @@ def run_set(file: Path, asked: Asked, *, author: str, reason: str, console: Cons
 
         async def enter_list() -> tuple[PriceListSet, int]:
             async with bus_of(asked.source) as bus:
-                entries = await read_everything(bus, asked.source.archive)
+                entries = await read_everything(bus, await archive_of(asked.source, bus))
                 ledger, _ = ledger_of(entries)
                 now = max(ScaledClock().now(), ledger.at)
                 event = read_price_file(file, author=author, reason=reason, now=now, first=seen(entries)[0])

@@ -20,6 +20,7 @@ from projections.explanation.difference import Change, changes
 from projections.read_models import queue_rows, tree_names, usage_rows, workload_rows
 from projections.state_hash import tables
 from projections.world import World
+from services.control_log import Control
 
 SHOWN = ("queues", "workloads", "usage", "state")
 _LED = 12
@@ -124,7 +125,7 @@ def _show_led(one: Difference, console: Console) -> None:
         return
     console.print(f"    the facts that led there ({len(one.led)} since the commit before):")
     for entry in one.led[-_LED:]:
-        for stored in opened(entry):
+        for stored in opened(entry, Control()):
             about = next(iter(objects_of(stored.event)), "")
             _print(console, f"      {entry.stream}/{entry.sequence} {type(stored.event).__name__} {about}", "dim")
 

@@ -8,23 +8,29 @@ from pathlib import Path
 from rich.console import Console
 
 from events.settings import SettingsObserved
+from ops.archivist import archivist_of
 from ops.cli.failures import known_failures
 from ops.cluster.clock import ScaledClock
 from ops.configuration import read_configuration
 from ops.crash import Mortal
+from ops.endpoint import Endpoint
 from ops.event_loop import run
 from ops.health import health_served
 from ops.kube.absent import AbsentCluster
 from ops.kube.client import connect as connect_kube
 from ops.kube.reflector import Reflector
 from ops.log.jetstream import connect as connect_bus
+from ops.log.jetstream import without_password
+from ops.log.late_bus import LateBus
 from ops.log.server import NatsServer
 from ops.metrics_endpoint import served
 from ops.quiet_garbage import collect_seldom
+from ops.run_folder import held, keep_from_demos
 from ops.scenario.platform import platform
 from ops.wiring import SERVICES, Ports, Running, stopped
 from services.cluster_port import Reader, Writer
 
+NOWHERE = Endpoint()
 ON_CLUSTER = ("watcher", "applier")
 """The services that speak with Kubernetes; the others are given no way to it."""
 
@@ -38,8 +44,8 @@ def run_service(
     witness: str,
     scale: float,
     crash: str,
-    metrics: int = 0,
-    health: int = 0,
+    metrics: Endpoint = NOWHERE,
+    health: Endpoint = NOWHERE,
     config: Path | None = None,
     console: Console,
 ) -> int:
@@ -68,7 +74,7 @@ def run_up(
     nats: str,
     scale: float,
     port: int,
-    metrics: int = 0,
+    metrics: Endpoint = NOWHERE,
     config: Path | None = None,
     console: Console,
 ) -> int:
@@ -102,14 +108,14 @@ async def _serve_one(
     witness: str,
     scale: float,
     crash: str,
-    metrics: int,
-    health: int,
+    metrics: Endpoint,
+    health: Endpoint,
     settings: SettingsObserved,
     console: Console,
 ) -> None:
     mortal = Mortal(crash)
     async with AsyncExitStack() as stack:
-        bus = await connect_bus(nats)
+        bus = LateBus(nats)
         stack.push_async_callback(bus.close)
         reader: Reader = AbsentCluster()
         writer: Writer = AbsentCluster()
@@ -117,20 +123,27 @@ async def _serve_one(
             client = await connect_kube(kubeconfig, context, service=service)
             stack.push_async_callback(client.close)
             reader, writer = Reflector(client), client
-        ports = Ports(bus=mortal.bus(bus), reader=reader, writer=mortal.writer(writer), clock=ScaledClock(scale))
+        ports = Ports(
+            bus=mortal.bus(bus),
+            reader=reader,
+            writer=mortal.writer(writer),
+            clock=ScaledClock(scale),
+            shelf=bus.shelf,
+            filled=bus.filled,
+        )
         running = Running(ports, (service,), settings=settings, witness=Path(witness) if witness else None)
-        await stack.enter_async_context(served(running.world_of_cards, metrics))
+        await stack.enter_async_context(served(running.world_of_cards, metrics, running.filled))
         await stack.enter_async_context(health_served(running, health))
-        console.print(f"{service} on {nats} (Ctrl-C stops)", highlight=False)
+        console.print(f"{service} on {without_password(nats)} (Ctrl-C stops)", highlight=False)
         await until_stopped(running)
 
 
 async def _up_embedded(
-    data: Path, scale: float, port: int, metrics: int, settings: SettingsObserved, console: Console
+    data: Path, scale: float, port: int, metrics: Endpoint, settings: SettingsObserved, console: Console
 ) -> None:
     async with (
         platform(data.resolve(), scale=scale, settings=settings, fresh=False, port=port) as on,
-        served(on.running.world_of_cards, metrics),
+        served(on.running.world_of_cards, metrics, on.running.filled),
     ):
         console.print(f"Kubernetes API {on.cluster.url}, bus {on.server.url}; everything stays in {data}")
         console.print(
@@ -148,24 +161,29 @@ async def _up_on_cluster(
     kubeconfig: str,
     context: str,
     nats: str,
-    metrics: int,
+    metrics: Endpoint,
     settings: SettingsObserved,
     console: Console,
 ) -> None:
     async with AsyncExitStack() as stack:
+        stack.enter_context(held(data.resolve()))
+        keep_from_demos(data.resolve())
         if not nats:
             server = NatsServer(data.resolve() / "nats")
-            await server.start()
             stack.push_async_callback(server.stop)
+            await server.start()
             nats = server.url
         bus = await connect_bus(nats)
         stack.push_async_callback(bus.close)
         client = await connect_kube(kubeconfig, context, service="up")
         stack.push_async_callback(client.close)
-        console.print(f"cluster {client.host}, bus {nats} (Ctrl-C stops)")
-        ports = Ports(bus=bus, reader=Reflector(client), writer=client, clock=ScaledClock())
-        running = Running(ports, settings=settings, witness=data.resolve() / "witness")
-        await stack.enter_async_context(served(running.world_of_cards, metrics))
+        console.print(f"cluster {client.host}, bus {without_password(nats)} (Ctrl-C stops)")
+        ports = Ports(
+            bus=bus, reader=Reflector(client), writer=client, clock=ScaledClock(), shelf=bus.shelf, filled=bus.filled
+        )
+        archivist = archivist_of(bus, data.resolve())
+        running = Running(ports, settings=settings, witness=data.resolve() / "witness", archivist=archivist)
+        await stack.enter_async_context(served(running.world_of_cards, metrics, running.filled))
         await until_stopped(running)
     console.print("stopped")
 

@@ -1,56 +1,74 @@
 """`kuelog visibility`: Kueue's visibility API as a service of its own."""
 
-import asyncio
-from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-if TYPE_CHECKING:
-    from ops.visibility_server import Tls
+from ops.endpoint import LOOPBACK, is_loopback
 
 console = Console(soft_wrap=False)
 
 
 def visibility(
-    nats: Annotated[str, typer.Option(help="The bus.")] = "nats://127.0.0.1:4222",
-    host: Annotated[str, typer.Option(help="The address to listen on; all of them when empty.")] = "",
+    nats: Annotated[
+        str, typer.Option(help="The bus.", envvar="KUELOG_NATS", show_envvar=False)
+    ] = "nats://127.0.0.1:4222",
+    host: Annotated[
+        str,
+        typer.Option(help="The address to listen on. Elsewhere than on this machine only the API server is answered."),
+    ] = LOOPBACK,
     port: Annotated[int, typer.Option(help="The port to listen on.")] = 8082,
-    tls_cert: Annotated[Path | None, typer.Option(help="A certificate in PEM; plain HTTP without one.")] = None,
+    kubeconfig: Annotated[
+        str, typer.Option(help="The cluster that says who may read; inside a pod the service account by default.")
+    ] = "",
+    context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
+    own_service: Annotated[
+        str, typer.Option("--service", help="NAMESPACE/NAME under which the API server reaches it.")
+    ] = "kuelog-system/kuelog-visibility",
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="A certificate in PEM; without one it makes its own, or none on this machine.")
+    ] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its key in PEM.")] = None,
     client_ca: Annotated[
-        Path | None, typer.Option(help="Answer only who has a certificate of this authority: the front proxy's.")
+        Path | None, typer.Option(help="The front proxy's authority; by default the one that the cluster names.")
     ] = None,
+    allowed_names: Annotated[
+        str,
+        typer.Option(help="With --client-ca: the names that its certificate may bear, between commas; any if empty."),
+    ] = "",
     scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
 ) -> None:
-    """Serve visibility.kueue.x-k8s.io: who waits for a queue at which position. Needs the bus only.
+    """Serve visibility.kueue.x-k8s.io: who waits for a queue at which position.
 
-    Example: kuelog visibility --tls-cert tls.crt --tls-key tls.key --client-ca front-proxy-ca.crt
+    On this machine everybody who can reach it is answered. With a cluster, or on any other address, only the API server's
+    front proxy is, and the API server is asked who may read what (SubjectAccessReview).
+
+    Example: kuelog visibility, then: curl localhost:8082/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/q/pendingworkloads
     """
     from ops.cli.failures import known_failures  # noqa: PLC0415 - a command loads what it needs
-    from ops.visibility_server import Tls  # noqa: PLC0415
+    from ops.cli.visibility import Asked, serve_here, serve_to_api_server  # noqa: PLC0415
+    from ops.event_loop import run  # noqa: PLC0415
 
-    if (tls_cert is None) != (tls_key is None) or (client_ca is not None and tls_cert is None):
-        raise typer.BadParameter("--tls-cert and --tls-key belong together, and --client-ca needs both")
-    tls = None if tls_cert is None or tls_key is None else Tls(certificate=tls_cert, key=tls_key, client_ca=client_ca)
+    asked = Asked(
+        nats=nats,
+        host=host,
+        port=port,
+        kubeconfig=kubeconfig,
+        context=context,
+        service=own_service,
+        files=None if tls_cert is None or tls_key is None else (tls_cert, tls_key),
+        client_ca=client_ca,
+        names=tuple(name for name in allowed_names.split(",") if name),
+        scale=scale,
+    )
+    here = is_loopback(host) and not kubeconfig
+    if (tls_cert is None) != (tls_key is None):
+        raise typer.BadParameter("--tls-cert and --tls-key belong together")
+    if here and (client_ca is not None or allowed_names):
+        raise typer.BadParameter("--client-ca needs a cluster that says who may read: name it with --kubeconfig")
     with known_failures(console) as outcome:
-        asyncio.run(_serve(nats, host, port, tls, scale))
+        run(serve_here(asked, console) if here else serve_to_api_server(asked, console))
         outcome.code = 0
     raise typer.Exit(outcome.code)
-
-
-async def _serve(nats: str, host: str, port: int, tls: "Tls | None", scale: float) -> None:
-    from ops.cli.serve import until_stopped  # noqa: PLC0415
-    from ops.log.jetstream import connect  # noqa: PLC0415
-    from ops.visibility import Visibility  # noqa: PLC0415
-    from ops.visibility_server import Followed, follower, serving  # noqa: PLC0415
-
-    async with AsyncExitStack() as stack:
-        bus = await connect(nats)
-        stack.push_async_callback(bus.close)
-        running = follower(bus, scale)
-        found = await stack.enter_async_context(serving(Visibility(Followed(running).world), host, port, tls))
-        console.print(f"visibility API on port {found}, bus {nats} (Ctrl-C stops)", highlight=False)
-        await until_stopped(running)

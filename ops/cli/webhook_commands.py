@@ -1,7 +1,6 @@
 """`kuelog run webhook`: the webhooks with certificates of their own or from a folder, until they are told to stop."""
 
 import asyncio
-import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -10,15 +9,17 @@ import structlog
 from rich.console import Console
 
 from events.settings import SettingsObserved
+from ops.certificate import Certificate
 from ops.cli.failures import known_failures
 from ops.cli.serve import settings_of, stop_signal
 from ops.cluster.clock import ScaledClock
+from ops.event_loop import run
 from ops.kube.client import connect
 from ops.kube.reflector import Reflector
 from ops.webhook.doors import Doors
 from ops.webhook.rooms import Rooms
-from ops.webhook.server import Certificate, served_webhooks, webhook_app
-from ops.webhook.trust import Trust
+from ops.webhook.server import served_webhooks, webhook_app
+from ops.webhook.trust import Callers, Trust
 from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid
 
 log = structlog.get_logger()
@@ -50,7 +51,7 @@ def run_webhook(
         return 2
     with known_failures(console) as outcome:
         settings = settings_of(config, console)
-        asyncio.run(_serve(kubeconfig, context, port, cert_dir, namespace, name, settings))
+        run(_serve(kubeconfig, context, port, cert_dir, namespace, name, settings))
         outcome.code = 0
     return outcome.code
 
@@ -69,12 +70,14 @@ async def _serve(
         stack.push_async_callback(client.close)
         doors, certificate = Doors(Reflector(client)), Certificate()
         rooms = Rooms(Reflector(client), client, settings.managed_namespaces)
-        trust = Trust(client, ScaledClock(), namespace=namespace, service=name, secret=f"{name}-certificate")
+        callers = Callers(client, namespace=namespace, service=name)
+        trust = Trust(client, ScaledClock(), callers, namespace=namespace, service=name, secret=f"{name}-certificate")
+        source = from_files(cert_dir / "tls.crt", cert_dir / "tls.key") if cert_dir else from_secret(trust)
         app = webhook_app(settings, doors, rooms, lambda: doors.listed.is_set() and certificate.shown.is_set())
         tasks = [
             asyncio.create_task(doors.run()),
             asyncio.create_task(rooms.run()),
-            asyncio.create_task(keep_shown(certificate, _folder(cert_dir) if cert_dir else _secret(trust))),
+            asyncio.create_task(keep_shown(certificate, source)),
         ]
         stop = asyncio.create_task(stop_signal().wait())
         try:
@@ -97,13 +100,15 @@ async def keep_shown(certificate: Certificate, source: Source, every: float = _L
         pause = every
         try:
             certificate.show(*await source())
-        except (ClusterUnavailable, ObjectConflict, ObjectInvalid, OSError, ssl.SSLError) as problem:
+        except (ClusterUnavailable, ObjectConflict, ObjectInvalid, OSError, UnicodeDecodeError) as problem:
             log.warning("no new certificate", problem=str(problem))
             pause = min(every, _AGAIN_S)
         await asyncio.sleep(pause)
 
 
-def _secret(trust: Trust) -> Source:
+def from_secret(trust: Trust) -> Source:
+    """What the Secret holds, renewed where that is due."""
+
     async def read() -> tuple[str, str]:
         held = await trust.look()
         return held.certificate, held.key
@@ -111,8 +116,10 @@ def _secret(trust: Trust) -> Source:
     return read
 
 
-def _folder(folder: Path) -> Source:
+def from_files(certificate: Path, key: Path) -> Source:
+    """What files hold, such as those of cert-manager."""
+
     async def read() -> tuple[str, str]:
-        return (folder / "tls.crt").read_text(), (folder / "tls.key").read_text()
+        return certificate.read_text(), key.read_text()
 
     return read

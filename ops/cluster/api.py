@@ -4,22 +4,28 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import msgspec
-import yaml
 from aiohttp import web
 
 from events.event import Millis
 from ops.cluster import discovery
-from ops.cluster.apply import apply
+from ops.cluster.applied import applied
 from ops.cluster.failures import ApiFailure, bad_request, conflict
 from ops.cluster.faults import Faults
-from ops.cluster.kinds import Kind
 from ops.cluster.patches import json_patch, merge_patch, strategic_patch
 from ops.cluster.resources import Resources
 from ops.cluster.scaling import scale_of, with_scale
-from ops.cluster.store import Name, Object
+from ops.cluster.store import Object
 from ops.cluster.tables import table
+from ops.cluster.targets import Target, target_of
 from ops.cluster.watching import list_objects, wants_table, watch_objects
+from ops.reading import Unreadable, yaml_of
 
+_METADATA: dict[str, type[Any]] = {
+    **dict.fromkeys(("name", "namespace", "generateName", "resourceVersion", "uid"), str),
+    **dict.fromkeys(("labels", "annotations"), dict),
+    **dict.fromkeys(("finalizers", "ownerReferences"), list),
+}
+"""The fields of metadata that the server itself works with."""
 _JSON = "application/json"
 
 
@@ -33,20 +39,6 @@ class Aggregated(Protocol):
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer for anything below /apis/<group>."""
         ...
-
-
-class Target:
-    """What a path names: a kind, and perhaps a namespace, an object and a part of it."""
-
-    __slots__ = ("kind", "name", "namespace", "subresource")
-
-    def __init__(self, kind: Kind, namespace: str, name: str, subresource: str) -> None:
-        self.kind, self.namespace, self.name, self.subresource = kind, namespace, name, subresource
-
-    @property
-    def key(self) -> Name:
-        """The object's name in the store."""
-        return (self.namespace if self.kind.namespaced else "", self.name)
 
 
 class Api:
@@ -103,7 +95,7 @@ class Api:
         found = self._discover(parts)
         if found is not None:
             return reply(found)
-        target = self._target(parts)
+        target = target_of(self._resources, parts)
         match request.method:
             case "GET" if target.name:
                 return self._get(request, target)
@@ -149,20 +141,6 @@ class Api:
             case _:
                 return None
 
-    def _target(self, parts: list[str]) -> Target:
-        group, version, rest = ("", parts[1], parts[2:]) if parts[0] == "api" else (*_two(parts), parts[3:])
-        namespace = ""
-        if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):  # noqa: PLR2004
-            namespace, rest = rest[1], rest[2:]
-        if not rest:
-            raise ApiFailure(404, "NotFound", "the server could not find the requested resource")
-        name, subresource = (rest[1] if len(rest) > 1 else ""), (rest[2] if len(rest) > 2 else "")  # noqa: PLR2004
-        kind = self._resources.kind(group, version, rest[0])
-        allowed = {"": True, "status": kind.status, "scale": kind.scale is not None, "finalize": True}
-        if not allowed.get(subresource, False):
-            raise ApiFailure(404, "NotFound", "the server could not find the requested resource")
-        return Target(kind, namespace, name, subresource)
-
     def _get(self, request: web.Request, target: Target) -> web.Response:
         value = self._resources.get(target.kind, target.key)
         return self._shown(request, target, scale_of(target.kind, value) if target.subresource == "scale" else value)
@@ -187,9 +165,9 @@ class Api:
             return self._apply(request, target, raw)
         before = self._resources.get(target.kind, target.key)
         if target.subresource == "scale":
-            after = merge_patch(scale_of(target.kind, before), _decode(raw))
-            return self._replace(request, target, after)
-        patch = _decode(raw)
+            after = merge_patch(scale_of(target.kind, before), _patch_of(raw, form))
+            return self._replace(request, target, _object(after, "a patched scale"))
+        patch = _patch_of(raw, form)
         match form:
             case "application/json-patch+json":
                 after = json_patch(before, patch)
@@ -201,7 +179,8 @@ class Api:
                 raise ApiFailure(
                     415, "UnsupportedMediaType", f"the body of the request was in an unknown format: {form}"
                 )
-        named = patch.get("metadata", {}).get("resourceVersion") if isinstance(patch, dict) else None
+        _object(after, "a patched object")
+        named = (patch.get("metadata") or {}).get("resourceVersion") if isinstance(patch, dict) else None
         if named is not None and named != before["metadata"]["resourceVersion"]:
             raise conflict(target.kind.key, target.name)
         return self._replace(request, target, after)
@@ -210,21 +189,8 @@ class Api:
         manager = request.query.get("fieldManager", "")
         if not manager:
             raise bad_request("fieldManager is required for apply patch")
-        wanted = yaml.safe_load(raw)
-        if not isinstance(wanted, dict):
-            raise bad_request("the body of an apply is one object")
-        wanted.setdefault("metadata", {})["name"] = target.name
-        wanted.setdefault("apiVersion", target.kind.api_version)
-        found = self._resources.store.get(target.kind.key, target.key)
-        before = self._resources.shown(target.kind, found) if found is not None else None
-        after = apply(
-            before,
-            wanted,
-            manager=manager,
-            force=request.query.get("force") == "true",
-            now=self._now(),
-            subresource=target.subresource,
-        )
+        forced = request.query.get("force") == "true"
+        before, after = applied(self._resources, target, _read(raw), manager=manager, force=forced, now=self._now())
         if before is not None:
             return self._replace(request, target, after, applied=True)
         if target.subresource:
@@ -263,12 +229,6 @@ def reply(value: Any, status: int = 200) -> web.Response:
     return web.Response(body=msgspec.json.encode(value), status=status, content_type=_JSON)
 
 
-def _two(parts: list[str]) -> tuple[str, str]:
-    if len(parts) < 3:  # noqa: PLR2004 - apis, group, version
-        raise ApiFailure(404, "NotFound", "the server could not find the requested resource")
-    return parts[1], parts[2]
-
-
 async def _body(request: web.Request, *, empty: bool = False) -> Object:
     raw = await request.read()
     if not raw and empty:
@@ -276,14 +236,47 @@ async def _body(request: web.Request, *, empty: bool = False) -> Object:
     form = request.headers.get("Content-Type", "")
     if "protobuf" in form:
         raise ApiFailure(415, "UnsupportedMediaType", "the server takes application/json and application/yaml")
-    value = yaml.safe_load(raw) if "yaml" in form else _decode(raw)
+    return _object(_yaml(raw) if "yaml" in form else _decode(raw), "the request")
+
+
+def _patch_of(raw: bytes, form: str) -> Any:
+    patch = _decode(raw)
+    if not isinstance(patch, list if "json-patch" in form else dict):
+        raise bad_request(f"the body of the request is no patch of the form {form}")
+    return patch
+
+
+def _read(raw: bytes) -> Object:
+    """The object of an apply, which is YAML; programs write JSON, which is read much faster."""
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        value = _yaml(raw)
+    return _object(value, "an apply")
+
+
+def _object(value: Any, what: str) -> Object:
+    """A body that has the outline of an object."""
     if not isinstance(value, dict):
-        raise bad_request("the body of the request is not an object")
+        raise bad_request(f"the body of {what} is not an object")
+    meta = value.get("metadata", {})
+    if not isinstance(meta, dict):
+        raise bad_request(f"the body of {what} has metadata that is not an object")
+    for field, kind in _METADATA.items():
+        if meta.get(field) is not None and not isinstance(meta[field], kind):
+            raise bad_request(f"the body of {what} has a metadata.{field} that is of another type")
     return value
 
 
 def _decode(raw: bytes) -> Any:
     try:
         return msgspec.json.decode(raw)
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
         raise bad_request(f"the body of the request is not JSON: {problem}") from problem
+
+
+def _yaml(raw: bytes) -> Any:
+    try:
+        return yaml_of(raw)
+    except Unreadable as problem:
+        raise bad_request(f"the body of the request is not YAML: {problem}") from problem

@@ -1,11 +1,13 @@
 """Server-side apply: who owns which field, conflicts, and what a manager no longer names is taken away."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.cluster.failures import ApiFailure
-from ops.cluster.patches import MERGE_KEYS, strategic_patch
+from ops.cluster.merge_rules import MergeRule
+from ops.cluster.patches import strategic_patch
 from ops.cluster.store import Object
 
 _UNOWNED = frozenset({"apiVersion", "kind"})
@@ -14,42 +16,58 @@ _UNOWNED_META = frozenset(
 )
 
 Fields = dict[str, Any]
+Path = tuple[str, ...]
+_MISSING = object()
 
 
 def apply(
-    before: Object | None, wanted: Object, *, manager: str, force: bool, now: Millis, subresource: str = ""
+    before: Object | None,
+    wanted: Object,
+    *,
+    manager: str,
+    force: bool,
+    now: Millis,
+    subresource: str = "",
+    rule: MergeRule = MergeRule(),  # noqa: B008 - frozen
 ) -> Object:
     """The object after an apply. Raises 409 when another manager owns a field that would change."""
-    fields = fields_of(owned_part(wanted))
+    named = owned_part(wanted)
+    fields = fields_of(named, rule)
     if before is None:
         entries = [_entry(manager, wanted["apiVersion"], fields, now, subresource)]
         return {**wanted, "metadata": {**wanted["metadata"], "managedFields": entries}}
     entries: list[Object] = list(before["metadata"].get("managedFields") or [])
-    _refuse_conflicts(before, wanted, entries, fields, manager, force=force)
-    mine = next((one for one in entries if one["manager"] == manager and one["operation"] == "Apply"), None)
+    place = (manager, "Apply", subresource)
+    mine = next((one for one in entries if _place(one) == place), None)
+    others = [one for one in entries if one is not mine]
+    contested = set(_contested(fields, before, named, rule))
+    if not force:
+        _refuse_conflicts(others, contested)
     result = before
     if mine is not None:
-        others: list[Fields] = [one["fieldsV1"] for one in entries if one is not mine]
-        result = _without(before, mine["fieldsV1"], fields, others)
-    result = strategic_patch(result, owned_part(wanted))
-    kept = [_minus(one, fields) if force and one is not mine else one for one in entries if one is not mine]
-    kept = [one for one in kept if one["fieldsV1"]]
-    kept.append(_entry(manager, wanted["apiVersion"], fields, now, subresource))
+        result = _without(before, mine["fieldsV1"], fields, [one["fieldsV1"] for one in others], rule)
+    result = strategic_patch(result, named, rule)
+    kept = [one for one in (_without_paths(one, contested) for one in others) if one["fieldsV1"]]
+    if fields:
+        kept.append(_entry(manager, wanted["apiVersion"], fields, now, subresource))
     return {**result, "metadata": {**result["metadata"], "managedFields": kept}}
 
 
-def fields_of(value: Any, name: str = "") -> Fields:
+def fields_of(value: Any, rule: MergeRule) -> Fields:
     """The FieldsV1 form of what is named in an object."""
-    if isinstance(value, dict):
-        return {f"f:{field}": fields_of(inner, field) for field, inner in value.items()}
-    keys = MERGE_KEYS.get(name)
-    if isinstance(value, list) and keys and all(isinstance(one, dict) for one in value):
-        found: Fields = {}
-        for one in value:
-            key = next((k for k in keys if k in one), None)
-            if key is not None:
-                found[f'k:{{"{key}":"{one[key]}"}}'] = {".": {}, **fields_of(one)}
-        return found
+    return {word: _with_itself(word, fields_of(inner, below)) for word, (below, inner) in parts(value, rule).items()}
+
+
+def _with_itself(word: str, fields: Fields) -> Fields:
+    return {".": {}, **fields} if word.startswith("k:") else fields
+
+
+def parts(value: Any, rule: MergeRule) -> dict[str, tuple[MergeRule, Any]]:
+    """What of a value is owned on its own, each under its word in FieldsV1, with its own rule."""
+    if isinstance(value, dict) and not rule.is_atomic:
+        return {f"f:{field}": (rule.below(field), inner) for field, inner in value.items()}
+    if rule.merges(value):
+        return {word: (rule.item, one) for one in value if (word := rule.word(one))}
     return {}
 
 
@@ -58,6 +76,10 @@ def owned_part(value: Object) -> Object:
     owned = {name: field for name, field in value.items() if name not in _UNOWNED and name != "metadata"}
     meta = {name: field for name, field in (value.get("metadata") or {}).items() if name not in _UNOWNED_META}
     return {**owned, "metadata": meta} if meta else owned
+
+
+def _place(entry: Object) -> tuple[str, str, str]:
+    return entry["manager"], entry["operation"], entry.get("subresource", "")
 
 
 def _entry(manager: str, api_version: str, fields: Fields, now: Millis, subresource: str) -> Object:
@@ -72,69 +94,74 @@ def _entry(manager: str, api_version: str, fields: Fields, now: Millis, subresou
     return {**entry, "subresource": subresource} if subresource else entry
 
 
-def _leaves(fields: Fields, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
-    found: set[tuple[str, ...]] = set()
+def _leaves(fields: Fields, path: Path = ()) -> set[Path]:
+    found: set[Path] = set()
     for name, inner in fields.items():
         if name == ".":
             continue
-        found |= _leaves(inner, (*path, name)) if inner else {(*path, name)}
+        found |= _leaves(inner, (*path, name)) if any(part != "." for part in inner) else {(*path, name)}
     return found
 
 
-def _refuse_conflicts(
-    before: Object, wanted: Object, entries: list[Object], fields: Fields, manager: str, *, force: bool
-) -> None:
-    if force:
-        return
-    mine = _leaves(fields)
-    for one in entries:
-        if one["manager"] == manager:
+def _refuse_conflicts(others: list[Object], contested: set[Path]) -> None:
+    for one in others:
+        for path in sorted(contested & _leaves(one["fieldsV1"])):
+            told = "." + ".".join(part.removeprefix("f:") for part in path)
+            raise ApiFailure(
+                409,
+                "Conflict",
+                f'Apply failed with 1 conflict: conflict with "{one["manager"]}": {told}',
+                causes=[(told, f'conflict with "{one["manager"]}"')],
+            )
+
+
+def _contested(fields: Fields, before: Any, named: Any, rule: MergeRule, path: Path = ()) -> Iterator[Path]:
+    """The leaves that would change, both values walked down together: one at a time the same way is gone again and again."""
+    theirs, ours = parts(before, rule), parts(named, rule)
+    for name, inner in fields.items():
+        if name == ".":
             continue
-        for path in sorted(mine & _leaves(one["fieldsV1"])):
-            if _at(before, path) != _at(wanted, path):
-                told = "." + ".".join(part.removeprefix("f:") for part in path)
-                raise ApiFailure(
-                    409,
-                    "Conflict",
-                    f'Apply failed with 1 conflict: conflict with "{one["manager"]}": {told}',
-                    causes=[(told, f'conflict with "{one["manager"]}"')],
-                )
+        (below, wanted), (_, there) = ours[name], theirs.get(name, (rule, _MISSING))
+        if any(part != "." for part in inner):
+            yield from _contested(inner, there, wanted, below, (*path, name))
+        elif there != wanted:
+            yield (*path, name)
 
 
-def _at(value: Any, path: tuple[str, ...]) -> Any:
-    for part in path:
-        if isinstance(value, dict) and part.startswith("f:"):
-            value = value.get(part[2:])
-        elif isinstance(value, list) and part.startswith("k:"):
-            value = next((one for one in value if part.startswith("k:") and _keyed(one, part)), None)
-        else:
-            return None
-    return value
-
-
-def _keyed(one: Object, part: str) -> bool:
-    return any(f'k:{{"{key}":"{one[key]}"}}' == part for key in one)
-
-
-def _without(value: Any, old: Fields, new: Fields, others: list[Fields]) -> Any:
+def _without(value: Any, old: Fields, new: Fields, others: list[Fields], rule: MergeRule) -> Any:
     """Take away what the manager named last time and nobody names now."""
-    if not isinstance(value, dict):
-        return value
-    result = dict(value)
-    for name, inner in old.items():
-        field = name.removeprefix("f:")
-        if not name.startswith("f:") or field not in result:
+    gone: set[str] = set()
+    changed: dict[str, Any] = {}
+    for word, (below, inner) in parts(value, rule).items():
+        if word not in old:
             continue
-        theirs = [one[name] for one in others if name in one]
-        if name not in new and not theirs:
-            result.pop(field)
-        elif inner and isinstance(result[field], dict):
-            result[field] = _without(result[field], inner, new.get(name, {}), theirs)
-    return result
+        theirs = [one[word] for one in others if word in one]
+        if word not in new and not theirs:
+            gone.add(word)
+        elif old[word]:
+            changed[word] = _without(inner, old[word], new.get(word, {}), theirs, below)
+    if isinstance(value, dict):
+        return {name: changed.get(f"f:{name}", one) for name, one in value.items() if f"f:{name}" not in gone}
+    if not gone and not changed:
+        return value
+    return [changed.get(rule.word(one), one) for one in value if rule.word(one) not in gone]
 
 
-def _minus(entry: Object, fields: Fields) -> Object:
-    return {**entry, "fieldsV1": subtracted(entry["fieldsV1"], fields)}
+def _without_paths(entry: Object, paths: set[Path]) -> Object:
+    fields: Fields = entry["fieldsV1"]
+    for path in paths:
+        fields = _less(fields, path)
+    return {**entry, "fieldsV1": fields}
+
+
+def _less(fields: Fields, path: Path) -> Fields:
+    """The fields without one of them."""
+    head, *rest = path
+    if head not in fields:
+        return fields
+    left = _less(fields[head], tuple(rest)) if rest else {}
+    kept = {name: inner for name, inner in fields.items() if name != head}
+    return {**kept, head: left} if rest and any(part != "." for part in left) else kept
 
 
 def subtracted(left: Fields, right: Fields) -> Fields:

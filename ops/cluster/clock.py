@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from events.event import Millis
 
@@ -9,14 +10,21 @@ from events.event import Millis
 class ScaledClock:
     """Milliseconds since 1970 that pass `scale` times faster than real ones; the only place that knows the time."""
 
-    def __init__(self, scale: float = 1.0, start: Millis | None = None) -> None:
+    def __init__(
+        self, scale: float = 1.0, start: Millis | None = None, ticks: Callable[[], float] = time.monotonic
+    ) -> None:
         self.scale = scale
         self._start = int(time.time() * 1000) if start is None else start
-        self._begun = time.monotonic()
+        self._ticks, self._begun = ticks, ticks()
+
+    @property
+    def began(self) -> Millis:
+        """The time at which it began."""
+        return self._start
 
     def now(self) -> Millis:
         """The time now."""
-        return self._start + int((time.monotonic() - self._begun) * 1000 * self.scale)
+        return self._start + int((self._ticks() - self._begun) * 1000 * self.scale)
 
     async def sleep(self, duration: Millis) -> None:
         """Let so much of this clock's time pass."""

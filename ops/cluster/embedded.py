@@ -59,11 +59,16 @@ class EmbeddedCluster:
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
-        port = self._runner.addresses[0][1]
-        self.url = f"http://127.0.0.1:{port}"
+        # Whoever has connected comes back to the same port after a restart.
+        self._port = int(self._runner.addresses[0][1])
+        self.url = f"http://127.0.0.1:{self._port}"
         if self.kubeconfig is not None:
             self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
             self.kubeconfig.write_text(kubeconfig_text(self.url))
+        self.start_controllers()
+
+    def start_controllers(self) -> None:
+        """Let what makes jobs run begin; all there is for those who speak to the objects in this process."""
         self._tasks = [asyncio.create_task(self._keep(controller)) for controller in self._controllers]
 
     async def stop(self) -> None:

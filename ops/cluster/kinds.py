@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from ops.cluster.merge_rules import MergeRule
+
 
 class Column(msgspec.Struct, frozen=True):
     """A column of the table that kubectl prints: its name, and the path of the value below the object."""
@@ -40,6 +42,11 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> str:
         """What the store files it under: one place for all versions."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def merging(self) -> MergeRule:
+        """How its objects merge."""
+        return MergeRule(self.schema)
 
     @property
     def singular(self) -> str:
@@ -157,6 +164,7 @@ BUILT_IN: tuple[Kind, ...] = (
         "validatingwebhookconfigurations",
         namespaced=False,
     ),
+    _kind("apiregistration.k8s.io", "v1", "APIService", "apiservices", namespaced=False, status=True),
     _kind("coordination.k8s.io", "v1", "Lease", "leases", columns=(("Holder", "spec.holderIdentity"),)),
     _kind(
         "apiextensions.k8s.io",

@@ -4,14 +4,22 @@ from typing import Any
 
 from events.event import Millis
 from events.timestamp import format_timestamp
-from ops.cluster.apply import Fields, fields_of, owned_part, subtracted
-from ops.cluster.patches import MERGE_KEYS
+from ops.cluster.apply import Fields, fields_of, owned_part, parts, subtracted
+from ops.cluster.merge_rules import MergeRule
 from ops.cluster.store import Object
 
 
-def owned_by(before: Object | None, after: Object, *, manager: str, now: Millis, subresource: str = "") -> Object:
+def owned_by(
+    before: Object | None,
+    after: Object,
+    *,
+    manager: str,
+    now: Millis,
+    subresource: str = "",
+    rule: MergeRule = MergeRule(),  # noqa: B008 - frozen
+) -> Object:
     """The object with what has changed in the manager's name, and in nobody else's."""
-    changed, gone = _differences(owned_part(before or {}), owned_part(after), "")
+    changed, gone = _differences(owned_part(before or {}), owned_part(after), rule)
     if not changed and not gone:
         return after
     entries: list[Object] = list((before or {}).get("metadata", {}).get("managedFields") or ())
@@ -39,34 +47,23 @@ def _place(entry: Object) -> tuple[str, str, str, str]:
     return entry["manager"], entry["operation"], entry["apiVersion"], entry.get("subresource", "")
 
 
-def _differences(before: Any, after: Any, name: str) -> tuple[Fields, Fields]:
+def _differences(before: Any, after: Any, rule: MergeRule) -> tuple[Fields, Fields]:
     """The fields that are new or other than before, and those that are no more."""
     if before == after:
         return {}, {}
-    old, new = _parts(before, name), _parts(after, name)
+    old, new = parts(before, rule), parts(after, rule)
     changed: Fields = {}
-    gone: Fields = {part: fields_of(value, inner) for part, (inner, value) in old.items() if part not in new}
-    for part, (inner, value) in new.items():
-        if part not in old:
-            changed[part] = fields_of(value, inner)
-        elif old[part][1] != value:
-            found, lost = _differences(old[part][1], value, inner)
-            if found or not _parts(value, inner):
-                changed[part] = found
+    gone: Fields = {word: fields_of(value, below) for word, (below, value) in old.items() if word not in new}
+    for word, (below, value) in new.items():
+        if word not in old:
+            changed[word] = fields_of(value, below)
+        elif old[word][1] != value:
+            found, lost = _differences(old[word][1], value, below)
+            if found or not parts(value, below):
+                changed[word] = found
             if lost:
-                gone[part] = lost
+                gone[word] = lost
     return changed, gone
-
-
-def _parts(value: Any, name: str) -> dict[str, tuple[str, Any]]:
-    """What of a value is owned on its own, each under its word in FieldsV1, with the name of the field."""
-    if isinstance(value, dict):
-        return {f"f:{field}": (field, inner) for field, inner in value.items()}
-    keys = MERGE_KEYS.get(name)
-    if isinstance(value, list) and keys and all(isinstance(one, dict) for one in value):
-        words = ((next((key for key in keys if key in one), None), one) for one in value)
-        return {f'k:{{"{key}":"{one[key]}"}}': ("", one) for key, one in words if key is not None}
-    return {}
 
 
 def _united(left: Fields, right: Fields) -> Fields:

@@ -4,24 +4,7 @@ import copy
 from typing import Any
 
 from ops.cluster.failures import bad_request, invalid
-
-MERGE_KEYS: dict[str, tuple[str, ...]] = {
-    "containers": ("name",),
-    "initContainers": ("name",),
-    "volumes": ("name",),
-    "env": ("name",),
-    "volumeMounts": ("mountPath",),
-    "ports": ("containerPort", "port"),
-    "conditions": ("type",),
-    "ownerReferences": ("uid",),
-    "imagePullSecrets": ("name",),
-    "schedulingGates": ("name",),
-    "podSets": ("name",),
-    "admissionChecks": ("name",),
-    "taints": ("key", "effect"),
-    "addresses": ("type",),
-}
-"""Lists that a strategic merge treats as maps, and by which field."""
+from ops.cluster.merge_rules import MergeRule
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -37,11 +20,11 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return result
 
 
-def strategic_patch(target: Any, patch: Any, field: str = "") -> Any:
-    """Kubernetes' strategic merge: like a merge, but lists with a merge key are merged by it."""
+def strategic_patch(target: Any, patch: Any, rule: MergeRule = MergeRule()) -> Any:  # noqa: B008 - frozen
+    """Kubernetes' strategic merge: like a merge, but lists that are maps are merged by their keys."""
     if isinstance(patch, list):
-        return _merge_lists(target if isinstance(target, list) else [], patch, field)
-    if not isinstance(patch, dict):
+        return _merge_lists(target if isinstance(target, list) else [], patch, rule)
+    if not isinstance(patch, dict) or rule.is_atomic:
         return patch
     if patch.get("$patch") == "replace":
         return {name: value for name, value in patch.items() if name != "$patch"}
@@ -52,7 +35,7 @@ def strategic_patch(target: Any, patch: Any, field: str = "") -> Any:
         elif value is None:
             result.pop(name, None)
         else:
-            result[name] = strategic_patch(result.get(name), value, name)
+            result[name] = strategic_patch(result.get(name), value, rule.below(name))
     return result
 
 
@@ -62,25 +45,23 @@ def _directive(result: dict[str, Any], name: str, value: Any) -> None:
         result[field] = [one for one in result[field] if one not in value]
 
 
-def _merge_lists(target: list[Any], patch: list[Any], field: str) -> list[Any]:
-    keys = MERGE_KEYS.get(field)
-    if keys is None or not all(isinstance(one, dict) for one in (*target, *patch)):
-        if field == "finalizers":
-            return [*target, *(one for one in patch if one not in target)]
+def _merge_lists(target: list[Any], patch: list[Any], rule: MergeRule) -> list[Any]:
+    if rule.is_set:
+        return [*target, *(one for one in patch if one not in target)]
+    if not rule.merges([*target, *patch]):
         return [one for one in patch if not (isinstance(one, dict) and "$patch" in one)]
     if any(one.get("$patch") == "replace" for one in patch):
         return [one for one in patch if "$patch" not in one]
-    key = next((one for one in keys if any(one in item for item in patch)), keys[0])
     result = list(target)
     for item in patch:
-        index = next((i for i, one in enumerate(result) if one.get(key) == item.get(key)), None)
+        index = next((i for i, one in enumerate(result) if rule.word(one) == rule.word(item)), None)
         if item.get("$patch") == "delete":
             if index is not None:
                 result.pop(index)
         elif index is None:
             result.append(item)
         else:
-            result[index] = strategic_patch(result[index], item)
+            result[index] = strategic_patch(result[index], item, rule.item)
     return result
 
 

@@ -100,7 +100,7 @@ class Resources:
             made = self._schemas.admit(self._kept_as(kind, made), made)
         made = settled(kind, made)
         if manager:
-            made = owned_by(None, made, manager=manager, now=self._now())
+            made = owned_by(None, made, manager=manager, now=self._now(), rule=kind.merging)
         if dry_run:
             return self.shown(kind, made)
         stored = self.store.put(kind.key, name, made)
@@ -143,7 +143,8 @@ class Resources:
         if _same(before, after):
             return self.shown(kind, before)
         if manager:
-            after = owned_by(before, after, manager=manager, now=self._now(), subresource=subresource)
+            rule = kind.merging
+            after = owned_by(before, after, manager=manager, now=self._now(), subresource=subresource, rule=rule)
         if dry_run:
             return self.shown(kind, after)
         if is_let_go(kind, after):
@@ -275,9 +276,11 @@ _STATUS_AT_CREATION = frozenset({"nodes", "namespaces", "pods"})
 
 
 def _same(before: Object, after: Object) -> bool:
-    ignored = {"resourceVersion", "managedFields", "generation"}
-    left = {name: value for name, value in before["metadata"].items() if name not in ignored}
-    right = {name: value for name, value in after["metadata"].items() if name not in ignored}
-    return left == right and {n: v for n, v in before.items() if n != "metadata"} == {
-        n: v for n, v in after.items() if n != "metadata"
-    }
+    return _without_times(before) == _without_times(after)
+
+
+def _without_times(value: Object) -> Object:
+    """An object without what changes with every write; who owns which field is a part of it."""
+    meta = {name: field for name, field in value["metadata"].items() if name not in ("resourceVersion", "generation")}
+    entries: list[Object] = [{**one, "time": ""} for one in meta.pop("managedFields", None) or ()]
+    return {**value, "metadata": {**meta, "managedFields": sorted(entries, key=lambda one: str(one["manager"]))}}

@@ -3,12 +3,14 @@
 import asyncio
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
 from ops.cluster.failures import conflict, gone, not_found
+from ops.reading import Unreadable, bytes_of, json_of
 
 Object = dict[str, Any]
 Name = tuple[str, str]
@@ -28,6 +30,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     before: Object | None = None
 
 
+class _Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A line of the journal: version, key of the kind, what happened, and the object."""
+
+    v: int
+    k: str
+    t: str
+    o: dict[str, Any]
+
+
 class Store:
     """All objects by kind and name. Objects are never changed in place: a write puts a new one."""
 
@@ -36,7 +47,7 @@ class Store:
         self.version = 0
         self.history: deque[Change] = deque()
         self.oldest = 0
-        self._watchers: set[asyncio.Queue[Change | None]] = set()
+        self._watchers: dict[asyncio.Queue[Change | None], str] = {}
         self._journal: IO[bytes] | None = None
         if journal is not None:
             self._restore(journal)
@@ -84,15 +95,15 @@ class Store:
             raise gone(f"too old resource version: {version} ({self.oldest})")
         return (change for change in self.history if change.version > version)
 
-    def watch(self) -> "asyncio.Queue[Change | None]":
-        """A queue that gets every change from now on; None when the watch is broken off."""
+    def watch(self, key: str = "") -> "asyncio.Queue[Change | None]":
+        """A queue that gets every change from now on, or those of one kind; None when the watch is broken off."""
         queue: asyncio.Queue[Change | None] = asyncio.Queue()
-        self._watchers.add(queue)
+        self._watchers[queue] = key
         return queue
 
     def unwatch(self, queue: "asyncio.Queue[Change | None]") -> None:
         """Stop filling a queue."""
-        self._watchers.discard(queue)
+        self._watchers.pop(queue, None)
 
     def break_watches(self) -> None:
         """End every watch, as a restart of the API server would."""
@@ -114,8 +125,9 @@ class Store:
         self.history.append(change)
         if len(self.history) > KEPT:
             self.oldest = self.history.popleft().version
-        for queue in self._watchers:
-            queue.put_nowait(change)
+        for queue, key in self._watchers.items():
+            if key in ("", change.key):
+                queue.put_nowait(change)
         if self._journal is not None:
             line = {"v": change.version, "k": change.key, "t": change.type, "o": change.object}
             self._journal.write(msgspec.json.encode(line) + b"\n")
@@ -124,8 +136,17 @@ class Store:
     def _restore(self, journal: Path) -> None:
         journal.parent.mkdir(parents=True, exist_ok=True)
         if journal.exists():
-            for line in journal.read_bytes().split(b"\n"):
-                self._replay(line)
+            *lines, last = bytes_of(journal, at_most=None).split(b"\n")
+            for number, line in enumerate(lines, 1):
+                try:
+                    self._replay(line)
+                except Unreadable as problem:
+                    raise Unreadable(
+                        f"the cluster was not kept here: {problem}", place=journal, line=number
+                    ) from problem
+            # The last line of a process that was killed while writing it has no end.
+            with suppress(Unreadable):
+                self._replay(last)
         self.oldest = self.version
         fresh = journal.with_suffix(".new")
         with fresh.open("wb") as out:
@@ -138,16 +159,17 @@ class Store:
         self._journal = journal.open("ab")
 
     def _replay(self, line: bytes) -> None:
-        try:
-            told = msgspec.json.decode(line)
-        except msgspec.DecodeError:
-            return  # The last line of a process that was killed while writing it.
-        self.version = max(self.version, told["v"])
-        if not told["k"]:
+        if not line:
             return
-        meta = told["o"]["metadata"]
+        told = json_of(line, _Told)
+        self.version = max(self.version, told.v)
+        if not told.k:
+            return
+        meta = told.o.get("metadata")
+        if not isinstance(meta, dict) or not {"name", "resourceVersion"} <= meta.keys():
+            raise Unreadable("an object without metadata")
         name = (meta.get("namespace", ""), meta["name"])
-        if told["t"] == "DELETED":
-            self.of(told["k"]).pop(name, None)
+        if told.t == "DELETED":
+            self.of(told.k).pop(name, None)
         else:
-            self.of(told["k"])[name] = told["o"]
+            self.of(told.k)[name] = told.o

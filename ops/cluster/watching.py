@@ -58,7 +58,7 @@ async def watch_objects(
     test = selected(request, namespace)
     store = resources.store
     version = request.query.get("resourceVersion", "")
-    queue = store.watch()
+    queue = store.watch(kind.key)
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     try:
         backlog: list[bytes] = []

@@ -16,6 +16,7 @@ from events.api.multikueue import ApiMultiKueueCluster, ApiMultiKueueConfig
 from events.api.provisioning import ApiProvisioningRequestConfig
 from events.api.topology import ApiTopology
 from events.api.workload import ApiWorkload
+from ops.crds.list_keys import with_list_keys
 from ops.crds.open_api import OPEN, open_api
 from ops.crds.rules import with_rules
 
@@ -147,7 +148,7 @@ def _manifest(definition: Definition) -> Plain:
     versions = [
         _version(definition, "v1beta2", _schema(definition), storage=True),
         # v1beta1 names some fields otherwise; the watcher reads both, so nothing may be pruned here.
-        _version(definition, "v1beta1", dict(OPEN), storage=False),
+        _version(definition, "v1beta1", with_list_keys(definition.kind, dict(OPEN)), storage=False),
     ]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -191,7 +192,7 @@ def _schema(definition: Definition) -> Plain:
     }
     if required:
         schema["required"] = required
-    return schema
+    return with_list_keys(definition.kind, schema)
 
 
 def _status(definition: Definition) -> Plain:

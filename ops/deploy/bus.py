@@ -6,14 +6,17 @@ from typing import Any
 
 import msgspec
 
-from events.application import DecisionApplied, DecisionRejected
+from events.authors import AUTHORS
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
-from ops.wiring import DEVICE_LANE, LANE, WITNESSED
+from ops.log.generations import mark_subject, names_of, room_name
+from ops.log.shelf import STREAM as SHELF
+from ops.log.shelf import WATCHER
+from ops.wiring import DEVICE_LANE, LANE, ROLLED, WITNESSED
 
 Plain = dict[str, Any]
 STREAMS = WITNESSED
 ACCOUNT = "KUELOG"
-_OUTCOMES = tuple(one.__name__ for one in (DecisionApplied, DecisionRejected))
+_OUTCOMES = tuple(sorted(one.__name__ for one in AUTHORS["applier"].says))
 """The facts that only the applier knows."""
 _EVERY_FACT = "kuelog.facts.>"
 _EVERY_WORD_OF_OPERATORS = "kuelog.control.>"
@@ -27,6 +30,10 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     never: tuple[str, ...] = ()
     creates: tuple[str, ...] = ()
     """The streams that it may bring into being."""
+    saves: tuple[str, ...] = ()
+    """Whose saved worlds it may put on the shelf."""
+    rolls: tuple[str, ...] = ()
+    """The streams that it may have go on in fresh ones, and remove when they are archived."""
 
     @property
     def variable(self) -> str:
@@ -36,7 +43,15 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     def permissions(self) -> Plain:
         """What the server lets the user do."""
         allowed = [*self.publishes, *(subject for stream in STREAMS for subject in _reading(stream))]
+        allowed += [f"$JS.API.STREAM.INFO.{SHELF}", f"$JS.API.STREAM.MSG.GET.{SHELF}"]
         allowed += [f"$JS.API.STREAM.CREATE.{stream}" for stream in self.creates]
+        allowed += [f"kuelog.snapshots.{key}.>" for key in self.saves]
+        for stream in self.rolls:
+            verbs = [
+                f"$JS.API.STREAM.{verb}.{name}" for verb in ("UPDATE", "CREATE", "DELETE") for name in names_of(stream)
+            ]
+            allowed += [mark_subject(stream), *verbs]
+            allowed += [f"$JS.API.STREAM.{verb}.{room_name(stream)}" for verb in ("CREATE", "DELETE")]
         publish: Plain = {"allow": allowed, **({"deny": list(self.never)} if self.never else {})}
         return {"publish": publish, "subscribe": {"allow": ["_INBOX.>"]}}
 
@@ -45,16 +60,23 @@ USERS = (
     User(
         name="watcher",
         publishes=(_EVERY_FACT,),
+        saves=(WATCHER,),
         never=tuple(f"kuelog.facts.*.{kind}" for kind in _OUTCOMES),
     ),
-    *(User(name=name, publishes=(commit_subject(LANE, name),)) for name in ("queue-manager", "admitter", "preemptor")),
-    User(name="accountant", publishes=(commit_subject(DEVICE_LANE, "accountant"),)),
+    *(
+        User(name=name, publishes=(commit_subject(LANE, name),), saves=(LANE,))
+        for name in ("queue-manager", "admitter", "preemptor")
+    ),
+    User(name="accountant", publishes=(commit_subject(DEVICE_LANE, "accountant"),), saves=(DEVICE_LANE,)),
     User(name="applier", publishes=tuple(fact_subject("", kind) for kind in _OUTCOMES)),
+    User(name="visibility"),
     User(name="reader"),
     User(name="operator", publishes=(_EVERY_FACT, _EVERY_WORD_OF_OPERATORS)),
-    User(name="streams", creates=STREAMS),
+    User(name="streams", creates=(*STREAMS, SHELF)),
+    User(name="archivist", publishes=(_EVERY_FACT,), rolls=ROLLED),
 )
-"""The services; `reader` for everybody who asks, `operator` for adoption and quarantine, `streams` for the setup."""
+"""The services; `reader` for everybody who asks, `operator` for adoption and quarantine, `streams` for the setup, `archivist` for rolling: the only one
+that may remove a stream, and which tells facts again that strayed into one."""
 
 
 def server_configuration() -> Plain:
@@ -87,12 +109,16 @@ def server_file(namespace: str) -> str:
 
 
 def _reading(stream: str) -> tuple[str, ...]:
-    return (
-        f"$JS.API.STREAM.INFO.{stream}",
-        f"$JS.API.STREAM.MSG.GET.{stream}",
-        f"$JS.API.CONSUMER.CREATE.{stream}",
-        f"$JS.API.CONSUMER.CREATE.{stream}.>",
-        f"$JS.API.CONSUMER.MSG.NEXT.{stream}.>",
+    return tuple(
+        subject
+        for name in names_of(stream)
+        for subject in (
+            f"$JS.API.STREAM.INFO.{name}",
+            f"$JS.API.STREAM.MSG.GET.{name}",
+            f"$JS.API.CONSUMER.CREATE.{name}",
+            f"$JS.API.CONSUMER.CREATE.{name}.>",
+            f"$JS.API.CONSUMER.MSG.NEXT.{name}.>",
+        )
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ops.crds.definitions import manifests as definitions
-from ops.deploy.deployments import services, streams_job, webhook
+from ops.deploy.deployments import services, streams_job, visibility, webhook
 from ops.deploy.nats import chart_values, servers
 from ops.deploy.network import policies
 from ops.deploy.permissions import access
@@ -36,6 +36,7 @@ CHOICES: Plain = {
     "bus": {"address": "kuelog-nats:4222", "replicas": "3", "maxBytes": "4294967296"},
     "witness": {"volume": {"name": "witness", "emptyDir": {}}},
     "certManager": False,
+    "visibility": True,
     "networkPolicies": True,
     "roles": {"create": True, "prefix": "kuelog"},
     "crds": {"install": True, "annotations": {"helm.sh/resource-policy": "keep"}},
@@ -91,6 +92,7 @@ PARTS = (
     Part(name="streams", build=streams_job),
     Part(name="webhook", build=_webhook_with_own_certificate, when="certManager", unless=True),
     Part(name="webhook-cert-manager", build=_webhook_with_cert_manager, when="certManager"),
+    Part(name="visibility", build=visibility, when="visibility"),
     Part(name="network", build=policies, when="networkPolicies"),
     Part(name="roles", build=roles, when="roles.create"),
 )

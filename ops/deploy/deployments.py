@@ -3,8 +3,9 @@
 from typing import Any
 
 from ops.deploy.bus import USERS
-from ops.deploy.permissions import ON_CLUSTER, service_account
+from ops.deploy.permissions import ON_CLUSTER, VISIBILITY, service_account, visibility_access
 from ops.deploy.slots import Slots
+from ops.visibility import GROUP, VERSIONS
 from ops.wiring import SERVICES
 
 Plain = dict[str, Any]
@@ -12,9 +13,16 @@ METRICS, HEALTH, HTTPS = 8080, 8081, 9443
 CONFIGURATION = "/etc/kuelog/controller_manager_config.yaml"
 CERTIFICATE = "kuelog-webhook-certificate"
 USERS_SECRET = "kuelog-nats-users"
+TOKEN_SECRET = "kuelog-metrics-token"
+TOKEN = "/etc/kuelog-token/token"
+EVERYWHERE = "0.0.0.0"
+"""The kubelet and Prometheus come from other machines."""
 _USER_ID = 65532
 _LABEL = "app.kubernetes.io/name"
 _PART = "app.kubernetes.io/component"
+_TOKEN_VOLUME: Plain = {"name": "token", "secret": {"secretName": TOKEN_SECRET, "optional": True}}
+"""Without it metrics are only told within the pod, as to `kubectl port-forward`."""
+_TOKEN_MOUNT: Plain = {"name": "token", "mountPath": "/etc/kuelog-token", "readOnly": True}
 ON_BUS, ON_API = "kuelog.io/bus", "kuelog.io/api"
 """Labels of pods that may speak with the bus, and with the API server."""
 
@@ -29,8 +37,9 @@ def services(slots: Slots) -> list[Plain]:
     found: list[Plain] = [_configuration(slots)]
     for service in SERVICES:
         watches = ["--config", CONFIGURATION] if service == "watcher" else []
-        metrics = ["--metrics", str(METRICS)]
-        args = ["run", service, "--health", str(HEALTH), *metrics, "--witness", "/var/lib/kuelog", *watches]
+        metrics = ["--metrics", str(METRICS), "--metrics-address", EVERYWHERE, "--metrics-token", TOKEN]
+        health = ["--health", str(HEALTH), "--health-address", EVERYWHERE, "--health-token", TOKEN]
+        args = ["run", service, *health, *metrics, "--witness", "/var/lib/kuelog", *watches]
         container = _container(slots, service, args)
         container["env"] = _bus_address(slots, service)
         container["ports"] = [
@@ -39,7 +48,8 @@ def services(slots: Slots) -> list[Plain]:
         ]
         container.update(_probes("health", "HTTP"))
         container["volumeMounts"].append({"name": "witness", "mountPath": "/var/lib/kuelog"})
-        found.extend(_deployed(slots, service, container, [slots.whole("witness.volume")], on_bus=True))
+        container["volumeMounts"].append(_TOKEN_MOUNT)
+        found.extend(_deployed(slots, service, container, [slots.whole("witness.volume"), _TOKEN_VOLUME], on_bus=True))
     return found
 
 
@@ -57,25 +67,62 @@ def webhook(slots: Slots, *, cert_manager: bool) -> list[Plain]:
         volumes.append({"name": "certificate", "secret": {"secretName": CERTIFICATE}})
     return [
         *_deployed(slots, "webhook", container, volumes, on_bus=False),
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": "kuelog-webhook", "namespace": slots.namespace},
-            "spec": {
-                "selector": labels("webhook"),
-                "ports": [{"name": "https", "port": 443, "targetPort": "https"}],
-            },
-        },
-        *(_issued(slots) if cert_manager else [_empty_secret(slots)]),
+        _service(slots, "webhook"),
+        *(_issued(slots) if cert_manager else [_empty_secret(slots, "webhook")]),
     ]
 
 
-def _empty_secret(slots: Slots) -> Plain:
-    """Filled by the webhook itself; it is there from the start, so that nobody needs the right to create Secrets."""
+def visibility(slots: Slots) -> list[Plain]:
+    """The visibility API: on the bus, reached by the API server, which hands on what people ask it."""
+    name = f"kuelog-{VISIBILITY}"
+    args = [VISIBILITY, "--host", EVERYWHERE, "--port", str(HTTPS), "--service", f"{slots.namespace}/{name}"]
+    container = _container(slots, VISIBILITY, args)
+    container["env"] = _bus_address(slots, VISIBILITY)
+    container["ports"] = [{"name": "https", "containerPort": HTTPS}]
+    container.update(_probes("https", "HTTPS"))
+    service = {"namespace": slots.namespace, "name": name}
+    return [
+        *visibility_access(slots),
+        *_deployed(slots, VISIBILITY, container, [], on_bus=True),
+        _service(slots, VISIBILITY),
+        _empty_secret(slots, VISIBILITY),
+        *(
+            {
+                "apiVersion": "apiregistration.k8s.io/v1",
+                "kind": "APIService",
+                "metadata": {"name": f"{version}.{GROUP}"},
+                "spec": {
+                    "group": GROUP,
+                    "version": version,
+                    "groupPriorityMinimum": 100,
+                    "versionPriority": 100 - place,
+                    "service": service,
+                },
+            }
+            for place, version in enumerate(VERSIONS)
+        ),
+    ]
+
+
+def _service(slots: Slots, service: str) -> Plain:
+    """What the API server calls."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": f"kuelog-{service}", "namespace": slots.namespace},
+        "spec": {
+            "selector": labels(service),
+            "ports": [{"name": "https", "port": 443, "targetPort": "https"}],
+        },
+    }
+
+
+def _empty_secret(slots: Slots, service: str) -> Plain:
+    """Filled by the service itself; it is there from the start, so that nobody needs the right to create Secrets."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": CERTIFICATE, "namespace": slots.namespace},
+        "metadata": {"name": f"kuelog-{service}-certificate", "namespace": slots.namespace},
         "type": "Opaque",
     }
 

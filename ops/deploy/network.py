@@ -1,8 +1,8 @@
-"""Who may speak with whom: services with the bus, three of them with the API server, nobody with anything else."""
+"""Who may speak with whom: services with the bus, four of them with the API server, nobody with anything else."""
 
 from typing import Any
 
-from ops.deploy.deployments import HEALTH, HTTPS, METRICS, ON_API, ON_BUS
+from ops.deploy.deployments import HEALTH, HTTPS, METRICS, ON_API, ON_BUS, labels
 from ops.deploy.slots import Slots
 
 Plain = dict[str, Any]
@@ -30,12 +30,15 @@ def policies(slots: Slots) -> list[Plain]:
             egress=[{"ports": _ports(CLIENTS)}],
         ),
         _policy(slots, "kuelog-to-api", {"matchLabels": {ON_API: "true"}}, egress=[{"ports": _ports(443, 6443)}]),
-        _policy(
-            slots,
-            "kuelog-webhook",
-            {"matchLabels": {"app.kubernetes.io/name": "kuelog", "app.kubernetes.io/component": "webhook"}},
-            # The API server is no pod: it comes from an address that only the cluster's owner knows.
-            ingress=[{"ports": _ports(HTTPS)}],
+        *(
+            _policy(
+                slots,
+                f"kuelog-{service}",
+                {"matchLabels": labels(service)},
+                # The API server is no pod: it comes from an address that only the cluster's owner knows.
+                ingress=[{"ports": _ports(HTTPS)}],
+            )
+            for service in ("webhook", "visibility")
         ),
         _policy(
             slots,

@@ -9,8 +9,12 @@ from typing import Any
 import msgspec
 
 from events.settings import SettingsObserved
+from ops.aggregation import API_SERVICES
+from ops.aggregation import NAMES as API_NAMES
 from ops.crds.definitions import DEFINITIONS, GROUP
 from ops.deploy.slots import Slots
+from ops.front_proxy import CONFIG_MAP
+from ops.visibility_server import CONFIG_MAPS
 from ops.webhook.doors import LOCAL_QUEUES
 from ops.webhook.rooms import NAMESPACES
 from ops.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
@@ -20,9 +24,12 @@ from services.cluster_port import Resource
 from services.jobs.kinds import kinds_of, resource_of
 from services.jobs.table import POD
 from services.provisioning_kinds import REQUESTS, TEMPLATES
-from services.watcher.shell import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND
+from services.watcher.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND
 
 Plain = dict[str, Any]
+REVIEWS = Resource(
+    group="authorization.k8s.io", plural="subjectaccessreviews", kind="SubjectAccessReview", namespaced=False
+)
 SEEING = ("list", "watch")
 _STATUS_TOO = ("", "batch")
 QUEUES = ("clusterqueues", "localqueues", "cohorts", "admissionchecks")
@@ -99,12 +106,22 @@ def asked(settings: SettingsObserved) -> list[Grant]:
     ]
 
 
+def reviewing(settings: SettingsObserved) -> list[Grant]:
+    """What the visibility API needs on the whole cluster: to ask who may read, and to tell its authority."""
+    del settings
+    return [
+        Grant(group=REVIEWS.group, resources=(REVIEWS.plural,), verbs=("create",)),
+        Grant(group=API_SERVICES.group, resources=(API_SERVICES.plural,), verbs=("get", "patch"), names=API_NAMES),
+    ]
+
+
 def kueue_plurals() -> list[str]:
     """The resources of Kueue's group."""
     return [one.plural for one in DEFINITIONS]
 
 
-ON_CLUSTER = {"watcher": seen, "applier": written, "webhook": asked}
+VISIBILITY = "visibility"
+ON_CLUSTER = {"watcher": seen, "applier": written, "webhook": asked, VISIBILITY: reviewing}
 
 
 def service_account(slots: Slots, service: str) -> Plain:
@@ -118,22 +135,36 @@ def service_account(slots: Slots, service: str) -> Plain:
 
 
 def access(slots: Slots) -> list[Plain]:
-    """Roles and bindings of all services."""
+    """Roles and bindings of all services but the visibility API, which is installed by itself."""
     found: list[Plain] = []
     for service, grants in ON_CLUSTER.items():
-        found.extend(_bound(slots, service, grants(slots.settings)))
-    secret = Grant(
-        group=SECRETS.group, resources=(SECRETS.plural,), verbs=("get", "patch"), names=("kuelog-webhook-certificate",)
-    )
-    return [*found, *_bound(slots, "webhook", [secret], within=True)]
+        if service != VISIBILITY:
+            found.extend(_bound(slots, service, grants(slots.settings)))
+    return [*found, *_bound(slots, "webhook", [_certificate("webhook")], within=slots.namespace)]
 
 
-def _bound(slots: Slots, service: str, grants: Sequence[Grant], *, within: bool = False) -> list[Plain]:
-    """A role and its binding to a service's account, in our namespace or on the whole cluster."""
+def visibility_access(slots: Slots) -> list[Plain]:
+    """Roles and bindings of the visibility API."""
+    space, name = CONFIG_MAP
+    known = Grant(group=CONFIG_MAPS.group, resources=(CONFIG_MAPS.plural,), verbs=("get",), names=(name,))
+    return [
+        *_bound(slots, VISIBILITY, ON_CLUSTER[VISIBILITY](slots.settings)),
+        *_bound(slots, VISIBILITY, [_certificate(VISIBILITY)], within=slots.namespace),
+        *_bound(slots, VISIBILITY, [known], within=space),
+    ]
+
+
+def _certificate(service: str) -> Grant:
+    names = (f"kuelog-{service}-certificate",)
+    return Grant(group=SECRETS.group, resources=(SECRETS.plural,), verbs=("get", "patch"), names=names)
+
+
+def _bound(slots: Slots, service: str, grants: Sequence[Grant], *, within: str = "") -> list[Plain]:
+    """A role and its binding to a service's account, in one namespace or on the whole cluster."""
     scope = "" if within else "Cluster"
-    # Roles of the whole cluster bear the namespace in their name: two installations don't share them.
-    name = f"kuelog-{service}" if within else f"{slots.namespace}-{service}"
-    place = {"namespace": slots.namespace} if within else {}
+    # Roles beyond our namespace bear its name: two installations don't share them.
+    name = f"kuelog-{service}" if within == slots.namespace else f"{slots.namespace}-{service}"
+    place = {"namespace": within} if within else {}
     account = {"kind": "ServiceAccount", "name": f"kuelog-{service}", "namespace": slots.namespace}
     api = "rbac.authorization.k8s.io"
     return [

@@ -36,6 +36,12 @@ class AbsentCluster:
         """Refused."""
         raise ClusterNotMine
 
+    async def apply(
+        self, resource: Resource, namespace: str, value: dict[str, Any], *, manager: str, subresource: str = ""
+    ) -> dict[str, Any]:
+        """Refused."""
+        raise ClusterNotMine
+
     async def delete(self, resource: Resource, namespace: str, name: str) -> None:
         """Refused."""
         raise ClusterNotMine

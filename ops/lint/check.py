@@ -9,6 +9,7 @@ from events.api.jobs import ApiJob
 from events.settings import SettingsObserved
 from ops.lint.finding import Finding, broken_file, finding
 from ops.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
+from projections.not_done import problems_in
 from projections.validation.conversion import STORED, to_v1beta2
 from projections.validation.crosscheck import Objects, crosscheck
 from projections.validation.every_kind import validate
@@ -99,7 +100,7 @@ def _nameless_version(value: dict[str, object]) -> list[Problem]:
 
 
 def _rules(value: dict[str, object], objects: Objects) -> list[Problem]:
-    found = [*crosscheck(value, objects), *validate(value, _SETTINGS)]
+    found = [*crosscheck(value, objects), *validate(value, _SETTINGS), *problems_in(value)]
     try:
         _translate(value)
     except Refused as refused:

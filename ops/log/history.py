@@ -9,6 +9,7 @@ from events.commit import InputRun
 from events.subjects import CONTROL, FACTS
 from ops.audit.errors import ArchiveDamaged, ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
 from ops.wiring import DEVICE_LANE, LANE
+from services.control_log import Control
 from services.log_errors import LogGap
 from services.log_port import Bus, Entry, Stream
 
@@ -83,6 +84,15 @@ async def end_of(stream: Stream) -> int:
         return gap.expected
 
 
+async def begins_at_one(stream: Stream) -> bool:
+    """Whether the first message of a stream is still on the bus."""
+    try:
+        await stream.get(1)
+    except LogGap:
+        return False
+    return True
+
+
 def _archived(archive: str, names: Collection[str]) -> History:
     from ops.audit.archive import read_archive  # noqa: PLC0415 - who reads no archive needs no Parquet
 
@@ -132,12 +142,30 @@ async def _read_on(bus: Bus, found: History, archive: str) -> None:
             raise HistoryIncomplete(name, behind + 1, gap.found, archive) from gap
 
 
+def common_ends(tails: History, ends: Mapping[str, int]) -> dict[str, int]:
+    """Up to where each stream may be taken so that no commit rests on more than is taken; `tails` are their last messages."""
+    found = {name: list(entries) for name, entries in tails.items()}
+    upto = dict(ends)
+    changed = True
+    while changed:
+        changed = False
+        for name in found:
+            early = [sequence for sequence, _ in _resting_on_more(name, found, upto)]
+            if early:
+                upto[name], changed = min(early) - 1, True
+                found[name] = [entry for entry in found[name] if entry.sequence < min(early)]
+    return upto
+
+
 def _lacking(found: History) -> dict[str, int]:
     """How far other streams would have to go for all that was read to have what it rests on."""
     lacking: dict[str, int] = {}
+    skipped = Control(found.get(CONTROL, ())).skipped
     ends = {name: _end(entries) for name, entries in found.items()}
     for name in found:
-        for _, run in _resting_on_more(name, found, ends):
+        for sequence, run in _resting_on_more(name, found, ends):
+            if (name, sequence) in skipped:
+                continue
             lacking[run.stream] = max(run.upto, lacking.get(run.stream, 0))
     return lacking
 
@@ -145,11 +173,12 @@ def _lacking(found: History) -> dict[str, int]:
 def _cut_to_common_end(found: History, *, tell: bool) -> None:
     """Leave out the last commits of a lane that rest on more than was read, and those of others that rest on them."""
     ends = {name: _end(entries) for name, entries in found.items()}
+    skipped = Control(found.get(CONTROL, ())).skipped
     changed = True
     while changed:
         changed = False
         for name in found:
-            early = [sequence for sequence, _ in _resting_on_more(name, found, ends)]
+            early = [s for s, _ in _resting_on_more(name, found, ends) if (name, s) not in skipped]
             if early:
                 del found[name][min(early) - 1 :]
                 ends[name], changed = min(early) - 1, True
@@ -180,7 +209,7 @@ def _resting_on_more(name: str, found: History, ends: Mapping[str, int]) -> list
 def _inputs(entry: Entry) -> tuple[InputRun, ...]:
     try:
         return _rests.decode(entry.data).inputs
-    except msgspec.MsgspecError:
+    except (ValueError, RecursionError):
         # Whoever folds it says what it is.
         return ()
 

@@ -3,9 +3,10 @@
 import asyncio
 import hashlib
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from enum import StrEnum
 
+from events.event import Millis
 from services.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable
 from services.log_port import Entry, Head, Message, Stream
 
@@ -23,8 +24,8 @@ class Fault(StrEnum):
 class MemoryStream:
     """One stream in memory."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, now: Callable[[], Millis] = lambda: 0) -> None:
+        self.name, self._now = name, now
         self.entries: list[Entry] = []
         self.faults: deque[Fault] = deque()
         self._ids: dict[str, int] = {}
@@ -90,6 +91,15 @@ class MemoryStream:
             raise LogGap(stream=self.name, expected=sequence, found=len(self.entries))
         return self.entries[sequence - 1]
 
+    async def repeat(self, message: Message) -> None:
+        """Store a message although its id is known: what comes again when the bus has forgotten the first."""
+        await self._store(message.subject, message.data, message.message_id)
+
+    async def now(self) -> Millis:
+        """The time of whoever made the bus; 0 when it has none."""
+        await asyncio.sleep(0)
+        return self._now()
+
     def truncate(self, keep: int) -> None:
         """Lose the tail: what one flipped bit does to a stored stream (log-engineering §0.6)."""
         del self.entries[keep:]
@@ -105,7 +115,14 @@ class MemoryStream:
 
     async def _store(self, subject: str, data: bytes, message_id: str) -> int:
         sequence = len(self.entries) + 1
-        entry = Entry(stream=self.name, sequence=sequence, subject=subject, message_id=message_id, data=data)
+        entry = Entry(
+            stream=self.name,
+            sequence=sequence,
+            subject=subject,
+            message_id=message_id,
+            data=data,
+            stored=self._now(),
+        )
         self.entries.append(entry)
         self._ids[message_id] = sequence
         async with self._grown:
@@ -116,7 +133,8 @@ class MemoryStream:
 class MemoryBus:
     """All streams in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], Millis] = lambda: 0) -> None:
+        self._now = now
         self.streams: dict[str, MemoryStream] = {}
 
     async def stream(self, name: str) -> Stream:
@@ -126,7 +144,7 @@ class MemoryBus:
 
     def memory(self, name: str) -> MemoryStream:
         """The stream itself, for tests that order faults or look inside."""
-        return self.streams.setdefault(name, MemoryStream(name))
+        return self.streams.setdefault(name, MemoryStream(name, self._now))
 
     async def close(self) -> None:
         """Nothing to let go of."""

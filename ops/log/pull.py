@@ -1,7 +1,7 @@
 """Reading a stream fast: an ephemeral ordered consumer whose next pull is on its way before the last one is used up."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -11,15 +11,21 @@ from nats.aio.msg import Msg
 from nats.errors import ConnectionClosedError, Error, NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 
+from events.event import Millis
 from ops.log.cancellable import cancellable
+from ops.log.generations import NOT_THERE
 from services.log_port import Entry
 
 _BATCH = 1000
 _EXPIRES_S = 2.0
 _RETRY_S = 0.2
 _SEQUENCE_TOKEN = 5
+_STORED_TOKEN = 7
+"""When the message was stored, in nanoseconds since 1970."""
+_NANOS_PER_MILLI = 1_000_000
 _V2_TOKENS = 11
-_TRACE = slice(3, 35)
+_MOST_DIGITS = 15
+TRACE = slice(3, 35)
 """Where W3C's traceparent names the trace."""
 
 
@@ -28,14 +34,28 @@ class _Created(msgspec.Struct):
     error: dict[str, Any] | None = None
 
 
-class PullReader:
-    """Reads one stream from a sequence on, for ever, in order and without acknowledgements."""
+STORED = "Kuelog-Stored"
+"""The header that says when a message was stored first, where it was restored from a backup: never later than it was."""
 
-    def __init__(self, client: Client, stream: str) -> None:
-        self._client, self._stream = client, stream
+
+def stored_at(headers: Mapping[str, str] | None, here: Millis) -> Millis:
+    """When a message was stored first, given when it was stored here."""
+    told = (headers or {}).get(STORED, "")
+    return min(int(told), here) if told.isascii() and told.isdecimal() and len(told) <= _MOST_DIGITS else here
+
+
+class StreamGone(Exception):
+    """The stream of the server that was read is not there any more: it was rolled, archived and removed."""
+
+
+class PullReader:
+    """Reads one stream of the server from a sequence on, for ever, in order and without acknowledgements."""
+
+    def __init__(self, client: Client, stream: str, generation: str = "") -> None:
+        self._client, self._stream, self._generation = client, stream, generation or stream
 
     async def batches(self, after: int) -> AsyncIterator[list[Entry]]:
-        """Batches of what is stored behind `after`; begins anew by itself after a break."""
+        """Batches of what is stored behind `after`; begins anew by itself after a break. Raises `StreamGone`."""
         position = after
         while True:
             try:
@@ -56,7 +76,7 @@ class PullReader:
 
         subscription = await self._client.subscribe(inbox, cb=take, pending_msgs_limit=0, pending_bytes_limit=0)
         try:
-            subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{consumer}"
+            subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._generation}.{consumer}"
             pull = msgspec.json.encode({"batch": _BATCH, "expires": int(_EXPIRES_S * 1e9)})
             await self._client.publish(subject, pull, reply=inbox)
             await self._client.publish(subject, pull, reply=inbox)
@@ -110,14 +130,16 @@ class PullReader:
     def _entry(self, message: Msg) -> Entry:
         tokens = message.reply.split(".")
         # $JS.ACK.<stream>.<consumer>.<delivered>.<stream sequence>… ; longer since the account was put in front.
-        sequence = int(tokens[_SEQUENCE_TOKEN + 2] if len(tokens) >= _V2_TOKENS else tokens[_SEQUENCE_TOKEN])
+        longer = 2 if len(tokens) >= _V2_TOKENS else 0
+        sequence = int(tokens[_SEQUENCE_TOKEN + longer])
         return Entry(
             stream=self._stream,
             sequence=sequence,
             subject=message.subject,
             message_id=(message.headers or {}).get("Nats-Msg-Id", ""),
             data=message.data,
-            trace=(message.headers or {}).get("traceparent", "")[_TRACE],
+            trace=(message.headers or {}).get("traceparent", "")[TRACE],
+            stored=stored_at(message.headers, int(tokens[_STORED_TOKEN + longer]) // _NANOS_PER_MILLI),
         )
 
     @staticmethod
@@ -128,7 +150,7 @@ class PullReader:
     async def _create(self, after: int) -> str:
         self._left = 2 * _BATCH
         config = {
-            "stream_name": self._stream,
+            "stream_name": self._generation,
             "config": {
                 "deliver_policy": "by_start_sequence",
                 "opt_start_seq": after + 1,
@@ -141,10 +163,12 @@ class PullReader:
         }
         reply = await cancellable(
             self._client.request(
-                f"$JS.API.CONSUMER.CREATE.{self._stream}", msgspec.json.encode(config), timeout=_EXPIRES_S
+                f"$JS.API.CONSUMER.CREATE.{self._generation}", msgspec.json.encode(config), timeout=_EXPIRES_S
             )
         )
         created = msgspec.json.decode(reply.data, type=_Created)
         if created.error is not None:
+            if created.error.get("err_code") == NOT_THERE:
+                raise StreamGone
             raise Error(str(created.error.get("description")))
         return created.name

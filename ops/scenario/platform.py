@@ -1,7 +1,6 @@
 """A whole platform in one process: a real nats-server, the embedded cluster, and all services on top."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 
 from events.settings import SettingsObserved
+from ops.archivist import archivist_of
 from ops.cluster.clock import ScaledClock
 from ops.cluster.embedded import EmbeddedCluster
 from ops.cluster.kinds import Kind
@@ -23,6 +23,7 @@ from ops.kube.reflector import Reflector
 from ops.log.jetstream import JetStreamBus
 from ops.log.jetstream import connect as connect_bus
 from ops.log.server import NatsServer
+from ops.run_folder import check_demo, clear_for_demo, held, keep_from_demos
 from ops.visibility import GROUP as VISIBILITY
 from ops.visibility import Visibility
 from ops.visibility_server import Followed
@@ -83,12 +84,26 @@ async def platform(
     fresh: bool = True,
     port: int = 0,
 ) -> AsyncGenerator[Platform, None]:
-    """Start all of it in a folder, and stop all of it at the end."""
-    if fresh and data.exists():
-        shutil.rmtree(data)
-    data.mkdir(parents=True, exist_ok=True)
+    """Start all of it in a folder, and stop all of it at the end; `fresh` as a demo, in a folder that it clears.
+
+    Raises `FolderHeld`, `FolderUnusable`, `NotADemosFolder`.
+    """
+    if fresh:
+        check_demo(data)
+    with held(data):
+        if fresh:
+            clear_for_demo(data)
+        else:
+            keep_from_demos(data)
+        async with _served(data, scale, settings or SettingsObserved(), services, port) as on:
+            yield on
+
+
+@asynccontextmanager
+async def _served(
+    data: Path, scale: float, settings: SettingsObserved, services: Sequence[str], port: int
+) -> AsyncGenerator[Platform, None]:
     clock = ScaledClock(scale)
-    settings = settings or SettingsObserved()
 
     def labels(namespace: str) -> Mapping[str, str]:
         found = cluster.store.get("namespaces", ("", namespace)) or {"metadata": {}}
@@ -110,8 +125,9 @@ async def platform(
         await server.start()
         bus = await connect_bus(server.url)
         client = await connect_kube(str(data / "kubeconfig"))
-        ports = Ports(bus=bus, reader=Reflector(client), writer=client, clock=clock)
-        running = Running(ports, services, settings=settings, witness=data / "witness")
+        ports = Ports(bus=bus, reader=Reflector(client), writer=client, clock=clock, shelf=bus.shelf, filled=bus.filled)
+        archivist = archivist_of(bus, data)
+        running = Running(ports, services, settings=settings, witness=data / "witness", archivist=archivist)
         cluster.aggregated[VISIBILITY] = Visibility(Followed(running).world)
         task = asyncio.create_task(running.run())
         try:

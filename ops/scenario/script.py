@@ -1,12 +1,12 @@
 """A scenario as it is written: nodes, steps in time, and expectations."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import msgspec
-import yaml
 
 from events.device import DriftKind
+from ops.reading import Unreadable, yaml_file
 
 
 class NodePool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -81,7 +81,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Flavors whose cards have to be told short of their quota, and to cover it again."""
     agree: bool = False
     """Whether log and cluster have to agree about every card before each step and at the end."""
-    clock_scale: int = 10
+    clock_scale: Annotated[int, msgspec.Meta(ge=1)] = 10
     at_most: int = 600
     """Scenario seconds after which it is over in any case."""
     run_seconds: int = 0
@@ -134,7 +134,8 @@ def load(folder: Path) -> Script:
             run_seconds=30,
         )
     try:
-        plain: Any = yaml.safe_load(path.read_text())
-        return msgspec.convert(plain, Script)
-    except (yaml.YAMLError, msgspec.ValidationError) as problem:
+        return msgspec.convert(yaml_file(path), Script)
+    except Unreadable as problem:
+        raise ScenarioBroken(path, problem.what) from problem
+    except msgspec.ValidationError as problem:
         raise ScenarioBroken(path, str(problem)) from problem

@@ -3,19 +3,23 @@
 from typing import Any
 
 import msgspec
+import structlog
 
-from ops.webhook.review import ReviewBroken
+from ops.webhook.review import ReviewBroken, place_of
 from projections.validation.conversion import GROUP, STORED, to_v1beta2
 from projections.validation.to_beta1 import to_beta1
 
+log = structlog.get_logger()
+
 Plain = dict[str, Any]
+_TOLD = 300
 OLDER = f"{GROUP}/v1beta1"
 
 
 class _Wanted(msgspec.Struct, kw_only=True, rename="camel"):
     uid: str
     desired: str = msgspec.field(name="desiredAPIVersion")
-    objects: list[Plain] = []
+    objects: list[msgspec.Raw] = []
 
 
 class _Review(msgspec.Struct, kw_only=True, rename="camel"):
@@ -38,16 +42,30 @@ def answer_conversion(raw: bytes) -> Plain:
     """The review with all its objects in the version that was asked for, or with the reason why not."""
     try:
         review = _review.decode(raw)
-    except msgspec.DecodeError as problem:
+    except RecursionError as problem:
+        raise ReviewBroken("nested too deeply") from problem
+    except ValueError as problem:  # of msgspec, and of bytes that are not UTF-8
         raise ReviewBroken(str(problem)) from problem
     wanted = review.request
     response: Plain = {"uid": wanted.uid, "result": {"status": "Success"}}
     try:
-        response["convertedObjects"] = [converted(one, wanted.desired) for one in wanted.objects]
+        # One at a time: all of a long list as objects would take many times its size.
+        response["convertedObjects"] = [_converted(one, wanted.desired) for one in wanted.objects]
     except Inconvertible as problem:
         response["convertedObjects"] = []
         response["result"] = {"status": "Failure", "message": str(problem)}
+    except Exception as problem:  # noqa: BLE001 - anything can be sent, and each question gets an answer
+        log.warning("not converted", problem=f"{type(problem).__name__}: {problem}"[:_TOLD], at=place_of(problem))
+        response["convertedObjects"] = []
+        told = f"an object can't be read: {type(problem).__name__}: {problem}"[:_TOLD]
+        response["result"] = {"status": "Failure", "message": told}
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
+
+
+def _converted(raw: msgspec.Raw, wanted: str) -> msgspec.Raw:
+    value = msgspec.json.decode(raw, type=Plain)
+    found = converted(value, wanted)
+    return raw if found is value else msgspec.Raw(msgspec.json.encode(found))
 
 
 def converted(value: Plain, wanted: str) -> Plain:

@@ -1,5 +1,6 @@
 """Reviews as the API server asks for them and as they are answered: AdmissionReview of v1."""
 
+import traceback
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
@@ -52,7 +53,9 @@ def read_review(raw: bytes) -> Asked:
     """The question in a review. Raises `ReviewBroken`."""
     try:
         found = _review.decode(raw)
-    except msgspec.DecodeError as problem:
+    except RecursionError as problem:
+        raise ReviewBroken("nested too deeply") from problem
+    except ValueError as problem:  # of msgspec, and of bytes that are not UTF-8
         raise ReviewBroken(str(problem)) from problem
     if (found.api_version, found.kind) != ("admission.k8s.io/v1", "AdmissionReview"):
         raise ReviewBroken(f"{found.kind or 'no kind'} of {found.api_version or 'no version'}")
@@ -92,6 +95,18 @@ def judged(asked: Asked, problems: Sequence[Problem]) -> Plain:
             },
         }
     return _answer(response)
+
+
+def refused(asked: Asked, message: str) -> Plain:
+    """The answer that the object may not be stored, because it could not be read."""
+    status = {"status": "Failure", "code": _UNPROCESSABLE, "reason": "Invalid", "message": message}
+    return _answer({"uid": asked.uid, "allowed": False, "status": status})
+
+
+def place_of(problem: BaseException) -> str:
+    """Where in the code something failed."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
 def patch_between(before: Plain, after: Plain, path: str = "") -> list[Plain]:

@@ -1,8 +1,8 @@
-"""Keeps the webhooks believable: the Secret with authority and certificate, and everybody who has to know the authority."""
+"""Keeps a server believable: the Secret with authority and certificate, and everybody who has to know the authority."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -43,46 +43,26 @@ DEFINED = Resource(
 _FIELDS = {"ca.crt": "authorities", "ca.key": "authority_key", "tls.crt": "certificate", "tls.key": "key"}
 
 
-class Trust:
-    """One replica's care for the common certificate; several at once do the same work and harm nothing."""
+class Hearers(Protocol):
+    """Whoever has to know the authority."""
 
-    def __init__(self, writer: Writer, clock: Clock, *, namespace: str, service: str, secret: str) -> None:
-        self._writer, self._clock = writer, clock
-        self._namespace, self._service, self._secret = namespace, service, secret
-        self._names = (
-            f"{service}.{namespace}.svc",
-            f"{service}.{namespace}.svc.cluster.local",
-            f"{service}.{namespace}",
-        )
+    async def tell(self, authorities: str) -> None:
+        """Have them know it: PEM in base64. May raise `ObjectConflict`."""
+        ...
 
-    async def look(self) -> Held:
-        """The certificate to show, renewed where that is due and told to whom it concerns. May raise `ObjectConflict`."""
-        held = await self._hold()
-        authorities = b64encode(held.authorities.encode()).decode()
+
+class Callers:
+    """The API server where it calls webhooks: their configurations, and the definitions that are converted."""
+
+    def __init__(self, writer: Writer, *, namespace: str, service: str) -> None:
+        self._writer, self._namespace, self._service = writer, namespace, service
+
+    async def tell(self, authorities: str) -> None:
+        """Have all of them know the authority. May raise `ObjectConflict`."""
         for resource, name in CONFIGURATIONS:
             await self._tell_webhooks(resource, name, authorities)
         for definition in DEFINITIONS:
             await self._tell_definition(f"{definition.plural}.{GROUP}", authorities)
-        return held
-
-    async def _hold(self) -> Held:
-        try:
-            found = await self._writer.get(SECRETS, self._namespace, self._secret)
-        except ObjectMissing:
-            fresh = renewed(None, self._names, self._clock.now())
-            assert fresh is not None, "nothing held is always renewed"
-            await self._writer.create(SECRETS, self._namespace, self._manifest(fresh))
-            return fresh
-        held = held_in(found.get("data") or {})
-        fresh = renewed(held, self._names, self._clock.now())
-        if fresh is None:
-            assert held is not None, "what is not renewed is there"
-            return held
-        version = {"resourceVersion": found["metadata"]["resourceVersion"]}
-        patch = {"metadata": version, "data": _data(fresh)}
-        await self._writer.merge(SECRETS, self._namespace, self._secret, patch)
-        log.info("renewed", secret=self._secret)
-        return fresh
 
     async def _tell_webhooks(self, resource: Resource, name: str, authorities: str) -> None:
         try:
@@ -113,6 +93,46 @@ class Trust:
             await self._writer.merge(DEFINED, "", name, patch)
             log.info("told", definition=name)
 
+
+class Trust:
+    """One replica's care for the common certificate; several at once do the same work and harm nothing."""
+
+    def __init__(
+        self, writer: Writer, clock: Clock, hearers: Hearers, *, namespace: str, service: str, secret: str
+    ) -> None:
+        self._writer, self._clock, self._hearers = writer, clock, hearers
+        self._namespace, self._secret = namespace, secret
+        self._names = (
+            f"{service}.{namespace}.svc",
+            f"{service}.{namespace}.svc.cluster.local",
+            f"{service}.{namespace}",
+        )
+
+    async def look(self) -> Held:
+        """The certificate to show, renewed where that is due and told to whom it concerns. May raise `ObjectConflict`."""
+        held = await self._hold()
+        await self._hearers.tell(b64encode(held.authorities.encode()).decode())
+        return held
+
+    async def _hold(self) -> Held:
+        try:
+            found = await self._writer.get(SECRETS, self._namespace, self._secret)
+        except ObjectMissing:
+            fresh = renewed(None, self._names, self._clock.now())
+            assert fresh is not None, "nothing held is always renewed"
+            await self._writer.create(SECRETS, self._namespace, self._manifest(fresh))
+            return fresh
+        held = held_in(found.get("data") or {})
+        fresh = renewed(held, self._names, self._clock.now())
+        if fresh is None:
+            assert held is not None, "what is not renewed is there"
+            return held
+        version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+        patch = {"metadata": version, "data": _data(fresh)}
+        await self._writer.merge(SECRETS, self._namespace, self._secret, patch)
+        log.info("renewed", secret=self._secret)
+        return fresh
+
     def _manifest(self, held: Held) -> Plain:
         return {
             "apiVersion": "v1",
@@ -137,4 +157,4 @@ def _data(held: Held) -> dict[str, str]:
     return {name: b64encode(getattr(held, field).encode()).decode() for name, field in _FIELDS.items()}
 
 
-__all__: Sequence[str] = ("CONFIGURATIONS", "DEFINED", "SECRETS", "ObjectConflict", "Trust", "held_in")
+__all__: Sequence[str] = ("CONFIGURATIONS", "DEFINED", "SECRETS", "Callers", "ObjectConflict", "Trust", "held_in")

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from msgspec.structs import replace
 
 from events.catalogue import Fact
@@ -14,6 +13,7 @@ from events.settings import SettingsObserved
 from events.workload import WorkloadDeleted, WorkloadSubmitted
 from ops.asking.settings_change import BadChange, changed_settings
 from ops.manifests import Document, ManifestBroken, read_manifests
+from ops.reading import Unreadable, yaml_of
 from ops.whatif.course import Happening
 from ops.whatif.manifest import Plain, manifest_of
 from projections.explanation.about import KINDS, canonical, objects_of
@@ -47,8 +47,8 @@ class Setting:
             )
         self.object, self.text, self.path = canonical(about), text, path
         try:
-            self.value: Any = yaml.safe_load(value) if value else ""
-        except yaml.YAMLError as problem:
+            self.value: Any = yaml_of(value) if value else ""
+        except Unreadable as problem:
             raise BadChange(f"{text!r}: {value!r} is no value") from problem
 
     def apply(self, manifest: Plain) -> None:
@@ -62,8 +62,10 @@ class Setting:
         last = steps[-1]
         if isinstance(place, list):
             place[_index(place, last, self.text)] = self.value
-        else:
+        elif isinstance(place, dict):
             place[last] = self.value
+        else:
+            raise BadChange(f"{self.text!r}: there is nothing below {steps[-2]}")
 
 
 class Changes:

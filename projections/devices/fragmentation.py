@@ -117,8 +117,7 @@ def _several(world: World, gangs: Sequence[Gang], holders: Sequence[str]) -> Adv
 
 
 def _advice(world: World, gangs: Sequence[Gang], leaving: Sequence[str]) -> Advice | None:
-    mark = world.mark()
-    try:
+    with world.trial():
         cards = {holder: _cards_of(world, holder) for holder in leaving}
         for holder in leaving:
             _vacate(world, holder)
@@ -133,8 +132,6 @@ def _advice(world: World, gangs: Sequence[Gang], leaving: Sequence[str]) -> Advi
             way = Way.STOP if holder.startswith(POD) else Way.MOVE if to else Way.PREEMPT
             steps.append(Step(way=way, holder=holder, cards=cards[holder], to=to))
         return Advice(steps=tuple(steps), placements=placed.placements)
-    finally:
-        world.undo(mark)
 
 
 def _elsewhere(world: World, holder: str) -> tuple[PodPlacement, ...]:
@@ -144,13 +141,10 @@ def _elsewhere(world: World, holder: str) -> tuple[PodPlacement, ...]:
 
 
 def _try(world: World, gangs: Sequence[Gang], leaving: Sequence[str]) -> Placed:
-    mark = world.mark()
-    try:
+    with world.trial():
         for holder in leaving:
             _vacate(world, holder)
         return place(world.cards, world.nodes, gangs, world.trail)
-    finally:
-        world.undo(mark)
 
 
 def _vacate(world: World, holder: str) -> None:

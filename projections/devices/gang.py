@@ -64,10 +64,9 @@ def place(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequenc
     asked = [one for one in asked if any(one.requests)]
     refused: list[Placed] = []
     for line, policies in _tries(asked):
-        mark = trail.mark()
         placements: list[PodPlacement] = []
-        placed = all(_place_gang(cards, nodes, one, policies, placements, trail, refused) for one in line)
-        trail.undo(mark)
+        with trail.trial():
+            placed = all(_place_gang(cards, nodes, one, policies, placements, trail, refused) for one in line)
         if placed:
             order = {gang.pod_set.name: number for number, gang in enumerate(gangs)}
             return Placed(placements=tuple(sorted(placements, key=lambda each: (order[each.pod_set], each.index))))
@@ -129,13 +128,14 @@ def _place_gang(
     The first refusal of all is put into words, while the pods before it are still charged.
     """
     for policy in asked.policies(policies):
-        mark, before = trail.mark(), len(placements)
-        index = _place_under(cards, nodes, asked, policy, placements)
-        if index is None:
-            return True
-        if not refused:
-            refused.append(_refused(cards, nodes, asked, index))
-        trail.undo(mark)
+        before = len(placements)
+        with trail.trial() as trial:
+            index = _place_under(cards, nodes, asked, policy, placements)
+            if index is None:
+                trial.keep()
+                return True
+            if not refused:
+                refused.append(_refused(cards, nodes, asked, index))
         del placements[before:]
     return False
 

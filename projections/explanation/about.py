@@ -125,5 +125,11 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
 
 def _by_field(event: AnyEvent) -> tuple[str, ...]:
     """Events that name their objects in fields of the same name."""
-    named = (("workload", "workload"), ("card", "card"), ("node", "node"), ("flavor", "resourceflavor"))
+    named = (
+        ("workload", "workload"),
+        ("card", "card"),
+        ("node", "node"),
+        ("flavor", "resourceflavor"),
+        ("tree", "cohort"),
+    )
     return tuple(f"{kind}/{value}" for field, kind in named if (value := getattr(event, field, "")))

@@ -9,6 +9,8 @@ from events.timestamp import format_timestamp
 from events.workload import CheckState
 from projections.explanation.words import Explanation, Line, Shortage, Tier
 from projections.line_order import order_in_line
+from projections.not_done import NOT_DONE
+from projections.preemption.requested import still_holds
 from projections.read_models import cluster_queue_name, job_name, state_of
 from projections.workloads import Workload
 from projections.world import World
@@ -34,6 +36,7 @@ _FIXES: Mapping[str, str] = {
     "OnHold": "take the job off hold",
     "Deactivated": "set spec.active of the Workload to true",
     "Backoff": "nothing: it queues again by itself",
+    **{one.code: one.instead for one in NOT_DONE.values()},
 }
 
 
@@ -103,7 +106,7 @@ def waiting(
         told.waits_for = (f"its back-off to end at {format_timestamp(workload.requeue.at)}",)
     elif request is not None:
         told.tier, told.reason = Tier.COHORT, "WaitingForPreemptedWorkloads"
-        left = [one.workload for one in request.victims if _holds(world, one.workload)]
+        left = [one.workload for one in request.victims if still_holds(world, one) is not None]
         told.message = f"{len(left)} of {len(request.victims)} workload(s) that make room for it have not left yet"
         told.waits_for = tuple(f"{key} to leave" for key in left)
     elif tried is not None:
@@ -180,11 +183,6 @@ def ahead_of(world: World, workload: Workload) -> list[str]:
     orders += [place for parked in line.classes.values() for place in parked.members]
     own = (line.waiting.get(workload.key) or order_in_line(world, workload), workload.key)
     return [key for _, key in sorted((one for one in orders if one < own), reverse=True)]
-
-
-def _holds(world: World, key: str) -> bool:
-    workload = world.workloads.get(key)
-    return workload is not None and workload.admission is not None
 
 
 def _check(world: World, workload: Workload, name: str) -> str:

@@ -18,14 +18,13 @@ def standings(world: World, request: PreemptionRequested) -> tuple[Standing, ...
     nodes = _nodes(node, [one for one, _ in victims])
     columns = [column for column in usage if any(column in held for _, held in victims)]
     before = _figures(world, nodes, columns)
-    mark = world.mark()
-    for one, held in victims:
-        for column, amount in held.items():
-            one.discharge(world.trail, column, amount)
-    for column, amount in usage.items():
-        node.charge(world.trail, column, amount)
-    after = _figures(world, nodes, columns)
-    world.undo(mark)
+    with world.trial():
+        for one, held in victims:
+            for column, amount in held.items():
+                one.discharge(world.trail, column, amount)
+        for column, amount in usage.items():
+            node.charge(world.trail, column, amount)
+        after = _figures(world, nodes, columns)
     names = world.quota.columns.names
     return tuple(
         Standing(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from events.pod_set import PodShape
 from events.quota import FlavorObserved
 from events.selector import Effect, LabelSelector, Operator, Requirement, Taint, Toleration
+from events.whole_number import whole_number
 
 
 def untolerated(flavor: FlavorObserved, shape: PodShape) -> Taint | None:
@@ -76,7 +77,10 @@ def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.lstrip("-").isdigit() else None
+    if text is None:
+        return None
+    number = whole_number(text.removeprefix("-"))
+    return -number if number is not None and text.startswith("-") else number
 
 
 def _compare(value: str | None, bounds: tuple[str, ...]) -> int:

@@ -64,8 +64,7 @@ def refusal_reason(assignment: Assignment) -> str:
     """The reason of a refusal: per resource group the flavor closest to fitting, over all groups the worst."""
     worst = ""
     for pod_set in assignment.pod_sets:
-        if _SEVERITY[pod_set.failed] > _SEVERITY[worst]:
-            worst = pod_set.failed
+        worst = worse(worst, pod_set.failed)
     return worst or WAITING_FOR_QUOTA
 
 
@@ -88,7 +87,7 @@ def _assign_part(
     for column, amount in charged.values():
         assignment.usage[column] = add(assignment.usage.get(column, 0), amount)
     if len(part.names) > 1:
-        assignment.attempts.extend(_for_the_others(assignment.attempts, part))
+        assignment.attempts.extend(for_the_others(assignment.attempts, part))
     if part.uncovered:
         for member in members:
             member.reasons.append(f"resource {part.uncovered} unavailable in ClusterQueue")
@@ -103,8 +102,8 @@ def _settle(member: PodSetChoice, found: dict[str, FlavorChoice] | None, reasons
         member.flavors.update({name: choice for name, choice in found.items() if name in member.requests})
 
 
-def _for_the_others(attempts: list[FlavorAttempt], part: PodSetsPlan) -> list[FlavorAttempt]:
-    """The attempts of a pod set group, told of its first pod set, for the other ones."""
+def for_the_others(attempts: list[FlavorAttempt], part: PodSetsPlan) -> list[FlavorAttempt]:
+    """The attempts of a pod set group, which are told of its first pod set, for the other ones."""
     told = [attempt for attempt in attempts if attempt.pod_set == part.names[0]]
     return [msgspec.structs.replace(attempt, pod_set=name) for name in part.names[1:] for attempt in told]
 
@@ -136,12 +135,12 @@ def _find_flavor(
         barred = option.unsuitable or _excluded(space, part, option.flavor)
         if barred:
             reasons.append(barred)
-            least = _milder(least, NO_MATCHING_FLAVOR)
+            least = milder(least, NO_MATCHING_FLAVOR)
             assignment.attempts.append(unsuitable_attempt(pod_set, msgspec.structs.replace(option, unsuitable=barred)))
             continue
         granular, choices, failed = _try(space, assignment, pod_set, group, index, reasons)
         if failed:
-            least = _milder(least, failed)
+            least = milder(least, failed)
         if stops_search(granular, fungibility):
             best, best_granular = choices, granular
             break
@@ -160,7 +159,13 @@ def _excluded(space: FlavorSearchSpace, part: PodSetsPlan, flavor: str) -> str:
     return next((space.excluded[name, flavor] for name in part.names if (name, flavor) in space.excluded), "")
 
 
-def _milder(left: str, right: str) -> str:
+def worse(left: str, right: str) -> str:
+    """Of two reasons why something fails the worse one."""
+    return right if _SEVERITY[right] > _SEVERITY[left] else left
+
+
+def milder(left: str, right: str) -> str:
+    """Of two reasons why flavors fail the one that is closer to fitting."""
     if not left:
         return right
     return left if _SEVERITY[left] <= _SEVERITY[right] else right

@@ -1,7 +1,7 @@
 """The straight way through a search: the first suited flavor of every group simply fits.
 
-It gives the same assignment as the whole search, without the record of attempts that nobody needs when there was no
-other choice (kueue-semantics §5.4: a flavor that fits ends the search, unless borrowing should try the next one).
+It gives the same assignment as the whole search, and the same record of what was tried, without asking who could make room
+(kueue-semantics §5.4: a flavor that fits ends the search, unless borrowing should try the next one).
 """
 
 from events.admission import FlavorAttempt, Mode
@@ -9,6 +9,7 @@ from events.quota import FlavorSearch
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.mode import lowest_that_fits
 from projections.flavors.plan import GroupPlan, Plan, PodSetsPlan, unsuitable_attempt
+from projections.flavors.search import for_the_others
 from projections.quota_columns import Column, Usage
 from projections.quota_node import Node
 
@@ -36,6 +37,8 @@ def assign_straight(plan: Plan, node: Node) -> Assignment | None:
                 _choose(plan, part, resource, choice, chosen)
         for column, amount in charged.values():
             usage[column] = usage.get(column, 0) + amount
+        if len(part.names) > 1:
+            attempts.extend(for_the_others(attempts, part))
     pod_sets = [
         PodSetChoice(name=one.pod_set.name, count=one.count, requests=requests, flavors=flavors, reasons=[])
         for one, requests, flavors in zip(plan.asked, plan.requests, chosen, strict=True)
@@ -71,7 +74,23 @@ def _first(
             if value > node.available(column):
                 return None
             level = lowest_that_fits(node, column, value)[0]
+            attempts.append(_fitting(pod_set, option.flavor, resource, node, column, value, level))
             choices[resource] = FlavorChoice(flavor=option.flavor, mode=Mode.FIT, borrow=level, tried=tried)
             charged[resource] = (column, amount)
         return choices
     return None
+
+
+def _fitting(
+    pod_set: str, flavor: str, resource: str, node: Node, column: Column, asked: int, level: int
+) -> FlavorAttempt:
+    return FlavorAttempt(
+        pod_set=pod_set,
+        flavor=flavor,
+        resource=resource,
+        mode=Mode.FIT,
+        asked=asked,
+        available=node.available(column),
+        potential=node.potential(column),
+        borrow_level=level,
+    )

@@ -24,8 +24,7 @@ def with_card_victims(
     One that suffices alone is better than several; of several none is taken without need. None when nobody could make
     enough room. Cards of those who have lost their quota already are on their way back: nobody goes for them.
     """
-    mark = world.mark()
-    try:
+    with world.trial():
         _vacate_leavers(world)
         for victim in chosen:
             world.cards.vacate(victim.workload.key)
@@ -35,24 +34,19 @@ def with_card_victims(
         candidates = list(_holders_of_cards(world, ask, {victim.workload.key for victim in chosen}))
         more = _alone(world, ask, gangs, candidates) or _several(world, ask, gangs, candidates)
         return [*chosen, *more] if more else None
-    finally:
-        world.undo(mark)
 
 
 def cards_coming_back(world: World, gangs: Sequence[Gang]) -> tuple[PodPlacement, ...]:
     """Where the pods will find cards as soon as those are back whose workloads have lost their quota; else nowhere."""
-    mark = world.mark()
-    _vacate_leavers(world)
-    placed = place(world.cards, world.nodes, gangs, world.trail)
-    world.undo(mark)
-    return placed.placements
+    with world.trial():
+        _vacate_leavers(world)
+        return place(world.cards, world.nodes, gangs, world.trail).placements
 
 
 def _alone(world: World, ask: Ask, gangs: Sequence[Gang], candidates: Sequence[Candidate]) -> list[Candidate]:
     for candidate in candidates[:MOST_SINGLES]:
-        mark = world.mark()
-        suffices = _takes(world, ask, candidate) and _placed(world, gangs)
-        world.undo(mark)
+        with world.trial():
+            suffices = _takes(world, ask, candidate) and _placed(world, gangs)
         if suffices:
             return [candidate]
     return []
@@ -60,23 +54,21 @@ def _alone(world: World, ask: Ask, gangs: Sequence[Gang], candidates: Sequence[C
 
 def _several(world: World, ask: Ask, gangs: Sequence[Gang], candidates: Sequence[Candidate]) -> list[Candidate]:
     taken: list[Candidate] = []
-    mark = world.mark()
     placed = False
-    for candidate in candidates:
-        if _takes(world, ask, candidate):
-            taken.append(candidate)
-            placed = _placed(world, gangs)
-            if placed:
-                break
-    world.undo(mark)
+    with world.trial():
+        for candidate in candidates:
+            if _takes(world, ask, candidate):
+                taken.append(candidate)
+                placed = _placed(world, gangs)
+                if placed:
+                    break
     if not placed:
         return []
     for index in range(len(taken) - 2, -1, -1):
         fewer = [*taken[:index], *taken[index + 1 :]]
-        mark = world.mark()
-        if all([_takes(world, ask, one) for one in fewer]) and _placed(world, gangs):
-            taken = fewer
-        world.undo(mark)
+        with world.trial():
+            if all([_takes(world, ask, one) for one in fewer]) and _placed(world, gangs):
+                taken = fewer
     return taken
 
 

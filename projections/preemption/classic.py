@@ -37,9 +37,13 @@ def borrow_forbidden(ask: Ask) -> bool:
 
 
 def _search(world: World, ask: Ask, groups: Groups, *, borrowing: bool) -> list[Candidate]:
-    mark = world.mark()
+    with world.trial():
+        return _taken(world, ask, groups, borrowing=borrowing)
+
+
+def _taken(world: World, ask: Ask, groups: Groups, *, borrowing: bool) -> list[Candidate]:
+    """Take one candidate after the other until it fits; the tree is left without the victims."""
     victims: list[Candidate] = []
-    fits = False
     above = ask.node.path
     forbidden = borrow_forbidden(ask)
     missing = {column: amount - ask.node.available(column) for column, amount in ask.usage.items()}
@@ -54,12 +58,8 @@ def _search(world: World, ask: Ask, groups: Groups, *, borrowing: bool) -> list[
             missing[column] = missing.get(column, 0) - amount
         # Nobody gains more than what the victims held: until then the tree need not be asked.
         if max(missing.values()) <= 0 and fits_now(ask.node, ask.usage, borrowing=borrowing):
-            fits = True
-            break
-    if fits:
-        victims = fill_back(world, ask, victims, borrowing=borrowing)
-    world.undo(mark)
-    return victims if fits else []
+            return fill_back(world, ask, victims, borrowing=borrowing)
+    return []
 
 
 def still_borrows(node: Node, above: tuple[Node, ...], needed: tuple[Column, ...]) -> bool:

@@ -29,10 +29,9 @@ def find_victims(world: World, ask: Ask) -> list[Candidate]:
     """
     excluded: set[str] = set()
     while True:
-        mark = world.mark()
-        victims = FairSearch(world, ask, excluded).run()
-        returning = may_come_back(world, ask, victims)
-        world.undo(mark)
+        with world.trial():
+            victims = FairSearch(world, ask, excluded).run()
+            returning = may_come_back(world, ask, victims)
         if not returning:
             return victims
         excluded.update(one.workload.key for one in returning)
@@ -125,12 +124,10 @@ class FairSearch:
 
     def _fits(self) -> bool:
         world, ask = self._world, self._ask
-        mark = world.mark()
-        for column, amount in ask.usage.items():
-            ask.node.discharge(world.trail, column, amount)
-        fits = fits_now(ask.node, ask.usage, borrowing=True)
-        world.undo(mark)
-        return fits
+        with world.trial():
+            for column, amount in ask.usage.items():
+                ask.node.discharge(world.trail, column, amount)
+            return fits_now(ask.node, ask.usage, borrowing=True)
 
     def _shares(self, target: Node) -> tuple[Share, Share]:
         """The shares of the preemptor's side and of the target's, below where their paths meet."""
@@ -143,10 +140,9 @@ class FairSearch:
             case FairStrategy.LESS_THAN_INITIAL_SHARE:
                 return mine < before
             case FairStrategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE:
-                mark = self._world.mark()
-                discharge(self._world, victim)
-                after = share_of(sides(self._ask.node, victim.node)[1], self._names)
-                self._world.undo(mark)
+                with self._world.trial():
+                    discharge(self._world, victim)
+                    after = share_of(sides(self._ask.node, victim.node)[1], self._names)
                 return mine <= after
 
     def _needed(self) -> list[Candidate]:

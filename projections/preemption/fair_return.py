@@ -34,15 +34,14 @@ def _may_take_back(world: World, ask: Ask, victim: Candidate) -> bool:
     if ask.node.within_nominal(columns) or not satisfies_policy(policy, victim.workload, ask.workload, world.settings):
         return False
     names = world.quota.columns.names
-    mark = world.mark()
-    charge(world, victim.node, victim.usage)
-    entitled = enabled(world.settings, "FairSharingPreemptWithinNominal") and victim.node.within_nominal(columns)
-    asker, returned = sides(ask.node, victim.node)
-    theirs, mine = share_of(returned, names), share_of(asker, names)
-    for column, amount in ask.usage.items():
-        ask.node.discharge(world.trail, column, amount)
-    rest = share_of(asker, names)
-    world.undo(mark)
+    with world.trial():
+        charge(world, victim.node, victim.usage)
+        entitled = enabled(world.settings, "FairSharingPreemptWithinNominal") and victim.node.within_nominal(columns)
+        asker, returned = sides(ask.node, victim.node)
+        theirs, mine = share_of(returned, names), share_of(asker, names)
+        for column, amount in ask.usage.items():
+            ask.node.discharge(world.trail, column, amount)
+        rest = share_of(asker, names)
     return entitled or any(_lets_preempt(rule, theirs, mine, rest) for rule in world.settings.fair_strategies)
 
 

@@ -13,10 +13,9 @@ def how_room_is_made(world: World, ask: Ask, victims: Sequence[Candidate]) -> Gr
     """Preempt when own workloads have to go, Reclaim when only others', NoPreemptionCandidates when nobody can."""
     if not victims:
         return Granular(Mode.NO_CANDIDATES)
-    mark = world.mark()
-    for victim in victims:
-        discharge(world, victim)
-    borrow = max(lowest_that_fits(ask.node, column, amount)[0] for column, amount in ask.usage.items())
-    world.undo(mark)
+    with world.trial():
+        for victim in victims:
+            discharge(world, victim)
+        borrow = max(lowest_that_fits(ask.node, column, amount)[0] for column, amount in ask.usage.items())
     own = any(victim.node is ask.node for victim in victims)
     return Granular(Mode.PREEMPT if own else Mode.RECLAIM, borrow)

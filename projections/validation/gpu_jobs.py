@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from events.quantity import BadQuantity, to_units
+from events.whole_number import whole_number
 from projections.validation.problem import Problem, Severity
 
 Plain = Mapping[str, Any]
@@ -41,17 +42,16 @@ def card_sizes(flavors: Mapping[str, Plain], nodes: Mapping[str, Plain]) -> list
 
 def card_size(labels: Plain) -> int | None:
     """The MiB of a card by the labels of its node: the discovery's own label, or the product's name."""
-    stated = str(labels.get("nvidia.com/gpu.memory", ""))
-    if stated.isdigit():
-        return int(stated)
+    stated = whole_number(str(labels.get("nvidia.com/gpu.memory", "")))
+    if stated is not None:
+        return stated
     sizes = [int(found.group(1)) * 1024 for text in labels.values() if (found := re.search(r"(\d+)\s*GB", str(text)))]
     return sizes[0] if sizes else None
 
 
 def plain_number(value: Any) -> int | None:
     """A whole number without a suffix, as HAMi reads its resources."""
-    text = str(value)
-    return int(text) if text.isdigit() else None
+    return whole_number(str(value))
 
 
 def not_mebibytes(value: Any, field: str, *, consequence: str) -> list[Problem]:

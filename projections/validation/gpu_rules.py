@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.amount import UNLIMITED
+from events.whole_number import whole_number
 from projections.validation.gpu_jobs import not_mebibytes
 from projections.validation.problem import Problem, Severity
 
@@ -102,7 +103,7 @@ def _gigabytes(flavor: Plain | None) -> int | None:
 
 
 def _number(value: Any) -> int | None:
-    return int(value) if str(value).isdigit() else None
+    return whole_number(str(value))
 
 
 def _warning(field: str, code: str, what: str, consequence: str, instead: str) -> Problem:

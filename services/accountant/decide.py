@@ -22,6 +22,7 @@ class Accountant:
 
     def decide(self, world: World, place: Place) -> list[Decision]:
         """Everything there is to say, in a fixed order; each decision is made on the world that the last has left."""
+        world.begin()
         events: list[Decision] = []
         steps = chain(
             releases(world),

@@ -1,9 +1,11 @@
 """Which cards a workload with quota gets before it is admitted: those that were proposed, else others, else none."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
+from projections.aside import Scope, is_aside
 from projections.card_holdings import holding_key
 from projections.devices.gang import place
 from projections.devices.requests import asks_for_cards
@@ -11,14 +13,22 @@ from projections.devices.workload_gangs import gangs_of
 from projections.workloads import Workload
 from projections.world import World
 from services.accountant.releasing import REVIEWER
+from services.guard import guarded
 
 
 def gifts(world: World) -> Iterator[Decision]:
     """Give cards to the workloads under review that wait for them."""
     for key in world.review.take(REVIEWER):
         workload = world.workloads.get(key)
-        if workload is not None and _waits_for_cards(world, workload):
-            yield _give(world, workload)
+        if workload is None or is_aside(world.aside, REVIEWER, Scope.WORKLOAD, key):
+            continue
+        found = guarded(partial(_gift, world, workload), REVIEWER, workload=key)
+        if found is not None:
+            yield found
+
+
+def _gift(world: World, workload: Workload) -> Decision | None:
+    return _give(world, workload) if _waits_for_cards(world, workload) else None
 
 
 def _waits_for_cards(world: World, workload: Workload) -> bool:
@@ -41,10 +51,9 @@ def _give(world: World, workload: Workload) -> Decision:
     if proposed is not None and not world.cards.overfull({one.node for one in proposed.placements}):
         return _reserved(workload, admission.reservation, proposed.placements)
     gangs = gangs_of(world, workload)
-    mark = world.mark()
-    world.cards.withdraw(workload.key, admission.reservation)
-    placed = place(world.cards, world.nodes, gangs, world.trail)
-    world.undo(mark)
+    with world.trial():
+        world.cards.withdraw(workload.key, admission.reservation)
+        placed = place(world.cards, world.nodes, gangs, world.trail)
     if placed.reason:
         return DevicesRefused(
             workload=workload.key, reservation=admission.reservation, reason=placed.reason, message=placed.message

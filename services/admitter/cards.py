@@ -30,13 +30,12 @@ class CardRefusals:
         """Those where no card could hold it even if nothing ran."""
         return {key: why for key, why in self.why.items() if key not in self.for_now}
 
-    def note(self, placed: Placed, flavor: str) -> bool:
-        """Remember why a pod set finds no cards on a flavor; False when there is no flavor to go on from."""
+    def note(self, placed: Placed, flavor: str) -> None:
+        """Remember why a pod set finds no cards on a flavor."""
         key = (placed.pod_set, flavor)
         self.why[key] = placed.message
         if placed.reason == WAITING_FOR_CARDS:
             self.for_now.add(key)
-        return bool(flavor)
 
 
 def card_caps(world: World, plan: Plan) -> dict[Column, int]:

@@ -5,17 +5,21 @@ before have left. The world is changed on trial only: the caller takes it back a
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from events.admission import Mode, QuotaReserved, RequeueReason
 from events.catalogue import Decision
 from events.event import Millis
 from events.quota import PreemptionPolicy
+from events.setting_aside import SetAside
+from projections.aside import ADMITTER
 from projections.claims import Claimed, claimed_room
 from projections.gates import enabled
 from projections.preemption.candidates import Candidate
 from projections.preemption.classic import charge, discharge, fits_now, free
 from projections.quota_columns import Usage
 from projections.quota_node import Node
+from projections.workloads import Workload
 from projections.world import World
 from services.admitter.blocking import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
 from services.admitter.cycle_order import in_turn
@@ -24,10 +28,13 @@ from services.admitter.heads import head_of, remember
 from services.admitter.nomination import consider, nominate
 from services.admitter.planning import plan_for
 from services.admitter.telling import refusal_event, request_event
+from services.guard import guarded
 
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 OVERLAPPING = "Workload has overlapping preemption targets with another workload"
 WAITING_FOR_QUOTA = "WaitingForQuota"
+ADMISSION_GATED = "AdmissionGated"
+GATED = "Workload requires preemption, but it's gated"
 
 Preempted = dict[str, Candidate]
 """The victims of the entries that were processed so far, by key."""
@@ -60,17 +67,20 @@ class Cycle:
             event = self._in_own_room(entry, preempted)
             if event is not None:
                 self.events.append(event)
-                if len(self.events) == most:
+                if most is not None and len(self.events) >= most:
                     return
 
     def _entry_of(self, head: Head | None) -> Entry | None:
         """The first of a queue about whom there is something to say."""
         while head is not None:
-            entry = self._nominate(head)
+            entry = guarded(partial(self._nominate, head), ADMITTER, workload=head.workload.key)
+            if isinstance(entry, SetAside):
+                self.events.append(entry)
+                return None  # Its queue goes on with the next one as soon as this is folded.
             if not head.parked_as or not self._as_before(entry):
                 return entry
-            remember(self.world, head, self.at)
-            head = head_of(self.world, head.queue, self.at, timed=head.timed)
+            remember(self.world, head)
+            head = head_of(self.world, head.queue, head.when)
         return None
 
     def _as_before(self, entry: Entry) -> bool:
@@ -87,13 +97,10 @@ class Cycle:
     def _nominate(self, head: Head) -> Entry:
         """Try a head; what is kept for it is free for it."""
         own = self._claimed.get(head.workload.key)
-        if own is None:
+        with self.world.trial():
+            if own is not None:
+                free(self.world, *own)
             return nominate(self.world, head, self.at)
-        mark = self.world.mark()
-        free(self.world, *own)
-        entry = nominate(self.world, head, self.at)
-        self.world.undo(mark)
-        return entry
 
     def _in_own_room(self, entry: Entry, preempted: Preempted) -> Decision | None:
         """Process an entry; what is kept for it is kept on when it does not get in."""
@@ -124,11 +131,16 @@ class Cycle:
             return self._refuse(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, NO_LONGER_FITS)
         self._place(entry, entry.node)
         if entry.mode is Mode.PREEMPT:
-            preempted.update({victim.workload.key: victim for victim in entry.victims})
-            return request_event(self.world, entry)
+            return self._preempt(entry, preempted)
         if blocks_admission(self.world) and self._somebody_unready(entry):
             return self._refuse(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_PODS_READY, NOT_ALL_READY)
         return self._reserve(entry)
+
+    def _preempt(self, entry: Entry, preempted: Preempted) -> Decision | None:
+        if held_by_a_gate(entry.workload):
+            return self._refuse(entry, RequeueReason.PREEMPTION_GATED, ADMISSION_GATED, GATED)
+        preempted.update({victim.workload.key: victim for victim in entry.victims})
+        return request_event(self.world, entry)
 
     def _place(self, entry: Entry, node: Node) -> None:
         """The entry's usage counts for the rest of the cycle."""
@@ -171,29 +183,26 @@ class Cycle:
             for pod_set in entry.assignment.pod_sets
             for resource, choice in pod_set.flavors.items()
         }
-        mark = self.world.mark()
-        self._discharge(preempted.values())
-        for victim in preempted.values():
-            self.world.holders(victim.node.name).remove(self.world.trail, victim.workload.key)
-        consider(self.world, entry, plan_for(self.world, entry.head), self.at, pinned)
+        with self.world.trial():
+            self._discharge(preempted.values())
+            for victim in preempted.values():
+                self.world.holders(victim.node.name).remove(self.world.trail, victim.workload.key)
+            consider(self.world, entry, plan_for(self.world, entry.head), self.at, pinned)
         entry.deferred = entry.mode is Mode.FIT
-        self.world.undo(mark)
 
     def _fits_after(self, entry: Entry, preempted: Preempted) -> bool:
         """Whether the entry fits once its own victims and those of earlier entries are gone."""
         world = self.world
         if entry.node is None:
             return False
-        mark = world.mark()
-        self._discharge({**preempted, **{victim.workload.key: victim for victim in entry.victims}}.values())
-        fits = fits_now(entry.node, entry.usage, borrowing=True)
-        world.undo(mark)
+        with world.trial():
+            self._discharge({**preempted, **{victim.workload.key: victim for victim in entry.victims}}.values())
+            fits = fits_now(entry.node, entry.usage, borrowing=True)
         if fits and entry.placements:
             # Cards that an earlier entry of this cycle took on trial may be the very ones.
-            mark = world.mark()
-            world.cards.trial(entry.placements)
-            fits = not world.cards.overfull({placement.node for placement in entry.placements})
-            world.undo(mark)
+            with world.trial():
+                world.cards.trial(entry.placements)
+                fits = not world.cards.overfull({placement.node for placement in entry.placements})
         return fits
 
     def _discharge(self, victims: Iterable[Candidate]) -> None:
@@ -226,6 +235,11 @@ def room_to_keep(entry: Entry) -> Usage:
         else:
             kept[column] = min(amount, nominal + limit - used)
     return kept
+
+
+def held_by_a_gate(workload: Workload) -> bool:
+    """Whether it may not preempt yet: a gate that is asked for is closed until it is shown as open (kueue-elastic-dra §B4)."""
+    return any((gate := workload.gates.get(name)) is None or not gate.open for name in workload.spec.preemption_gates)
 
 
 def required_checks(entry: Entry) -> tuple[str, ...]:

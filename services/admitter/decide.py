@@ -1,9 +1,13 @@
 """What the admitter decides: cycles over all trees until nothing more fits, and admission when everything is ready."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from events.admission import QuotaReserved, WorkloadAdmitted
 from events.catalogue import Decision
+from events.event import Millis
+from events.setting_aside import SetAside
+from projections.aside import ADMITTER, Scope, is_aside
 from projections.devices.requests import asks_for_cards
 from projections.evolve import evolve
 from projections.place import Place
@@ -11,7 +15,8 @@ from projections.workloads import DEACTIVATION_TARGET, Workload, checks_ready
 from projections.world import World
 from services.admitter.blocking import blocks_admission
 from services.admitter.cycle import Cycle
-from services.admitter.heads import heads
+from services.admitter.heads import changes_with_time, heads
+from services.guard import guarded
 
 MOST_EVENTS = 50
 """A commit holds about so many events (design §2); what is left over is decided next."""
@@ -20,26 +25,30 @@ MOST_EVENTS = 50
 class Admitter:
     """Decides who gets quota and who may run."""
 
-    name = "admitter"
+    name = ADMITTER
 
     def decide(self, world: World, place: Place) -> list[Decision]:
         """Reserve, refuse, ask for room, admit; each decision is folded before the next one is made."""
+        world.begin()
         events = _fold(world, _admit_ready(world, world.review_reserved.take(self.name)), place)
         known, touched = world.cards.count[0], world.touched_trees()
         for tree in _in_turn(world, place):
-            if tree not in touched and not _concerns_all(world):
+            if tree not in touched and not _concerns_all(world) and not changes_with_time(world, tree):
+                continue
+            if is_aside(world.aside, self.name, Scope.TREE, tree):
                 continue
             while len(events) < MOST_EVENTS and _cycle(world, tree, place, events):
                 pass
             if len(events) >= MOST_EVENTS:
                 return events
+            world.quota.looked_at(tree)
         world.cards_looked_at = known
         return events
 
 
 def _concerns_all(world: World) -> bool:
     """Whether something has changed that no tree knows of: cards serve many, and so does the wait for ready pods."""
-    return blocks_admission(world) or (bool(world.cards.nodes) and world.cards.count[0] != world.cards_looked_at)
+    return blocks_admission(world) or world.cards.count[0] != world.cards_looked_at
 
 
 def _in_turn(world: World, place: Place) -> list[str]:
@@ -51,17 +60,26 @@ def _in_turn(world: World, place: Place) -> list[str]:
 
 def _cycle(world: World, tree: str, place: Place, events: list[Decision]) -> bool:
     """Run one cycle over a tree; whether another one may find more."""
-    entering = heads(world, tree, place.at)
-    if not entering:
+    if not world.shortcuts:
+        world.examined.clear()  # Within one cycle it is how the next of a queue is found.
+    found = guarded(partial(_decided, world, tree, place.at, MOST_EVENTS - len(events)), ADMITTER, tree=tree)
+    if isinstance(found, SetAside):
+        events.extend(_fold(world, [found], place))
         return False
-    mark = world.mark()
-    cycle = Cycle(world, place.at)
-    cycle.run(entering, MOST_EVENTS - len(events))
-    world.undo(mark)
-    events.extend(_fold(world, cycle.events, place))
-    reserved = [event.workload for event in cycle.events if isinstance(event, QuotaReserved)]
+    events.extend(_fold(world, found, place))
+    reserved = [event.workload for event in found if isinstance(event, QuotaReserved)]
     events.extend(_fold(world, _admit_ready(world, reserved), place))
-    return bool(cycle.events)
+    return bool(found)
+
+
+def _decided(world: World, tree: str, at: Millis, most: int) -> list[Decision]:
+    """What one cycle says; the world is left as it was, also when it fails."""
+    entering = heads(world, tree, at)
+    cycle = Cycle(world, at)
+    if entering:
+        with world.trial():
+            cycle.run(entering, most)
+    return cycle.events
 
 
 def _fold(world: World, events: list[Decision], place: Place) -> list[Decision]:
@@ -74,8 +92,10 @@ def _admit_ready(world: World, keys: Iterable[str]) -> list[Decision]:
     found: list[Decision] = []
     for key in keys:
         workload = world.workloads.get(key)
-        if workload is not None:
-            found.extend(admission_of(world, workload))
+        if workload is None or is_aside(world.aside, ADMITTER, Scope.WORKLOAD, key):
+            continue
+        said = guarded(partial(admission_of, world, workload), ADMITTER, workload=key)
+        found.extend([said] if isinstance(said, SetAside) else said)
     return found
 
 

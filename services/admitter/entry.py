@@ -17,6 +17,16 @@ from projections.workloads import Workload
 from projections.world import World
 
 
+class When(msgspec.Struct, frozen=True, kw_only=True):
+    """A time, and whether what is decided in a tree may be otherwise at another one though nothing happened between."""
+
+    at: Millis
+    timed: bool = False
+    """What protects victims there ends with time."""
+    moving: bool = False
+    """Past usage orders some line there, and who has to make room."""
+
+
 class Head(msgspec.Struct, frozen=True, kw_only=True):
     """The first of a queue: in line, or of a class of refused workloads that may be tried again."""
 
@@ -24,8 +34,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     queue: ClusterQueueObserved
     parked_as: str = ""
     """The class of refused workloads; empty when it is in line."""
-    timed: bool = False
-    """What protects victims in its tree ends with time."""
+    when: When = When(at=0)
+    """When it is decided about, and what time alone changes in its tree."""
 
 
 class Entry(msgspec.Struct, kw_only=True):

@@ -88,12 +88,11 @@ class Tournament:
     def _rank(self, entry: Entry, node: Node) -> Rank:
         """How an entry stands among the children of the node's parent, with its usage added."""
         world, settings, workload = self._world, self._world.settings, entry.workload
-        mark = world.mark()
-        if entry.node is not None:
-            for column, amount in entry.usage.items():
-                entry.node.charge(world.trail, column, amount)
-        share = share_of(node, self._names)
-        world.undo(mark)
+        with world.trial():
+            if entry.node is not None:
+                for column, amount in entry.usage.items():
+                    entry.node.charge(world.trail, column, amount)
+            share = share_of(node, self._names)
         borrows = 0
         if enabled(settings, "FairSharingPrioritizeNonBorrowing"):
             borrows = int(share.borrowing_on([column for column, amount in entry.usage.items() if amount > 0]))

@@ -14,7 +14,8 @@ from projections.lines import Line, ParkedClass, Place
 from projections.past_usage import past_usage
 from projections.usage_mode import by_usage
 from projections.world import World
-from services.admitter.entry import Head
+from services.admitter.barriers import barrier_of
+from services.admitter.entry import Head, When
 from services.admitter.hopeless import hopeless
 from services.admitter.planning import plan_for
 
@@ -22,7 +23,7 @@ from services.admitter.planning import plan_for
 def heads(world: World, tree: str, at: Millis) -> list[Head]:
     """The first of every queue of the tree that takes workloads in."""
     found: list[Head] = []
-    timed = world.quota.timed(tree)
+    when = When(at=at, timed=world.quota.timed(tree), moving=changes_with_time(world, tree))
     for name in world.quota.members(tree):
         line = world.lines.of(name)
         if not line.waiting and not line.classes:
@@ -30,22 +31,29 @@ def heads(world: World, tree: str, at: Millis) -> list[Head]:
         queue = world.cluster_queues.get(name)
         if queue is None or queue.stop is not StopPolicy.NONE or queue.terminating or world.quota.cyclic(name):
             continue
-        head = head_of(world, queue, at, timed=timed)
+        head = head_of(world, queue, when)
         if head is not None:
             found.append(head)
     return found
 
 
-def head_of(world: World, queue: ClusterQueueObserved, at: Millis, *, timed: bool) -> Head | None:
-    """The first of a queue; `timed` says that what protects victims in its tree ends with time."""
+def changes_with_time(world: World, tree: str) -> bool:
+    """Whether somebody else may come first there though nothing happened: past usage fades."""
+    return world.settings.admission_fair_sharing is not None and any(
+        by_usage(world, name) for name in world.quota.members(tree)
+    )
+
+
+def head_of(world: World, queue: ClusterQueueObserved, when: When) -> Head | None:
+    """The first of a queue."""
     if by_usage(world, queue.name):
-        return _head_by_usage(world, queue, world.lines.of(queue.name), at, timed=timed)
-    return _head(world, queue, world.lines.of(queue.name), at, timed=timed)
+        return _head_by_usage(world, queue, world.lines.of(queue.name), when)
+    return _head(world, queue, world.lines.of(queue.name), when)
 
 
-def remember(world: World, head: Head, at: Millis) -> None:
+def remember(world: World, head: Head) -> None:
     """The head's class of refused workloads was found not to fit again."""
-    moment = _moment(world, head.queue, at, timed=head.timed)
+    moment = _moment(world, head.queue, head.when)
     _note(world, head.queue, head.parked_as, world.lines.of(head.queue.name), moment)
 
 
@@ -54,43 +62,40 @@ def _note(world: World, queue: ClusterQueueObserved, kind: str, line: Line, mome
     world.examined[(queue.name, kind)] = (*moment, line.classes[kind].members[0][1])
 
 
-def _moment(world: World, queue: ClusterQueueObserved, at: Millis, *, timed: bool) -> tuple[int, Millis]:
+def _moment(world: World, queue: ClusterQueueObserved, when: When) -> tuple[int, Millis]:
     """As long as this is the same, the answer is."""
     changes = world.quota.changed(queue.name) + world.lines.of(queue.name).news[0]
     if world.cards.nodes and any(not CARD_RESOURCES.isdisjoint(group.resources) for group in queue.groups):
         changes += world.cards.count[0]  # What trees share beside their quota.
-    return changes, at if timed else 0
+    return changes, when.at if when.timed or when.moving else 0
 
 
-def _head(world: World, queue: ClusterQueueObserved, line: Line, at: Millis, *, timed: bool) -> Head | None:
+def _head(world: World, queue: ClusterQueueObserved, line: Line, when: When) -> Head | None:
     first, kind = line.head(), ""
     if line.classes:
-        refused = _first_refused(world, queue, line, first, _moment(world, queue, at, timed=timed))
+        refused = _first_refused(world, queue, line, first, when)
         if refused is not None:
             first, kind = refused
     workload = world.workloads.get(first[1]) if first is not None else None
-    return None if workload is None else Head(workload=workload, queue=queue, parked_as=kind, timed=timed)
+    return None if workload is None else Head(workload=workload, queue=queue, parked_as=kind, when=when)
 
 
-def _head_by_usage(world: World, queue: ClusterQueueObserved, line: Line, at: Millis, *, timed: bool) -> Head | None:
+def _head_by_usage(world: World, queue: ClusterQueueObserved, line: Line, when: When) -> Head | None:
     """The first of the local queue that has used the least (kueue-semantics §3.2, step 1)."""
-    moment = _moment(world, queue, at, timed=timed)
     while True:
-        first = _first_by_door(world, queue, line, moment)
+        first = _first_by_door(world, queue, line, when)
         if not first:
             return None
-        _, (_, key), kind = min((past_usage(world, door, at), *one) for door, one in first.items())
+        _, (_, key), kind = min((past_usage(world, door, when.at), *one) for door, one in first.items())
         if not kind or not _hopeless(world, queue, key, kind):
-            return Head(workload=world.workloads[key], queue=queue, parked_as=kind, timed=timed)
-        _note(world, queue, kind, line, moment)
+            return Head(workload=world.workloads[key], queue=queue, parked_as=kind, when=when)
+        _note(world, queue, kind, line, _moment(world, queue, when))
 
 
-def _first_by_door(
-    world: World, queue: ClusterQueueObserved, line: Line, moment: tuple[int, Millis]
-) -> dict[str, tuple[Place, str]]:
+def _first_by_door(world: World, queue: ClusterQueueObserved, line: Line, when: When) -> dict[str, tuple[Place, str]]:
     """By local queue, who would be first if there were no other, and the class under which it is parked."""
     first = {door: (place, "") for door, place in line.heads_by_door()}
-    for kind, parked in _retriable(world, queue, line, moment):
+    for kind, parked in _retriable(world, queue, line, when):
         unseen = set(world.doors.get(queue.name, ()))
         for place in parked.members:
             door = world.workloads[place[1]].local_queue
@@ -103,28 +108,26 @@ def _first_by_door(
 
 
 def _first_refused(
-    world: World, queue: ClusterQueueObserved, line: Line, first: Place | None, moment: tuple[int, Millis]
+    world: World, queue: ClusterQueueObserved, line: Line, first: Place | None, when: When
 ) -> tuple[Place, str] | None:
     """The first of the refused ones that may be tried again, if it comes before the first in line."""
     best: tuple[Place, str] | None = None
-    for kind, parked in _retriable(world, queue, line, moment):
+    for kind, parked in _retriable(world, queue, line, when):
         place = parked.members[0]
         if (first is not None and place > first) or (best is not None and place > best[0]):
             continue
         if _hopeless(world, queue, place[1], kind):
-            _note(world, queue, kind, line, moment)
+            _note(world, queue, kind, line, _moment(world, queue, when))
         else:
             best = (place, kind)
     return best
 
 
-def _retriable(
-    world: World, queue: ClusterQueueObserved, line: Line, moment: tuple[int, Millis]
-) -> Iterator[tuple[str, ParkedClass]]:
+def _retriable(world: World, queue: ClusterQueueObserved, line: Line, when: When) -> Iterator[tuple[str, ParkedClass]]:
     """The classes of refused workloads for which something has changed since they were tried."""
-    stamp = world.stamp(queue.name)
+    stamp, moment = world.stamp(queue.name), _moment(world, queue, when)
     for kind, parked in line.classes.items():
-        if parked.stamp == stamp and not moment[1]:
+        if parked.stamp == stamp and not when.timed:
             continue
         if parked.members and world.examined.get((queue.name, kind)) != (*moment, parked.members[0][1]):
             yield kind, parked
@@ -132,6 +135,6 @@ def _retriable(
 
 def _hopeless(world: World, queue: ClusterQueueObserved, key: str, kind: str) -> bool:
     workload, node = world.workloads.get(key), world.quota.node(queue.name)
-    if workload is None or node is None:
+    if workload is None or node is None or not world.shortcuts or barrier_of(world, workload, queue) is not None:
         return False
     return hopeless(world, workload, plan_for(world, Head(workload=workload, queue=queue, parked_as=kind)), node)

@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping
 
-from events.admission import Mode, RequeueReason
+from events.admission import Mode
 from events.event import Millis
-from events.workload import CheckState
 from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
 from projections.flavor_scan import NOTHING, progress_of
-from projections.flavors.affinity import selects
 from projections.flavors.fewer_pods import largest_that_fits
 from projections.flavors.mode import Granular
-from projections.flavors.plan import Plan
+from projections.flavors.plan import NO_MATCHING_FLAVOR, Plan
 from projections.flavors.search import WAITING_FOR_QUOTA, FlavorSearchSpace, assign, refusal_reason
 from projections.flavors.straight import assign_straight
 from projections.gates import enabled
@@ -20,6 +18,7 @@ from projections.preemption.oracle import how_room_is_made
 from projections.preemption.victims import find_victims
 from projections.quota_columns import Column
 from projections.world import World
+from services.admitter.barriers import barrier_of
 from services.admitter.cards import (
     CardRefusals,
     card_caps,
@@ -33,8 +32,6 @@ from services.admitter.entry import Entry, Head, ask_of, needed_by
 from services.admitter.pending import still_waiting
 from services.admitter.planning import plan_for, plan_with
 
-FAILED = frozenset({CheckState.RETRY, CheckState.REJECTED})
-
 
 def nominate(world: World, head: Head, at: Millis) -> Entry:
     """Try one head against the quota as it stands at the beginning of a cycle."""
@@ -43,15 +40,9 @@ def nominate(world: World, head: Head, at: Millis) -> Entry:
     entry.node = world.quota.node(queue.name)
     if entry.node is None:
         return entry.refused("Misconfigured", f"ClusterQueue {queue.name} not found")
-    if any(check.state in FAILED for check in workload.checks.values()):
-        return entry.refused("PendingEvaluation", "The workload has failed admission checks")
-    namespace = world.namespaces.get(workload.namespace)
-    if not selects(queue.namespaces, namespace.labels if namespace is not None else {}):
-        message = "Workload namespace doesn't match ClusterQueue selector"
-        return entry.refused("Misconfigured", message, RequeueReason.NAMESPACE_MISMATCH)
-    if queue.max_concurrent is not None and len(world.holders(queue.name)) >= queue.max_concurrent:
-        message = f"ClusterQueue {queue.name} already has its maximum of {queue.max_concurrent} workloads"
-        return entry.refused("WaitingForQuota", message, RequeueReason.NO_FIT)
+    barrier = barrier_of(world, workload, queue)
+    if barrier is not None:
+        return entry.refused(*barrier)
     if not head.parked_as:
         entry.progress = progress_of(world, workload, queue.name)
     plan = plan_for(world, head)
@@ -94,8 +85,9 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
     refused, caps = CardRefusals(), card_caps(world, plan)
     while entry.node is not None:
         entry.searched = {}
-        straight = None if pinned or refused.why or entry.progress or caps else assign_straight(plan, entry.node)
-        assignment = straight or assign(_space(world, entry, plan, at, pinned, refused.why))
+        straight = world.shortcuts and not (pinned or refused.why or entry.progress or caps)
+        assignment = assign_straight(plan, entry.node) if straight else None
+        assignment = assignment or assign(_space(world, entry, plan, at, pinned, refused.why))
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
         entry.reason, entry.message, entry.deferred = "", "", False
         if assignment.representative is not Mode.FIT:
@@ -104,9 +96,13 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
         if not placed.reason:
             entry.placements = placed.placements
             return
-        if not refused.note(placed, card_flavor(entry, placed.pod_set)):
-            assignment.pod_sets[0].failed, assignment.fits = placed.reason, False
-            break
+        flavor = card_flavor(entry, placed.pod_set)
+        if not flavor:
+            # No quota is declared for cards: there is no other flavor to go on with.
+            assignment.pod_sets[0].failed, assignment.fits = NO_MATCHING_FLAVOR, False
+            entry.reason, entry.message = placed.reason, placed.message
+            return
+        refused.note(placed, flavor)
     if entry.mode is Mode.PREEMPT:
         entry.victims = enough_for_cards(world, entry, plan, victims_for(world, entry, at), at)
     elif refused.why and entry.assignment is not None and refusal_reason(entry.assignment) != WAITING_FOR_QUOTA:
@@ -137,7 +133,7 @@ def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:
     if entry.node is None or entry.assignment is None:
         return []
     usage = entry.assignment.usage
-    if len(usage) == 1:
+    if len(usage) == 1 and world.shortcuts:
         found = entry.searched.get(next(iter(usage.items())))
         if found is not None:
             return found  # The search for flavors asked the very same.

@@ -1,10 +1,13 @@
 """A head that already waits for its victims: while they leave and still suffice, nothing has to be looked for again."""
 
-from events.admission import Mode, PreemptionRequested
+from collections.abc import Sequence
+
+from events.admission import Mode, PreemptionRequested, Victim
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate, Variant
 from projections.preemption.classic import discharge, fits_now
+from projections.preemption.requested import still_holds
 from projections.quota_columns import Usage
 from projections.world import World
 from services.admitter.entry import Entry
@@ -25,14 +28,13 @@ def still_waiting(world: World, entry: Entry, plan: Plan) -> bool:
             if flavor is not None:
                 column = world.quota.columns.of(flavor, resource)
                 usage[column] = usage.get(column, 0) + amount
-    victims = _leaving(world, [victim.workload for victim in request.victims])
+    victims = _leaving(world, request.victims)
     if not victims or fits_now(node, usage, borrowing=True):
         return False
-    mark = world.mark()
-    for victim in victims:
-        discharge(world, victim)
-    enough = fits_now(node, usage, borrowing=True)
-    world.undo(mark)
+    with world.trial():
+        for victim in victims:
+            discharge(world, victim)
+        enough = fits_now(node, usage, borrowing=True)
     if not enough:
         return False
     entry.victims = victims
@@ -63,14 +65,14 @@ def _asks_the_same(request: PreemptionRequested, plan: Plan) -> bool:
     )
 
 
-def _leaving(world: World, keys: list[str]) -> list[Candidate]:
+def _leaving(world: World, victims: Sequence[Victim]) -> list[Candidate]:
     found: list[Candidate] = []
-    for key in keys:
-        workload = world.workloads.get(key)
+    for victim in victims:
+        workload = still_holds(world, victim)
         if workload is None or workload.admission is None:
             continue
         queue = workload.admission.cluster_queue
-        node, usage = world.quota.node(queue), world.holders(queue).usage.get(key)
+        node, usage = world.quota.node(queue), world.holders(queue).usage.get(workload.key)
         if node is not None and usage is not None:
             found.append(Candidate(workload=workload, node=node, variant=Variant.WITHIN_QUEUE, usage=usage))
     return found

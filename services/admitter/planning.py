@@ -15,7 +15,7 @@ from services.admitter.entry import Head
 def plan_for(world: World, head: Head) -> Plan:
     """The plan of the search for all pods of a workload: the same for all of its class in the queue."""
     key = (head.queue.name, head.workload.equivalence)
-    known = world.memory.plans.get(key)
+    known = world.memory.plans.get(key) if world.shortcuts else None
     if known is not None and known.queue is head.queue:
         return known
     done = head.workload.reclaimable

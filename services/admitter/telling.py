@@ -1,5 +1,7 @@
 """What is written about an entry that did not get quota: once, and again only when the answer differs."""
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from events.admission import (
@@ -14,7 +16,9 @@ from events.admission import (
 from events.workload import PodSetAssignment
 from projections.flavor_scan import went_through_all
 from projections.flavors.holders import borrowers
+from projections.preemption.candidates import Candidate
 from projections.preemption.considered import considered
+from projections.preemption.requested import ANY_ADMISSION
 from projections.requeue_rule import stays_in_line
 from projections.world import World
 from services.admitter.blocking import WAITING_FOR_PODS_READY
@@ -25,14 +29,10 @@ def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
     """The request for room; None when the same one is open already."""
     if entry.assignment is None:
         return None
-    victims = tuple(Victim(workload=victim.workload.key, reason=victim.reason) for victim in entry.victims)
+    victims = tuple(_as_victim(victim) for victim in entry.victims)
     assignments = entry.assignment.assignments()
     last = world.requests.get(entry.workload.key)
-    if (
-        last is not None
-        and last.assignments == assignments
-        and {victim.workload for victim in last.victims} >= {victim.workload for victim in victims}
-    ):
+    if last is not None and last.assignments == assignments and _admissions(last.victims) >= _admissions(victims):
         return None
     candidates, holders = _considered(world, entry)
     return PreemptionRequested(
@@ -46,6 +46,19 @@ def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
         candidates=candidates,
         holders=holders,
     )
+
+
+def _as_victim(found: Candidate) -> Victim:
+    admission = found.workload.admission
+    return Victim(
+        workload=found.workload.key,
+        reason=found.reason,
+        admission=admission.reservation if admission is not None else ANY_ADMISSION,
+    )
+
+
+def _admissions(victims: Iterable[Victim]) -> set[tuple[str, int]]:
+    return {(victim.workload, victim.admission) for victim in victims}
 
 
 def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> AdmissionRefused | None:
@@ -90,8 +103,8 @@ def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> A
 
 
 def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
-    """Where to go on next time; one that waits for others' victims starts anew (kueue-semantics §4.2, step 6)."""
-    if entry.assignment is None or entry.requeue is RequeueReason.PENDING_PREEMPTION:
+    """Where to go on next time; one that waits for victims or a gate starts anew (kueue-semantics §4.2, step 6)."""
+    if entry.assignment is None or entry.requeue in (RequeueReason.PENDING_PREEMPTION, RequeueReason.PREEMPTION_GATED):
         return ()
     return tuple(step for step in entry.assignment.progress if step[2] >= 0)
 

@@ -10,6 +10,7 @@ class Backlog:
         self._soon: dict[str, Application] = {}
         self._later: dict[str, Application] = {}
         self._busy: set[str] = set()
+        self._overtaken: set[str] = set()
 
     def offer(self, application: Application) -> None:
         """Something is to be written: what was only seen of pods, and who waits without a job to be stopped, can be later."""
@@ -26,9 +27,16 @@ class Backlog:
         if application.sequence >= queue[application.workload].sequence:
             queue[application.workload] = application
 
+    def drop(self, workload: str) -> None:
+        """Nothing is to be written of it: somebody else has."""
+        self._soon.pop(workload, None)
+        self._later.pop(workload, None)
+        if workload in self._busy:
+            self._overtaken.add(workload)
+
     def newer(self, workload: str) -> bool:
-        """Whether something else is to be written of it."""
-        return workload in self._soon or workload in self._later
+        """Whether something else is to be written of it, or nothing at all any more."""
+        return workload in self._soon or workload in self._later or workload in self._overtaken
 
     def soon(self) -> Application | None:
         """The next that is waited for; to be given back with `done`."""
@@ -41,6 +49,7 @@ class Backlog:
     def done(self, workload: str) -> None:
         """It is not being written any more."""
         self._busy.discard(workload)
+        self._overtaken.discard(workload)
 
     def _next(self, queue: dict[str, Application]) -> Application | None:
         for workload in queue:

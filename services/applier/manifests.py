@@ -2,109 +2,42 @@
 
 from typing import Any
 
+from events.pod_set import PodSet
 from events.quantity import from_units
+from events.settings import SettingsObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckStatus, Condition, GateState, PodSetAssignment, PodSetUpdate
 from projections.devices.annotations import CARD_POLICY, vendor_word
 from projections.devices.vendors import BY_WORD
-from projections.pods_of_workload import made_of_pods
+from projections.effective_requests import pod_set_requests
 from projections.workloads import Requeue, Workload
 from projections.world import World
 from services.jobs.found import Injection, Original
 from services.jobs.placing import CLUSTER_QUEUE, LOCAL_QUEUE, POD_SET, WORKLOAD
 from services.jobs.updates import Update
-from services.provisioning_kinds import PARAMETERS
 
-JOB_UID = "kueue.x-k8s.io/job-uid"
-GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
-PART = "kueue.x-k8s.io/component-workload-index"
 DECISION = "kuelog.io/decision"
 IN_USE = "kueue.x-k8s.io/resource-in-use"
-"""Kueue's finalizer: objects that it left behind still carry it."""
+"""Kueue's finalizer: what bears it stays until nothing needs it."""
 
 Plain = dict[str, Any]
 
 
-def workload_object(workload: Workload) -> Plain:
-    """The Workload object of a job, as it is created."""
-    owner = workload.owner
-    meta: Plain = {"name": workload.name, "namespace": workload.namespace}
-    if owner is not None:
-        meta["labels"] = {**workload.spec.labels, JOB_UID: owner.uid}
-        meta["ownerReferences"] = _members(workload) or [
-            {
-                "apiVersion": owner.api_version,
-                "kind": owner.kind,
-                "name": owner.name,
-                "uid": owner.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ]
-    annotations = {f"{PARAMETERS}{name}": value for name, value in workload.spec.provisioning.items()}
-    if owner is not None and made_of_pods(workload) and owner.kind != "Pod":
-        annotations[GROUP_WORKLOAD] = "true"
-    if owner is not None and owner.part:
-        annotations[PART] = owner.part
-    if annotations:
-        meta["annotations"] = annotations
-    spec: Plain = {
-        **({"queueName": workload.spec.queue} if workload.spec.queue else {}),
-        "priority": workload.spec.priority,
-        "active": workload.spec.active,
-        "podSets": [
-            {
-                "name": pod_set.name,
-                "count": pod_set.count,
-                "template": {
-                    "metadata": {},
-                    "spec": {
-                        "containers": [
-                            {
-                                "name": one.name,
-                                "resources": {"requests": _texts(one.requests), "limits": _texts(one.limits)},
-                            }
-                            for one in pod_set.shape.containers
-                        ]
-                    },
-                },
-            }
-            for pod_set in workload.spec.pod_sets
-        ],
-    }
-    if workload.spec.max_execution is not None:
-        spec["maximumExecutionTimeSeconds"] = workload.spec.max_execution // 1000
-    if workload.spec.preemption_gates:
-        spec["preemptionGates"] = [{"name": name} for name in workload.spec.preemption_gates]
-    if workload.spec.priority_class is not None:
-        found = workload.spec.priority_class
-        group, kind = (
-            ("kueue.x-k8s.io", "WorkloadPriorityClass") if found.workload else ("scheduling.k8s.io", "PriorityClass")
-        )
-        spec["priorityClassRef"] = {"group": group, "kind": kind, "name": found.name}
-    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": meta, "spec": spec}
-
-
-def _members(workload: Workload) -> list[Plain]:
-    """The pods of a group own its object together; a pod alone owns it like any job."""
-    if workload.owner is None or workload.owner.kind != "PodGroup":
-        return []
-    return [{"apiVersion": "v1", "kind": "Pod", "name": one.name, "uid": one.uid} for one in workload.spec.members]
-
-
-def workload_status(workload: Workload) -> Plain:
-    """The status of the Workload object."""
-    status: Plain = {
-        "conditions": [_condition(one) for _, one in sorted(workload.conditions.items())],
-        "admission": None,
-    }
+def workload_status(workload: Workload, settings: SettingsObserved = SettingsObserved()) -> Plain:  # noqa: B008 - frozen
+    """The status of the Workload object; what is not there is to be nowhere."""
+    status: Plain = {"conditions": [_condition(one) for _, one in sorted(workload.conditions.items())]}
     if workload.admission is not None:
         status["admission"] = {
             "clusterQueue": workload.admission.cluster_queue,
             "podSetAssignments": [_assignment(one) for one in workload.admission.assignments],
         }
-    status["admissionChecks"] = [_check(one) for _, one in sorted(workload.checks.items())] or None
-    status["requeueState"] = _waiting(workload.requeue)
+    elif workload.attempt is not None:
+        status["resourceRequests"] = [_asked(one, settings) for one in workload.spec.pod_sets]
+    if workload.checks:
+        status["admissionChecks"] = [_check(one) for _, one in sorted(workload.checks.items())]
+    requeue = _waiting(workload.requeue)
+    if requeue is not None:
+        status["requeueState"] = requeue
     if workload.gates:
         status["preemptionGates"] = [_gate(workload.gates[name]) for name in workload.spec.preemption_gates]
     if workload.reclaimable:
@@ -120,6 +53,12 @@ def workload_status(workload: Workload) -> Plain:
             ]
         }
     return status
+
+
+def _asked(pod_set: PodSet, settings: SettingsObserved) -> Plain:
+    """What was asked for when it was considered: what it was given says so afterwards."""
+    total = pod_set_requests(pod_set, pod_set.count, settings, covers_pods=False)
+    return {"name": pod_set.name, "resources": texts(total)}
 
 
 def finalizers_left(meta: Plain) -> list[str] | None:
@@ -153,7 +92,7 @@ def originals(workload: Workload) -> tuple[Original, ...]:
             name=one.name,
             count=one.count,
             node_selector=one.shape.node_selector,
-            tolerations=tuple(_toleration(found) for found in one.shape.tolerations),
+            tolerations=tuple(toleration(found) for found in one.shape.tolerations),
             annotations=one.shape.device_annotations,
         )
         for one in workload.spec.pod_sets
@@ -168,7 +107,7 @@ def _injection(
     tolerations: list[Plain] = []
     for flavor in flavors:
         selector.update(flavor.node_labels)
-        tolerations.extend(found for one in flavor.tolerations if (found := _toleration(one)) not in tolerations)
+        tolerations.extend(found for one in flavor.tolerations if (found := toleration(one)) not in tolerations)
     return Injection(
         count=given.count,
         original=original,
@@ -188,7 +127,7 @@ def _updates(workload: Workload, pod_set: str) -> tuple[Update, ...]:
             labels=one.labels,
             annotations=one.annotations,
             node_selector=one.node_selector,
-            tolerations=tuple(_toleration(found) for found in one.tolerations),
+            tolerations=tuple(toleration(found) for found in one.tolerations),
         )
         for name in sorted(workload.checks)
         for one in workload.checks[name].updates
@@ -214,7 +153,8 @@ def card_pins(workload: Workload, pod_set: str) -> dict[str, str]:
     return annotations
 
 
-def _texts(requests: dict[str, int]) -> dict[str, str]:
+def texts(requests: dict[str, int]) -> dict[str, str]:
+    """Amounts as they are written."""
     return {name: from_units(name, amount) for name, amount in requests.items()}
 
 
@@ -257,7 +197,7 @@ def _update(one: PodSetUpdate) -> Plain:
         "labels": one.labels,
         "annotations": one.annotations,
         "nodeSelector": one.node_selector,
-        "tolerations": [_toleration(found) for found in one.tolerations],
+        "tolerations": [toleration(found) for found in one.tolerations],
     }
 
 
@@ -276,7 +216,8 @@ def _gate(one: GateState) -> Plain:
     }
 
 
-def _toleration(one: Any) -> Plain:
+def toleration(one: Any) -> Plain:
+    """A toleration as it is written."""
     found = {"key": one.key, "operator": one.operator, "value": one.value, "effect": one.effect}
     kept: Plain = {name: value for name, value in found.items() if value}
     if one.seconds is not None:

@@ -5,8 +5,10 @@ from typing import Any
 import msgspec
 
 from events.job_kind import JobKind
+from projections.workloads import Workload
 from services.applier.manifests import DECISION
-from services.applier.plan import Application, sequence_in
+from services.applier.plan import Application
+from services.applier.workload_manifest import POD_SETS, pod_sets_digest, workload_object, workload_spec
 from services.jobs.paths import difference, put
 from services.jobs.standing import finished_of, is_suspended
 from services.jobs.steering import holds_injection, injected, restored, with_suspend
@@ -29,7 +31,7 @@ def job_write(job: dict[str, Any], application: Application) -> JobWrite | None:
     meta = job["metadata"]
     mark = (meta.get("annotations") or {}).get(DECISION, "")
     suspended = is_suspended(kind, job)
-    if sequence_in(mark, application.lane) > application.sequence or finished_of(kind, job) is not None:
+    if application.since(mark) > application.sequence or finished_of(kind, job) is not None:
         return None
     if not application.run:
         return _stop(kind, job, application, mark) if suspended else _marked(kind, job, application, run=False)
@@ -37,6 +39,12 @@ def job_write(job: dict[str, Any], application: Application) -> JobWrite | None:
         return None
     wanted = injected(kind, job, application.injections)
     return _unstarted(kind, job, wanted) or _marked(kind, wanted, application, run=True, before=job)
+
+
+def is_another(job: dict[str, Any], application: Application) -> bool:
+    """Whether this is not the job that was decided about, but one that came after it under the same name."""
+    owner = application.of.owner
+    return owner is not None and bool(owner.uid) and job["metadata"].get("uid") != owner.uid
 
 
 def _stop(kind: JobKind, job: dict[str, Any], application: Application, mark: str) -> JobWrite | None:
@@ -85,19 +93,25 @@ def _patch(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def with_checks(patch: dict[str, Any], found: dict[str, Any], application: Application) -> dict[str, Any]:
-    """The patch with the checks as the object has them, but for those that were set since it was written last.
+def with_checks(status: dict[str, Any], found: dict[str, Any], application: Application) -> dict[str, Any]:
+    """The status with the checks as the object has them, but for those that were set since it was written last.
 
-    The states of checks belong to their controllers; the object must not have changed when the patch arrives.
+    The states of checks belong to their controllers; the object must not have changed when it is written.
     """
-    shown = _shown(found, application.lane)
+    shown = _shown(found, application)
     theirs = {one["name"]: one for one in (found.get("status") or {}).get("admissionChecks") or ()}
     checks = [
-        theirs[one["name"]] if one["name"] in theirs and shown >= application.checks[one["name"]] else one
-        for one in patch["status"]["admissionChecks"] or ()
+        theirs[one["name"]]
+        if one["name"] in theirs and shown >= application.checks[one["name"]]
+        else _set_anew(one, theirs.get(one["name"], {}))
+        for one in status.get("admissionChecks") or ()
     ]
-    version = {"resourceVersion": found["metadata"]["resourceVersion"]}
-    return {"metadata": version, "status": {**patch["status"], "admissionChecks": checks}}
+    return {**status, "admissionChecks": checks}
+
+
+def _set_anew(check: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """A check as it was set, without what its controller had asked for: an apply takes only away what it names."""
+    return {**({"podSetUpdates": []} if before.get("podSetUpdates") else {}), **check}
 
 
 def mark_patch(found: dict[str, Any], application: Application) -> dict[str, Any] | None:
@@ -105,7 +119,7 @@ def mark_patch(found: dict[str, Any], application: Application) -> dict[str, Any
 
     What was deactivated is set inactive once: if somebody has set it active since, that stands.
     """
-    shown = _shown(found, application.lane)
+    shown = _shown(found, application)
     if shown >= application.sequence or not (application.checks or application.deactivated):
         return None
     version = found["metadata"]["resourceVersion"]
@@ -113,9 +127,42 @@ def mark_patch(found: dict[str, Any], application: Application) -> dict[str, Any
     return {**patch, "spec": {"active": False}} if shown < application.deactivated else patch
 
 
+def spec_differs(found: dict[str, Any], workload: Workload) -> bool:
+    """Whether an object asks for something else than its job does by now.
+
+    While it holds quota what it asks for is what it was given for, but for the priority. Pod sets that somebody else has
+    written are known by their names and counts alone.
+    """
+    spec, meta = found.get("spec") or {}, found["metadata"]
+    if spec.get("priority", 0) != workload.spec.priority:
+        return True
+    if workload.reserved or workload.finished:
+        return False
+    digest = (meta.get("annotations") or {}).get(POD_SETS, pod_sets_digest(workload))
+    asked = [(one.name, one.count) for one in workload.spec.pod_sets]
+    shown = [(one.get("name", "main"), one.get("count", 1)) for one in spec.get("podSets") or ()]
+    return (
+        digest != pod_sets_digest(workload)
+        or asked != shown
+        or spec.get("queueName", workload.spec.queue) != workload.spec.queue
+    )
+
+
+def spec_patch(found: dict[str, Any], workload: Workload, templates: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The patch that brings what an object asks for to what its job does."""
+    wanted = workload_spec(workload, templates)
+    meta: dict[str, Any] = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    if workload.reserved or workload.finished:
+        return {"metadata": meta, "spec": {"priority": wanted["priority"]}}
+    meta["annotations"] = {POD_SETS: pod_sets_digest(workload)}
+    kept = {"priorityClassRef": None, "maximumExecutionTimeSeconds": None, **wanted}
+    kept.pop("active")
+    return {"metadata": meta, "spec": kept}
+
+
 def owners_patch(found: dict[str, Any], application: Application) -> dict[str, Any] | None:
     """The patch by which the pods that replaced others own the object as well: it goes with the last that owns it."""
-    wanted: list[dict[str, Any]] = application.object["metadata"].get("ownerReferences") or []
+    wanted: list[dict[str, Any]] = workload_object(application.of)["metadata"].get("ownerReferences") or []
     there: list[dict[str, Any]] = found["metadata"].get("ownerReferences") or []
     uids = {one.get("uid") for one in there}
     fresh = [one for one in wanted if one["uid"] not in uids]
@@ -126,5 +173,5 @@ def owners_patch(found: dict[str, Any], application: Application) -> dict[str, A
     return {"metadata": {"resourceVersion": version, "ownerReferences": [*kept, *fresh]}}
 
 
-def _shown(found: dict[str, Any], lane: str) -> int:
-    return sequence_in((found["metadata"].get("annotations") or {}).get(DECISION, ""), lane)
+def _shown(found: dict[str, Any], application: Application) -> int:
+    return application.since((found["metadata"].get("annotations") or {}).get(DECISION, ""))

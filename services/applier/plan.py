@@ -5,11 +5,13 @@ from collections.abc import Iterable
 import msgspec
 
 from events.job_kind import JobKind
+from events.settings import SettingsObserved
 from events.upkeep import DiscardReason
+from events.whole_number import whole_number
 from events.workload import Member, MemberState
 from projections.workloads import EVICTED, News, Workload
 from projections.world import World
-from services.applier.manifests import Plain, injections, job_should_run, originals, workload_object, workload_status
+from services.applier.manifests import Plain, injections, job_should_run, originals, workload_status
 from services.cluster_port import Resource
 from services.jobs.found import Injection, Original
 from services.jobs.kinds import kinds_of, resource_of
@@ -25,6 +27,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     sequence: int
     of: Workload
     """The workload as it stood then: what is written about it is made only when it is written."""
+    settings: SettingsObserved = SettingsObserved()
+    """What was in force then."""
     job: str = ""
     """The job behind it, by name; empty when there is none."""
     run: bool = False
@@ -65,19 +69,24 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """It waits and has held nothing since it came: nobody waits for its status."""
 
     @property
-    def object(self) -> Plain:
-        """The Workload object as it is created."""
-        return workload_object(self.of)
+    def nothing_decided(self) -> bool:
+        """Whether all that was decided is shown, and only what was seen is not."""
+        return self.of.decided <= self.of.applied and not self.fresh
 
     @property
     def status(self) -> Plain:
         """The status that the object should have."""
-        return workload_status(self.of)
+        return workload_status(self.of, self.settings)
 
     @property
     def originals(self) -> tuple[Original, ...]:
         """What its pod sets asked for themselves, where a job gets more at its start."""
         return originals(self.of) if self.of.owner is not None else ()
+
+    @property
+    def described_by(self) -> str:
+        """The name of the job that describes its pods, also when it has ended."""
+        return self.of.owner.name if self.of.owner is not None else ""
 
     @property
     def namespace(self) -> str:
@@ -112,6 +121,10 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     def turns(self, job: Plain) -> bool:
         """Whether a job as it was found is let run or stopped by this, and not only marked or put right."""
         return self.kind is not None and is_suspended(self.kind, job) is self.run
+
+    def since(self, mark: str) -> int:
+        """The decision of this log that a mark names; 0 for one of another log, which is older than all of this."""
+        return 0 if mark in self.of.marks else sequence_in(mark, self.lane)
 
     @property
     def decision(self) -> str:
@@ -162,6 +175,7 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         lane=lane,
         sequence=workload.decided,
         of=workload,
+        settings=world.settings,
         seen=workload.seen,
         aside=_decided_is_shown(workload),
         finished=workload.finished,
@@ -209,4 +223,4 @@ def _why(workload: Workload) -> tuple[str, str]:
 def sequence_in(mark: str, lane: str) -> int:
     """The sequence in a mark that was left on an object, as `lane/sequence`; 0 when it is of another lane."""
     found, _, number = mark.rpartition("/")
-    return int(number) if found == lane and number.isdigit() else 0
+    return (whole_number(number) or 0) if found == lane else 0

@@ -4,7 +4,7 @@ from typing import Any
 
 from events.workload import Member, MemberState
 from services.applier.manifests import DECISION
-from services.applier.plan import Application, sequence_in
+from services.applier.plan import Application
 from services.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
 from services.jobs import pods as rules
 from services.jobs.paths import difference, put
@@ -48,7 +48,7 @@ async def _steer(writer: Writer, application: Application, member: Member) -> bo
 
 async def _let_through(writer: Writer, application: Application, member: Member, pod: dict[str, Any]) -> bool:
     injection = next((one for one in application.injections if one.original.name == member.pod_set), None)
-    held_since = sequence_in(rules.annotations_of(pod).get(DECISION, ""), application.lane)
+    held_since = application.since(rules.annotations_of(pod).get(DECISION, ""))
     if injection is not None and rules.is_gated(pod) and held_since < application.sequence:
         await _write(writer, application, pod, rules.let_through(pod, injection))
     return False
@@ -68,7 +68,9 @@ async def _end(writer: Writer, application: Application, pod: dict[str, Any]) ->
 async def doom(writer: Writer, pod: dict[str, Any], reason: str, message: str) -> None:
     """Tell a pod that it has to end and why, and delete it."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-    status = {"status": {"conditions": rules.told_to_end(pod, reason, message)}}
+    # The whole list is written: what the kubelet has said since is not to be undone.
+    version = {"resourceVersion": pod["metadata"]["resourceVersion"]}
+    status = {"metadata": version, "status": {"conditions": rules.told_to_end(pod, reason, message)}}
     await writer.merge(PODS, namespace, name, status, subresource="status")
     await writer.delete(PODS, namespace, name)
 

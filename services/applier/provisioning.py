@@ -43,6 +43,11 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     originals: tuple[Original, ...] = ()
 
     @property
+    def described_by(self) -> str:
+        """The name of the job that describes its pods."""
+        return self.job
+
+    @property
     def namespace(self) -> str:
         """Where the workload and its requests are."""
         return self.workload.partition("/")[0]

@@ -116,5 +116,9 @@ class QueueStatusWriter:
             raise ObjectMissing(f"{kind} {name} is another one by now")
         patch = status_patch(place, status, found, self._clock.now())
         if patch is not None:
+            if "conditions" in patch["status"]:
+                # The whole list is written: whoever has added to it since is not to be undone.
+                patch = {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"]}, **patch}
             found = await self._writer.merge(RESOURCES[kind], namespace, name, patch, subresource="status")
-        self._shown[place] = {"metadata": {"uid": found["metadata"]["uid"]}, "status": found.get("status")}
+        meta = {name: found["metadata"][name] for name in ("uid", "resourceVersion")}
+        self._shown[place] = {"metadata": meta, "status": found.get("status")}

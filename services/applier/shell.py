@@ -54,7 +54,10 @@ class Applier:
 
     def observe(self, world: World, touched: Sequence[str]) -> None:
         """Take note of what is to be applied; told after each turn of the lane."""
-        for application in plan(world, self._lane, touched):
+        planned = plan(world, self._lane, touched)
+        for key in {*touched}.difference(one.workload for one in planned):
+            self._backlog.drop(key)
+        for application in planned:
             if self._done.get(application.workload) != application.state:
                 self._backlog.offer(application)
                 self._wake()

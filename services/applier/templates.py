@@ -1,13 +1,56 @@
 """The pod templates of a workload, read where they are described: in its job, in its pods or in its own object."""
 
-from services.applier.provisioning import Ask, Plain
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from events.job_kind import JobKind
+from events.workload import Member
+from services.applier.provisioning import Plain
 from services.cluster_port import Writer
+from services.jobs.found import Original
 from services.jobs.kinds import resource_of
 from services.jobs.paths import get
 from services.jobs.pod_sets import pods_of
-from services.jobs.steering import restored
+from services.jobs.steering import holds_injection, restored
 from services.jobs.table import JOB_SET, POD
 from services.jobs.train_job import CHILD
+
+_OF_ITS_JOB = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
+"""Labels that the API server puts into the template of a Job: they are not what was asked for."""
+
+
+class Described(Protocol):
+    """A workload, and where its pods are described."""
+
+    @property
+    def namespace(self) -> str:
+        """Where it is."""
+        ...
+
+    @property
+    def described_by(self) -> str:
+        """The name of its job; empty when there is none."""
+        ...
+
+    @property
+    def kind(self) -> JobKind | None:
+        """The kind of the job."""
+        ...
+
+    @property
+    def api_version(self) -> str:
+        """Of the job."""
+        ...
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Its pods, where no other object describes them."""
+        ...
+
+    @property
+    def originals(self) -> Sequence[Original]:
+        """What its pod sets asked for themselves."""
+        ...
 
 
 class Templates:
@@ -16,22 +59,30 @@ class Templates:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
-    async def of(self, asked: Ask, workload: Plain) -> dict[str, Plain]:
+    async def of(self, asked: Described, workload: Plain) -> dict[str, Plain]:
         """By pod set, as they were asked for. Raises `FieldBroken`, and `ObjectMissing` when something is gone."""
         if asked.members:
             return await self._of_members(asked)
         if asked.kind is None:
             pod_sets = get(workload, ("spec", "podSets")) or []
             return {str(one.get("name", "main")): one.get("template") or {} for one in pod_sets}
-        job = await self._writer.get(resource_of(asked.kind, asked.api_version), asked.namespace, asked.job)
-        if asked.kind.reader == "train job":
-            # What it makes bears its name, and says what it is made of.
-            job = {**job, CHILD: await self._writer.get(resource_of(JOB_SET), asked.namespace, asked.job)}
-        else:
-            job = restored(asked.kind, job, asked.originals)
-        return {one.name: one.template for one in pods_of(asked.kind, job)}
+        return await self.in_job(asked, asked.kind, await self.job_of(asked, asked.kind))
 
-    async def _of_members(self, asked: Ask) -> dict[str, Plain]:
+    async def job_of(self, asked: Described, kind: JobKind) -> Plain:
+        """The job as it is now."""
+        return await self._writer.get(resource_of(kind, asked.api_version), asked.namespace, asked.described_by)
+
+    async def in_job(self, asked: Described, kind: JobKind, job: Plain) -> dict[str, Plain]:
+        """By pod set, as a job describes them, without what was injected into it."""
+        if kind.reader == "train job":
+            # What it makes bears its name, and says what it is made of.
+            job = {**job, CHILD: await self._writer.get(resource_of(JOB_SET), asked.namespace, asked.described_by)}
+        elif holds_injection(kind, job):
+            job = restored(kind, job, asked.originals)
+        found = {one.name: one.template for one in pods_of(kind, job)}
+        return {name: _own(template) for name, template in found.items()} if kind.reader == "job" else found
+
+    async def _of_members(self, asked: Described) -> dict[str, Plain]:
         found: dict[str, Plain] = {}
         for member in asked.members:
             if member.pod_set not in found:
@@ -39,3 +90,16 @@ class Templates:
                 meta = {name: pod["metadata"].get(name) for name in ("labels", "annotations")}
                 found[member.pod_set] = {"metadata": meta, "spec": pod.get("spec") or {}}
         return found
+
+
+def as_written(template: Plain) -> Plain:
+    """A template as it stands in a Workload object: of its metadata what is the pods' own."""
+    meta: Mapping[str, object] = template.get("metadata") or {}
+    kept = {name: meta[name] for name in ("labels", "annotations") if meta.get(name)}
+    return {"metadata": kept, "spec": template.get("spec") or {}}
+
+
+def _own(template: Plain) -> Plain:
+    meta: Plain = template.get("metadata") or {}
+    labels = {name: value for name, value in (meta.get("labels") or {}).items() if name not in _OF_ITS_JOB}
+    return {**template, "metadata": {**meta, "labels": labels}}

@@ -49,6 +49,12 @@ def created(workload: Workload, at: Millis) -> Iterator[Notice]:
     yield from _of_job(workload, workload.uid, at, "CreatedWorkload", f"Created Workload: {workload.key}")
 
 
+def updated(workload: Workload, at: Millis) -> Iterator[Notice]:
+    """The Workload object was brought to what its job asks for now."""
+    message = f"Updated not matching Workload for suspended job: {workload.key}"
+    yield from _of_job(workload, str(workload.decided), at, "UpdatedWorkload", message)
+
+
 def started(workload: Workload, pods: tuple[str, ...], at: Millis) -> Iterator[Notice]:
     """The job was let run, or these of its pods were."""
     if workload.admission is None or workload.owner is None:

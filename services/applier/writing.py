@@ -5,12 +5,25 @@ from typing import Any, TypeAlias
 import structlog
 
 from services.applier.cluster_events import workload_notice
+from services.applier.known_objects import KnownObjects
 from services.applier.manifests import finalizers_left
 from services.applier.notices import Notices
-from services.applier.patches import JobWrite, job_write, mark_patch, owners_patch, with_checks
+from services.applier.patches import (
+    JobWrite,
+    is_another,
+    job_write,
+    mark_patch,
+    owners_patch,
+    spec_differs,
+    spec_patch,
+    with_checks,
+)
 from services.applier.plan import Application
 from services.applier.pods import steer_pods
-from services.applier.tidings import created, finished, started, stopped, tidings
+from services.applier.status_parts import Part, decided_part, left_behind, print_of, seen_parts
+from services.applier.templates import Templates, as_written
+from services.applier.tidings import created, finished, started, stopped, tidings, updated
+from services.applier.workload_manifest import workload_object
 from services.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource, Writer
 from services.jobs.paths import FieldBroken
 
@@ -22,11 +35,19 @@ WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workload
 _CONFLICTS = 5
 
 
+def _status_of(found: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if found is None else found.get("status") or {}
+
+
 class ApplicationWriter:
     """Writes what an application says. Each call may raise what the port to the cluster raises."""
 
     def __init__(self, writer: Writer, notices: Notices) -> None:
         self._writer, self._notices = writer, notices
+        self._known = KnownObjects()
+        self._templates = Templates(writer)
+        self._read: dict[str, dict[str, Any]] = {}
+        """Jobs that were read for what is being written just now, by workload."""
 
     async def write(self, application: Application) -> Ended:
         """Stop the job before its status says so; start it after. Pods that end take their object with them: they are last."""
@@ -34,37 +55,99 @@ class ApplicationWriter:
             await self._discard(application)
             return ()
         first = not application.run and not application.made_of_pods
-        if first:
-            await self.steer_job(application)
-        await self.show(application)
-        return () if first else await self.steer_job(application)
+        try:
+            if first:
+                await self.steer_job(application)
+            await self.show(application)
+            return () if first else await self.steer_job(application)
+        finally:
+            self._read.pop(application.workload, None)
 
     async def show(self, application: Application) -> Ended:
         """Bring the Workload object to where it should be; one that belongs to a job is made when it is not there."""
-        patch: dict[str, Any] = {"status": application.status}
-        place = (WORKLOADS, application.namespace, application.name)
         ours = application.of.owner is not None
         if ours and application.fresh:
             await self._create(application)
         try:
-            if application.checks:
-                patch = with_checks(patch, await self._writer.get(*place), application)
-            found = await self._writer.merge(*place, patch, subresource="status")
+            found = await self._show(application)
         except ObjectMissing:
+            self._known.forget(application.workload)
             if not ours or application.aside:
                 raise  # What was shown before and is gone went with its job.
             await self._create(application)
-            found = await self._writer.merge(*place, patch, subresource="status")
+            found = await self._show(application)
+        if found is None:
+            return ()
         owners = owners_patch(found, application)
         if owners is not None:
-            found = await self._writer.merge(*place, owners)
+            found = await self._merge(application, owners)
+        await self._refresh(application, found)
         mark = mark_patch(found, application)
         if mark is not None:
-            await self._writer.merge(*place, mark)
+            found = await self._merge(application, mark)
         self._tell_news(application, found)
         if application.release:
             await self._release(application)
         return ()
+
+    async def _show(self, application: Application) -> dict[str, Any] | None:
+        """Each part of the status that may have changed; the object as it is then, if it was answered."""
+        status = application.status
+        found = None if application.nothing_decided else await self._show_decided(application, status)
+        for part in seen_parts(status, _status_of(found)):
+            if part in seen_parts(status, _status_of(found)):
+                found = await self._apply(application, part)
+        if found is None and application.group:
+            found = await self._writer.get(WORKLOADS, application.namespace, application.name)
+        return found
+
+    async def _show_decided(self, application: Application, status: dict[str, Any]) -> dict[str, Any]:
+        """What was decided, on the object as it was when it was last written from here.
+
+        Whoever finds that others have written meanwhile looks at what: where it is not about what was decided it stays,
+        and this is written on top. Where it is, somebody here may have decided more: that is read first.
+        """
+        place = (WORKLOADS, application.namespace, application.name)
+        known = self._known.of(application.workload)
+        for _ in range(_CONFLICTS):
+            if application.checks:
+                found = await self._writer.get(*place)
+                known = self._known.note(application.workload, found)
+                status = with_checks(status, found, application)
+            part = decided_part(status)
+            try:
+                found = await self._apply(application, part, known.version if known is not None else "")
+            except ObjectConflict:
+                found = await self._writer.get(*place)
+                before, known = known, self._known.note(application.workload, found)
+                if known.shows == print_of(part.status):
+                    return found
+                if before is None or before.shows != known.shows:
+                    raise
+                continue
+            behind = left_behind(part.status, found.get("status") or {})
+            return found if behind is None else await self._merge(application, {"status": behind}, "status")
+        raise ObjectConflict(f"workload {application.workload} keeps changing")
+
+    async def _apply(self, application: Application, part: Part, version: str = "") -> dict[str, Any]:
+        meta = {"name": application.name, "namespace": application.namespace}
+        value: dict[str, Any] = {
+            "apiVersion": f"{WORKLOADS.group}/{WORKLOADS.version}",
+            "kind": WORKLOADS.kind,
+            "metadata": {**meta, "resourceVersion": version} if version else meta,
+            "status": part.status,
+        }
+        found = await self._writer.apply(
+            WORKLOADS, application.namespace, value, manager=part.manager, subresource="status"
+        )
+        self._known.note(application.workload, found)
+        return found
+
+    async def _merge(self, application: Application, patch: dict[str, Any], subresource: str = "") -> dict[str, Any]:
+        place = (WORKLOADS, application.namespace, application.name)
+        found = await self._writer.merge(*place, patch, subresource=subresource)
+        self._known.note(application.workload, found)
+        return found
 
     async def steer_job(self, application: Application) -> Ended:
         """Bring the job to run or to stop, unless it bears the mark of a later decision."""
@@ -74,7 +157,7 @@ class ApplicationWriter:
             return await self._steer_pods(application)
         conflicts, turned = 0, False
         while conflicts < _CONFLICTS:
-            job = await self._writer.get(application.job_resource, application.namespace, application.job)
+            job = await self._job(application)
             try:
                 write = job_write(job, application)
             except FieldBroken as broken:
@@ -95,6 +178,15 @@ class ApplicationWriter:
                 return ()
         raise ObjectConflict(f"job {application.job} keeps changing")
 
+    async def _job(self, application: Application) -> dict[str, Any]:
+        """The job, as it was read for the Workload object a moment ago: whoever has changed it since is a conflict."""
+        job = self._read.pop(application.workload, None)
+        if job is None:
+            job = await self._writer.get(application.job_resource, application.namespace, application.job)
+        if is_another(job, application):
+            raise ObjectMissing(f"job {application.job} is another one by now")
+        return job
+
     async def _steer_pods(self, application: Application) -> Ended:
         ended = await steer_pods(self._writer, application)
         if application.gate or ended:
@@ -106,11 +198,39 @@ class ApplicationWriter:
         await self._writer.merge(*place, write.patch, subresource=write.subresource)
 
     async def _create(self, application: Application) -> None:
+        value = workload_object(application.of, await self._described(application))
         try:
-            await self._writer.create(WORKLOADS, application.namespace, application.object)
+            made = await self._writer.create(WORKLOADS, application.namespace, value)
+            self._known.note(application.workload, made)
             self._notices.tell_all(created(application.of, self._notices.now))
         except ObjectConflict:
             log.debug("there already", workload=application.workload)
+
+    async def _described(self, application: Application) -> dict[str, dict[str, Any]]:
+        """The templates of its pods; none where nobody describes them any more."""
+        try:
+            found = await self._templates_of(application)
+        except (ObjectMissing, FieldBroken) as problem:
+            log.info("pods not described", workload=application.workload, problem=str(problem))
+            return {}
+        return {name: as_written(template) for name, template in found.items()}
+
+    async def _templates_of(self, application: Application) -> dict[str, dict[str, Any]]:
+        kind = application.kind
+        if application.made_of_pods or kind is None:
+            return await self._templates.of(application, {}) if application.members else {}
+        job = self._read.get(application.workload)
+        if job is None:
+            job = self._read[application.workload] = await self._templates.job_of(application, kind)
+        return await self._templates.in_job(application, kind, job)
+
+    async def _refresh(self, application: Application, found: dict[str, Any]) -> None:
+        """Bring what is asked for in the object to where the job has it, while it holds no quota."""
+        if application.of.owner is None or not spec_differs(found, application.of):
+            return
+        patch = spec_patch(found, application.of, await self._described(application))
+        await self._merge(application, patch)
+        self._notices.tell_all(updated(application.of, self._notices.now))
 
     async def _discard(self, application: Application) -> None:
         """Take the object away, and the job with it if nothing is to be tried any more; what is gone is gone."""

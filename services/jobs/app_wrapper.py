@@ -35,7 +35,9 @@ def component_pods(plain: Read) -> Read:
     return read
 
 
-def _of_component(component: Plain, at: Location, plain: Read) -> list[tuple[Plain, int]]:
+def _of_component(component: Any, at: Location, plain: Read) -> list[tuple[Plain, int]]:
+    if not isinstance(component, dict) or not isinstance(component.get("template") or {}, dict):
+        raise FieldBroken(dotted(at), "it is no object that wraps a job", "a component with a template")
     wrapped: Any = component.get("template") or {}
     declared = component.get("podSets") or []
     if declared:

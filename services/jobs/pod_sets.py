@@ -6,6 +6,7 @@ from math import prod
 import msgspec
 
 from events.job_kind import Factor, JobKind, PodsAt
+from events.whole_number import whole_number
 from services.jobs.app_wrapper import component_pods
 from services.jobs.found import Pods
 from services.jobs.paths import FieldBroken, Location, Plain, dotted, get, locate, whole
@@ -44,10 +45,11 @@ def _job_pods(kind: JobKind, job: Plain) -> list[Pods]:
     text = ((job.get("metadata") or {}).get("annotations") or {}).get(_MIN_PARALLELISM)
     if text is None:
         return [found]
-    if not text.isdigit() or int(text) < 1:
+    minimum = whole_number(text)
+    if not minimum:
         where = f"metadata.annotations[{_MIN_PARALLELISM}]"
         raise FieldBroken(where, f"{text!r} is not a whole number of at least 1", "e.g. 3600")
-    return [msgspec.structs.replace(found, minimum=int(text))]
+    return [msgspec.structs.replace(found, minimum=minimum)]
 
 
 READERS: dict[str, Callable[[JobKind, Plain], list[Pods]]] = {

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from events.whole_number import whole_number
 from services.jobs.found import Form, Injection, Pods
 from services.jobs.paths import FieldBroken, Plain, get, put
 from services.jobs.placing import inject
@@ -40,7 +41,8 @@ def is_managed(pod: Plain) -> bool:
 
 def is_gated(pod: Plain) -> bool:
     """Whether it still waits at our gate."""
-    return any(one.get("name") == GATE for one in get(pod, ("spec", "schedulingGates")) or ())
+    gates = get(pod, ("spec", "schedulingGates"))
+    return isinstance(gates, list) and any(isinstance(one, dict) and one.get("name") == GATE for one in gates)
 
 
 def is_held(pod: Plain) -> bool:
@@ -83,10 +85,11 @@ def total_of(pod: Plain) -> int:
     """How many pods the group of this one has. Raises `FieldBroken`."""
     annotations = annotations_of(pod)
     text = str(annotations.get(TOTAL) or annotations.get(f"{_LEADER_WORKER}size") or "")
-    if not text.isdigit() or int(text) < 1:
+    total = whole_number(text)
+    if not total:
         field = f"metadata.annotations[{TOTAL}]"
         raise FieldBroken(field, f"{text!r} is not a whole number of at least 1", "how many pods the group has")
-    return int(text)
+    return total
 
 
 def comes_one_by_one(pod: Plain) -> bool:

@@ -1,15 +1,21 @@
 """What the preemptor decides: whether the victims that were proposed have to go, and whether it was of use."""
 
+from functools import partial
+
 from events.admission import PreemptionRequested
 from events.catalogue import Decision
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, Room, RoomClaimed
+from events.setting_aside import SetAside
+from projections.aside import Scope, is_aside
 from projections.evolve import evolve
 from projections.place import Place
 from projections.preemption.message import preemption_message
 from projections.preemption.policy import protected
+from projections.preemption.requested import still_holds
 from projections.workloads import Workload
 from projections.world import World
+from services.guard import guarded
 
 CLAIM_FOR: Millis = 600_000
 """How long room is kept for a preemptor whose victims do not leave."""
@@ -22,10 +28,16 @@ class Preemptor:
 
     def decide(self, world: World, place: Place) -> list[Decision]:
         """Order the evictions that open requests need, and close what is settled; each decision is folded at once."""
+        world.begin()
         events: list[Decision] = []
         for preemptor in world.review_requests.take(self.name):
             request = world.requests.get(preemptor)
-            for event in self._answer(world, request, place.at) if request is not None else ():
+            if request is None or preemptor in world.answered:
+                continue
+            if is_aside(world.aside, self.name, Scope.WORKLOAD, preemptor):
+                continue
+            found = guarded(partial(self._answer, world, request, place.at), self.name, workload=preemptor)
+            for event in (found,) if isinstance(found, SetAside) else found:
                 evolve(world, event, place)
                 events.append(event)
         for preemptor in sorted(world.claims):
@@ -41,7 +53,7 @@ class Preemptor:
             return [PreemptionRefused(preemptor=request.workload, reason="PreemptorGone")]
         ordered: list[Decision] = []
         for victim in request.victims:
-            workload = world.workloads.get(victim.workload)
+            workload = still_holds(world, victim)
             if workload is None or workload.admission is None or workload.evicted:
                 continue  # It has made room, or is about to: nothing to order a second time.
             shield = protected(workload, world.cluster_queues.get(workload.admission.cluster_queue), at)

@@ -1,10 +1,15 @@
 """What the queue manager decides: who is in line, who is parked, who has to stop, when quota is free again."""
 
+from functools import partial
+
 from events.catalogue import Decision
+from events.setting_aside import SetAside
 from events.workload import WorkloadQueued
+from projections.aside import Scope, is_aside
 from projections.evolve import evolve
 from projections.place import Place
 from projections.world import World
+from services.guard import guarded
 from services.queue_manager.reconcile import reconcile
 
 MOST_EVENTS = 200
@@ -17,12 +22,14 @@ class QueueManager:
 
     def decide(self, world: World, place: Place) -> list[Decision]:
         """One look at every workload that is up for review; each decision is folded before the next one is made."""
+        world.begin()
         events: list[Decision] = []
         for key in world.review.take(self.name):
             workload = world.workloads.get(key)
-            if workload is None:
+            if workload is None or is_aside(world.aside, self.name, Scope.WORKLOAD, key):
                 continue
-            for event in reconcile(world, workload, place.at):
+            found = guarded(partial(reconcile, world, workload, place.at), self.name, workload=key)
+            for event in (found,) if isinstance(found, SetAside) else found:
                 evolve(world, event, place)
                 events.append(event)
                 if isinstance(event, WorkloadQueued):

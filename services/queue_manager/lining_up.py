@@ -5,8 +5,10 @@ from events.event import Millis
 from events.quota import StopPolicy
 from events.upkeep import AdmissionGateCleared
 from events.workload import ConditionStatus, WorkloadParked, WorkloadQueued, WorkloadRequeued
+from projections.aside import ADMITTER, LEFT_ALONE, Scope, is_aside
 from projections.budgets import EXHAUSTED, used_up
 from projections.gates import enabled
+from projections.not_done import NOT_DONE, TOPOLOGY_FLAVOR, NotDone
 from projections.queue_standing import takes_in
 from projections.unadmitted import OBSERVABILITY
 from projections.workloads import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
@@ -84,6 +86,8 @@ def _place(world: World, workload: Workload, at: Millis) -> list[Decision]:
         return _park(world, workload, queue.name if queue is not None else "", reason, message)
     if queue is None:
         return []
+    if is_aside(world.aside, ADMITTER, Scope.WORKLOAD, workload.key) and workload.line == queue.name:
+        return []  # It is lined up again when it is taken up again.
     waits_on = world.budgets and used_up(world, workload, queue.name, at) is not None
     if workload.line != queue.name or (not waits_on and _parked_as(world, workload, queue.name) in HELD_BACK):
         return [WorkloadQueued(workload=workload.key, cluster_queue=queue.name)]
@@ -108,6 +112,8 @@ HELD_BACK = frozenset(
         "OnHold",
         WAITING_FOR_PODS,
         EXHAUSTED,
+        LEFT_ALONE,
+        *NOT_DONE,
     }
 )
 """Reasons to be parked that are this service's own, and end when their cause does."""
@@ -126,6 +132,9 @@ def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | Non
         return "OnHold", hold_message(workload)
     if workload.spec.waits_for_pods:
         return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
+    refusal = not_done(world, workload)
+    if refusal is not None:
+        return refusal.code, refusal.message
     door = world.local_queues.get(workload.local_queue)
     if door is None:
         return "Misconfigured", f"LocalQueue {workload.spec.queue} doesn't exist"
@@ -138,6 +147,19 @@ def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | Non
         return "Suspended", f"ClusterQueue {queue.name} is inactive"
     # Without the gate's own reason, an inactive workload is told what else is wrong, and waits in silence otherwise.
     return None if workload.spec.active else DEACTIVATED
+
+
+def not_done(world: World, workload: Workload) -> NotDone | None:
+    """What it asks for and is not done yet; or that its queue has only flavors whose like is not."""
+    for code in workload.spec.not_done:
+        if code in NOT_DONE:
+            return NOT_DONE[code]
+    queue = world.cluster_queue_of(workload)
+    for group in queue.groups if queue is not None else ():
+        flavors = [world.flavors.get(one.flavor) for one in group.flavors]
+        if flavors and all(one is not None and one.topology for one in flavors):
+            return TOPOLOGY_FLAVOR
+    return None
 
 
 def _parked_as(world: World, workload: Workload, line: str) -> str | None:

@@ -31,14 +31,20 @@ def companion_facts(
 def as_found(state: JobState, found: JobState | None) -> JobState:
     """A job that is seen for the first time, with what another manager has decided about it before us.
 
-    The template of a job that was started holds what was injected then; its Workload object holds what was asked for.
+    The template of a job that was started holds what was injected then; its Workload object holds what was asked for. A
+    job may bear a decision of a log that is no more: to this one it is as if another manager had made it.
     """
-    if found is None or found.adopted is None or state.marked:
+    if found is None or found.adopted is None or (state.marked and not state.mark):
         return state
     if not found.adopted.cluster_queue:
         return replace(state, adopted=found.adopted)
     spec = replace(state.spec, pod_sets=found.spec.pod_sets, active=found.spec.active)
     return replace(state, adopted=found.adopted, spec=spec)
+
+
+def marks_of(state: JobState, found: JobState | None) -> tuple[str, ...]:
+    """The decisions that a job and its Workload object bear when they are seen for the first time."""
+    return tuple(sorted({state.mark, found.decision if found is not None else ""} - {""}))
 
 
 def _says_the_same(told: CheckReported | None, report: CheckReported) -> bool:

@@ -11,7 +11,9 @@ from events.api.pods import PodTemplate
 from events.job_kind import JobKind
 from events.pod_set import PodSet
 from events.quota import PriorityClassObserved
+from events.whole_number import whole_number
 from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec
+from projections.not_done import asked_in
 from services.jobs.found import Pods
 from services.jobs.kinds import Kinds
 from services.jobs.paths import FieldBroken, dotted, look
@@ -76,6 +78,8 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     """Its template may hold what we injected."""
     marked: bool = False
     """It carries our decision."""
+    mark: str = ""
+    """The decision that it carries, where it is a job."""
     ready: bool | None = None
     gone: str | None = None
     reclaimed: dict[str, int] = {}
@@ -145,9 +149,11 @@ def _state(
             gated_by=names_in(meta, GATED_BY),
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
             provisioning=own_parameters(meta),
+            not_done=asked_in(value),
         ),
         started=bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value)),
         marked=bool(decision),
+        mark=decision,
         ready=ready_of(kind, value, pods),
         gone=decision if decision and is_stopped(kind, value) else None,
         reclaimed=reclaimable_of(kind, value, pods),
@@ -222,6 +228,7 @@ def number_in(found: Mapping[str, str], name: str, where: str) -> int | None:
     text = found.get(name)
     if text is None:
         return None
-    if not text.isdigit() or int(text) < 1:
+    number = whole_number(text)
+    if not number:
         raise Refused([problem(f"{where}[{name}]", f"{text!r} is not a whole number of at least 1", "e.g. 3600")])
-    return int(text)
+    return number

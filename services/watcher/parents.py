@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from events.whole_number import whole_number
 from services.jobs import pods as rules
 from services.jobs.kinds import Kinds
 from services.jobs.serving import GROUP_INDEX, QUEUE, SET_LABEL, group_named
@@ -79,4 +80,4 @@ def index_of(kind: str, pods: Iterable[Plain], told: Told | None) -> int:
     if kind != LEADER_WORKER_SET.place:
         return 0
     named = next((rules.labels_of(one).get(GROUP_INDEX, "") for one in pods), "") or (told.part if told else "")
-    return int(named) if named.isdigit() else 0
+    return whole_number(named) or 0

@@ -9,6 +9,7 @@ from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
+from projections.not_done import asked_in
 from services.jobs import pods as rules
 from services.jobs.paths import FieldBroken, get
 from services.watcher.cluster_objects import created_at, read
@@ -126,6 +127,7 @@ def _state(group: Muster, pod_sets: tuple[PodSet, ...], around: Surroundings, to
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
             labels=_copied(group.kept, around),
             members=members,
+            not_done=asked_in(first),
             waits_for_pods=bool(name) and group.missing > 0 and not (one_by_one and any(map(counts_on, group.kept))),
         ),
         # What was injected stays in a pod, and pods that come later are of the same shapes.

@@ -1,16 +1,15 @@
 """What is told of pods without a job, and of what serves with them: looked at together, told as one workload each."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
 from events.catalogue import Fact
-from events.control import ObjectRefused
 from events.workload import WorkloadDeleted
 from services.watcher.jobs import JobState, Surroundings
 from services.watcher.parents import Parents
 from services.watcher.pod_groups import PodGroups, left_behind
-from services.watcher.problems import Refused
+from services.watcher.problems import Refused, refusal, understood, well_formed
 from services.watcher.serving_state import serving_state
 from services.watcher.told import Told
 
@@ -30,6 +29,10 @@ class Telling(Surroundings, Protocol):
 
     def fresh(self, found: Iterable[Fact]) -> list[Fact]:
         """Those that were not told yet, noted."""
+        ...
+
+    def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
+        """That an object is understood again, where nothing else of what was found says so."""
         ...
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
@@ -75,7 +78,8 @@ class PodWatch:
             self._groups.keep_only(objects)
             for value in objects:
                 with suppress(Refused):
-                    self._take_note(value)
+                    well_formed(value)
+                    understood(lambda pod=value: self._silently(pod))
         elif kind in self._view.kinds.parents:
             self._parents.keep_only(kind, objects)
 
@@ -91,14 +95,37 @@ class PodWatch:
             self._parents.see_pod(place, pod)
         return place
 
+    def _silently(self, pod: Plain) -> list[Fact]:
+        self._take_note(pod)
+        return []
+
     def _look_at(self, places: Iterable[str]) -> list[Fact]:
         """In what workloads that are made of pods differ from what was told of them, and which pods are held no longer."""
         fresh: list[Fact] = []
         for place in places:
-            fresh += self._view.fresh(self._facts_of(place))
-            key = self._view.by_source.get(place, "")
-            fresh += self._view.fresh(self._groups.accounted(place, key, self._view.workloads.get(key)))
+            found = self._or_refused(place, self._facts_of)
+            fresh += self._view.fresh(found)
+            accounted = self._or_refused(place, self._accounted)
+            fresh += self._view.fresh(accounted)
+            fresh += self._view.mended(place, [*found, *accounted])
         return fresh
+
+    def _or_refused(self, place: str, derive: Callable[[str], list[Fact]]) -> list[Fact]:
+        """What is derived of the pods of a place; where it can't be, the one that is told so is refused."""
+        try:
+            return understood(lambda: derive(place))
+        except Refused as refused:
+            told = self._view.workloads.get(self._view.by_source.get(place, ""))
+            kind, parent = self._parents.find(place, told)
+            if parent is not None:
+                return [refusal(kind, parent, refused)]
+            word, namespace, name = place.split("/", 2)
+            who = {**self._groups.first(place), "namespace": namespace, "name": name}
+            return [refusal(word, {}, refused, **who)]
+
+    def _accounted(self, place: str) -> list[Fact]:
+        key = self._view.by_source.get(place, "")
+        return list(self._groups.accounted(place, key, self._view.workloads.get(key)))
 
     def _facts_of(self, place: str) -> list[Fact]:
         told = self._view.workloads.get(self._view.by_source.get(place, ""))
@@ -108,14 +135,7 @@ class PodWatch:
         unknown = not kind and place.partition("/")[0] not in self._view.kinds.by_place
         if unknown or not self._view.manages(place):
             return []
-        try:
-            return self._view.workload_facts(place, self._state(place, kind, parent, told))
-        except Refused as refused:
-            word, namespace, name = place.split("/", 2)
-            who = {**self._groups.first(place), "kind": word, "name": name}
-            if parent is not None:
-                who = {"kind": kind, "name": parent["metadata"]["name"], "uid": parent["metadata"].get("uid", "")}
-            return [ObjectRefused(namespace=namespace, problems=refused.problems, **who)]
+        return self._view.workload_facts(place, self._state(place, kind, parent, told))
 
     def _state(self, place: str, kind: str, parent: Plain | None, told: Told | None) -> JobState | None:
         view, pods = self._view, self._groups.pods(place)

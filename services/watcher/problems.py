@@ -1,10 +1,14 @@
 """Objects that can't be understood: what is wrong with which field, and what to write instead."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
-from events.control import ObjectProblem
+from events.catalogue import Fact
+from events.codec import decode_event, encode
+from events.control import ObjectProblem, ObjectRefused
+from events.quantity import BadQuantity
 from events.settings import SettingsObserved
+from events.timestamp import BadTimestamp
 from projections.validation.every_kind import validate
 from projections.validation.problem import Severity
 
@@ -30,3 +34,104 @@ _SETTINGS = SettingsObserved()
 def problem(field: str, message: str, instead: str = "") -> ObjectProblem:
     """One problem."""
     return ObjectProblem(field=field, message=message, instead=instead)
+
+
+def refusal(kind: str, value: dict[str, Any], refused: Refused, **who: str) -> ObjectRefused:
+    """The fact that an object is refused; what it says of itself is told as far as it is text."""
+    found = value.get("metadata")
+    meta: dict[str, Any] = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    said = {name: text if isinstance(text := meta.get(name), str) else "" for name in ("namespace", "name", "uid")}
+    return ObjectRefused(**{"kind": kind, **said, **who}, problems=refused.problems)
+
+
+def understood(derive: Callable[[], list[Fact]], value: object = None) -> list[Fact]:
+    """The facts that are derived of an object. Raises `Refused`, whatever makes them fail or keeps them from the log."""
+    try:
+        found = derive()
+        for fact in found:
+            decode_event(encode(fact))
+    except Refused:
+        raise
+    except RecursionError as bad:
+        raise Refused([problem("the object", "it is nested too deep", "fewer levels")]) from bad
+    except (BadTimestamp, BadQuantity) as bad:
+        field = _field_of(bad.text, value) or "the object"
+        raise Refused([problem(field, str(bad))]) from bad
+    except Exception as bad:  # noqa: BLE001 - whatever an object holds, only that object may suffer from it
+        what = f"it can't be read ({type(bad).__name__}: {str(bad)[:_LONGEST]})"
+        raise Refused([problem("the object", what, "what the API reference says of its kind")]) from bad
+    return found
+
+
+def _field_of(text: str, value: object, path: str = "") -> str:
+    """The first field that holds a text; empty when none does."""
+    if isinstance(value, dict | list):
+        steps = value.items() if isinstance(value, dict) else enumerate(value)
+        for step, inner in steps:
+            here = f"{path}[{step}]" if isinstance(value, list) else f"{path}.{step}".lstrip(".")
+            found = _field_of(text, inner, here)
+            if found:
+                return found
+        return ""
+    return path if value == text else ""
+
+
+def well_formed(value: dict[str, Any]) -> None:
+    """What every object has, so that whoever reads it may rely on it. Raises `Refused`, naming the field."""
+    meta = value.get("metadata")
+    if not isinstance(meta, dict):
+        raise Refused([problem("metadata", f"{shown(meta)} is no object", "name and namespace")])
+    found: list[ObjectProblem] = []
+    for name in _TEXTS:
+        text = meta.get(name)
+        if text is not None and not isinstance(text, str):
+            found.append(problem(f"metadata.{name}", f"{shown(text)} is no text", "text in quotes"))
+    if not meta.get("name"):
+        found.append(problem("metadata.name", "it has no name", "a name"))
+    for name in ("labels", "annotations"):
+        found.extend(_texts(f"metadata.{name}", meta.get(name)))
+    owners = meta.get("ownerReferences")
+    if owners is not None and not (isinstance(owners, list) and all(_is_owner(one) for one in owners)):
+        found.append(
+            problem("metadata.ownerReferences", "it is no list of owners", "apiVersion, kind, name and uid each")
+        )
+    for name in ("spec", "status"):
+        part = value.get(name)
+        if part is not None and not isinstance(part, dict):
+            found.append(problem(name, f"{shown(part)} is no object", "fields with names"))
+    if found:
+        raise Refused(found)
+
+
+def is_named(value: object) -> bool:
+    """Whether an object says where it is: without that nothing can be told of it."""
+    meta = value.get("metadata") if isinstance(value, dict) else None
+    if not isinstance(meta, dict) or not meta.get("name") or not isinstance(meta["name"], str):
+        return False
+    return isinstance(meta.get("namespace", ""), str) and "/" not in f"{meta.get('namespace', '')}"
+
+
+def _texts(field: str, found: object) -> Iterator[ObjectProblem]:
+    if found is None:
+        return
+    if not isinstance(found, dict):
+        yield problem(field, f"{shown(found)} is no object", "names and texts")
+        return
+    for name, text in found.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            yield problem(f"{field}[{name}]", f"{shown(text)} is no text", f'"{shown(text)}" in quotes')
+
+
+def _is_owner(one: object) -> bool:
+    return isinstance(one, dict) and all(isinstance(one.get(name, ""), str) for name in _OWNER)
+
+
+def shown(value: object) -> str:
+    """A value as people write it, shortened."""
+    text = {True: "true", False: "false", None: "nothing"}.get(value) if isinstance(value, bool | None) else repr(value)
+    return str(text)[:_LONGEST]
+
+
+_TEXTS = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "generateName")
+_OWNER = ("apiVersion", "kind", "name", "uid")
+_LONGEST = 120

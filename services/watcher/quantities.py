@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from events.amount import Requests
+from events.amount import UNLIMITED, Requests
 from events.api.meta import Quantity
 from events.quantity import BadQuantity, to_units
+from events.whole_number import whole_number
 from services.watcher.problems import Refused, problem
 
 _WHOLE_NUMBERS = ("nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/gpu", "nvidia.com/gpumem-percentage")
@@ -18,7 +19,11 @@ def units(resource: str, text: Quantity, field: str) -> int:
         raise Refused([problem(field, str(bad), "a number with an optional suffix")]) from bad
     if amount < 0:
         raise Refused([problem(field, f"{text} is negative", "a quantity of at least 0")])
-    if resource in _WHOLE_NUMBERS and not str(text).strip().lstrip("+").isdigit() and not str(text).endswith("k"):
+    if (
+        resource in _WHOLE_NUMBERS
+        and whole_number(str(text).strip().lstrip("+")) is None
+        and not str(text).endswith("k")
+    ):
         raise Refused(
             [
                 problem(
@@ -41,13 +46,13 @@ def duration(text: str) -> int:
     sizes = {"h": 3_600_000, "m": 60_000, "s": 1000}
     total, number = 0, ""
     for character in text:
-        if character.isdigit():
+        if whole_number(character) is not None:
             number += character
         elif character in sizes and number:
-            total, number = total + int(number) * sizes[character], ""
+            total, number = total + (whole_number(number) or 0) * sizes[character], ""
         else:
             raise ValueError(text)
-    if number or not text:
+    if number or not text or total > UNLIMITED:
         raise ValueError(text)
     return total
 

@@ -8,6 +8,7 @@ from events.api.pods import PodTemplate
 from events.job_kind import JobKind
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
+from projections.not_done import asked_in
 from services.jobs import pods as rules
 from services.jobs.paths import FieldBroken, dotted, get
 from services.jobs.serving import pods_of_parent, replicas_of, role_in
@@ -88,6 +89,7 @@ def _state(
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
             labels=copied_labels(labels, around),
             members=members,
+            not_done=asked_in(parent),
             on_hold=not replicas,
             orphaned=over,
         ),

@@ -1,93 +1,73 @@
 """The watcher's shell: what is seen of each kind becomes facts, and every fact reaches the log."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 import structlog
 
 from events.catalogue import Fact
-from events.codec import decode_sighting, encode
-from events.commit import Sighting
-from events.pod import PodAccounted
-from events.quota import PriorityClassObserved
+from events.control import ResourceVersionsRestarted
+from events.object_version import ObjectVersion, version_number
 from events.settings import SettingsObserved
-from events.subjects import CLUSTER, fact_subject
-from events.workload import (
-    CheckReported,
-    PodsReady,
-    PodsReclaimed,
-    WorkloadChanged,
-    WorkloadDeleted,
-    WorkloadFinished,
-    WorkloadSubmitted,
-)
+from projections.versions import Known
 from services.clock_port import Clock
 from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
-from services.jobs.kinds import resource_of
+from services.control_log import Control
 from services.jobs.pods import is_managed, labels_of
 from services.jobs.serving import QUEUE
-from services.jobs.table import STATEFUL_SET
 from services.log_errors import LogUnavailable
-from services.log_port import Message, Stream
+from services.log_port import Stream
 from services.outbox import Letter, Outbox
-from services.provisioning_kinds import REQUESTS
+from services.shelf_port import Shelf
 from services.watcher.definitions import DEFINITIONS, Definitions
+from services.watcher.letters import Scribe
+from services.watcher.log_reading import FellBehind, ToldByAll
+from services.watcher.problems import is_named
+from services.watcher.saved_view import ViewSaver
+from services.watcher.seen import DEPENDED_ON, Seen, place_in
 from services.watcher.view import View
+from services.watcher.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND
 
 log = structlog.get_logger()
 
-KUEUE = "kueue.x-k8s.io"
-CLUSTER_KINDS = (
-    Resource(plural="namespaces", kind="Namespace", namespaced=False),
-    Resource(group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False),
-    Resource(
-        group=KUEUE, version="v1beta2", plural="workloadpriorityclasses", kind="WorkloadPriorityClass", namespaced=False
-    ),
-    Resource(group=KUEUE, version="v1beta2", plural="resourceflavors", kind="ResourceFlavor", namespaced=False),
-    Resource(group=KUEUE, version="v1beta2", plural="cohorts", kind="Cohort", namespaced=False),
-    Resource(
-        group=KUEUE,
-        version="v1beta2",
-        plural="provisioningrequestconfigs",
-        kind="ProvisioningRequestConfig",
-        namespaced=False,
-    ),
-    Resource(group=KUEUE, version="v1beta2", plural="admissionchecks", kind="AdmissionCheck", namespaced=False),
-    Resource(group=KUEUE, version="v1beta2", plural="clusterqueues", kind="ClusterQueue", namespaced=False),
-    Resource(group=KUEUE, version="v1beta2", plural="localqueues", kind="LocalQueue"),
-    Resource(plural="limitranges", kind="LimitRange"),
-    Resource(group="node.k8s.io", plural="runtimeclasses", kind="RuntimeClass", namespaced=False),
-    Resource(plural="nodes", kind="Node", namespaced=False),
-)
-"""Seen before any job is looked at, so that a job finds its queue and its class."""
-WORKLOAD_KIND = Resource(group=KUEUE, version="v1beta2", plural="workloads", kind="Workload")
-JOB_KINDS = (
-    Resource(group="batch", plural="jobs", kind="Job"),
-    Resource(plural="pods", kind="Pod"),
-    resource_of(STATEFUL_SET),
-    DEFINITIONS,
-)
-IF_INSTALLED = (REQUESTS,)
-"""Kinds besides those of jobs that are looked at as soon as the cluster knows them."""
 _RETRY_MS = 500
-_DEPENDS_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue"})
-"""Kinds whose change may change what a job means."""
+_FIRST_LIST_S = 10.0
+Plain = dict[str, Any]
+Begun = tuple[AsyncIterator[Sight], Resource]
 
 
 class Watcher:
     """Turns sights into facts on one stream. Several at once tell the same facts under the same ids."""
 
     def __init__(
-        self, reader: Reader, facts: Stream, clock: Clock, *, settings: SettingsObserved | None = None
+        self,
+        reader: Reader,
+        facts: Stream,
+        clock: Clock,
+        *,
+        settings: SettingsObserved | None = None,
+        shelf: Shelf | None = None,
+        control: Control | None = None,
     ) -> None:
-        self.view = View(settings=settings)
         self.listed = asyncio.Event()
         """Set when every kind has been listed once and all of it was told."""
         self._reader, self._facts, self._clock, self._settings = reader, facts, clock, settings
-        self._outbox = Outbox(facts, clock)
+        self._saver = None if shelf is None else ViewSaver(facts, shelf, settings, self._blank)
+        self._control = control or Control()
+        self._begin_anew()
+
+    def _blank(self) -> ToldByAll:
+        return ToldByAll(View(settings=self._settings), Seen(), self._control)
+
+    def _begin_anew(self) -> None:
+        self.view = View(settings=self._settings)
+        self._seen = Seen()
+        self._told = ToldByAll(self.view, self._seen, self._control)
+        self._scribe = Scribe(self.view, self._seen)
+        self._outbox = Outbox(self._facts, self._clock)
         self._seeing = asyncio.Lock()
-        self._jobs: dict[str, dict[str, Any]] = {}
+        self._jobs: dict[str, Plain] = {}
         self._waiting = len(CLUSTER_KINDS) + 1 + len(JOB_KINDS)
         kinds = self.view.kinds
         self._definitions = Definitions([*kinds.by_place.values(), *kinds.parents.values()], IF_INSTALLED)
@@ -95,13 +75,27 @@ class Watcher:
         self._tasks = asyncio.TaskGroup()
 
     async def run(self) -> None:
-        """Watch every kind until cancelled."""
+        """Watch every kind until cancelled; whoever was late, and told what others knew better, begins anew."""
+        while True:
+            try:
+                await self._live()
+            except* FellBehind as behind:
+                log.warning("looks at everything anew", why=str(behind.exceptions[0]))
+            else:
+                return
+            await self._clock.sleep(_RETRY_MS)
+            self._begin_anew()
+
+    async def _live(self) -> None:
         await self._read_back()
         async with self._tasks as tasks:
             tasks.create_task(self._outbox.run())
-            if self._settings is not None:
+            tasks.create_task(self._told.follow(self._facts))
+            if self._saver is not None:
+                tasks.create_task(self._saver.run(self._clock))
+            if self._settings is not None and self._settings != self._told.settings:
                 await self._tell("settings", [self._settings])
-            first: list[asyncio.Task[tuple[AsyncIterator[Sight], Resource]]] = []
+            first: list[asyncio.Task[Begun]] = []
             for resource in CLUSTER_KINDS:
                 first.append(tasks.create_task(self._begin(resource, first[-1] if first else None)))
             begun = [await task for task in first]
@@ -116,25 +110,19 @@ class Watcher:
     async def _read_back(self) -> None:
         """Take note of what is on the log already, so that only differences are told."""
         while True:
-            in_force: SettingsObserved | None = None
             try:
-                async for batch in self._facts.read():
-                    for entry in batch:
-                        sighting = decode_sighting(entry.data)
-                        if isinstance(sighting.fact, SettingsObserved):
-                            in_force = sighting.fact
-                        self.view.fold(sighting.fact)
-                if self._settings == in_force:
-                    self._settings = None
-                return
+                if self._saver is not None and not self._told.position:
+                    await self._saver.restore(self._told)
+                await self._told.read_back(self._facts)
             except LogUnavailable as problem:
                 log.warning("log unavailable", problem=str(problem))
                 await self._clock.sleep(_RETRY_MS)
+            else:
+                return
 
-    async def _begin(
-        self, resource: Resource, before: "asyncio.Task[Any] | None" = None
-    ) -> tuple[AsyncIterator[Sight], Resource]:
+    async def _begin(self, resource: Resource, before: "asyncio.Task[Any] | None" = None) -> Begun:
         """The first list of a kind, told after those of another; a kind that is not installed is not waited for."""
+        known = self._told.known_of(resource.kind)
         sights = self._reader.watch(resource)
         try:
             async with asyncio.timeout(_FIRST_LIST_S):
@@ -145,6 +133,8 @@ class Watcher:
         if before is not None:
             # Else a queue would be seen for a moment whose flavors are missing, and be shown so.
             await asyncio.wait({before})
+        if isinstance(first, Listed):
+            await self._notice_restart(resource, first, known)
         await self._see(resource, first)
         await self._outbox.stored()
         self._one_listed()
@@ -156,7 +146,21 @@ class Watcher:
 
     async def _go_on(self, resource: Resource, sights: AsyncIterator[Sight]) -> None:
         async for sight in sights:
+            if isinstance(sight, Listed) and _contradiction(sight, self._told.known_of(resource.kind), resource.kind):
+                # Somebody may have told meanwhile what is newer than this list. Asked again, it is sure.
+                raise FellBehind(f"{resource.kind} was listed as it was before what is told of it")
             await self._see(resource, sight)
+
+    async def _notice_restart(self, resource: Resource, found: Listed, known: Mapping[str, Known]) -> None:
+        """Say so when the cluster, asked after all of this was told, is not as far yet: its store was restored."""
+        version = _contradiction(found, known, resource.kind)
+        if version and self._told.begins_epoch():
+            restarted = ResourceVersionsRestarted(
+                epoch=self._told.epoch, kind=resource.kind, listed=version_number(found.version), known=version
+            )
+            log.warning("resourceVersions begin anew", kind=resource.kind, known=version)
+            await self._tell(f"restarted:{found.version}", [restarted])
+            await self._outbox.stored()
 
     def _one_listed(self) -> None:
         self._waiting -= 1
@@ -171,7 +175,7 @@ class Watcher:
         async with self._seeing:
             match sight:
                 case Listed():
-                    await self._see_all(resource, sight.objects)
+                    await self._see_all(resource, sight)
                 case Changed():
                     await self._see_one(resource, sight.object)
                 case Vanished():
@@ -183,93 +187,111 @@ class Watcher:
         for resource in gone:
             self._watching.pop(resource.kind).cancel()
             async with self._seeing:
-                await self._see_all(resource, [])
+                await self._see_all(resource, Listed([]))
         for resource in fresh:
             self._waiting += not self.listed.is_set()
             self._watching[resource.kind] = self._tasks.create_task(self._watch(resource))
 
-    async def _see_all(self, resource: Resource, objects: Sequence[dict[str, Any]]) -> None:
-        seen = {f"{resource.kind}/{_namespace(one)}/{one['metadata']['name']}" for one in objects}
-        for place in self.view.places(resource.kind):
+    async def _see_all(self, resource: Resource, sight: Listed) -> None:
+        kind, version = resource.kind, version_number(sight.version)
+        objects = [one for one in sight.objects if is_named(one)]
+        seen = {place_in(kind, one) for one in objects}
+        self._seen.reach(kind, version)
+        for place in self.view.places(kind):
             if place not in seen:
-                kind, namespace, name = place.split("/", 2)
-                self._jobs.pop(place, None)
-                await self._tell(f"{place}:absent", self.view.lose(kind, namespace, name))
-        self.view.expect(resource.kind, objects)
-        letters: list[Letter] = []
+                await self._lose_place(place, self._about(place, version=version, gone=True))
         for one in objects:
-            letters.extend(self._letters(_version(one), self._facts_of(resource, one)))
+            self._seen.note(kind, one)
+        self.view.expect(kind, objects)
+        letters: list[Letter] = []
+        changed = False
+        for one in objects:
+            facts = self._facts_of(resource, one)
+            changed = changed or bool(facts)
+            letters.extend(self._letters(f"{_version(one)}:{sight.version}", facts))
         await self._outbox.put(letters)
-        # Another watcher may have settled otherwise a moment ago: its facts are no copies of these.
-        await self._tell(f"{resource.kind}:settled:{self._clock.now()}", self.view.settle(resource.kind))
+        await self._tell(f"{kind}:settled:{sight.version}", self.view.settle(kind))
+        if changed:
+            await self._see_dependents(kind, f"{kind}:{sight.version}")
 
-    async def _see_one(self, resource: Resource, value: dict[str, Any]) -> None:
+    async def _see_one(self, resource: Resource, value: Plain) -> None:
+        if not is_named(value):
+            log.warning("an object without a name is left alone", kind=resource.kind)
+            return
+        self._seen.note(resource.kind, value)
         facts = self._facts_of(resource, value)
         await self._outbox.put(self._letters(_version(value), facts))
-        if facts and (resource.kind in _DEPENDS_ON or (resource.kind == "Namespace" and self.view.chooses)):
-            for place, job in sorted(self._jobs.items()):
-                again = self.view.see(place.split("/", 1)[0], job)
-                await self._outbox.put(self._letters(f"{_version(job)}:{_version(value)}", again))
+        if facts:
+            await self._see_dependents(resource.kind, _version(value))
 
-    async def _lose(self, resource: Resource, value: dict[str, Any]) -> None:
-        meta = value["metadata"]
-        self._jobs.pop(f"{resource.kind}/{_namespace(value)}/{meta['name']}", None)
-        facts = self.view.lose(resource.kind, _namespace(value), meta["name"])
-        await self._outbox.put(self._letters(f"{meta.get('uid', '')}:gone", facts))
+    async def _see_dependents(self, kind: str, version: str) -> None:
+        """Look again at all jobs, whose meaning depends on what has changed."""
+        if kind not in DEPENDED_ON or (kind == "Namespace" and not self.view.chooses):
+            return
+        for place, job in sorted(self._jobs.items()):
+            again = self.view.see(place.split("/", 1)[0], job)
+            await self._outbox.put(self._letters(f"{_version(job)}:{version}", again))
 
-    def _facts_of(self, resource: Resource, value: dict[str, Any]) -> list[Fact]:
+    async def _lose(self, resource: Resource, value: Plain) -> None:
+        if not is_named(value):
+            return
+        meta, place = value["metadata"], place_in(resource.kind, value)
+        about = self._about(
+            place, uid=meta.get("uid", ""), version=version_number(meta.get("resourceVersion")), gone=True
+        )
+        self._seen.forget(resource.kind, value)
+        await self._lose_place(place, about)
+
+    async def _lose_place(self, place: str, about: ObjectVersion) -> None:
+        if self._told.outdated(about):
+            return  # Somebody has seen another of that name since.
+        self._jobs.pop(place, None)
+        facts = self.view.lose(*place.split("/", 2))
+        await self._outbox.put(self._letters(f"{place}:{about.uid}:{about.version}:gone", facts, lost=about))
+
+    def _facts_of(self, resource: Resource, value: Plain) -> list[Fact]:
+        place = place_in(resource.kind, value)
+        if self._told.outdated(self._about(place)):
+            return []  # Somebody has told what is newer; it is on its way to us, too.
         kinds = self.view.kinds
         managed = is_managed(value) if resource.kind == "Pod" else resource.kind in kinds.by_place
         if managed or (resource.kind in kinds.parents and (labels_of(value).get(QUEUE) or kinds.takes_all)):
-            self._jobs[f"{resource.kind}/{_namespace(value)}/{value['metadata']['name']}"] = value
+            self._jobs[place] = value
         return self.view.see(resource.kind, value)
 
-    async def _tell(self, version: str, facts: Sequence[Fact]) -> None:
-        await self._outbox.put(self._letters(version, facts))
+    async def _tell(self, trigger: str, facts: Sequence[Fact]) -> None:
+        await self._outbox.put(self._letters(trigger, facts))
 
-    def _letters(self, version: str, facts: Sequence[Fact]) -> list[Letter]:
-        at = self._clock.now()
-        letters: list[Letter] = []
-        for fact in facts:
-            kind = type(fact).__name__
-            sighting = Sighting(id=f"{version}:{kind}{_part(fact)}", at=at, author="watcher", fact=fact)
-            message = Message(fact_subject(self._tree(fact), kind), encode(sighting), sighting.id)
-            letters.append(Letter(str(getattr(fact, "workload", version.partition(":")[0])), message))
-        return letters
+    def _letters(self, trigger: str, facts: Iterable[Fact], *, lost: ObjectVersion | None = None) -> list[Letter]:
+        sightings = self._scribe.sightings(trigger, list(facts), self._clock.now(), lost=lost, epoch=self._told.epoch)
+        self.view.left.clear()
+        self._told.send(sightings)
+        return [self._scribe.letter(one) for one in sightings]
 
-    def _tree(self, fact: Fact) -> str:
-        """The tree a fact belongs to, as far as the watcher can tell: by the queue that its local queue leads to."""
-        key = "" if isinstance(fact, PriorityClassObserved) else getattr(fact, "workload", "")
-        if not key:
-            return CLUSTER
-        told = self.view.workloads.get(key)
-        queue = fact.spec.queue if isinstance(fact, WorkloadSubmitted) else told.spec.queue if told else ""
-        door = self.view.facts.get(f"LocalQueue/{key.partition('/')[0]}/{queue}")
-        cluster_queue = getattr(door, "cluster_queue", "")
-        owner = self.view.facts.get(f"ClusterQueue//{cluster_queue}")
-        return getattr(owner, "cohort", "") or cluster_queue or CLUSTER
+    def _about(self, place: str, *, uid: str = "", version: int = 0, gone: bool = False) -> ObjectVersion:
+        kind, namespace, name = place.split("/", 2)
+        found = version or self._seen.version_of(place)
+        context = 0 if gone else self._seen.context
+        epoch = self._told.epoch
+        return ObjectVersion(
+            kind=kind, namespace=namespace, name=name, uid=uid, version=found, context=context, gone=gone, epoch=epoch
+        )
 
 
-_FIRST_LIST_S = 10.0
+def _contradiction(found: Listed, known: Mapping[str, Known], kind: str) -> int:
+    """The version that was told of a kind and that a list of it is behind; 0 when it is behind none."""
+    version = version_number(found.version)
+    newest = max((one.version for one in known.values()), default=0)
+    if version and newest > version:
+        return newest
+    for one in found.objects:
+        if is_named(one):
+            told, seen = known.get(place_in(kind, one)), version_number(one["metadata"].get("resourceVersion"))
+            if told is not None and 0 < seen < told.version:
+                return told.version
+    return 0
 
 
-def _namespace(value: dict[str, Any]) -> str:
-    return str(value["metadata"].get("namespace", ""))
-
-
-def _part(fact: Fact) -> str:
-    """What tells facts of one kind apart that one sight gives: several checks, several pods of a group, several groups."""
-    match fact:
-        case CheckReported():
-            return f":{fact.workload}:{fact.check.name}"
-        case PodAccounted():
-            return f":{fact.name}"
-        case WorkloadChanged() | WorkloadDeleted() | WorkloadFinished() | PodsReady() | PodsReclaimed():
-            return f":{fact.workload}"
-        case _:
-            return ""
-
-
-def _version(value: dict[str, Any]) -> str:
+def _version(value: Plain) -> str:
     meta = value["metadata"]
     return f"{meta.get('uid', '')}:{meta.get('resourceVersion', '')}"

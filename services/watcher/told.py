@@ -10,8 +10,10 @@ from events.workload import (
     PodsReady,
     PodsReclaimed,
     WorkloadChanged,
+    WorkloadDeleted,
     WorkloadFinished,
     WorkloadSpec,
+    WorkloadSubmitted,
     WorkloadSwitched,
 )
 from services.watcher.jobs import JobState
@@ -61,6 +63,33 @@ def changes(told: Told, state: JobState) -> list[Fact]:
         if state.adopted is not None and told.checks.get(check.name) != report:
             facts.append(report)
     return facts
+
+
+def says_so(told: Told | None, fact: Fact) -> bool:  # noqa: C901, PLR0911 - one case per fact
+    """Whether a fact about a workload says what was told of it already."""
+    match fact:
+        case WorkloadSubmitted():
+            return told is not None and told.uid == fact.uid
+        case WorkloadDeleted():
+            return told is None
+        case _ if told is None:
+            return True
+        case WorkloadChanged():
+            return told.spec == fact.spec
+        case WorkloadSwitched():
+            return told.active == fact.active
+        case PodsReady():
+            return told.ready == fact.ready
+        case PodsGone():
+            return told.gone == fact.decision
+        case PodsReclaimed():
+            return told.reclaimed == fact.counts
+        case WorkloadFinished():
+            return told.finished
+        case CheckReported():
+            return told.checks.get(fact.check.name) == fact
+        case _:
+            return False
 
 
 def note(

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from events.catalogue import Fact
-from events.control import ObjectRefused, ObjectRemoved
+from events.control import ObjectMended, ObjectRefused, ObjectRemoved
+from events.device import NodeObserved
+from events.pod import PodAccounted
 from events.quota import (
     NamespaceObserved,
     PriorityClassObserved,
@@ -30,14 +32,15 @@ from projections.validation.conversion import to_v1beta2
 from services.jobs.kinds import kinds_of
 from services.watcher import cluster_objects as objects
 from services.watcher.check_states import admission_check
-from services.watcher.companions import as_found, companion_facts
+from services.watcher.companions import as_found, companion_facts, marks_of
 from services.watcher.families import Families
 from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import node_facts, pod_fact
 from services.watcher.places import known, place_of
 from services.watcher.pod_watch import PodWatch
-from services.watcher.problems import Refused, refuse_invalid
+from services.watcher.problems import Refused, refusal, refuse_invalid, understood, well_formed
 from services.watcher.provisioning import provisioning_config, provisioning_request
+from services.watcher.seen import place_in
 from services.watcher.told import Told, changes, note
 from services.watcher.workload_objects import belongs_to_job, workload_state
 
@@ -64,6 +67,8 @@ class View:
         """Whether objects are held to the rules of their kind, or what they say is simply taken."""
         self.facts: dict[str, Fact] = {}
         """By `kind/namespace/name`, with a part behind it where one object gives several facts."""
+        self.left: dict[str, str] = {}
+        """From where workloads were read that were deleted just now."""
         self.workloads: dict[str, Told] = {}
         self.by_source: dict[str, str] = {}
         """The workload of each job or Workload object, by `kind/namespace/name`."""
@@ -93,24 +98,34 @@ class View:
         return isinstance(found, NamespaceObserved) and selects(self._managed, found.labels)
 
     def see(self, kind: str, value: dict[str, Any]) -> list[Fact]:
-        """The facts in which an object differs from what was told of it."""
-        meta = value.get("metadata") or {}
-        place = f"{kind}/{meta.get('namespace', '')}/{meta.get('name', '')}"
+        """The facts in which an object differs from what was told of it; one that can't be understood is refused."""
         try:
-            found = self._translate(kind, place, to_v1beta2({**value, "kind": kind})[0])
+            well_formed(value)
+            found = understood(
+                lambda: self._translate(kind, place_in(kind, value), to_v1beta2({**value, "kind": kind})[0]),
+                value,
+            )
         except Refused as refused:
-            found = [
-                ObjectRefused(
-                    kind=kind,
-                    namespace=meta.get("namespace", ""),
-                    name=meta.get("name", ""),
-                    uid=meta.get("uid", ""),
-                    problems=refused.problems,
-                )
-            ]
-        fresh = [*self.fresh(found), *self._pods.see(kind, value)]
+            # What it says of pods and of its parent is left alone as well: what was understood last stands.
+            return self.fresh([refusal(kind, value, refused)])
+        fresh = self.fresh(found)
+        try:
+            beside = understood(lambda: self._pods.see(kind, value), value)
+        except Refused as refused:
+            beside = self.fresh([refusal(kind, value, refused)])
+        fresh += [*beside, *self.mended(place_in(kind, value), [*found, *beside])]
         parent = self._families.parent_of(value) if kind in self.kinds.by_place else None
         return fresh if parent is None else [*fresh, *self.see(*parent)]
+
+    def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
+        """That an object is understood again, where nothing else of what was found says so."""
+        refused = self.facts.get(f"{place}#refused")
+        if refused is None or any(isinstance(one, ObjectRefused) for one in found):
+            return []
+        kind, namespace, name = place.split("/", 2)
+        told = ObjectMended(kind=kind, namespace=namespace, name=name)
+        self.fold(told)
+        return [told]
 
     def fresh(self, found: Iterable[Fact]) -> list[Fact]:
         """Those that were not told yet, noted one at a time: that a node is well again does not speak for its cards."""
@@ -148,6 +163,8 @@ class View:
     def fold(self, fact: Fact) -> None:  # noqa: C901 - one case per fact
         """Take note of a fact that was told, by this watcher or another."""
         match fact:
+            case WorkloadSubmitted() if fact.workload in self.workloads:
+                pass  # Told twice, by two replicas.
             case WorkloadSubmitted():
                 source = self._source(fact)
                 injected = fact.adopted is not None and bool(fact.adopted.cluster_queue)
@@ -163,6 +180,8 @@ class View:
                 self.facts.pop(f"{source}#refused", None)
             case WorkloadDeleted():
                 told = self.workloads.pop(fact.workload, None)
+                if told is not None:
+                    self.left[fact.workload] = told.source
                 if told is not None and self.by_source.get(told.source) == fact.workload:
                     del self.by_source[told.source]
             case (
@@ -179,6 +198,8 @@ class View:
                     note(told, fact)
                 if isinstance(fact, CheckReported | WorkloadSwitched):
                     self.facts.pop(f"Workload/{fact.workload}#refused", None)
+            case ObjectMended():
+                self.facts.pop(f"{fact.kind}/{fact.namespace}/{fact.name}#refused", None)
             case ObjectRemoved():
                 place = f"{fact.kind}/{fact.namespace}/{fact.name}"
                 for part in ("", "#devices", "#refused", "#accounted"):
@@ -188,7 +209,8 @@ class View:
                 place = place_of(fact)
                 if place:
                     self.facts[place] = fact
-                    if not isinstance(fact, ObjectRefused):
+                    # That a node is there, or a pod may go, does not say that all of it can be read again.
+                    if not isinstance(fact, ObjectRefused | NodeObserved | PodAccounted):
                         self.facts.pop(f"{place.partition('#')[0]}#refused", None)
                 if isinstance(fact, PriorityClassObserved):
                     self.priority_classes[place.replace("//", "/")] = fact
@@ -261,7 +283,8 @@ class View:
             return facts
         told = self.workloads.get(state.workload) if known is not None else None
         if told is None:
-            state = as_found(state, self._found.get(state.workload))
+            found = self._found.get(state.workload)
+            marks, state = marks_of(state, found), as_found(state, found)
             told = Told(uid=state.uid, source=place, spec=state.spec)
             facts.append(
                 WorkloadSubmitted(
@@ -271,6 +294,7 @@ class View:
                     created_at=state.created_at,
                     spec=state.spec,
                     adopted=state.adopted,
+                    marks=marks,
                 )
             )
         return [*facts, *changes(told, state)]

@@ -17,6 +17,7 @@ from events.workload import (
     PriorityRef,
     WorkloadSpec,
 )
+from projections.not_done import asked_in
 from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.jobs import DECISION, GATED_BY, JobState, names_in, own_parameters
@@ -70,6 +71,7 @@ def workload_state(value: dict[str, Any]) -> JobState:
             orphaned=JOB_UID in (meta.labels or {}) and not meta.owner_references,
             leaving=meta.deletion_timestamp is not None,
             provisioning=own_parameters(meta),
+            not_done=asked_in({**value, "kind": "Workload"}),
         ),
         started=True,
         finished=next(

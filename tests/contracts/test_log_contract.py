@@ -9,7 +9,8 @@ import pytest_asyncio
 
 from ops.log.jetstream import JetStreamBus, connect
 from ops.log.memory import Fault, MemoryBus
-from ops.log.server import NatsCluster, NatsServer
+from ops.log.server import NatsServer
+from ops.log.server_cluster import NatsCluster
 from services.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable, UnsafeStream
 from services.log_port import Bus, Entry, Message, Stream
 
@@ -239,3 +240,12 @@ async def test_a_stream_that_could_forget_is_not_used(tmp_path: Path) -> None:
         await bus.stream("LOG_unsafe")
     await bus.close()
     await server.stop()
+
+
+async def test_a_message_says_when_it_was_stored_by_the_time_of_the_bus(lane: Stream) -> None:
+    before = await lane.now()
+    await lane.append(subject(lane), b"x", message_id="m", base=0)
+    followed = [entry async for batch in lane.read() for entry in batch]
+    assert before <= followed[0].stored <= await lane.now()
+    assert (await lane.get(1)).stored == followed[0].stored
+    assert (before > 0) == (followed[0].stored > 0)

@@ -100,3 +100,30 @@ def test_an_event_of_an_old_version_is_lifted_to_todays(monkeypatch: pytest.Monk
 def test_the_chain_hash_is_over_the_bytes_as_stored() -> None:
     assert bytes_hash(b"a") != bytes_hash(b"b")
     assert len(bytes_hash(b"")) == 64
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 200_000,
+        b'{"fact":' + b"[" * 200_000,
+        b'{"id":"\xff\xfe"}',
+        b'{"unheard":' + b'{"a":' * 200_000,
+        b"",
+        b"NaN",
+        b'{"fact":{"type":"PodsGone.v1","workload":NaN}}',
+        b'{"id":"i","author":"watcher","at":' + b"9" * 5000 + b',"fact":{"type":"PodsGone.v1","workload":"a/b"}}',
+        b'"\\ud800"',
+    ],
+    ids=range(9),
+)
+def test_whatever_bytes_there_are_they_are_at_most_not_ours(data: bytes) -> None:
+    for decode in (decode_sighting, decode_commit, decode_event):
+        with pytest.raises(NotOurs, match="quarantine"):
+            decode(data)
+
+
+def test_a_failing_lift_of_an_old_version_makes_a_message_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(UPCASTS, "WorkloadQueued.v0", lambda old: {"workload": old["never there"]})
+    with pytest.raises(NotOurs):
+        decode_event(b'{"type":"WorkloadQueued.v0"}')

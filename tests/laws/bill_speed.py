@@ -17,6 +17,7 @@ from time import process_time
 from msgspec.structs import replace
 
 from events.admission import QuotaReserved, WorkloadAdmitted
+from events.authors import AUTHORS
 from events.billing import Meter, Price, PriceListSet
 from events.card import Card, CardShare
 from events.catalogue import AnyEvent
@@ -64,10 +65,10 @@ class Log:
         commit = Commit(
             id="",
             prev_hash=self.before[stream],
-            partition="0",
+            partition=stream,
             base=len(have),
             inputs=inputs,
-            author="somebody",
+            author=next(one.name for one in AUTHORS.values() if {type(event) for event in events} <= one.says),
             epoch=0,
             rules="1",
             at=at,

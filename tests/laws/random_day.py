@@ -35,7 +35,7 @@ from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from tests.stories.small_world import job, queue
 
-LANE, TICK = "LOG_0", 10
+LANE, DEVICES, TICK = "LOG_0", "DEVICES_default", 10
 DAY_BEGINS = 1_795_000_000_000
 MOST_ROUNDS = 20
 """Whether deciders come to rest is another law's question: a log is billed however far it goes."""
@@ -49,7 +49,7 @@ class Day:
     def __init__(self, seed: int, watcher: Watcher) -> None:
         self.chance = random.Random(seed)
         self.world, self.at, self.watcher = World(), DAY_BEGINS, watcher
-        self.entries: dict[str, list[Entry]] = {CONTROL: [], FACTS: [], LANE: []}
+        self.entries: dict[str, list[Entry]] = {CONTROL: [], FACTS: [], LANE: [], DEVICES: []}
         self.deciders: list[Decider] = [QueueManager(), Admitter(), Preemptor(), Accountant()]
         self.jobs = self.thieves = 0
         self.state = {name: {"ready": True, "bad": set[int](), "cordoned": set[int]()} for name in ("n1", "n2")}
@@ -74,20 +74,21 @@ class Day:
         self.fold(fact, Place(lane=FACTS, sequence=sequence, at=self.at))
 
     def operate(self, event: PriceListSet | CorrectionEntered) -> None:
-        self.write(CONTROL, encode(self.commit(CONTROL, (event,), ())))
+        self.write(CONTROL, encode(self.commit(CONTROL, (event,), (), "operator")))
 
     def decide(self) -> None:
         for _ in range(MOST_ROUNDS):
             spoke = False
             for decider in self.deciders:
-                place = Place(lane=LANE, sequence=len(self.entries[LANE]) + 1, at=self.at)
+                lane, other = (DEVICES, LANE) if decider.name == "accountant" else (LANE, DEVICES)
+                place = Place(lane=lane, sequence=len(self.entries[lane]) + 1, at=self.at)
                 mark = self.world.mark()
                 events = decider.decide(self.world, place)
                 self.world.take_back(mark)
                 if events:
                     spoke = True
-                    runs = (InputRun(stream=FACTS, upto=len(self.entries[FACTS])),)
-                    self.write(LANE, encode(self.commit(LANE, tuple(events), runs)))
+                    runs = tuple(InputRun(stream=name, upto=len(self.entries[name])) for name in (FACTS, other))
+                    self.write(lane, encode(self.commit(lane, tuple(events), runs, decider.name)))
                     for event in events:
                         self.fold(event, place)
             if not spoke:
@@ -95,16 +96,16 @@ class Day:
                 break
         self.world.settle()
 
-    def commit(self, stream: str, events: tuple[Decision, ...], inputs: tuple[InputRun, ...]) -> Commit:
+    def commit(self, stream: str, events: tuple[Decision, ...], inputs: tuple[InputRun, ...], author: str) -> Commit:
         have = self.entries[stream]
         before = hashlib.sha256(have[-1].data).hexdigest() if have else GENESIS
         return Commit(
             id=f"{stream}{len(have)}",
             prev_hash=before,
-            partition="0",
+            partition=stream,
             base=len(have),
             inputs=inputs,
-            author="somebody",
+            author=author,
             epoch=0,
             rules="1",
             at=self.at,

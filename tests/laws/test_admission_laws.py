@@ -120,6 +120,7 @@ def test_the_straight_way_finds_what_the_whole_search_finds(
         whole = assign(space)
         assert straight.assignments() == whole.assignments()
         assert (straight.usage, straight.borrow, straight.progress) == (whole.usage, whole.borrow, whole.progress)
+        assert (straight.attempts, straight.message) == (whole.attempts, whole.message)
 
 
 @quickly

@@ -147,8 +147,8 @@ def test_a_service_that_does_not_exist_is_answered_with_those_that_do() -> None:
     assert "there is no service scheduler" in done.stdout and "queue-manager" in done.stdout
 
 
-def test_a_bus_that_is_not_there_is_one_clear_message() -> None:
-    done = kuelog("run", "admitter", "--nats", "nats://127.0.0.1:9")
+def test_a_bus_that_is_not_there_is_one_clear_message_to_who_asks_it() -> None:
+    done = kuelog("replay", "--nats", "nats://127.0.0.1:9")
     assert done.returncode == 2
     assert "can't be reached" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr

@@ -76,7 +76,7 @@ def test_a_config_map_is_read_as_it_lies_in_the_cluster(tmp_path: Path) -> None:
         ),
         ("managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: Is}]}", "unknown operator 'Is'"),
         ("kind: Deployment", "expected a Configuration"),
-        ("a: [", "not YAML"),
+        ("a: [", "broken YAML: .*, on line 1"),
     ],
 )
 def test_what_cannot_be_understood_is_refused_with_the_field(tmp_path: Path, text: str, problem: str) -> None:
@@ -88,3 +88,52 @@ def test_what_cannot_be_understood_is_refused_with_the_field(tmp_path: Path, tex
 
 def test_durations_are_gos() -> None:
     assert [duration(text) for text in ("90s", "1h30m", "500ms", "0", "1.5h")] == [90_000, 5_400_000, 500, 0, 5_400_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("resources: {transformations: [{input: a, outputs: {b: lots}}]}", "resources.transformations[0].outputs[b]"),
+        ("resources: {transformations: [{input: a, outputs: {b: -1}}]}", "resources.transformations[0].outputs[b]"),
+        ("resources: {transformations: [{input: a, outputs: {b: .inf}}]}", "resources.transformations[0].outputs[b]"),
+        ("admissionFairSharing: {usageHalfLifeTime: soon}", "admissionFairSharing.usageHalfLifeTime"),
+        (
+            "admissionFairSharing: {usageHalfLifeTime: 1h, resourceWeights: {cpu: NaN}}",
+            "admissionFairSharing.resourceWeights[cpu]",
+        ),
+        (
+            "admissionFairSharing: {usageHalfLifeTime: 1h, resourceWeights: {cpu: much}}",
+            "admissionFairSharing.resourceWeights[cpu]",
+        ),
+        ("waitForPodsReady: {timeout: 5 minutes}", "waitForPodsReady.timeout"),
+        ("waitForPodsReady: {timeout: [5]}", "waitForPodsReady.timeout"),
+        ("objectRetentionPolicies: {workloads: {afterFinished: x}}", "objectRetentionPolicies.workloads.afterFinished"),
+        ("featureGates: {A: 1}", "featureGates"),
+        ("7: x", "7"),
+        (
+            "managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: Maybe}]}",
+            "managedJobsNamespaceSelector",
+        ),
+    ],
+)
+def test_a_mistake_is_told_in_one_line_with_its_field(tmp_path: Path, text: str, field: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationBroken) as told:
+        read_configuration(path)
+    assert str(path) in str(told.value) and field in str(told.value) and "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xff\xfe", b"[" * 5000, b"kind: ConfigMap\ndata: [a]", b"kind: ConfigMap\ndata: 5", b"- a"]
+)
+def test_what_is_no_configuration_at_all_is_told_as_that(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(data)
+    with pytest.raises(ConfigurationBroken):
+        read_configuration(path)
+
+
+def test_a_duration_that_never_ends_is_refused() -> None:
+    with pytest.raises(ValueError, match="too long"):
+        duration("9" * 400 + "h")

@@ -160,7 +160,7 @@ async def test_who_applies_a_workload_keeps_his_fields_and_kuelog_its_own(stage:
     await stage.until(lambda: condition("Admitted") == "True")
     value["metadata"]["labels"] = {"mine": "too"}
     again = await apply(stage.client, WORKLOADS, value)
-    assert owners(again, "f:status") == {("kuelog", "status")}
+    assert owners(again, "f:status") == {("kueue-admission", "status")}
     value["spec"]["active"] = False
     await apply(stage.client, WORKLOADS, value)
     await stage.until(lambda: condition("QuotaReserved") == "False")

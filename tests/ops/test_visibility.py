@@ -6,23 +6,17 @@ import os
 import re
 import shutil
 import signal
-import ssl
 import sys
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from events.workload import WorkloadParked, WorkloadQueued
 from ops.visibility import GROUP, Visibility
-from ops.visibility_server import Followed, Tls, VisibilityUnserved, follower, serving
+from ops.visibility_server import Followed, VisibilityUnserved, follower, serving, shown_from
 from projections.world import World
 from tests.places import ROOT
 from tests.projections.test_queue_status import two_queues
@@ -112,50 +106,15 @@ async def test_as_long_as_the_log_is_not_folded_it_is_not_ready() -> None:
             assert answer.status == 503
 
 
-def authority(folder: Path) -> tuple[Path, Path]:
-    """A certificate for localhost that is its own authority, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    certificate, private = folder / "tls.crt", folder / "tls.key"
-    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    private.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return certificate, private
-
-
-async def test_with_an_authority_for_clients_nobody_else_gets_an_answer(tmp_path: Path) -> None:
-    certificate, key = authority(tmp_path)
-    world = waiting_world()
-    tls = Tls(certificate=certificate, key=key, client_ca=certificate)
-    path = f"{BASE}/clusterqueues/lender/pendingworkloads"
-    trusting = ssl.create_default_context(cafile=certificate)
-    async with serving(Visibility(lambda: world), "localhost", 0, tls) as port:
-        with pytest.raises((aiohttp.ClientError, ssl.SSLError, OSError)):
-            await ask(port, path, ssl=trusting)
-        proven = ssl.create_default_context(cafile=certificate)
-        proven.load_cert_chain(certificate, key)
-        assert len(rows(await ask(port, path, ssl=proven))) == 4
-
-
-async def test_certificates_that_are_not_there_are_named_in_one_message(tmp_path: Path) -> None:
-    tls = Tls(certificate=tmp_path / "none", key=tmp_path / "none")
-    with pytest.raises(VisibilityUnserved, match="No such file"):
-        async with serving(Visibility(lambda: None), "127.0.0.1", 0, tls):
-            pass
+async def test_certificates_that_are_not_there_or_no_certificates_are_named_in_one_message(tmp_path: Path) -> None:
+    with pytest.raises(VisibilityUnserved, match="none: No such file"):
+        shown_from(tmp_path / "none", tmp_path / "none")
+    (tmp_path / "text").write_text("nonsense")
+    with pytest.raises(VisibilityUnserved, match="text"):
+        shown_from(tmp_path / "text", tmp_path / "text")
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    with pytest.raises(VisibilityUnserved, match="not a text in PEM"):
+        shown_from(tmp_path / "bytes", tmp_path / "bytes")
 
 
 async def test_kubectl_reads_positions_from_a_cluster_that_aggregates_it(embedded_stage: Stage) -> None:

@@ -94,3 +94,20 @@ def test_a_cohort_that_is_its_own_ancestor_is_found_and_isolated() -> None:
     quota.set_cluster_queue(queue("a", 1, "x", None, None))
     quota.set_cluster_queue(queue("b", 1, "", None, None))
     assert quota.cyclic("a") and not quota.cyclic("b")
+
+
+def test_asking_what_was_touched_while_a_cohort_is_new_changes_nothing_under_way() -> None:
+    quota = QuotaTree(Trail())
+    quota.set_cluster_queue(queue("a", 1, "x", None, None))
+    assert quota.touched()
+    for number in range(20):
+        quota.set_cohort(CohortObserved(name=f"new-{number}"))
+        assert f"cohort/{number}" not in quota.touched()
+        assert len(quota.touched()) == number + 2
+
+
+def test_a_cohort_without_a_name_is_nobodys_parent() -> None:
+    quota = QuotaTree(Trail())
+    quota.set_cohort(CohortObserved(name=""))
+    quota.set_cluster_queue(queue("a", 1, "", None, None))
+    assert [quota.root_of("a")] == quota.trees()

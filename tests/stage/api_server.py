@@ -12,7 +12,7 @@ from typing import Any
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from ops.log.server import free_port
+from tests.stage.ports import reserved_port
 
 PATIENCE_S = 60.0
 ADMIN = "admin-token"
@@ -46,7 +46,7 @@ class ApiServer:
 
     def __init__(self, assets: Path, folder: Path) -> None:
         self.assets, self.folder = assets, folder
-        self.port, self._etcd_port = free_port(), free_port()
+        self.port, self._etcd_port = reserved_port(), reserved_port()
         self.kubeconfig = folder / "kubeconfig"
         self._etcd: subprocess.Popen[bytes] | None = None
         self._api: subprocess.Popen[bytes] | None = None
@@ -76,7 +76,7 @@ class ApiServer:
             )
         )
         (self.folder / "tokens.csv").write_text(f'{ADMIN},admin,1,"system:masters"\n{STRANGER},stranger,2\n')
-        peers = f"http://127.0.0.1:{free_port()}"
+        peers = f"http://127.0.0.1:{reserved_port()}"
         self._etcd = self._run(
             "etcd",
             f"--data-dir={self.folder / 'etcd'}",

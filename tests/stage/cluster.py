@@ -1,7 +1,7 @@
 """The cluster that a test runs against: the embedded one, or a real API server; tests that use only this run on both."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +16,6 @@ from ops.cluster.kubelet import RUN_SECONDS
 from ops.cluster.versions import renamed
 from ops.crds.definitions import manifests as definitions
 from ops.kube.client import KubeClient, connect, failure_of
-from ops.log.server import free_port
 from ops.scenario.platform import convert, suspend
 from services.cluster_port import Resource
 
@@ -93,19 +92,27 @@ class Embedded:
 
     real = False
 
-    def __init__(self, folder: Path, clock: ScaledClock, *, webhooks: bool = True, controllers: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: ScaledClock,
+        *,
+        webhooks: bool = True,
+        controllers: bool = True,
+        defined: Sequence[Plain] = (),
+    ) -> None:
         self.kubeconfig = folder / "kubeconfig"
+        self._defined = defined or definitions()
         self.embedded = EmbeddedCluster(
             clock=clock,
             kubeconfig=self.kubeconfig,
             mutators=(suspend,) if webhooks else (),
             converter=convert if webhooks else renamed,
             controllers=controllers,
-            port=free_port(),
         )
 
     async def start(self) -> None:
-        for one in definitions():
+        for one in self._defined:
             self.embedded.add(one)
         await self.embedded.start()
 

@@ -14,13 +14,13 @@ from ops.cluster.kinds import BUILT_IN
 from ops.crds.definitions import manifests as definitions
 from ops.deploy.chart import CHOICES, NAMESPACE, manifests
 from ops.kube.client import KubeClient, path_of
-from ops.log.server import free_port
 from ops.webhook.certificates import renewed
 from ops.webhook.configurations import CONVERT, configurations
 from services.cluster_port import ClusterUnavailable, ObjectInvalid, ObjectMissing, Resource
 from tests.places import ROOT
 from tests.stage.api_server import ApiServer
 from tests.stage.caches import resource_at
+from tests.stage.ports import reserved_port
 
 Plain = dict[str, Any]
 SPACES = ("default", "team")
@@ -94,7 +94,7 @@ class Installation:
         return file
 
     async def _serve_webhooks(self, client: KubeClient) -> None:
-        port = free_port()
+        port = reserved_port()
         held = renewed(None, (self._host,), int(datetime.now(UTC).timestamp() * 1000))
         assert held is not None
         (self.folder / "tls.crt").write_text(held.certificate)

@@ -20,7 +20,7 @@ POINTS = [
         for when in ("before", "after")
     ),
     *(("watcher", f"publish:{when}:{number}") for when in ("before", "after") for number in (2, 12)),
-    *(("applier", f"{call}:{when}:2") for call in ("get", "merge", "publish") for when in ("before", "after")),
+    *(("applier", f"{call}:{when}:2") for call in ("get", "merge", "apply", "publish") for when in ("before", "after")),
     *(("applier", f"create:{when}:1") for when in ("before", "after")),
     *(("applier", f"queue-merge:{when}:2") for when in ("before", "after")),
 ]

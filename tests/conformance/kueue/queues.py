@@ -129,17 +129,17 @@ def one_queue(case: Case) -> str | None:
     """Who waits and who is tried after workloads came, changed, went and were refused."""
     at, inputs, want = _one_queue(case, {"namespaceSelector": ADMITS}), case["inputs"], case["want"]
     for value in inputs.get("workloads_to_add") or ():
-        _arrive(at, value)
+        _arrive(at, _in_a_queue(value))
     for name, reason in (
         ("inadmissible_workloads_to_requeue", RequeueReason.GENERIC),
         ("admissible_workloads_to_requeue", RequeueReason.FAILED_AFTER_NOMINATION),
     ):
         for value in inputs.get(name) or ():
-            _arrive(at, value["obj"])
+            _arrive(at, _in_a_queue(value["obj"]))
             key = workload_state(value["obj"]).workload
             if key in at.world.lines.of(QUEUE).waiting or at.world.lines.of(QUEUE).refused_as(key) is not None:
                 _try(at, key, reason)
-    for value in inputs.get("workloads_to_update") or ():
+    for value in map(_in_a_queue, inputs.get("workloads_to_update") or ()):
         _open_doors(at, value)
         _change(at, value)
         line_up(at)
@@ -183,6 +183,12 @@ def _one_queue(case: Case, spec: Case) -> CaseWorld:
 
 def _workload(name: str) -> Case:
     return {"metadata": {"name": name, "namespace": "ns"}, "spec": {"podSets": [], "queueName": "lq"}}
+
+
+def _in_a_queue(value: Case) -> Case:
+    """A workload with the name of a local queue; this suite's records leave it out where Kueue is given the queue itself."""
+    spec = {**value["spec"], "queueName": value["spec"].get("queueName") or "lq"}
+    return {**value, "spec": spec}
 
 
 def _open_doors(at: CaseWorld, value: Case) -> None:

@@ -16,7 +16,8 @@ from events.workload import Owner, QuotaReleased, WorkloadSubmitted
 from projections.deadlines import next_deadline
 from projections.workloads import Workload
 from services.admitter.decide import admission_of
-from services.applier.manifests import finalizers_left, workload_object, workload_status
+from services.applier.manifests import finalizers_left, workload_status
+from services.applier.workload_manifest import workload_object
 from services.queue_manager.reconcile import reconcile
 from services.watcher.cluster_objects import duration
 from services.watcher.workload_objects import workload_state

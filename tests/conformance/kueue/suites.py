@@ -60,12 +60,17 @@ def why_not(case: Case) -> str | None:
     if replaces or inputs.get("preempt_workload_slice") or inputs.get("replace_wl"):
         return ELASTIC
     workloads = [case.get("incoming"), *(case.get("workloads") or ())]
+    if any(_REPLACES in (one["metadata"].get("annotations") or {}) for one in workloads if one):
+        return ELASTIC
     objects = case.get("objects") or {}
     if objects.get("topologies") and (objects.get("nodes") or any(_wants_topology(one) for one in workloads)):
         return TOPOLOGY
     if (case.get("inputs") or {}).get("admission_error"):
         return "a decision stands once it is on the log; a write that fails is tried again by the applier"
     return "it needs set-up that was not recorded" if (case.get("inputs") or {}).get("has_before_reconcile") else None
+
+
+_REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
 
 
 def _wants_topology(workload: Case | None) -> bool:

@@ -54,7 +54,7 @@ def fact(sequence: int, at: int) -> Entry:
     return Entry(
         stream=FACTS,
         sequence=sequence,
-        subject=fact_subject("", "workloads"),
+        subject=fact_subject("", "PodsGone"),
         message_id=sighting.id,
         data=encode(sighting),
     )

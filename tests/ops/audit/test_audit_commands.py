@@ -185,3 +185,28 @@ def test_every_command_explains_itself_with_an_example() -> None:
     for command in ("verify", "checkpoint", "prove", "archive", "query", "rotate-key"):
         code, told = kuelog("audit", command, "--help")
         assert code == 0 and "Example: kuelog audit" in told
+
+
+async def unsigned(data: Path) -> None:
+    """Somebody enters something after the last checkpoint."""
+    server = NatsServer(data / "nats")
+    await server.start()
+    bus = await connect(server.url)
+    one = fact(51, 9000)
+    await (await bus.stream(FACTS)).publish([Message(one.subject, one.data, one.message_id)])
+    await bus.close()
+    await server.stop()
+
+
+def test_what_nobody_has_signed_yet_is_signed_first_or_told_to_be_left_out(copy: Path, tmp_path: Path) -> None:
+    asyncio.run(unsigned(copy))
+    key = copy / "witness" / "witness.key"
+    kept = key.read_bytes()
+    key.unlink()
+    code, told = kuelog("audit", "archive", str(tmp_path / "without"), "--data", str(copy))
+    assert code == 0 and "left out: 1 message(s) of FACTS from 51 on" in told
+    key.write_bytes(kept)
+    code, told = kuelog("audit", "archive", str(tmp_path / "with"), "--data", str(copy))
+    assert code == 0 and "left out" not in told
+    ends = {one.stream: one.last for one in segments_of(Folder(str(tmp_path / "with")))}
+    assert ends[FACTS] == 51

@@ -68,7 +68,7 @@ def test_the_command_prints_plain_names_as_json(load: Path) -> None:
     [
         ("topology: {}\ncohorts: []", "unknown field `topology`"),
         ("cohorts: [{className: a, count: x, queuesSets: []}]", r"\$\.cohorts\[0\]\.count"),
-        ("a: [", "not YAML"),
+        ("a: [", "broken YAML"),
     ],
 )
 def test_a_load_that_cannot_be_generated_is_refused_with_the_field(tmp_path: Path, text: str, problem: str) -> None:

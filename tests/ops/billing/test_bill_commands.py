@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from events.codec import encode
+from events.codec import decode_commit, decode_sighting, encode
+from events.subjects import FACTS, commit_subject, fact_subject
 from ops.billing.focus_columns import MANDATORY, NAMES, broken_rules
 from ops.log.history import STREAMS
 from ops.log.jetstream import connect
@@ -33,15 +34,21 @@ async def stored(folder: Path, entries: dict[str, list[Entry]]) -> None:
     bus = await connect(server.url)
     for name in STREAMS:
         stream = await bus.stream(name)
-        subject = {"CONTROL": "kuelog.control.operator", "FACTS": "kuelog.facts._cluster.x"}.get(name)
         for entry in entries.get(name, ()):
-            where = subject or "kuelog.log.0.somebody"
-            if name == "FACTS":
-                await stream.publish([Message(where, entry.data, f"{name}{entry.sequence}")])
+            where, message_id = subject_of(entry), f"{name}{entry.sequence}"
+            if name == FACTS:
+                await stream.publish([Message(where, entry.data, message_id)])
             else:
-                await stream.append(where, entry.data, message_id=f"{name}{entry.sequence}", base=entry.sequence - 1)
+                await stream.append(where, entry.data, message_id=message_id, base=entry.sequence - 1)
     await bus.close()
     await server.stop()
+
+
+def subject_of(entry: Entry) -> str:
+    """Where its author files it."""
+    if entry.stream == FACTS:
+        return fact_subject("", type(decode_sighting(entry.data).fact).__name__)
+    return commit_subject(entry.stream, decode_commit(entry.data).author)
 
 
 def a_run(folder: Path) -> str:

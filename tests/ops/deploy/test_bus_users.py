@@ -12,14 +12,19 @@ import nats
 import pytest
 from nats.aio.client import Client
 
+from events.authors import AUTHORS
 from events.catalogue import Fact
 from events.subjects import commit_subject, fact_subject
 from ops.deploy.bus import STREAMS, USERS, configuration_text, server_configuration, server_file
+from ops.log.generations import generations, mark_subject, names_of
 from ops.log.jetstream import connect, subjects_of
-from ops.log.server import free_port, nats_binary
-from ops.wiring import DEVICE_LANE, LANE, SERVICES
+from ops.log.rolling import remove, roll
+from ops.log.server import nats_binary
+from ops.log.shelf import WATCHER
+from ops.wiring import DEVICE_LANE, LANE, ROLLED, SERVICES
 from services.log_errors import LogUnavailable
 from services.log_port import Message
+from tests.stage.ports import reserved_port
 
 BY_NAME = {one.name: one for one in USERS}
 DECIDERS = {"queue-manager": LANE, "admitter": LANE, "preemptor": LANE, "accountant": DEVICE_LANE}
@@ -49,7 +54,7 @@ def test_every_service_has_a_user_and_every_subject_one_service_that_may_use_it(
         assert speakers == {name}
     for kind in [one.__name__ for one in Fact.__args__]:
         speakers = {one for one in SERVICES if may(one, fact_subject("any-tree", kind))}
-        outcome = kind in ("DecisionApplied", "DecisionRejected")
+        outcome = kind in {one.__name__ for one in AUTHORS["applier"].says}
         assert speakers == (set() if outcome else {"watcher"})
         assert not outcome or may("applier", fact_subject("", kind))
     assert {one for one in BY_NAME if may(one, "kuelog.control.operator")} == {"operator"}
@@ -58,9 +63,21 @@ def test_every_service_has_a_user_and_every_subject_one_service_that_may_use_it(
 def test_no_user_may_touch_what_is_stored() -> None:
     for user in BY_NAME:
         for stream in STREAMS:
-            for verb in ("DELETE", "PURGE", "UPDATE", "MSG.DELETE", "SNAPSHOT", "RESTORE"):
-                assert not may(user, f"$JS.API.STREAM.{verb}.{stream}")
-            assert may(user, f"$JS.API.STREAM.CREATE.{stream}") == (user == "streams")
+            rolls = user == "archivist" and stream in ROLLED
+            for name in names_of(stream):
+                for verb in ("PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE"):
+                    assert not may(user, f"$JS.API.STREAM.{verb}.{name}")
+                for verb in ("DELETE", "UPDATE"):
+                    assert may(user, f"$JS.API.STREAM.{verb}.{name}") == rolls
+            assert may(user, f"$JS.API.STREAM.CREATE.{stream}") == (user == "streams" or rolls)
+            assert may(user, mark_subject(stream)) == rolls
+
+
+def test_worlds_are_saved_by_those_who_decide_on_them_and_the_view_by_the_watcher() -> None:
+    for key, owners in ((LANE, {"queue-manager", "admitter", "preemptor"}), (DEVICE_LANE, {"accountant"})):
+        assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{key}.a.0")} == owners
+    assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{WATCHER}.b.label")} == {"watcher"}
+    assert not [one for one in BY_NAME if may(one, "$JS.API.STREAM.DELETE.SNAPSHOTS")]
 
 
 def test_the_whole_configuration_is_one_that_the_server_understands(tmp_path: Path) -> None:
@@ -75,7 +92,7 @@ def test_the_whole_configuration_is_one_that_the_server_understands(tmp_path: Pa
 
 @asynccontextmanager
 async def bus(folder: Path) -> AsyncIterator[int]:
-    port = free_port()
+    port = reserved_port()
     whole = {"port": port, "host": "127.0.0.1", "jetstream": {"store_dir": str(folder)}, **server_configuration()}
     path = folder / "nats.conf"
     path.write_text(configuration_text(whole))
@@ -87,6 +104,7 @@ async def bus(folder: Path) -> AsyncIterator[int]:
         made = await connect(address(port, "streams"), patience=20)
         for name in STREAMS:
             await made.stream(name)
+        await made.shelf.prepare()
         await made.close()
         yield port
     finally:
@@ -151,15 +169,33 @@ async def test_nobody_speaks_for_another(port: int) -> None:
 
 
 async def test_watcher_and_applier_tell_their_facts(port: int) -> None:
-    for user, subject in (
-        ("watcher", fact_subject("tree", "WorkloadSubmitted")),
-        ("applier", fact_subject("", "DecisionApplied")),
+    for user, subjects in (
+        ("watcher", [fact_subject("tree", "WorkloadSubmitted")]),
+        ("applier", sorted(fact_subject("", kind.__name__) for kind in AUTHORS["applier"].says)),
     ):
         own = await connect(address(port, user))
         facts = await own.stream("FACTS")
-        await facts.publish([Message(subject, b"{}", user)])
-        assert (await facts.last()).message_id == user
+        for subject in subjects:
+            await facts.publish([Message(subject, b"{}", subject)])
+            assert (await facts.last()).message_id == subject
         await own.close()
+
+
+async def test_the_archivist_rolls_and_removes_what_nobody_else_may(port: int) -> None:
+    writer = await connect(address(port, "accountant"))
+    lane = await writer.stream(DEVICE_LANE)
+    subject = commit_subject(DEVICE_LANE, "accountant")
+    await lane.append(subject, b"{}", message_id="one", base=0)
+    archivist = await connect(address(port, "archivist"))
+    assert await roll(archivist, DEVICE_LANE) == 1
+    assert await lane.append(subject, b"{}", message_id="two", base=1) == 2
+    await remove(archivist, DEVICE_LANE)
+    assert [one.first for one in await generations(writer.client, DEVICE_LANE)] == [2]
+    await writer.shelf.put(DEVICE_LANE, b"world", upto={DEVICE_LANE: 2}, rules="1")
+    [kept] = await archivist.shelf.labels(DEVICE_LANE)
+    assert await archivist.shelf.take(kept) == b"world"
+    await writer.close()
+    await archivist.close()
 
 
 async def test_a_stranger_is_not_let_in(port: int) -> None:

@@ -9,20 +9,24 @@ from typing import Any
 import aiohttp
 import pytest
 
+from events.subjects import CONTROL
 from ops.cluster.clock import ScaledClock
 from ops.deploy.chart import manifests
+from ops.endpoint import Endpoint
 from ops.health import Health, health_served
 from ops.kube.absent import AbsentCluster
 from ops.kube.reflector import Reflector
+from ops.log.control import record_rate
 from ops.log.jetstream import connect as connect_bus
-from ops.log.server import free_port
 from ops.wiring import SERVICES, Ports, Running, stopped
 from services.applier.writing import WORKLOADS
 from services.cluster_port import AccessRefused, Resource
+from services.control_log import Control
 from tests.ops.deploy.small_cluster import job, platform
 from tests.ops.deploy.test_bus_users import address, bus
 from tests.ops.kube.recording import Recording, recording
 from tests.stage.cluster import Cluster
+from tests.stage.ports import reserved_port
 from tests.stage.real import Real
 
 Plain = dict[str, Any]
@@ -83,6 +87,7 @@ async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(
         for value in platform(2):
             await cluster.add(value)
         port = await stack.enter_async_context(bus(tmp_path / "nats"))
+        await have_clock_on_record(port, clock)
         clients: dict[str, Recording] = {}
         processes: dict[str, Running] = {}
         probes: dict[str, int] = {}
@@ -100,8 +105,8 @@ async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(
             assert await Health(running).why_not(), "nothing is ready before it has begun"
             task = asyncio.create_task(running.run())
             stack.push_async_callback(stopped, task)
-            probes[service] = free_port()
-            await stack.enter_async_context(health_served(running, probes[service]))
+            probes[service] = reserved_port()
+            await stack.enter_async_context(health_served(running, Endpoint(port=probes[service])))
         session = await stack.enter_async_context(aiohttp.ClientSession())
 
         async def ready() -> bool:
@@ -128,6 +133,15 @@ async def test_a_platform_runs_on_the_rights_that_it_is_installed_with(
         assert ("patch", "kueue.x-k8s.io", "workloads/status") in asked
         assert {("patch", "", "pods"), ("delete", "", "pods")} <= asked
         assert {question(method, url)[0] for method, url, _ in clients["watcher"].answers} == {"list", "watch"}
+
+
+async def have_clock_on_record(port: int, clock: ScaledClock) -> None:
+    """An operator says how fast the clocks of this test run: no service may, and in production they are the wall's."""
+    operator = await connect_bus(address(port, "operator"))
+    try:
+        await record_rate(await operator.stream(CONTROL), Control(), round(clock.scale * 1000), clock.began)
+    finally:
+        await operator.close()
 
 
 async def play(cluster: Cluster) -> None:

@@ -121,7 +121,7 @@ def test_helm_itself_renders_the_plain_manifests(tmp_path: Path, settings: list[
 
 def test_every_service_is_a_deployment_of_two_with_probes_a_budget_and_no_root() -> None:
     found = {one["metadata"]["name"]: one for one in of("Deployment")}
-    assert set(found) == {f"kuelog-{name}" for name in (*SERVICES, "webhook")}
+    assert set(found) == {f"kuelog-{name}" for name in (*SERVICES, "webhook", "visibility")}
     budgets = {one["metadata"]["name"]: one["spec"] for one in of("PodDisruptionBudget")}
     for name, one in found.items():
         spec = one["spec"]

@@ -6,7 +6,7 @@ import pytest
 
 from events.codec import encode
 from events.commit import Commit, InputRun, Sighting
-from events.subjects import FACTS
+from events.subjects import FACTS, fact_subject
 from ops.log.memory import MemoryBus, MemoryStream
 from ops.log.snapshots import Snapshots
 from projections.place import Place
@@ -40,7 +40,7 @@ async def folded() -> tuple[LaneFold, MemoryStream]:
         at=5000,
         events=tuple(told.deciders[0].decide(told.world, Place(lane="LOG_0", sequence=1, at=5000))),
     )
-    await stream.append("kuelog.log.0.x", encode(commit), message_id="c1", base=0)
+    await stream.append("kuelog.log.0.queue-manager", encode(commit), message_id="c1", base=0)
     fold = LaneFold("LOG_0")
     fold.offer(
         FACTS,
@@ -48,9 +48,9 @@ async def folded() -> tuple[LaneFold, MemoryStream]:
             Entry(
                 stream=FACTS,
                 sequence=i + 1,
-                subject="s",
+                subject=fact_subject("", type(fact).__name__),
                 message_id=str(i),
-                data=encode(Sighting(id=str(i), at=1000 + i, author="t", fact=fact)),
+                data=encode(Sighting(id=str(i), at=1000 + i, author="watcher", fact=fact)),
             )
             for i, fact in enumerate(facts)
         ],
@@ -79,7 +79,7 @@ async def test_a_snapshot_that_is_not_surely_right_is_passed_over(harm: str, tmp
             path.write_bytes(path.read_bytes()[:-20])
         case "another log":
             stream.truncate(0)
-            await stream.append("kuelog.log.0.x", b"{}", message_id="other", base=0)
+            await stream.append("kuelog.log.0.queue-manager", b"{}", message_id="other", base=0)
         case "a shorter log":
             stream.truncate(0)
         case _:

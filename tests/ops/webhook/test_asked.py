@@ -6,14 +6,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from events.settings import SettingsObserved
+from ops.certificate import Certificate
 from ops.cluster.clock import ScaledClock
 from ops.deploy.chart import CHOICES, NAMESPACE, manifests
 from ops.kube.client import KubeClient, path_of
 from ops.kube.reflector import Reflector
 from ops.webhook.configurations import configurations
 from ops.webhook.doors import Doors
-from ops.webhook.server import Certificate, served_webhooks, webhook_app
-from ops.webhook.trust import DEFINED, SECRETS, Trust
+from ops.webhook.server import served_webhooks, webhook_app
+from ops.webhook.trust import DEFINED, SECRETS, Callers, Trust
 from services.cluster_port import ClusterUnavailable, ObjectInvalid
 from tests.ops.webhook.test_https import ANYWHERE
 from tests.stage.installation import JOBS, put_there
@@ -57,7 +58,14 @@ async def test_an_api_server_asks_by_service_and_believes_what_the_webhook_has_m
         port = await opened.enter_async_context(served_webhooks(app, certificate, 0, "127.0.0.1"))
         for value in needed(port):
             await put_there(admin, value)
-        trust = Trust(own, clock, namespace=NAMESPACE, service=SERVICE, secret=SECRET)
+        trust = Trust(
+            own,
+            clock,
+            Callers(own, namespace=NAMESPACE, service=SERVICE),
+            namespace=NAMESPACE,
+            service=SERVICE,
+            secret=SECRET,
+        )
         held = await trust.look()
         certificate.show(held.certificate, held.key)
         opened.push_async_callback(admin.delete, SECRETS, NAMESPACE, SECRET)

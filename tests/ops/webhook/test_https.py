@@ -16,6 +16,7 @@ from cryptography import x509
 
 from events.event import Millis
 from events.settings import SettingsObserved
+from ops.certificate import Certificate
 from ops.cli.webhook_commands import keep_shown
 from ops.cluster.embedded import EmbeddedCluster
 from ops.crds.definitions import manifests
@@ -26,8 +27,8 @@ from ops.webhook.certificates import AUTHORITY_LIFE, CERTIFICATE_LIFE, SETTLED, 
 from ops.webhook.configurations import MUTATING, configurations
 from ops.webhook.doors import Doors
 from ops.webhook.rooms import Rooms
-from ops.webhook.server import Certificate, served_webhooks, webhook_app
-from ops.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS, Trust, held_in
+from ops.webhook.server import served_webhooks, webhook_app
+from ops.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS, Callers, Trust, held_in
 from services.cluster_port import ObjectConflict
 from tests.ops.webhook.test_review import NAMED, job, queue, review
 
@@ -71,7 +72,8 @@ async def cluster(folder: Path) -> AsyncIterator[tuple[EmbeddedCluster, KubeClie
 
 
 def trust_of(client: KubeClient, clock: Now) -> Trust:
-    return Trust(client, clock, namespace="kuelog-system", service="kuelog-webhook", secret="certificate")
+    place = {"namespace": "kuelog-system", "service": "kuelog-webhook"}
+    return Trust(client, clock, Callers(client, **place), **place, secret="certificate")
 
 
 ANYWHERE = Rooms(AbsentCluster(), AbsentCluster(), None)

@@ -13,11 +13,11 @@ import aiohttp
 import yaml
 
 from ops.deploy.bus import USERS
-from ops.log.server import free_port
 from ops.webhook.trust import DEFINED
 from tests.ops.webhook.test_https import NAMES, cluster
 from tests.ops.webhook.test_review import NAMED, job, review
 from tests.places import ROOT
+from tests.stage.ports import reserved_port
 
 Plain = dict[str, Any]
 COMMAND = (sys.executable, "-m", "ops.cli.main")
@@ -29,7 +29,7 @@ def kuelog(*words: str) -> "subprocess.CompletedProcess[str]":
 
 async def test_the_webhook_serves_with_a_certificate_that_it_has_made_and_told(tmp_path: Path) -> None:
     async with cluster(tmp_path) as (_, client):
-        port = free_port()
+        port = reserved_port()
         words = ["run", "webhook", "--kubeconfig", str(tmp_path / "kubeconfig"), "--port", str(port)]
         process = await asyncio.create_subprocess_exec(
             *COMMAND, *words, cwd=ROOT, env={**os.environ, "KUELOG_LOG": "error"}
@@ -71,10 +71,11 @@ def test_mistakes_of_the_command_line_are_named() -> None:
 
 
 def test_a_secret_has_a_password_of_its_own_for_every_user() -> None:
-    (value,) = yaml.safe_load_all(kuelog("deploy", "secret").stdout)
+    value, token = yaml.safe_load_all(kuelog("deploy", "secret").stdout)
     assert set(value["stringData"]) == {one.name for one in USERS}
     assert len(set(value["stringData"].values())) == len(USERS)
     assert all(text.isalnum() for text in value["stringData"].values())
+    assert token["metadata"]["name"] == "kuelog-metrics-token" and token["stringData"]["token"].isalnum()
 
 
 def test_manifests_follow_the_values_and_a_value_that_nobody_knows_is_named(tmp_path: Path) -> None:

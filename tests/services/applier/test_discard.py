@@ -33,6 +33,11 @@ class Cluster:
         self.done.append((f"patch {resource.plural}", str(patch["metadata"].get("finalizers"))))
         return {}
 
+    async def apply(
+        self, resource: Resource, namespace: str, value: dict[str, Any], *, manager: str, subresource: str = ""
+    ) -> dict[str, Any]:
+        raise AssertionError("nothing is shown")
+
     async def delete(self, resource: Resource, namespace: str, name: str) -> None:
         if resource.plural not in self.objects:
             raise ObjectMissing(name)

@@ -4,7 +4,7 @@ from typing import Any
 
 from events.workload import Owner, WorkloadSpec
 from projections.workloads import Workload
-from services.applier.patches import job_write
+from services.applier.patches import is_another, job_write
 from services.applier.plan import Application
 from services.jobs.table import JOB
 
@@ -37,3 +37,9 @@ def test_a_job_that_has_ended_is_left_alone_whatever_was_decided() -> None:
     for suspend in (True, False):
         for run in (True, False):
             assert job_write(job(suspend=suspend, status=ENDED), application(run=run)) is None
+
+
+def test_a_job_that_came_later_under_the_same_name_is_another_one() -> None:
+    found = job(suspend=True, status={})
+    assert not is_another(found, application(run=True))
+    assert is_another({**found, "metadata": {**found["metadata"], "uid": "later"}}, application(run=True))

@@ -1,0 +1,145 @@
+"""Who may say what: for each author the events that are his, and the stream on which he files them.
+
+The subject of a message names its author or the kind of its fact; rights on the bus are given by subject. A message counts
+only when subject, author and events agree, so that a right to publish is never a right to say something else.
+"""
+
+from functools import lru_cache
+from typing import get_args
+
+import msgspec
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.application import DecisionApplied, DecisionRejected
+from events.catalogue import ControlEvent, DeviceDecision, Fact
+from events.commit import Commit, Sighting
+from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
+from events.provisioning import ProvisioningDropped, ProvisioningOrdered, ProvisioningRejected
+from events.setting_aside import SetAside
+from events.subjects import CONTROL, DEVICES, FACTS, LOG, commit_subject, family_of
+from events.upkeep import (
+    AdmissionGateCleared,
+    BackoffSet,
+    CheckSettled,
+    ChecksRequired,
+    DeactivationOrdered,
+    DeactivationSettled,
+    WorkloadDiscarded,
+    WorkloadFailedToStart,
+    WorkloadOrphaned,
+)
+from events.workload import (
+    EvictionOrdered,
+    QuotaReleased,
+    WorkloadDeactivated,
+    WorkloadParked,
+    WorkloadQueued,
+    WorkloadRequeued,
+)
+
+
+class Author(msgspec.Struct, frozen=True):
+    """Somebody who speaks on the log."""
+
+    name: str
+    family: str
+    """The family of streams: FACTS, LOG, DEVICES or CONTROL."""
+    says: frozenset[type]
+
+
+_OUTCOMES = frozenset((DecisionApplied, DecisionRejected, ProvisioningRejected))
+
+AUTHORS = {
+    one.name: one
+    for one in (
+        Author("watcher", FACTS, frozenset(get_args(Fact)) - _OUTCOMES),
+        Author("applier", FACTS, _OUTCOMES),
+        Author(
+            "queue-manager",
+            LOG,
+            frozenset(
+                (
+                    WorkloadQueued,
+                    WorkloadParked,
+                    WorkloadRequeued,
+                    ChecksRequired,
+                    CheckSettled,
+                    ProvisioningOrdered,
+                    ProvisioningDropped,
+                    BackoffSet,
+                    AdmissionGateCleared,
+                    EvictionOrdered,
+                    DeactivationOrdered,
+                    DeactivationSettled,
+                    WorkloadDeactivated,
+                    WorkloadOrphaned,
+                    WorkloadFailedToStart,
+                    WorkloadDiscarded,
+                    QuotaReleased,
+                    SetAside,
+                )
+            ),
+        ),
+        Author(
+            "admitter",
+            LOG,
+            frozenset((QuotaReserved, AdmissionRefused, PreemptionRequested, WorkloadAdmitted, SetAside)),
+        ),
+        Author(
+            "preemptor",
+            LOG,
+            frozenset((PreemptionOrdered, PreemptionRefused, RoomClaimed, PreemptionWasted, SetAside)),
+        ),
+        Author("accountant", DEVICES, frozenset(get_args(DeviceDecision))),
+        Author("operator", CONTROL, frozenset(get_args(ControlEvent))),
+    )
+}
+"""Every author that there is; adoption tells what it sees as the watcher does."""
+
+
+def why_not_sighting(sighting: Sighting, subject: str) -> str:
+    """Why a sighting under this subject does not count; empty when it does."""
+    kind = type(sighting.fact)
+    wrong = _may_not(sighting.author, FACTS, (kind,))
+    if wrong or not subject:
+        return wrong
+    parts = subject.split(".")
+    if len(parts) != _FACT_TOKENS or parts[:2] != ["kuelog", "facts"] or parts[3] != kind.__name__:
+        return f"a {kind.__name__} is filed under {subject}, which is not the subject of such facts"
+    return ""
+
+
+def why_not_commit(commit: Commit, stream: str, subject: str) -> str:
+    """Why a commit on this stream and under this subject does not count; empty when it does."""
+    if commit.partition != stream:
+        return f"it names itself a commit of {commit.partition or 'no stream'}"
+    wrong = _may_not(commit.author, family_of(stream), {type(event): None for event in commit.events})
+    if wrong or not subject or subject in _subjects(stream, commit.author):
+        return wrong
+    return f"what {commit.author} says is filed under {subject}, which is not its subject"
+
+
+def known(author: str) -> str:
+    """An author's name if there is such an author, so that a list of names can't grow without end."""
+    return author if author in AUTHORS else "somebody unknown"
+
+
+def _may_not(author: str, family: str, kinds: "tuple[type, ...] | dict[type, None]") -> str:
+    found = AUTHORS.get(author)
+    if found is None:
+        return f"its author is {author[:_SHOWN]!r}, and there is no such author"
+    if found.family != family:
+        return f"{author} says nothing on a stream of {family}"
+    wrong = next((kind for kind in kinds if kind not in found.says), None)
+    return f"{author} may not say {wrong.__name__}" if wrong is not None else ""
+
+
+@lru_cache(maxsize=64)
+def _subjects(stream: str, author: str) -> tuple[str, ...]:
+    # Prices and corrections were once filed one token deeper.
+    older = (f"kuelog.control._.{author}",) if stream == CONTROL else ()
+    return (commit_subject(stream, author), *older)
+
+
+_FACT_TOKENS = 4
+_SHOWN = 60

@@ -1,0 +1,38 @@
+"""Which version of which object a fact is about: what tells a newer fact from an older one, whoever tells it later."""
+
+from events.event import Value
+
+
+class ObjectVersion(Value, frozen=True, kw_only=True):
+    """An object of the cluster as it was seen. Versions are resourceVersions, which grow with every write of a kind."""
+
+    kind: str
+    namespace: str = ""
+    name: str
+    part: str = ""
+    """What is told of it besides itself, such as that nothing here holds it any more."""
+    uid: str = ""
+    version: int = 0
+    """Its resourceVersion; of what is made of several objects, such as a group of pods, the newest one of their kind.
+
+    0 where it is not known: then the fact is folded whatever is known.
+    """
+    context: int = 0
+    """How far the kinds were seen that its meaning depends on besides itself, such as queues and classes."""
+    gone: bool = False
+    """It is not there any more: its deletion had this version, or a list of this version left it out."""
+    epoch: int = 0
+    """How often the cluster's versions have begun anew (`ResourceVersionsRestarted`)."""
+
+    @property
+    def place(self) -> str:
+        """The object, as `kind/namespace/name`."""
+        return f"{self.kind}/{self.namespace}/{self.name}"
+
+
+def version_number(text: object) -> int:
+    """A resourceVersion as a number; 0 when it is none, and so can't be compared."""
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 0
+
+
+_MOST_DIGITS = 19

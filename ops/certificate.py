@@ -1,0 +1,68 @@
+"""The certificate that a server shows and the authorities of clients that it believes; both may change while it serves."""
+
+import asyncio
+import ssl
+import tempfile
+from pathlib import Path
+
+import structlog
+
+log = structlog.get_logger()
+
+
+class Certificate:
+    """What is shown to whoever connects; a new one counts from the next connection on.
+
+    With `asks_clients` a client may prove itself by a certificate of the authorities that are believed; one of anybody else's
+    ends the connection. Whether it has to is for the application to say: probes come without.
+    """
+
+    def __init__(self, *, asks_clients: bool = False) -> None:
+        self._asks = asks_clients
+        self.context = self._fresh()
+        # Changed settings of a context would not take an old authority away: each change makes a context of its own.
+        self.context.sni_callback = self._switch
+        self.shown = asyncio.Event()
+        self._current = self.context
+        self._shown, self._believed = ("", ""), ""
+
+    def show(self, certificate: str, key: str) -> None:
+        """Show this certificate from now on. Raises `ssl.SSLError` when the key is not its own."""
+        if (certificate, key) != self._shown:
+            self._renew(certificate, key, self._believed)
+            self.shown.set()
+            log.info("certificate shown")
+
+    def believe(self, authorities: str) -> None:
+        """Believe only certificates of clients that these have signed, in PEM. Raises `ssl.SSLError`."""
+        if authorities != self._believed:
+            self._renew(*self._shown, authorities)
+            log.info("authorities of clients believed")
+
+    def _renew(self, certificate: str, key: str, authorities: str) -> None:
+        fresh = self._fresh()
+        if certificate:
+            # The ssl module reads keys from files only; nobody else may read this one, and it is gone at once.
+            with tempfile.TemporaryDirectory() as folder:
+                files = Path(folder) / "tls.crt", Path(folder) / "tls.key"
+                files[1].touch(mode=0o600)
+                files[0].write_text(certificate)
+                files[1].write_text(key)
+                fresh.load_cert_chain(*files)
+        if self._asks and authorities:
+            fresh.load_verify_locations(cadata=authorities)
+        self._current, self._shown, self._believed = fresh, (certificate, key), authorities
+
+    def _switch(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
+        del name, context
+        connection.context = self._current
+
+    def _fresh(self) -> ssl.SSLContext:
+        found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        found.minimum_version = ssl.TLSVersion.TLSv1_2
+        if self._asks:
+            found.verify_mode = ssl.CERT_OPTIONAL
+            # A session that is resumed would not be asked again for its certificate.
+            found.options |= ssl.OP_NO_TICKET
+            found.num_tickets = 0
+        return found

@@ -1,0 +1,50 @@
+"""`kuelog audit archive`: a log is audited, signed where the key is at hand, and copied with its proof."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from ops.audit.archive import write_archive
+from ops.audit.evidence import load_evidence
+from ops.audit.keys import KEY
+from ops.cli.audit import Source, examined, read_found, show, sign_all
+from ops.cli.failures import known_failures
+
+
+def run_archive(source: Source, to: str, *, console: Console) -> int:
+    """Audit the log, sign what there is, copy what is not archived yet, read it back; 1 when the log is not as it was.
+
+    Where the key is not at hand nothing is signed, and what is therefore left out is told.
+    """
+    with known_failures(console) as outcome:
+        source = msgspec.structs.replace(source, archive="")
+        evidence = load_evidence(source.beside)
+        found = read_found(source, console)
+        report = examined(found, evidence)
+        if not report.findings and (Path(source.beside) / KEY).exists():
+            asyncio.run(sign_all(source, Path(source.beside)))
+            evidence = load_evidence(source.beside)
+            found = read_found(source, console)
+            report = examined(found, evidence)
+        if report.findings:
+            show(report, 0, console)
+            console.print("[red]nothing is archived[/red]")
+            outcome.code = 1
+            return outcome.code
+        begun = time.perf_counter()
+        fresh = write_archive(found.entries, evidence, to, lambda told: console.print(f"  {told}", style="dim"))
+        took = time.perf_counter() - begun
+        count = sum(one.last - one.first + 1 for one in fresh)
+        console.print(f"{count:,} messages archived in {len(fresh)} files and read back in {took:.1f} s: {to}")
+        for one in report.streams:
+            if one.messages > one.signed:
+                console.print(
+                    f"[yellow]left out:[/yellow] {one.messages - one.signed:,} message(s) of {one.stream} from "
+                    f"{one.signed + 1} on, which nobody has signed yet: `kuelog audit checkpoint`, then archive again",
+                    highlight=False,
+                )
+        outcome.code = 0
+    return outcome.code

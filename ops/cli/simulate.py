@@ -1,0 +1,170 @@
+"""`kuelog simulate`: histories of whole platforms in virtual time, each decided by its seed, held against the laws."""
+
+import os
+import time
+from collections.abc import Generator
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ops.simulate.faults import ALL, Kind
+from ops.simulate.history import Outcome
+from ops.simulate.many import Order, command, played
+from ops.telemetry import configure_logging
+
+_HOUR = 3_600_000
+_SHORTEST = 5_000
+_NOTHING = "none"
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """A history that broke a law."""
+
+    seed: int
+    broken: tuple[str, ...]
+    faults: tuple[str, ...]
+    command: str
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What many histories have shown."""
+
+    first: int
+    last: int
+    histories: int
+    commits: int
+    jobs: int
+    seconds: int
+    interrupted: bool
+    failures: tuple[Failure, ...]
+
+
+def simulate(
+    seeds: Annotated[str, typer.Option(help="The seeds, as A-B or as one number.")] = "1-100",
+    hours: Annotated[float, typer.Option(help="How long users and faults are at work, in virtual time.")] = 0.05,
+    faults: Annotated[str, typer.Option(help=f"The kinds of faults, or {_NOTHING}: {', '.join(ALL)}.")] = "",
+    only_faults: Annotated[
+        str, typer.Option(help=f"Let only these faults of a seed strike, by index, or {_NOTHING}.")
+    ] = "",
+    jobs: Annotated[int, typer.Option(help="How many processes play; as many as there are cores when 0.")] = 0,
+    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
+) -> None:
+    """Play whole platforms with every kind of fault, in virtual time, and hold them against the laws of admission.
+
+    Two of every service, users and faults follow from the seed alone. 1 when a law was broken: the seed is told with the
+    fewest faults that do it and the command that plays it again.
+
+    Example: kuelog simulate --seeds 1-1000
+    """
+    configure_logging("critical")
+    orders = _orders(seeds, hours, faults, only_faults)
+    console, began = Console(stderr=True, soft_wrap=True), time.monotonic()
+    found: list[Outcome] = []
+    interrupted = False
+    try:
+        for outcome in _watched(orders, jobs or os.cpu_count() or 1, console):
+            found.append(outcome)
+            if outcome.broken:
+                console.print(escape(_told(outcome, orders[0].span)), highlight=False)
+    except KeyboardInterrupt:
+        interrupted = True
+    failures = tuple(
+        Failure(
+            seed=one.seed,
+            broken=one.broken,
+            faults=tuple(str(fault) for fault in one.faults),
+            command=command(one, orders[0].span),
+        )
+        for one in sorted(found, key=lambda one: one.seed)
+        if one.broken
+    )
+    report = Report(
+        first=orders[0].seed,
+        last=orders[-1].seed,
+        histories=len(found),
+        commits=sum(one.commits for one in found),
+        jobs=sum(one.jobs for one in found),
+        seconds=round(time.monotonic() - began),
+        interrupted=interrupted,
+        failures=failures,
+    )
+    _show(report, output)
+    raise typer.Exit(1 if failures else 130 if interrupted else 0)
+
+
+def _watched(orders: list[Order], processes: int, console: Console) -> Generator[Outcome, None, None]:
+    columns = (TextColumn("histories"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with (
+        played(orders, processes) as outcomes,
+        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
+    ):
+        task = progress.add_task("histories", total=len(orders))
+        for outcome in outcomes:
+            progress.advance(task)
+            yield outcome
+
+
+def _orders(seeds: str, hours: float, faults: str, only_faults: str) -> list[Order]:
+    first, last = _range(seeds)
+    span = round(hours * _HOUR)
+    if span < _SHORTEST:
+        raise typer.BadParameter(f"a history lasts at least {_SHORTEST / _HOUR:.4f} hours, not {hours}")
+    kinds, indexes = _kinds(faults), _indexes(only_faults)
+    return [Order(seed=seed, span=span, kinds=kinds, only=indexes) for seed in range(first, last + 1)]
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, _, last = text.partition("-")
+    if not first.isdigit() or not (last or first).isdigit() or int(last or first) < int(first):
+        raise typer.BadParameter(f"seeds are named as A-B, such as 1-100, not {text!r}")
+    return int(first), int(last or first)
+
+
+def _kinds(text: str) -> tuple[Kind, ...]:
+    if not text:
+        return ALL
+    names = [] if text == _NOTHING else text.split(",")
+    unknown = sorted(set(names) - set(ALL))
+    if unknown:
+        raise typer.BadParameter(f"there is no fault {unknown[0]!r}; there are {', '.join(ALL)}")
+    return tuple(Kind(name) for name in names)
+
+
+def _indexes(text: str) -> tuple[int, ...] | None:
+    if not text:
+        return None
+    parts = [] if text == _NOTHING else text.split(",")
+    if not all(part.isdigit() for part in parts):
+        raise typer.BadParameter(f"faults are named by their numbers, such as 3,17, not {text!r}")
+    return tuple(int(part) for part in parts)
+
+
+def _told(outcome: Outcome, span: int) -> str:
+    lines = [f"seed {outcome.seed} breaks a law under {len(outcome.faults)} fault(s)"]
+    lines += [f"    {one}" for one in outcome.faults]
+    lines += [f"  {one}" for one in outcome.broken]
+    lines += [f"  again: {command(outcome, span)}"]
+    return "\n".join(lines)
+
+
+def _show(report: Report, output: str) -> None:
+    console = Console(soft_wrap=True)
+    if output == "json":
+        console.print_json(msgspec.json.encode(report).decode())
+        return
+    of = report.last - report.first + 1
+    stopped = f", stopped after {report.histories} of {of}" if report.interrupted else ""
+    console.print(
+        f"seeds {report.first}-{report.last}{stopped}: {report.histories} histories with {report.jobs} jobs and "
+        f"{report.commits} commits in {report.seconds} s, {len(report.failures)} failures",
+        highlight=False,
+    )
+    for one in report.failures:
+        console.print(escape(f"  seed {one.seed}: {one.broken[0]}\n    {one.command}"), highlight=False)
+
+
+__all__ = ["simulate"]

@@ -1,0 +1,108 @@
+"""Who asks, as the API server's front proxy says: believed only over a certificate that its authority has signed."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+from aiohttp import web
+
+CONFIG_MAP = ("kube-system", "extension-apiserver-authentication")
+"""Namespace and name of the ConfigMap in which an API server tells how its front proxy is known."""
+
+Plain = dict[str, Any]
+
+
+class FrontProxyUnknown(Exception):
+    """Nothing says how the API server's front proxy is known."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"the API server's front proxy is not known: {problem}. Its authority stands in the ConfigMap"
+            f" {'/'.join(CONFIG_MAP)}; name it with --client-ca where the cluster has none"
+        )
+
+
+class Unproven(Exception):
+    """The request doesn't come from the front proxy, or it says nobody's name."""
+
+
+class FrontProxy(msgspec.Struct, frozen=True, kw_only=True):
+    """How the front proxy is known, and in which headers it says who asks."""
+
+    authorities: str
+    """Certificates in PEM."""
+    names: tuple[str, ...] = ()
+    """The common names that its certificate may bear; any when there is none."""
+    user_headers: tuple[str, ...] = ("X-Remote-User",)
+    uid_headers: tuple[str, ...] = ("X-Remote-Uid",)
+    group_headers: tuple[str, ...] = ("X-Remote-Group",)
+    extra_prefixes: tuple[str, ...] = ("X-Remote-Extra-",)
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks."""
+
+    user: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, list[str]] = {}
+
+
+def front_proxy_of(data: Mapping[str, str]) -> FrontProxy:
+    """What the ConfigMap of an API server says. Raises `FrontProxyUnknown`."""
+    authorities = data.get("requestheader-client-ca-file", "")
+    if not authorities.strip():
+        raise FrontProxyUnknown("it holds no requestheader-client-ca-file")
+    plain = FrontProxy(authorities=authorities)
+    return FrontProxy(
+        authorities=authorities,
+        names=_texts(data, "allowed-names", plain.names),
+        user_headers=_texts(data, "username-headers", plain.user_headers),
+        uid_headers=_texts(data, "uid-headers", plain.uid_headers),
+        group_headers=_texts(data, "group-headers", plain.group_headers),
+        extra_prefixes=_texts(data, "extra-headers-prefix", plain.extra_prefixes),
+    )
+
+
+def who_asks(request: web.Request, proxy: FrontProxy) -> Person:
+    """The person in the headers of a request that the front proxy has sent. Raises `Unproven`."""
+    shown = request.get_extra_info("peercert")
+    if not shown:
+        raise Unproven("only the API server's front proxy is answered, over its client certificate")
+    names = [value for part in shown.get("subject", ()) for name, value in part if name == "commonName"]
+    if proxy.names and not set(names) & set(proxy.names):
+        raise Unproven(f"a certificate of {', '.join(names) or 'nobody'} is not the front proxy's")
+    user = _first(request, proxy.user_headers)
+    if not user:
+        raise Unproven(f"nobody is named in {', '.join(proxy.user_headers)}")
+    return Person(
+        user=user,
+        uid=_first(request, proxy.uid_headers),
+        groups=tuple(group for name in proxy.group_headers for group in request.headers.getall(name, ())),
+        extra=_extra(request, proxy.extra_prefixes),
+    )
+
+
+def _first(request: web.Request, headers: tuple[str, ...]) -> str:
+    return next((found for name in headers if (found := request.headers.get(name, ""))), "")
+
+
+def _extra(request: web.Request, prefixes: tuple[str, ...]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in request.headers.items():
+        for prefix in prefixes:
+            if name.lower().startswith(prefix.lower()):
+                found.setdefault(unquote(name[len(prefix) :].lower()), []).append(value)
+    return found
+
+
+def _texts(data: Mapping[str, str], name: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
+    """A list of texts, which the API server writes as JSON."""
+    text = data.get(f"requestheader-{name}")
+    if not text:
+        return otherwise
+    try:
+        return msgspec.json.decode(text, type=tuple[str, ...]) or otherwise
+    except msgspec.DecodeError as problem:
+        raise FrontProxyUnknown(f"requestheader-{name}: {problem}") from problem

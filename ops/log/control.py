@@ -1,0 +1,56 @@
+"""Saying something on the stream of control: what an operator orders, and how fast the clocks of a log run."""
+
+import hashlib
+from contextlib import suppress
+
+from events.catalogue import ControlEvent
+from events.codec import encode
+from events.commit import GENESIS, Commit
+from events.control import ClockScaled
+from events.event import Millis
+from events.rules import RULES
+from events.subjects import CONTROL, commit_subject
+from services.control_log import Control
+from services.log_errors import LogMovedOn
+from services.log_port import Stream
+
+OPERATOR = "operator"
+
+
+async def say(control: Stream, event: ControlEvent, at: Millis) -> int:
+    """Store it behind all that is there; its sequence. Raises `LogMovedOn`, `LogUnavailable`."""
+    head = await control.last()
+    return await say_behind(control, event, at, base=head.sequence, prev_hash=head.sha256 or GENESIS)
+
+
+async def say_behind(control: Stream, event: ControlEvent, at: Millis, *, base: int, prev_hash: str) -> int:
+    """Store it if the stream still ends where it was read to; its sequence. Raises `LogMovedOn`, `LogUnavailable`."""
+    commit = Commit(
+        id=hashlib.sha256(encode(event) + str(base).encode()).hexdigest()[:32],
+        prev_hash=prev_hash,
+        partition=CONTROL,
+        base=base,
+        inputs=(),
+        author=OPERATOR,
+        epoch=0,
+        rules=RULES,
+        at=at,
+        events=(event,),
+    )
+    return await control.append(commit_subject(CONTROL, OPERATOR), encode(commit), message_id=commit.id, base=base)
+
+
+async def read_control(stream: Stream, known: Control) -> None:
+    """Take in all that is there now."""
+    async for batch in stream.read(known.position):
+        known.take(batch)
+
+
+async def record_rate(stream: Stream, known: Control, rate: int, since: Millis) -> None:
+    """Have it on record that clocks run so many thousandths as fast as the bus's, unless it is."""
+    now = await stream.now()
+    since = min(since, now)
+    while now and not known.scaled(rate, since):
+        with suppress(LogMovedOn):  # Somebody else may have said it.
+            await say(stream, ClockScaled(since=since, rate=rate), now)
+        await read_control(stream, known)

@@ -1,0 +1,138 @@
+"""The streams of the server behind one stream of the log: the one that takes in, and those that were rolled and still stand.
+
+A stream of the log that is rolled goes on in another stream of the server, whose first sequence is the one behind the last.
+Two names take turns, so that rights can name them. A rolled one listens to no subject of the log any more; the last message in
+it is a mark, which belongs to the roller and not to the log, and behind which nothing that is appended on a condition can land.
+"""
+
+from typing import Any
+
+import msgspec
+from nats.aio.client import Client
+from nats.errors import ConnectionClosedError, Error, NoRespondersError
+from nats.errors import TimeoutError as NatsTimeout
+
+from ops.log.cancellable import cancellable
+from services.log_errors import LogUnavailable
+
+NOT_THERE = 10059
+_NO_MESSAGE = 10037
+_DEADLINE_S = 5.0
+
+
+class Generation(msgspec.Struct, frozen=True, kw_only=True):
+    """One stream of the server."""
+
+    name: str
+    first: int
+    """The sequence that its first message has or will have."""
+    last: int
+    """The last sequence of the log that it holds; `first - 1` while it is empty."""
+    takes_in: bool
+    """Whether what is appended now lands in it."""
+    marked: bool
+    """Whether it is rolled for good: its mark stands behind `last`."""
+    stored: int
+    """The last sequence of the server's stream, the mark and what strayed behind it included."""
+    begun: str = ""
+    """When its first message was stored, in the server's words; empty while there is none."""
+    bytes: int = 0
+    limit: int = 0
+    """How many bytes it may hold; 0 when nothing limits it."""
+
+
+class _Error(msgspec.Struct, frozen=True):
+    err_code: int = 0
+    description: str = ""
+
+
+class _Configured(msgspec.Struct, frozen=True):
+    subjects: tuple[str, ...] = ()
+    first_seq: int = 0
+    max_bytes: int = -1
+
+
+class _State(msgspec.Struct, frozen=True):
+    messages: int = 0
+    bytes: int = 0
+    last_seq: int = 0
+    first_ts: str = ""
+
+
+class _Info(msgspec.Struct, frozen=True):
+    config: _Configured = _Configured()
+    state: _State = _State()
+    error: _Error | None = None
+
+
+class _Message(msgspec.Struct, frozen=True):
+    seq: int = 0
+
+
+class _Found(msgspec.Struct, frozen=True):
+    message: _Message = _Message()
+    error: _Error | None = None
+
+
+def names_of(stream: str) -> tuple[str, str]:
+    """The two names that a stream of the log has on the server, in turns."""
+    return stream, f"{stream}-2"
+
+
+def room_name(stream: str) -> str:
+    """The stream of the server by which it is tried whether there is room for one more."""
+    return f"{stream}-room"
+
+
+def mark_subject(stream: str) -> str:
+    """The only subject that a stream listens to once it is rolled."""
+    return f"kuelog.rolled.{stream}"
+
+
+async def generations(client: Client, stream: str) -> list[Generation]:
+    """All that stand, the oldest first; none when the stream was never created. Raises `LogUnavailable`."""
+    found = [one for name in names_of(stream) if (one := await _generation(client, stream, name)) is not None]
+    return sorted(found, key=lambda one: (one.first, one.takes_in))
+
+
+async def _generation(client: Client, stream: str, name: str) -> Generation | None:
+    info = msgspec.convert(await asked(client, f"STREAM.INFO.{name}", {}), _Info)
+    if info.error is not None:
+        if info.error.err_code == NOT_THERE:
+            return None
+        raise LogUnavailable(stream=name, problem=info.error.description)
+    first = max(info.config.first_seq, 1)
+    stored = max(info.state.last_seq, first - 1)
+    takes_in = info.config.subjects != (mark_subject(stream),)
+    mark = 0 if takes_in else await _mark(client, stream, name)
+    return Generation(
+        name=name,
+        first=first,
+        last=mark - 1 if mark else stored,
+        takes_in=takes_in,
+        marked=bool(mark),
+        stored=stored,
+        begun=info.state.first_ts if info.state.messages else "",
+        bytes=info.state.bytes,
+        limit=max(info.config.max_bytes, 0),
+    )
+
+
+async def _mark(client: Client, stream: str, name: str) -> int:
+    """The sequence of the mark; 0 while there is none. Of several the first counts: what was rolled stays so."""
+    body = {"seq": 1, "next_by_subj": mark_subject(stream)}
+    found = msgspec.convert(await asked(client, f"STREAM.MSG.GET.{name}", body), _Found)
+    if found.error is None:
+        return found.message.seq
+    if found.error.err_code in (_NO_MESSAGE, NOT_THERE):
+        return 0
+    raise LogUnavailable(stream=name, problem=found.error.description)
+
+
+async def asked(client: Client, what: str, body: Any) -> Any:
+    """The server's answer to a question about its streams. Raises `LogUnavailable`."""
+    try:
+        reply = await cancellable(client.request(f"$JS.API.{what}", msgspec.json.encode(body), timeout=_DEADLINE_S))
+        return msgspec.json.decode(reply.data)
+    except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, Error, msgspec.MsgspecError) as problem:
+        raise LogUnavailable(stream=what, problem=str(problem) or type(problem).__name__) from problem

@@ -1,0 +1,141 @@
+"""The folder that a run keeps its log and cluster in: one process holds it at a time, and only a demo's is ever cleared.
+
+The lock is the operating system's, so it ends with its holder however that ends.
+"""
+
+import fcntl
+import os
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+LOCK, DEMO = "kuelog.lock", "demo.marker"
+NATS = "nats"
+MADE = (NATS, "archive", "cluster", "kubeconfig", "witness")
+"""What a run leaves in its folder."""
+_PATIENCE_S = 10.0
+_POLL_S = 0.05
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """The process that holds a folder."""
+
+    pid: int = 0
+    command: str = ""
+    serving: bool = False
+    """Whether it serves the bus in the folder to whoever comes, or only reads the log and will be done soon."""
+
+
+class FolderHeld(Exception):
+    """Another process works in the folder."""
+
+    def __init__(self, folder: Path, holder: Holder) -> None:
+        who = f"process {holder.pid} ({holder.command})" if holder.pid else "another process"
+        super().__init__(f"{folder} is in use by {who}: stop it first, or name another folder with --data")
+        self.holder = holder
+
+
+class NotADemosFolder(Exception):
+    """A demo would have to remove what no demo has made."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"{folder} holds something that no demo has made, and a demo begins with an empty folder: name another one with "
+            "--data, or remove it yourself"
+        )
+
+
+class FolderUnusable(Exception):
+    """The folder can't be made or written."""
+
+    def __init__(self, folder: Path, problem: OSError) -> None:
+        super().__init__(f"{folder} can't be used: {problem.strerror or problem}")
+
+
+class Hold:
+    """The lock of a folder, until it is released or the process ends."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Let others have it."""
+        os.ftruncate(self._descriptor, 0)
+        os.close(self._descriptor)
+
+
+def take(folder: Path, *, serving: bool) -> Hold | Holder:
+    """The lock of a folder, or who holds it. Raises `FolderUnusable`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as problem:
+        raise FolderUnusable(folder, problem) from problem
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        told = os.pread(descriptor, 4096, 0)
+        os.close(descriptor)
+        return _holder(told)
+    holder = Holder(pid=os.getpid(), command=_command(), serving=serving)
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, msgspec.json.encode(holder), 0)
+    return Hold(descriptor)
+
+
+@contextmanager
+def held(folder: Path) -> Generator[None, None, None]:
+    """Serve from a folder while the block lasts; one who only reads is waited for. Raises `FolderHeld`."""
+    end = time.monotonic() + _PATIENCE_S
+    while isinstance(taken := take(folder, serving=True), Holder):
+        if taken.serving or time.monotonic() > end:
+            raise FolderHeld(folder, taken)
+        time.sleep(_POLL_S)
+    try:
+        yield
+    finally:
+        taken.release()
+
+
+def check_demo(folder: Path) -> None:
+    """Raises `NotADemosFolder` unless a demo may begin in a folder: it is empty, or an earlier demo's."""
+    if not folder.exists() or (folder / DEMO).exists():
+        return
+    if not folder.is_dir() or any(one.name != LOCK for one in folder.iterdir()):
+        raise NotADemosFolder(folder)
+
+
+def clear_for_demo(folder: Path) -> None:
+    """Remove what an earlier demo has left in a folder that is held. Raises `NotADemosFolder`."""
+    check_demo(folder)
+    (folder / DEMO).write_text(
+        "A demo of kuelog made this folder, and the next demo in it begins by removing its log.\n"
+    )
+    for name in MADE:
+        path = folder / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def keep_from_demos(folder: Path) -> None:
+    """What is done in a folder from now on is not a demo's: no demo clears it any more."""
+    (folder / DEMO).unlink(missing_ok=True)
+
+
+def _holder(told: bytes) -> Holder:
+    with suppress(msgspec.MsgspecError, RecursionError):
+        return msgspec.json.decode(told, type=Holder)
+    # It is just being written, or just being released.
+    return Holder()
+
+
+def _command() -> str:
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])

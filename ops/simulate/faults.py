@@ -1,0 +1,101 @@
+"""What goes wrong in a history: a schedule that a seed makes, each fault a piece of data that can be left out by its index."""
+
+import random
+from collections.abc import Collection, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from events.event import Millis
+
+
+class Kind(StrEnum):
+    """The kinds of faults, by the names that are given on the command line."""
+
+    KILL = "kill"
+    """A process dies between two steps; its successor begins from the log."""
+    PAUSE = "pause"
+    """A process gets no turn for a while, and then goes on with what it was at."""
+    MESSAGE_LOST = "message-lost"
+    """A message to the bus does not arrive, and its sender learns it."""
+    ACK_LOST = "ack-lost"
+    """A message is stored, and its sender gets no answer."""
+    ACK_UNRESOLVED = "ack-unresolved"
+    """The same, and the sender can't look either whether it was stored."""
+    MESSAGE_DOUBLED = "message-doubled"
+    """A fact is stored twice: the repetition came after the bus had forgotten the first."""
+    MESSAGE_LATE = "message-late"
+    """A message lies on the way to the bus for a while."""
+    DELIVERY_LATE = "delivery-late"
+    """What a process is to read of the log comes late."""
+    DELIVERY_DOUBLED = "delivery-doubled"
+    """A process is handed again what it has read."""
+    BUS_DOWN = "bus-restart"
+    """Nobody reaches the bus for a while."""
+    API_CONFLICT = "api-409"
+    API_EXPIRED = "api-410"
+    """The API server forgets its history, and all watches break."""
+    API_BUSY = "api-429"
+    API_BROKEN = "api-5xx"
+    API_CUT = "api-cut"
+    """What was asked of the API server is done, and the answer is lost."""
+    API_SLOW = "api-slow"
+    WATCH_GAP = "watch-gap"
+    """All watches break."""
+    LATE_WATCHER = "late-watcher"
+    """One watcher sees everything late."""
+    CLOCK_SKEW = "clock-skew"
+    """The clock of a process goes wrong for a while."""
+    QUOTA = "quota"
+    COHORT = "cohort-move"
+    NODE = "node-loss"
+    CARD = "card-failure"
+    PRICE = "price"
+    POISON_OBJECT = "poison-object"
+    """Somebody creates an object that can't be understood."""
+    POISON_MESSAGE = "poison-message"
+    """Somebody stores a message that can't be understood; an operator has it skipped a while later."""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """One fault."""
+
+    index: int
+    at: Millis
+    """Since the beginning."""
+    kind: Kind
+    process: int = 0
+    """Which of the processes it befalls."""
+    number: int = 0
+    """How much, or which: each kind takes it as it needs it."""
+    lasts: Millis = 0
+
+    def __str__(self) -> str:
+        lasts = f" for {self.lasts} ms" if self.lasts else ""
+        return f"{self.index}: {self.kind} at {self.at} ms{lasts} (process {self.process}, number {self.number})"
+
+
+ALL = tuple(Kind)
+
+
+def schedule_of(seed: int, span: Millis, kinds: Sequence[Kind] = ALL) -> list[Fault]:
+    """The faults of a seed, in the order of their time. Kinds that are left out take nothing from the others."""
+    chance = random.Random(f"{seed}/faults")  # noqa: S311 - a world, not a secret
+    found: list[Fault] = []
+    for index in range(chance.randrange(2, 11)):
+        kind = chance.choice(ALL)
+        fault = Fault(
+            index=index,
+            at=chance.randrange(1000, span),
+            kind=kind,
+            process=chance.randrange(64),
+            number=chance.randrange(1 << 30),
+            lasts=chance.choice((0, 50, 500, 3000, 20_000, 120_000)),
+        )
+        found.append(fault)
+    return sorted((one for one in found if one.kind in kinds), key=lambda one: (one.at, one.index))
+
+
+def only(faults: Sequence[Fault], indexes: Collection[int]) -> list[Fault]:
+    """Those of these indexes."""
+    return [one for one in faults if one.index in indexes]

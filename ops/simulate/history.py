@@ -1,0 +1,109 @@
+"""One history: what a seed makes of a platform, its users and its faults, played to its end and held against the laws."""
+
+import asyncio
+import gc
+import hashlib
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from events.event import Millis
+from ops.simulate.befalling import strike
+from ops.simulate.faults import Fault
+from ops.simulate.laws import broken_laws, unsettled
+from ops.simulate.platform import platform_of
+from ops.simulate.scene import Scene
+from ops.simulate.virtual_loop import NothingHappens, VirtualLoop
+
+_LOOK_S = 5.0
+_PATIENCE_S = 3600.0
+"""Virtual time in which everything has to come to rest when nothing goes wrong any more."""
+_CALM_S = 15.0
+"""So long it has to stay as it is."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a history ended."""
+
+    seed: int
+    broken: tuple[str, ...]
+    """The laws that it broke, each with what and where."""
+    faults: tuple[Fault, ...]
+    digest: str
+    """SHA-256 over every byte of the log."""
+    commits: int
+    jobs: int
+    lasted: Millis
+    """Virtual time until everything was at rest."""
+
+
+def play(seed: int, span: Millis, faults: Sequence[Fault]) -> Outcome:
+    """Play a history to its end."""
+    loop = VirtualLoop(f"{seed}/order")
+    loop.set_exception_handler(lambda _loop, _context: None)
+    # A client's patience is drawn from the common source of chance: here that is the seed's as well.
+    random.seed(f"{seed}/patience")
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return loop.run_until_complete(_played(loop, seed, span, faults))
+    finally:
+        loop.close()
+        if collecting:
+            gc.enable()
+
+
+async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[Fault]) -> Outcome:
+    scene = Scene(loop, platform_of(seed, span), seed)
+    scene.begin()
+    for deed in scene.platform.deeds:
+        loop.call_at(deed.at / 1000, scene.do, deed)
+    for fault in faults:
+        loop.call_at(fault.at / 1000, strike, scene, fault)
+    try:
+        await asyncio.sleep(span / 1000)
+        scene.heal()
+        waiting = await _rest(scene)
+        crashes = [f"{told} ({times} times)" for told, times in scene.crashes.items()]
+        broken = [*crashes, *waiting, *_judged(scene)]
+        lasted = round(loop.time() * 1000)
+        entries = {name: stream.entries for name, stream in sorted(scene.bus.streams.items())}
+    finally:
+        await scene.end()
+    digest = hashlib.sha256(b"".join(entry.data for found in entries.values() for entry in found)).hexdigest()
+    return Outcome(
+        seed=seed,
+        broken=tuple(broken),
+        faults=tuple(faults),
+        digest=digest,
+        commits=sum(len(found) for name, found in entries.items() if name != "FACTS"),
+        jobs=sum(deed.verb == "create" for deed in scene.platform.deeds),
+        lasted=lasted,
+    )
+
+
+def _judged(scene: Scene) -> list[str]:
+    try:
+        return broken_laws(scene)
+    except Exception as problem:  # noqa: BLE001 - a log that can't be judged is a finding, whatever the reason
+        return [f"the log can't be judged: {type(problem).__name__}: {problem}"]
+
+
+async def _rest(scene: Scene) -> list[str]:
+    """Wait until all is settled and stays so; what is not, if it never is."""
+    end = scene.loop.time() + _PATIENCE_S
+    since, seen = scene.loop.time(), -1
+    waiting: list[str] = []
+    while scene.loop.time() < end:
+        await asyncio.sleep(_LOOK_S)
+        waiting = unsettled(scene)
+        length = sum(len(stream.entries) for stream in scene.bus.streams.values())
+        if waiting or length != seen:
+            since, seen = scene.loop.time(), length
+        elif scene.loop.time() - since >= _CALM_S:
+            return []
+    return waiting or ["the log never comes to rest"]
+
+
+__all__ = ["NothingHappens", "Outcome", "play"]

@@ -1,0 +1,152 @@
+"""The laws that every history obeys, whatever went wrong in it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from events.codec import NotOurs, decode_sighting
+from events.subjects import CONTROL, FACTS
+from events.workload import WorkloadSubmitted
+from ops.audit.evidence import Evidence
+from ops.audit.verify import Auditor
+from ops.cluster.selection import look
+from ops.simulate.lane_laws import LaneBook, hold_lane
+from ops.simulate.platform import QUEUE
+from ops.simulate.scene import Scene
+from ops.wiring import DEVICE_LANE, LANE
+from projections.world import World
+from services.applier.manifests import DECISION
+from services.applier.plan import sequence_in
+from services.control_log import Control
+from services.log_port import Entry
+from services.watcher.shell import CLUSTER_KINDS
+from services.watcher.view import View
+
+Entries = dict[str, list[Entry]]
+_JOBS, _PODS, _WORKLOADS = "jobs.batch", "pods", "workloads.kueue.x-k8s.io"
+_MOST_TOLD = 5
+
+
+def unsettled(scene: Scene) -> list[str]:
+    """What has not come to its end in the cluster."""
+    found: list[str] = []
+    for (namespace, name), job in sorted(scene.cluster.store.of(_JOBS).items()):
+        if not _has_ended(job):
+            how = "waiting" if job["spec"].get("suspend") else "running"
+            found.append(f"job {namespace}/{name} never ends: it is {how}")
+    return found
+
+
+def broken_laws(scene: Scene) -> list[str]:
+    """What the history broke, each with what and where."""
+    entries = {name: list(stream.entries) for name, stream in scene.bus.streams.items()}
+    decided, book, broken = hold_lane(LANE, entries, cards=False)
+    given, _, broken_by_cards = hold_lane(DEVICE_LANE, entries, cards=True)
+    broken += broken_by_cards
+    broken += _chain(entries)
+    broken += _runs_unadmitted(scene, entries, book)
+    broken += _held(decided.world, given.world)
+    broken += _disagreements(scene, decided.world)
+    return broken[:_MOST_TOLD]
+
+
+def _chain(entries: Entries) -> list[str]:
+    skipped = Control(entries.get(CONTROL, ())).skipped
+    report = Auditor(Evidence()).examine(entries)
+    return [f"audit: {one.place}: {one.detail}" for one in report.findings if (one.stream, one.sequence) not in skipped]
+
+
+def _runs_unadmitted(scene: Scene, entries: Entries, book: LaneBook) -> Iterator[str]:
+    """Every start of a job that a queue manages bears a decision under which its workload was admitted."""
+    keys = _workloads_of_jobs(entries)
+    while not scene.changes.empty():
+        change = scene.changes.get_nowait()
+        if change is None or change.type == "DELETED":
+            continue
+        job, before = change.object, change.before
+        meta = job["metadata"]
+        was_on_hold = before is None or before["spec"].get("suspend")
+        if not (meta.get("labels") or {}).get(QUEUE) or job["spec"].get("suspend") or not was_on_hold:
+            continue
+        mark = sequence_in((meta.get("annotations") or {}).get(DECISION, ""), LANE)
+        if not book.admitted_at(keys.get(meta["uid"], ""), mark):
+            yield f"job {meta['name']} was started under {LANE}/{mark}, at which its workload was not admitted"
+
+
+def _workloads_of_jobs(entries: Entries) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for entry in entries.get(FACTS, ()):
+        try:
+            fact = decode_sighting(entry.data).fact
+        except NotOurs:
+            continue
+        if isinstance(fact, WorkloadSubmitted) and fact.owner is not None:
+            found[fact.owner.uid] = fact.workload
+    return found
+
+
+def _held(decided: World, given: World) -> Iterator[str]:
+    """When all has come to rest nobody holds anything."""
+    for name, node in sorted(decided.quota.queues.items()):
+        for (flavor, resource), used in decided.quota.usage_by_name(node).items():
+            yield f"queue {name} still uses {used} of {resource} in flavor {flavor}"
+    for world, lane in ((decided, LANE), (given, DEVICE_LANE)):
+        for key in sorted(world.cards.holdings):
+            yield f"{lane}: cards are still held by {key}"
+        for uuid, use in sorted(world.cards.used.items()):
+            if use.slots:
+                yield f"{lane}: card {uuid} is still taken: {use}"
+    for preemptor in sorted(decided.requests):
+        yield f"the request for room of {preemptor} is still open"
+
+
+def _disagreements(scene: Scene, world: World) -> Iterator[str]:
+    """Where the log and the cluster say different things about the same."""
+    store = scene.cluster.store
+    objects = store.of(_WORKLOADS)
+    for key, workload in sorted(world.workloads.items()):
+        found = objects.get((workload.namespace, workload.name))
+        if found is None:
+            yield f"workload {key} is on the log and not in the cluster"
+        elif workload.decided > workload.applied or (workload.finished and not workload.finish_shown):
+            yield f"workload {key} is decided up to {workload.decided} and applied up to {workload.applied}"
+        elif workload.finished is not _is_finished(found):
+            yield f"workload {key} is {'' if workload.finished else 'not '}finished on the log, and the cluster differs"
+    for namespace, name in sorted(objects):
+        if f"{namespace}/{name}" not in world.workloads:
+            yield f"workload {namespace}/{name} is in the cluster and not on the log"
+    for (namespace, name), pod in sorted(store.of(_PODS).items()):
+        if look(pod, "status.phase") not in ("Succeeded", "Failed"):
+            yield f"pod {namespace}/{name} still runs"
+    yield from _outdated(scene, world)
+
+
+def _outdated(scene: Scene, world: World) -> Iterator[str]:
+    """What a watcher that sees the cluster for the first time would tell is what the log says already."""
+    known = {
+        "ClusterQueueObserved": world.cluster_queues,
+        "CohortObserved": world.cohorts,
+        "LocalQueueObserved": world.local_queues,
+        "FlavorObserved": world.flavors,
+        "NodeObserved": world.nodes,
+        "DevicesRegistered": world.registered,
+    }
+    view = View(settings=scene.platform.settings)
+    for resource in CLUSTER_KINDS:
+        key = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+        for (namespace, name), value in sorted(scene.cluster.store.of(key).items()):
+            for fact in view.see(resource.kind, value):
+                table: dict[str, Any] | None = known.get(type(fact).__name__)
+                place = f"{namespace}/{name}" if namespace else name
+                if table is not None and table.get(place) != fact:
+                    yield f"{resource.kind} {place} is otherwise on the log than in the cluster"
+
+
+def _is_finished(workload: dict[str, Any]) -> bool:
+    return any(
+        one["type"] == "Finished" and one["status"] == "True" for one in look(workload, "status.conditions") or ()
+    )
+
+
+def _has_ended(job: dict[str, Any]) -> bool:
+    conditions = look(job, "status.conditions") or ()
+    return any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions)

@@ -1,0 +1,220 @@
+"""What a seed makes of a platform: queues, flavors, nodes and cards, and what its users do to it; all of it data."""
+
+import random
+from typing import Any
+
+import msgspec
+
+from events.event import Millis
+from events.settings import SettingsObserved
+from ops.cluster.kubelet import RUN_SECONDS, TERMINATION_SECONDS
+from ops.cluster.nodes import gpu_node, plain_node
+
+Plain = dict[str, Any]
+KUEUE = "kueue.x-k8s.io/v1beta2"
+NAMESPACE, QUEUE, CLASS = "default", "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
+GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
+CARD_MIB = 32768
+CHECK, CHECK_CONTROLLER = "slow", "example.com/slow"
+CLASSES = {"low": 0, "middle": 10, "high": 100}
+
+
+class Deed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user does at a time: create or delete a job, or change its queue or its priority."""
+
+    at: Millis
+    verb: str
+    job: str
+    value: str = ""
+    object: Plain = {}
+
+
+class Platform(msgspec.Struct, kw_only=True):
+    """The platform of one seed."""
+
+    objects: list[Plain]
+    settings: SettingsObserved
+    deeds: list[Deed]
+    queues: list[str]
+    cards: dict[str, list[str]]
+    """By node, its cards."""
+    nodes: list[str]
+    layout: list[tuple[str, ...]]
+    """The services of each process; there are two of every one of them."""
+
+
+ALL = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
+LAYOUTS = (
+    (ALL,),
+    (ALL,),
+    (("watcher", "applier"), ("queue-manager", "admitter", "preemptor", "accountant")),
+    (("watcher",), ("queue-manager", "admitter"), ("preemptor", "accountant"), ("applier",)),
+)
+
+
+def platform_of(seed: int, span: Millis) -> Platform:
+    """The platform of a seed, whose users are at work for so long."""
+    chance = random.Random(f"{seed}/platform")  # noqa: S311 - a world, not a secret
+    with_cards = chance.random() < 0.7  # noqa: PLR2004
+    objects: list[Plain] = [_class(name, value) for name, value in CLASSES.items()]
+    nodes, cards = _nodes(chance, objects) if with_cards else _plain_nodes(chance, objects)
+    checked = chance.random() < 0.2  # noqa: PLR2004
+    if checked:
+        objects.append(_check())
+    queues, most = _queues(chance, objects, with_cards=with_cards, checked=checked)
+    settings = SettingsObserved(fair_sharing=chance.random() < 0.4)  # noqa: PLR2004
+    return Platform(
+        objects=objects,
+        settings=settings,
+        deeds=_deeds(chance, queues, span, most, with_cards=with_cards),
+        queues=queues,
+        cards=cards,
+        nodes=nodes,
+        layout=list(chance.choice(LAYOUTS)),
+    )
+
+
+def _nodes(chance: random.Random, objects: list[Plain]) -> tuple[list[str], dict[str, list[str]]]:
+    cards: dict[str, list[str]] = {}
+    for number in range(chance.choice((2, 2, 3))):
+        name, count = f"n{number}", chance.choice((1, 2))
+        objects.append(
+            gpu_node(name, product="V100", zone="a", cards=count, memory_mib=CARD_MIB, model="NVIDIA-V100", split=4)
+        )
+        cards[name] = [f"GPU-{name}-{index}" for index in range(count)]
+    return list(cards), cards
+
+
+def _plain_nodes(chance: random.Random, objects: list[Plain]) -> tuple[list[str], dict[str, list[str]]]:
+    names = [f"n{number}" for number in range(chance.choice((2, 3)))]
+    for name in names:
+        node = plain_node(name, cpu="8")
+        node["metadata"]["labels"]["zone"] = "a"
+        objects.append(node)
+    return names, {}
+
+
+def _queues(
+    chance: random.Random, objects: list[Plain], *, with_cards: bool, checked: bool
+) -> tuple[list[str], dict[str, int]]:
+    tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    flavors = ["one", "two"] if chance.random() < 0.3 else ["one"]  # noqa: PLR2004
+    for flavor in flavors:
+        objects.append(_object("ResourceFlavor", flavor, {"nodeLabels": {"zone": "a"}, "tolerations": tolerations}))
+    nested = chance.random() < 0.3  # noqa: PLR2004
+    if nested:
+        objects.append(_object("Cohort", "team", {"parentName": "root"}))
+    queues, most = [f"q{number}" for number in range(chance.choice((1, 2, 2, 3)))], dict[str, int]()
+    for name in queues:
+        most[name] = units = chance.choice((1, 2, 2, 3))
+        limit = chance.choice((None, None, 1))
+        cohort = chance.choice(("team", "team", "root" if nested else "team", ""))
+        spec: Plain = {
+            "namespaceSelector": {},
+            "queueingStrategy": chance.choice(("BestEffortFIFO", "BestEffortFIFO", "StrictFIFO")),
+            "preemption": _preemption(chance, alone=not cohort),
+            "resourceGroups": [_group(flavors, units, limit if cohort else None, with_cards=with_cards)],
+        }
+        if cohort:
+            spec["cohortName"] = cohort
+            spec["fairSharing"] = {"weight": chance.choice(("1", "1", "2"))}
+        if checked and chance.random() < 0.5:  # noqa: PLR2004
+            spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": CHECK}]}
+        objects.append(_object("ClusterQueue", name, spec))
+        objects.append(_object("LocalQueue", name, {"clusterQueue": name}, NAMESPACE))
+    return queues, most
+
+
+def _preemption(chance: random.Random, *, alone: bool) -> Plain:
+    found: Plain = {
+        "withinClusterQueue": chance.choice(("Never", "LowerPriority", "LowerOrNewerEqualPriority")),
+        "reclaimWithinCohort": "Never" if alone else chance.choice(("Never", "LowerPriority", "Any")),
+    }
+    if not alone and found["reclaimWithinCohort"] != "Never" and chance.random() < 0.3:  # noqa: PLR2004
+        found["borrowWithinCohort"] = {"policy": "LowerPriority", "maxPriorityThreshold": 50}
+    return found
+
+
+def _group(flavors: list[str], units: int, limit: int | None, *, with_cards: bool) -> Plain:
+    each = {GPU: 1, MEMORY: 16384, CORES: 50} if with_cards else {"cpu": 1}
+
+    def quota(resource: str, amount: int) -> Plain:
+        found: Plain = {"name": resource, "nominalQuota": str(units * amount)}
+        return found if limit is None else {**found, "borrowingLimit": str(limit * amount)}
+
+    return {
+        "coveredResources": list(each),
+        "flavors": [
+            {"name": flavor, "resources": [quota(name, amount) for name, amount in each.items()]} for flavor in flavors
+        ],
+    }
+
+
+def _deeds(
+    chance: random.Random, queues: list[str], span: Millis, most: dict[str, int], *, with_cards: bool
+) -> list[Deed]:
+    deeds: list[Deed] = []
+    for number in range(chance.randrange(5, 12)):
+        name, queue, at = f"j{number}", chance.choice(queues), chance.randrange(span * 2 // 3)
+        job = _job(chance, name, queue, chance.randint(1, most[queue]), with_cards=with_cards)
+        deeds.append(Deed(at=at, verb="create", job=name, object=job))
+        later = at + chance.randrange(1, span // 3)
+        roll = chance.random()
+        if roll < 0.12:  # noqa: PLR2004
+            deeds.append(Deed(at=later, verb="delete", job=name))
+            if chance.random() < 0.3:  # noqa: PLR2004
+                deeds.append(Deed(at=later + chance.randrange(2000), verb="create", job=name, object=job))
+        elif roll < 0.2:  # noqa: PLR2004
+            deeds.append(Deed(at=later, verb="priority", job=name, value=chance.choice(list(CLASSES))))
+        elif roll < 0.28:  # noqa: PLR2004
+            roomy = [one for one in queues if most[one] >= job["spec"]["parallelism"]]
+            deeds.append(Deed(at=later, verb="queue", job=name, value=chance.choice(roomy)))
+    return sorted(deeds, key=lambda one: one.at)
+
+
+def _job(chance: random.Random, name: str, queue: str, pods: int, *, with_cards: bool) -> Plain:
+    asked = (
+        {GPU: "1", MEMORY: str(chance.choice((4000, 8000, 16000))), CORES: str(chance.choice((10, 25, 50)))}
+        if with_cards
+        else {"cpu": chance.choice(("500m", "1"))}
+    )
+    part = "limits" if with_cards else "requests"
+    annotations = {RUN_SECONDS: str(chance.randrange(2, 90))}
+    if chance.random() < 0.3:  # noqa: PLR2004
+        annotations[TERMINATION_SECONDS] = str(chance.randrange(1, 20))
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": {QUEUE: queue, CLASS: chance.choice(("low", "low", "middle", "high"))},
+        },
+        "spec": {
+            "parallelism": pods,
+            "completions": pods,
+            "template": {
+                "metadata": {"annotations": annotations},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [{"name": "main", "image": "x", "resources": {part: asked}}],
+                },
+            },
+        },
+    }
+
+
+def _check() -> Plain:
+    return {
+        **_object("AdmissionCheck", CHECK, {"controllerName": CHECK_CONTROLLER}),
+        "status": {"conditions": [{"type": "Active", "status": "True", "reason": "Active", "message": ""}]},
+    }
+
+
+def _class(name: str, value: int) -> Plain:
+    return {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
+
+
+def _object(kind: str, name: str, spec: Plain, namespace: str = "") -> Plain:
+    meta = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": KUEUE, "kind": kind, "metadata": meta, "spec": spec}

@@ -1,0 +1,196 @@
+"""What a job, a queue or a configuration may ask for and is not done yet: where it is found, and what is said of it.
+
+Whoever asks for it is refused with these words, and `kuelog lint` finds it beforehand: a workload that was let in without
+it would run otherwise than it was meant to.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from projections.validation.problem import Problem
+
+Plain = dict[str, Any]
+Path = tuple[str | int, ...]
+
+
+class NotDone(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that may be asked for and is not done yet."""
+
+    code: str
+    """The reason in a condition, and the code of what lint finds."""
+    what: str
+    consequence: str
+    instead: str
+
+    @property
+    def message(self) -> str:
+        """What a condition says."""
+        return f"{self.what[0].upper()}{self.what[1:]}, which is not done yet: {self.consequence}"
+
+
+TOPOLOGY = NotDone(
+    code="TopologyNotSupported",
+    what="its pods ask to be placed by topology",
+    consequence="they would be placed anywhere",
+    instead="leave the request out, or keep these jobs with Kueue",
+)
+TOPOLOGY_FLAVOR = NotDone(
+    code="TopologyFlavorNotSupported",
+    what="the flavors place pods by topology",
+    consequence="pods would be placed anywhere in them",
+    instead="a flavor without topologyName",
+)
+ELASTIC = NotDone(
+    code="ElasticJobNotSupported",
+    what="it wants to change its size while it runs",
+    consequence="pods that come later would have no quota",
+    instead="leave the annotation out: the job is queued anew in its new size",
+)
+CLAIMS = NotDone(
+    code="ResourceClaimsNotSupported",
+    what="its pods claim devices (resource.k8s.io)",
+    consequence="what they claim would be charged to nobody",
+    instead="ask for the devices as resources of a container",
+)
+VENDOR = NotDone(
+    code="CardVendorNotSupported",
+    what="its pods ask for shares of cards of a vendor that is not known here",
+    consequence="nobody would see to it that a card has so much left",
+    instead="whole cards of this vendor, counted by quota alone",
+)
+DEVICE_CLASSES = NotDone(
+    code="DeviceClassMappingsNotSupported",
+    what="device classes are mapped to resources",
+    consequence="claims of these classes would be charged to nobody",
+    instead="leave resources.deviceClassMappings out",
+)
+NOT_DONE: Mapping[str, NotDone] = {
+    one.code: one for one in (TOPOLOGY, TOPOLOGY_FLAVOR, ELASTIC, CLAIMS, VENDOR, DEVICE_CLASSES)
+}
+"""All of it, by code."""
+
+_KUEUE = "kueue.x-k8s.io/"
+_TOPOLOGY_ANNOTATIONS = tuple(
+    f"{_KUEUE}podset-{word}"
+    for word in (
+        "required-topology",
+        "preferred-topology",
+        "unconstrained-topology",
+        "slice-required-topology",
+        "slice-required-topology-constraints",
+    )
+)
+_ELASTIC_ANNOTATIONS = tuple(
+    f"{_KUEUE}{word}" for word in ("elastic-job", "workload-slice-name", "workload-slice-replacement-for")
+)
+_SHARES = (
+    "aws.amazon.com/neuroncore",
+    "enflame.com/vgcu",
+    "kunlunxin.com/vxpu",
+    "metax-tech.com/sgpu",
+    "metax-tech.com/vcore",
+    "metax-tech.com/vmemory",
+    "mthreads.com/sgpu-",
+    "mthreads.com/vgpu",
+)
+"""How resources begin that are shares of cards nobody here keeps books of; whole cards are counted by quota alone."""
+
+
+def asked_in(value: Plain) -> tuple[str, ...]:
+    """The codes of what an object of any kind asks for, in the order of their names."""
+    return tuple(sorted({one.code for one, _, _ in _found(value)}))
+
+
+def problems_in(value: Plain) -> list[Problem]:
+    """The same as lint tells it, each at its field."""
+    return [
+        Problem(
+            field=_dotted(path),
+            code=one.code,
+            what=f"{one.what}{f' ({named})' if named else ''}, which is not done yet",
+            consequence=one.consequence,
+            instead=one.instead,
+        )
+        for one, path, named in _found(value)
+    ]
+
+
+def _found(value: Plain) -> Iterator[tuple[NotDone, Path, str]]:
+    annotations = _in(_in(value, "metadata"), "annotations")
+    for name in _ELASTIC_ANNOTATIONS:
+        if annotations.get(name) not in (None, "false"):
+            yield ELASTIC, ("metadata", f"annotations[{name}]"), ""
+    match value.get("kind"):
+        case "Workload":
+            yield from _in_workload(value)
+        case "ResourceFlavor" if _in(value, "spec").get("topologyName"):
+            yield TOPOLOGY_FLAVOR, ("spec", "topologyName"), ""
+        case "Configuration" if _in(value, "resources").get("deviceClassMappings"):
+            yield DEVICE_CLASSES, ("resources", "deviceClassMappings"), ""
+        case _:
+            pass
+    for path, holder in _pods_in(value, ()):
+        yield from _in_pods(path, holder)
+
+
+def _in_workload(value: Plain) -> Iterator[tuple[NotDone, Path, str]]:
+    for index, one in enumerate(_items(_in(value, "spec"), "podSets")):
+        asked = _in(one, "topologyRequest")
+        if any(asked.get(name) for name in ("required", "preferred", "unconstrained", "podSetSliceRequiredTopology")):
+            yield TOPOLOGY, ("spec", "podSets", index, "topologyRequest"), ""
+
+
+def _pods_in(value: object, path: Path) -> Iterator[tuple[Path, Plain]]:
+    """Whatever has a pod's specification, wherever it stands in an object: a pod, or a template."""
+    if isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from _pods_in(one, (*path, index))
+    if not isinstance(value, dict):
+        return
+    if isinstance(_in(value, "spec").get("containers"), list):
+        yield path, value
+        return
+    for name, inner in value.items():
+        if name not in ("metadata", "status"):
+            yield from _pods_in(inner, (*path, name))
+
+
+def _in_pods(path: Path, holder: Plain) -> Iterator[tuple[NotDone, Path, str]]:
+    annotations, spec = _in(_in(holder, "metadata"), "annotations"), _in(holder, "spec")
+    for name in _TOPOLOGY_ANNOTATIONS:
+        if annotations.get(name) not in (None, "", "false"):
+            yield TOPOLOGY, (*path, "metadata", f"annotations[{name}]"), ""
+    if spec.get("resourceClaims"):
+        yield CLAIMS, (*path, "spec", "resourceClaims"), ""
+    for kind in ("initContainers", "containers"):
+        for index, one in enumerate(_items(spec, kind)):
+            resources = _in(one, "resources")
+            for name in sorted({*_in(resources, "limits"), *_in(resources, "requests")}):
+                if name.startswith(_SHARES):
+                    yield VENDOR, (*path, "spec", kind, index, "resources"), name
+
+
+def _in(value: Plain, field: str) -> Plain:
+    """An object at a field; an empty one where there is none, or something else."""
+    found = value.get(field)
+    return found if isinstance(found, dict) else {}
+
+
+def _items(value: Plain, field: str) -> list[Plain]:
+    found = value.get(field)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _dotted(path: Path) -> str:
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def table() -> str:
+    """All of it as docs/limits.md shows it."""
+    rows = [f"| `{one.code}` | {one.what} | {one.consequence} | {one.instead} |" for one in NOT_DONE.values()]
+    return "\n".join(["| reason | asked for | without it | instead |", "|---|---|---|---|", *rows])

@@ -1,0 +1,35 @@
+"""Requests for room: each ends with its answer, and means its victims as they were admitted when it was made."""
+
+from events.admission import PreemptionRequested, Victim
+from projections.workloads import Workload
+from projections.world import World
+
+ANY_ADMISSION = 0
+"""What victims bear that were named before requests told the admission."""
+
+
+def still_holds(world: World, victim: Victim) -> Workload | None:
+    """The victim, while it holds what it held when it was found; None when it has left, even if it came back since."""
+    workload = world.workloads.get(victim.workload)
+    if workload is None or workload.admission is None or workload.finished:
+        return None
+    return workload if victim.admission in (ANY_ADMISSION, workload.admission.reservation) else None
+
+
+def open_request(world: World, request: PreemptionRequested) -> None:
+    """A workload asks for room, whatever it has asked for before."""
+    world.trail.put(world.requests, request.workload, request)
+    world.trail.drop(world.answered, request.workload)
+    world.review_requests.add(request.workload)
+
+
+def answer_request(world: World, preemptor: str, sequence: int) -> None:
+    """The preemptor's request is answered by the decision at this sequence: nobody else has to go for it."""
+    if preemptor in world.requests:
+        world.trail.put(world.answered, preemptor, sequence)
+
+
+def end_request(world: World, preemptor: str) -> None:
+    """Nobody makes room for it any more, and it waits for nobody."""
+    world.trail.drop(world.requests, preemptor)
+    world.trail.drop(world.answered, preemptor)

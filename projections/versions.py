@@ -1,0 +1,148 @@
+"""The newest version that was told of each object, and what is gone: a fact about an older one does not fold.
+
+Several watchers may tell of the same objects, and one of them may be late, because it was paused or cut off. Versions are
+compared as numbers: of one kind in one cluster they grow with every write. What is gone is remembered for an hour of the
+log's own time, so that what is kept stays as small as the cluster.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from events.catalogue import Fact
+from events.commit import Sighting
+from events.control import ResourceVersionsRestarted
+from events.event import Millis
+from events.object_version import ObjectVersion
+from events.workload import WorkloadDeleted
+from projections.trail import Trail
+
+REMEMBERED: Millis = 3_600_000
+_STEP: Millis = REMEMBERED // 6
+"""What is gone is forgotten together, so many times an hour."""
+ACCOUNTED = "accounted"
+"""What is told of a pod besides the pod itself: that nothing here holds it any more."""
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """The newest that was told of an object."""
+
+    version: int
+    context: int = 0
+    gone: bool = False
+    since: Millis = 0
+    """When it was told that it is gone."""
+
+
+class Versions:
+    """What is known of every object, by `kind/namespace/name` with a part behind it where more is told of it."""
+
+    def __init__(self, trail: Trail) -> None:
+        self._trail = trail
+        self.known: dict[str, Known] = {}
+        self._epoch: dict[str, int] = {}
+        self._gone: dict[Millis, dict[str, None]] = {}
+        """Objects that are gone, by the step of time in which that was told."""
+
+    @property
+    def epoch(self) -> int:
+        """How often the cluster's versions have begun anew."""
+        return self._epoch.get("", 0)
+
+    def outdated(self, about: ObjectVersion) -> bool:
+        """Whether something newer is known of the object."""
+        if about.epoch != self.epoch:
+            return about.epoch < self.epoch
+        if not about.version:
+            return False
+        itself = self.known.get(about.place)
+        if about.part:
+            if itself is not None and itself.gone and about.version < itself.version:
+                return True
+            itself = self.known.get(_key(about))
+        if itself is None:
+            return False
+        # Who is gone at a version was there at it before; what was there at it is never told behind that.
+        return (about.version, about.gone, about.context) < (itself.version, itself.gone, itself.context)
+
+    def take(self, about: ObjectVersion | None, fact: Fact, at: Millis) -> bool:
+        """Take note of a fact about an object, told at this time; whether it may be folded."""
+        if about is not None:
+            if self.outdated(about):
+                return False
+            if about.version:
+                self._note(about, at)
+        if isinstance(fact, WorkloadDeleted):
+            beside = f"Workload/{fact.workload}"
+            if about is None or about.place != beside:
+                # What was told of its Workload object beside its job needs no memory any more.
+                self._trail.drop(self.known, beside)
+        return True
+
+    def restart(self, epoch: int) -> None:
+        """The cluster's versions begin anew: nothing that was told before can be compared with what comes."""
+        if epoch <= self.epoch:
+            return
+        self._trail.put(self._epoch, "", epoch)
+        for key in list(self.known):
+            self._trail.drop(self.known, key)
+        for step in list(self._gone):
+            self._trail.drop(self._gone, step)
+
+    def restore(self, known: Mapping[str, Known], epoch: int) -> None:
+        """Go on from what was known."""
+        self.known.update(known)
+        if epoch:
+            self._epoch[""] = epoch
+        for key, one in self.known.items():
+            if one.gone:
+                self._gone.setdefault(one.since // _STEP, {})[key] = None
+
+    def _note(self, about: ObjectVersion, at: Millis) -> None:
+        key = _key(about)
+        before = self.known.get(key)
+        if before is not None and before.gone:
+            if about.gone and before.version == about.version:
+                return
+            self._trail.drop(self._gone.get(before.since // _STEP, {}), key)
+        since = at if about.gone else 0
+        known = Known(version=about.version, context=about.context, gone=about.gone, since=since)
+        if known == before:
+            return
+        self._trail.put(self.known, key, known)
+        if about.gone:
+            self._trail.drop(self.known, f"{about.place}#{ACCOUNTED}")
+            self._forget_long_gone(at)
+            step = at // _STEP
+            if step not in self._gone:
+                self._trail.put(self._gone, step, {})
+            self._trail.put(self._gone[step], key, None)
+
+    def _forget_long_gone(self, at: Millis) -> None:
+        for step in sorted(self._gone):
+            if (step + 1) * _STEP + REMEMBERED > at:
+                return
+            for key in list(self._gone[step]):
+                self._trail.drop(self.known, key)
+            self._trail.drop(self._gone, step)
+
+
+class FoldedFacts:
+    """Which facts of a whole log fold, for whoever reads it in its order and keeps no world."""
+
+    def __init__(self) -> None:
+        self._trail = Trail()
+        self._versions = Versions(self._trail)
+
+    def folds(self, sighting: Sighting) -> bool:
+        """Whether the next fact of the log folds."""
+        fact = sighting.fact
+        if isinstance(fact, ResourceVersionsRestarted):
+            self._versions.restart(fact.epoch)
+        folds = self._versions.take(sighting.about, fact, sighting.at)
+        self._trail.forget()
+        return folds
+
+
+def _key(about: ObjectVersion) -> str:
+    return f"{about.place}#{about.part}" if about.part else about.place

@@ -1,0 +1,117 @@
+"""The Workload object of a job as it is created, with all that its job asks for."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from events.pod_set import ContainerShape, PodSet, PodShape
+from events.workload import Owner
+from projections.pods_of_workload import made_of_pods
+from projections.workloads import Workload
+from services.applier.manifests import texts, toleration
+from services.provisioning_kinds import PARAMETERS
+
+Plain = dict[str, Any]
+JOB_UID = "kueue.x-k8s.io/job-uid"
+GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
+PART = "kueue.x-k8s.io/component-workload-index"
+OWNER_KIND, OWNER_NAME = "kueue.x-k8s.io/job-owner-gvk", "kueue.x-k8s.io/job-owner-name"
+POD_SETS = "kuelog.io/pod-sets"
+"""A digest of the pod sets that an object was written with: by it a change is known without reading the job."""
+
+
+def workload_object(workload: Workload, templates: Mapping[str, Plain] | None = None) -> Plain:
+    """The Workload object of a job, as it is created; with the outlines of its pods where no template is known."""
+    owner = workload.owner
+    meta: Plain = {"name": workload.name, "namespace": workload.namespace}
+    annotations = {f"{PARAMETERS}{name}": value for name, value in workload.spec.provisioning.items()}
+    if owner is not None:
+        meta["labels"] = {**workload.spec.labels, JOB_UID: owner.uid}
+        meta["ownerReferences"] = _members(workload) or [_owner(owner)]
+        annotations |= _about(workload, owner)
+    if annotations:
+        meta["annotations"] = annotations
+    value = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": meta}
+    return {**value, "spec": workload_spec(workload, templates or {})}
+
+
+def workload_spec(workload: Workload, templates: Mapping[str, Plain]) -> Plain:
+    """What is asked for, with the whole templates of its pods as far as they are known."""
+    asked = workload.spec
+    spec: Plain = {
+        **({"queueName": asked.queue} if asked.queue else {}),
+        "priority": asked.priority,
+        "active": asked.active,
+        "podSets": [_pod_set(one, templates.get(one.name)) for one in asked.pod_sets],
+    }
+    if asked.max_execution is not None:
+        spec["maximumExecutionTimeSeconds"] = asked.max_execution // 1000
+    if asked.preemption_gates:
+        spec["preemptionGates"] = [{"name": name} for name in asked.preemption_gates]
+    if asked.priority_class is not None:
+        found = asked.priority_class
+        group, kind = (
+            ("kueue.x-k8s.io", "WorkloadPriorityClass") if found.workload else ("scheduling.k8s.io", "PriorityClass")
+        )
+        spec["priorityClassRef"] = {"group": group, "kind": kind, "name": found.name}
+    return spec
+
+
+def pod_sets_digest(workload: Workload) -> str:
+    """What tells one state of a workload's pod sets from another."""
+    text = msgspec.json.encode(workload.spec.pod_sets, order="deterministic")
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+def _owner(owner: Owner) -> Plain:
+    return {
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _about(workload: Workload, owner: Owner) -> dict[str, str]:
+    group, _, version = owner.api_version.rpartition("/")
+    found = {POD_SETS: pod_sets_digest(workload)}
+    if owner.kind != "PodGroup":
+        found |= {OWNER_KIND: f"{group}/{version}, Kind={owner.kind}", OWNER_NAME: owner.name}
+    if made_of_pods(workload) and owner.kind != "Pod":
+        found[GROUP_WORKLOAD] = "true"
+    if owner.part:
+        found[PART] = owner.part
+    return found
+
+
+def _pod_set(pod_set: PodSet, template: Plain | None) -> Plain:
+    least = {} if pod_set.minimum is None else {"minCount": pod_set.minimum}
+    return {"name": pod_set.name, "count": pod_set.count, **least, "template": template or _outline(pod_set.shape)}
+
+
+def _outline(shape: PodShape) -> Plain:
+    """What is known of pods that nobody describes any more."""
+    spec: Plain = {"containers": [_container(one) for one in shape.containers]}
+    if shape.init_containers:
+        spec["initContainers"] = [_container(one) for one in shape.init_containers]
+    if shape.node_selector:
+        spec["nodeSelector"] = shape.node_selector
+    if shape.tolerations:
+        spec["tolerations"] = [toleration(one) for one in shape.tolerations]
+    return {"metadata": {}, "spec": spec}
+
+
+def _container(one: ContainerShape) -> Plain:
+    found: Plain = {"name": one.name, "resources": {"requests": texts(one.requests), "limits": texts(one.limits)}}
+    return {**found, "restartPolicy": "Always"} if one.restartable else found
+
+
+def _members(workload: Workload) -> list[Plain]:
+    """The pods of a group own its object together; a pod alone owns it like any job."""
+    if workload.owner is None or workload.owner.kind != "PodGroup":
+        return []
+    return [{"apiVersion": "v1", "kind": "Pod", "name": one.name, "uid": one.uid} for one in workload.spec.members]

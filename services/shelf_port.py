@@ -1,0 +1,39 @@
+"""Where saved worlds and views are kept for whoever starts anew: beside the log, and never believed for their own sake."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What was saved, and how far it goes."""
+
+    key: str
+    """The lane whose world it is, or `watcher` for its view."""
+    upto: dict[str, int]
+    """By stream the last sequence that is folded in it."""
+    rules: str
+    sha256: str
+    data: bytes = b""
+    """Empty where only the label was asked for."""
+
+
+class Shelf(Protocol):
+    """The two newest of each key."""
+
+    async def prepare(self) -> None:
+        """Make sure that there is a place for it. Raises `LogUnavailable`."""
+        ...
+
+    async def put(self, key: str, data: bytes, *, upto: Mapping[str, int], rules: str) -> None:
+        """Keep one more, in place of the older of the two. Raises `LogUnavailable`."""
+        ...
+
+    async def labels(self, key: str) -> list[Kept]:
+        """What is kept, the newest first, without its content. Raises `LogUnavailable`."""
+        ...
+
+    async def take(self, label: Kept) -> bytes | None:
+        """The content of what a label names; None when it is not whole. Raises `LogUnavailable`."""
+        ...

@@ -1,0 +1,145 @@
+"""What is on the log of what watchers have told, and whether this one still tells what folds there.
+
+A watcher is one of several, and may be late. It follows the log as every fold does: what others tell becomes part of what
+it has told, and where its own word turns out to be older than theirs it has to begin anew.
+"""
+
+from collections.abc import Iterable
+
+import structlog
+
+from events.commit import Sighting
+from events.control import ResourceVersionsRestarted
+from events.object_version import ObjectVersion
+from events.settings import SettingsObserved
+from projections.trail import Trail
+from projections.versions import Known, Versions
+from services.control_log import Control
+from services.lane_errors import MessageNotOurs
+from services.log_errors import LogGap
+from services.log_port import Entry, Stream
+from services.stored_message import Opened, open_message
+from services.watcher.places import known, place_of
+from services.watcher.seen import Seen
+from services.watcher.told import says_so
+from services.watcher.view import View
+
+log = structlog.get_logger()
+
+AUTHOR = "watcher"
+_REMEMBERED = 10_000
+
+
+class FellBehind(Exception):
+    """What this watcher has told is not what stands on the log: it looks at everything anew."""
+
+
+class ToldByAll:
+    """The facts on the log, and those of this watcher that are on their way there."""
+
+    def __init__(self, view: View, seen: Seen, control: Control | None = None) -> None:
+        self.view, self._seen, self._control = view, seen, control or Control()
+        self._trail = Trail()
+        self.versions = Versions(self._trail)
+        self._on_their_way: dict[str, Sighting] = {}
+        """By id."""
+        self._heard: dict[str, None] = {}
+        """Ids that were on the log lately: what is told again under one of them is not stored again."""
+        self.position = 0
+        """The last fact of the log that is folded."""
+        self.settings: SettingsObserved | None = None
+        """The configuration that was told last."""
+        self.epoch = 0
+
+    async def read_back(self, facts: Stream) -> None:
+        """Take note of all that is there. Raises `LogUnavailable`."""
+        async for batch in facts.read(self.position):
+            for entry in batch:
+                self.position = entry.sequence
+                sighting = self._opened(entry)
+                if sighting is not None and self._folds(sighting):
+                    self.view.fold(sighting.fact)
+            self.view.left.clear()
+
+    async def follow(self, facts: Stream) -> None:
+        """Take note of all that comes, until cancelled. Raises `FellBehind`."""
+        try:
+            async for batch in facts.follow(self.position):
+                for entry in batch:
+                    self.position = entry.sequence
+                    self._hear(entry)
+        except LogGap as gap:
+            raise FellBehind(str(gap)) from gap
+
+    def send(self, sightings: Iterable[Sighting]) -> None:
+        """These are on their way to the log."""
+        self._on_their_way.update({one.id: one for one in sightings if one.id not in self._heard})
+
+    def begins_epoch(self) -> bool:
+        """Have the cluster's versions begin anew with what is told from now on; False when that was said just now."""
+        if self.epoch > self.versions.epoch:
+            return False
+        self.epoch = self.versions.epoch + 1
+        return True
+
+    def outdated(self, about: ObjectVersion) -> bool:
+        """Whether something newer than this was told of the object."""
+        return self.versions.outdated(about)
+
+    def known_of(self, kind: str) -> dict[str, Known]:
+        """What was told so far of the objects of a kind, by place."""
+        return {key: one for key, one in self.versions.known.items() if key.startswith(f"{kind}/") and "#" not in key}
+
+    def _opened(self, entry: Entry) -> Sighting | None:
+        """A message that can't be read, or does not count, says nothing to a watcher; the lanes say what to do about it."""
+        try:
+            found = open_message(entry, self._control)
+        except MessageNotOurs as problem:
+            log.error("not understood", stream=entry.stream, sequence=entry.sequence, problem=str(problem))
+            return None
+        return found.message if isinstance(found, Opened) and isinstance(found.message, Sighting) else None
+
+    def _folds(self, sighting: Sighting) -> bool:
+        if isinstance(sighting.fact, SettingsObserved):
+            self.settings = sighting.fact
+        if isinstance(sighting.fact, ResourceVersionsRestarted):
+            self.versions.restart(sighting.fact.epoch)
+            self.epoch = max(self.epoch, self.versions.epoch)
+        folds = self.versions.take(sighting.about, sighting.fact, sighting.at)
+        self._trail.forget()
+        return folds
+
+    def _hear(self, entry: Entry) -> None:
+        sighting = self._opened(entry)
+        if sighting is None:
+            return
+        folds = self._folds(sighting)
+        self._heard[sighting.id] = None
+        if len(self._heard) > _REMEMBERED:
+            del self._heard[next(iter(self._heard))]
+        ours = self._on_their_way.pop(sighting.id, None)
+        if ours is not None:
+            if not folds:
+                raise FellBehind(f"{_name(sighting)} was told of at a newer version by somebody else")
+            return
+        if not folds or sighting.author != AUTHOR or self._says_so(sighting):
+            return
+        self.view.fold(sighting.fact)
+        self.view.left.clear()
+        about = sighting.about
+        if about is None:
+            return
+        ahead = any(one.about is not None and one.about.place == about.place for one in self._on_their_way.values())
+        if ahead or self._seen.version_of(about.place) > about.version > 0:
+            raise FellBehind(f"{_name(sighting)} was told of otherwise by somebody else")
+
+    def _says_so(self, sighting: Sighting) -> bool:
+        fact = sighting.fact
+        if place_of(fact):
+            return known(self.view.facts, fact)
+        workload = getattr(fact, "workload", "")
+        return bool(workload) and says_so(self.view.workloads.get(workload), fact)
+
+
+def _name(sighting: Sighting) -> str:
+    return type(sighting.fact).__name__ if sighting.about is None else sighting.about.place

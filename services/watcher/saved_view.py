@@ -1,0 +1,133 @@
+"""What watchers have told, saved on the shelf: a watcher that starts anew reads back only what was told since.
+
+What is saved is folded from the log and nothing else, apart from the view of a watcher that runs, which is ahead of the log. It
+names the last fact in it, by place and hash: of another log it does not count, and the facts are read from their beginning.
+"""
+
+import hashlib
+from collections.abc import Callable
+
+import msgspec
+import structlog
+
+from events.catalogue import Fact
+from events.quota import PriorityClassObserved
+from events.settings import SettingsObserved
+from events.subjects import FACTS
+from projections.versions import Known
+from services.clock_port import Clock
+from services.log_errors import LogGap, LogUnavailable
+from services.log_port import Stream
+from services.shelf_port import Shelf
+from services.watcher.log_reading import ToldByAll
+from services.watcher.told import Told
+
+log = structlog.get_logger()
+
+KEY = "watcher"
+EVERY = 5_000
+"""After so many facts the view is saved, or after ten looks, if there was any."""
+_LOOK_MS = 30_000
+_LOOKS = 10
+
+
+class SavedView(msgspec.Struct, frozen=True, kw_only=True):
+    """What was told up to a fact."""
+
+    position: int
+    sha256: str
+    """Of the bytes of that fact."""
+    made_with: SettingsObserved | None
+    """The configuration under which the facts were folded: it says which kinds of jobs there are."""
+    settings: SettingsObserved | None
+    known: dict[str, Known]
+    epoch: int
+    facts: dict[str, Fact]
+    workloads: dict[str, Told]
+    by_source: dict[str, str]
+
+
+class ViewSaver:
+    """Brings the view to the shelf, and back from there."""
+
+    def __init__(
+        self, facts: Stream, shelf: Shelf, made_with: SettingsObserved | None, begin: Callable[[], ToldByAll]
+    ) -> None:
+        self._facts, self._shelf, self._made_with, self._begin = facts, shelf, made_with, begin
+        self._saved = 0
+
+    async def restore(self, told: ToldByAll) -> None:
+        """Begin at the newest view that belongs to this log, if there is one. Raises `LogUnavailable`."""
+        for label in await self._shelf.labels(KEY):
+            data = await self._shelf.take(label)
+            try:
+                saved = msgspec.json.decode(data or b"", type=SavedView)
+            except msgspec.MsgspecError as problem:
+                log.warning("saved view passed over", why=str(problem))
+                continue
+            if saved.made_with == self._made_with and await self._is_of_this_log(saved):
+                begin_at(told, saved)
+                self._saved = saved.position
+                return
+
+    async def run(self, clock: Clock) -> None:
+        """Save every so often, until cancelled; what can't be saved now is saved later."""
+        looks = 0
+        while True:
+            await clock.sleep(_LOOK_MS)
+            looks += 1
+            try:
+                fresh = (await self._facts.last()).sequence - self._saved
+                if fresh >= EVERY or (fresh > 0 and looks >= _LOOKS):
+                    await self.save()
+                    looks = 0
+            except (LogUnavailable, LogGap) as problem:
+                log.warning("view not saved", problem=str(problem))
+
+    async def save(self) -> None:
+        """Fold what was told since the last saved view, and save what comes out. Raises `LogUnavailable`, `LogGap`."""
+        told = self._begin()
+        await self.restore(told)
+        await told.read_back(self._facts)
+        if told.position <= self._saved:
+            return
+        last = await self._facts.get(told.position)
+        data = msgspec.json.encode(saved_from(told, hashlib.sha256(last.data).hexdigest(), self._made_with))
+        await self._shelf.put(KEY, data, upto={FACTS: told.position}, rules="")
+        self._saved = told.position
+        log.info("view saved", sequence=told.position)
+
+    async def _is_of_this_log(self, saved: SavedView) -> bool:
+        try:
+            stored = await self._facts.get(saved.position)
+        except LogGap:
+            return False
+        return hashlib.sha256(stored.data).hexdigest() == saved.sha256
+
+
+def saved_from(told: ToldByAll, sha256: str, made_with: SettingsObserved | None) -> SavedView:
+    """All that was folded from the facts."""
+    view, versions = told.view, told.versions
+    return SavedView(
+        position=told.position,
+        sha256=sha256,
+        made_with=made_with,
+        settings=told.settings,
+        known=versions.known,
+        epoch=versions.epoch,
+        facts=view.facts,
+        workloads=view.workloads,
+        by_source=view.by_source,
+    )
+
+
+def begin_at(told: ToldByAll, saved: SavedView) -> None:
+    """Go on from what was saved."""
+    told.position, told.settings, told.epoch = saved.position, saved.settings, saved.epoch
+    told.versions.restore(saved.known, saved.epoch)
+    told.view.facts.update(saved.facts)
+    told.view.workloads.update(saved.workloads)
+    told.view.by_source.update(saved.by_source)
+    for place, fact in saved.facts.items():
+        if isinstance(fact, PriorityClassObserved):
+            told.view.priority_classes[place.replace("//", "/")] = fact

@@ -1,0 +1,41 @@
+"""Which kinds of object are watched, and in which order they are seen first."""
+
+from services.cluster_port import Resource
+from services.jobs.kinds import resource_of
+from services.jobs.table import STATEFUL_SET
+from services.provisioning_kinds import REQUESTS
+from services.watcher.definitions import DEFINITIONS
+
+KUEUE = "kueue.x-k8s.io"
+CLUSTER_KINDS = (
+    Resource(plural="namespaces", kind="Namespace", namespaced=False),
+    Resource(group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False),
+    Resource(
+        group=KUEUE, version="v1beta2", plural="workloadpriorityclasses", kind="WorkloadPriorityClass", namespaced=False
+    ),
+    Resource(group=KUEUE, version="v1beta2", plural="resourceflavors", kind="ResourceFlavor", namespaced=False),
+    Resource(group=KUEUE, version="v1beta2", plural="cohorts", kind="Cohort", namespaced=False),
+    Resource(
+        group=KUEUE,
+        version="v1beta2",
+        plural="provisioningrequestconfigs",
+        kind="ProvisioningRequestConfig",
+        namespaced=False,
+    ),
+    Resource(group=KUEUE, version="v1beta2", plural="admissionchecks", kind="AdmissionCheck", namespaced=False),
+    Resource(group=KUEUE, version="v1beta2", plural="clusterqueues", kind="ClusterQueue", namespaced=False),
+    Resource(group=KUEUE, version="v1beta2", plural="localqueues", kind="LocalQueue"),
+    Resource(plural="limitranges", kind="LimitRange"),
+    Resource(group="node.k8s.io", plural="runtimeclasses", kind="RuntimeClass", namespaced=False),
+    Resource(plural="nodes", kind="Node", namespaced=False),
+)
+"""Seen before any job is looked at, so that a job finds its queue and its class."""
+WORKLOAD_KIND = Resource(group=KUEUE, version="v1beta2", plural="workloads", kind="Workload")
+JOB_KINDS = (
+    Resource(group="batch", plural="jobs", kind="Job"),
+    Resource(plural="pods", kind="Pod"),
+    resource_of(STATEFUL_SET),
+    DEFINITIONS,
+)
+IF_INSTALLED = (REQUESTS,)
+"""Kinds besides those of jobs that are looked at as soon as the cluster knows them."""

@@ -1,0 +1,313 @@
+"""Streams that roll, on one server and on three: sequences go on, nothing lands twice, nothing gets lost, whoever is killed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+
+from events.subjects import FACTS
+from ops.log import rolling
+from ops.log.generations import Generation, mark_subject
+from ops.log.generations import asked as asked_once
+from ops.log.generations import generations as generations_once
+from ops.log.jetstream import JetStreamBus, connect
+from ops.log.jetstream_stream import JetStreamStream
+from ops.log.rolling import StillNeeded
+from ops.log.server import NatsServer
+from ops.log.server_cluster import NatsCluster
+from services.log_errors import LogGap, LogMovedOn, LogUnavailable, UnsafeStream
+from services.log_port import Entry, Message, Stream
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+T = TypeVar("T")
+SUBJECT = "kuelog.log.{}.test"
+STEPS = ("turned away", "marked", "begun")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["one server", "three servers"])
+async def bus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[JetStreamBus]:
+    store: Path = tmp_path_factory.mktemp("nats")
+    three = request.param == "three servers"
+    servers = NatsCluster(store) if three else NatsServer(store)
+    await servers.start()
+    found = await connect(servers.url, replicas=3 if three else 1, max_bytes=64 << 20)
+    await patiently(found, "LOG_quorum")
+    try:
+        yield found
+    finally:
+        await found.close()
+        await servers.stop()
+
+
+async def patiently(bus: JetStreamBus, name: str) -> Stream:
+    """A stream of a server that has just started: three take a moment to agree on a leader."""
+    for _ in range(200):
+        try:
+            return await bus.stream(name)
+        except LogUnavailable:
+            await asyncio.sleep(0.1)
+    raise AssertionError("the servers never agreed on a leader")
+
+
+async def patient(ask: Callable[[], Awaitable[T]]) -> T:
+    """Three servers that have just made a stream may not answer yet: ask again, as an archivist does."""
+    while True:
+        try:
+            return await ask()
+        except LogUnavailable:
+            await asyncio.sleep(0.1)
+
+
+async def roll(bus: JetStreamBus, name: str) -> int:
+    return await patient(lambda: rolling.roll(bus, name))
+
+
+async def finish(bus: JetStreamBus, name: str) -> int:
+    return await patient(lambda: rolling.finish(bus, name))
+
+
+async def remove(bus: JetStreamBus, name: str) -> None:
+    await patient(lambda: rolling.remove(bus, name))
+
+
+async def generations(client: Client, name: str) -> list[Generation]:
+    return await patient(lambda: generations_once(client, name))
+
+
+async def asked(client: Client, what: str, body: Any) -> Any:
+    return await patient(lambda: asked_once(client, what, body))
+
+
+async def everything(lane: Stream, after: int = 0) -> list[Entry]:
+    async def read() -> list[Entry]:
+        return [entry async for batch in lane.read(after) for entry in batch]
+
+    return await patient(read)
+
+
+async def put(lane: Stream, name: str) -> int:
+    """Append behind the end as it is, as a host does: whatever else happens, it tries again."""
+    while True:
+        try:
+            base = (await lane.last()).sequence
+            subject = SUBJECT.format(lane.name.removeprefix("LOG_"))
+            return await lane.append(subject, name.encode(), message_id=f"{lane.name}-{name}", base=base)
+        except (LogUnavailable, LogMovedOn):
+            await asyncio.sleep(0.02)
+
+
+async def begin_to_roll(bus: JetStreamBus, name: str, step: str) -> None:
+    """What a roller that is killed behind a step has done."""
+    [one] = await generations(bus.client, name)
+    info = await asked(bus.client, f"STREAM.INFO.{one.name}", {})
+    config = {**info["config"], "subjects": [mark_subject(name)]}
+    assert "error" not in await asked(bus.client, f"STREAM.UPDATE.{one.name}", config)
+    if step == "turned away":
+        return
+    headers = {"Nats-Expected-Last-Sequence": str(one.last)}
+    await bus.client.request(mark_subject(name), b"{}", headers=headers, timeout=5)
+    if step == "begun":
+        await finish(bus, name)
+
+
+async def test_sequences_go_on_behind_a_roll_and_readers_go_over_the_seam(bus: JetStreamBus) -> None:
+    lane = await patiently(bus, "LOG_seam")
+    for i in range(5):
+        assert await put(lane, f"a{i}") == i + 1
+    assert await roll(bus, "LOG_seam") == 5
+    head = await lane.last()
+    assert (head.sequence, head.message_id) == (5, "LOG_seam-a4")
+    assert [await put(lane, f"b{i}") for i in range(3)] == [6, 7, 8]
+    again = JetStreamStream(bus.client, "LOG_seam")
+    for reader in (lane, again):
+        assert [entry.sequence for entry in await everything(reader)] == list(range(1, 9))
+        assert [entry.sequence for entry in await everything(reader, 5)] == [6, 7, 8]
+        assert [(await reader.get(i)).data for i in (5, 6)] == [b"a4", b"b0"]
+        with pytest.raises(LogGap):
+            await reader.get(9)
+    assert await roll(bus, "LOG_seam") == 5, "what was rolled before has to go first"
+    await remove(bus, "LOG_seam")
+    assert [entry.sequence for entry in await everything(lane, 5)] == [6, 7, 8]
+    with pytest.raises(LogGap) as gap:
+        await everything(lane)
+    assert (gap.value.expected, gap.value.found) == (1, 6)
+    assert await roll(bus, "LOG_seam") == 8
+    assert await put(lane, "c") == 9
+    assert [entry.sequence for entry in await everything(again, 5)] == [6, 7, 8, 9]
+
+
+async def test_of_a_writer_behind_the_times_nothing_lands_on_either_side_of_a_seam(bus: JetStreamBus) -> None:
+    lane = await patiently(bus, "LOG_fence")
+    for i in range(3):
+        await put(lane, f"m{i}")
+    await roll(bus, "LOG_fence")
+    for base in (0, 2, 4):
+        with pytest.raises(LogMovedOn):
+            await lane.append("kuelog.log.fence.test", b"late", message_id=f"late{base}", base=base)
+    repeated = await lane.append("kuelog.log.fence.test", b"m2", message_id="LOG_fence-m2", base=2)
+    assert repeated == 3, "what was stored before the roll is found to be stored"
+    assert [entry.data for entry in await everything(lane)] == [b"m0", b"m1", b"m2"]
+
+
+class Traffic:
+    """Writers of a lane, one who tells facts, and a follower."""
+
+    def __init__(self, lane: Stream, facts: Stream) -> None:
+        self.lane, self.facts = lane, facts
+        self.over = asyncio.Event()
+        self.seen: list[Entry] = []
+        self.told = 0
+
+    async def follow(self) -> None:
+        async for batch in self.lane.follow(0):
+            self.seen.extend(batch)
+
+    async def write(self, name: str) -> list[int]:
+        landed: list[int] = []
+        while not self.over.is_set():
+            landed.append(await put(self.lane, f"{name}{len(landed)}"))
+        return landed
+
+    async def tell(self) -> None:
+        while not self.over.is_set():
+            messages = [
+                Message("kuelog.facts.t.k", str(self.told + i).encode(), f"f{self.told + i}") for i in range(50)
+            ]
+            while True:
+                try:
+                    await self.facts.publish(messages)
+                    break
+                except LogUnavailable:
+                    await asyncio.sleep(0.02)
+            self.told += 50
+
+    async def reaches(self, lane: int, told: int) -> None:
+        """Return when the follower has seen so much of the lane and so many facts are told."""
+        while True:
+            if len(self.seen) >= lane and self.told >= told:
+                return
+            await asyncio.sleep(0.01)
+
+
+async def test_while_streams_roll_again_and_again_each_append_lands_once_and_each_fact_is_kept(
+    bus: JetStreamBus,
+) -> None:
+    on = Traffic(await patiently(bus, "LOG_busy"), await patiently(bus, FACTS))
+    following = asyncio.create_task(on.follow())
+    tasks = [asyncio.create_task(on.write(name)) for name in "xy"]
+    telling = asyncio.create_task(on.tell())
+    for _ in range(3):
+        await on.reaches(len(on.seen) + 10, on.told + 50)
+        rollers = [roll(bus, name) for name in ("LOG_busy", "LOG_busy", FACTS, FACTS)]
+        upto, _, _, _ = await asyncio.gather(*rollers)
+        await on.reaches(upto + 1, 0)
+        await remove(bus, "LOG_busy")
+    on.over.set()
+    landed = sorted(sum(await asyncio.gather(*tasks), []))
+    await telling
+    assert landed == list(range(1, len(landed) + 1))
+    await on.reaches(len(landed), 0)
+    assert [entry.sequence for entry in on.seen] == landed
+    assert len({entry.message_id for entry in on.seen}) == len(landed)
+    assert [entry.data for entry in await everything(on.facts)] == [str(i).encode() for i in range(on.told)]
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_roll_that_was_broken_off_anywhere_is_finished_by_the_next_roller(bus: JetStreamBus, step: str) -> None:
+    name = f"LOG_{step.replace(' ', '_')}"
+    lane = await patiently(bus, name)
+    await put(lane, "before")
+    await begin_to_roll(bus, name, step)
+    starting = JetStreamStream(bus.client, (await bus.stream(name)).name)
+    assert (await starting.last()).sequence == 1, "who starts meanwhile creates nothing and reads on"
+    writing = asyncio.create_task(put(lane, "after"))
+    assert {await roll(bus, name) for _ in range(2)} == {1}
+    assert await writing == 2
+    assert [entry.data for entry in await everything(starting)] == [b"before", b"after"]
+
+
+async def test_nothing_is_removed_while_the_stream_that_goes_on_is_empty(bus: JetStreamBus) -> None:
+    lane = await patiently(bus, "LOG_kept")
+    await put(lane, "only")
+    await roll(bus, "LOG_kept")
+    with pytest.raises(StillNeeded, match="nothing was stored behind it"):
+        await remove(bus, "LOG_kept")
+    assert (await lane.last()).message_id == "LOG_kept-only"
+
+
+async def test_a_fact_that_strayed_behind_the_mark_is_told_again_before_the_old_stream_goes(bus: JetStreamBus) -> None:
+    facts = await patiently(bus, FACTS)
+    await roll(bus, FACTS)
+    await facts.publish([Message("kuelog.facts.t.k", b"x", "before")])
+    await remove(bus, FACTS)
+    begin = (await facts.last()).sequence
+    await begin_to_roll(bus, FACTS, "marked")
+    [old] = await generations(bus.client, FACTS)
+    info = await asked(bus.client, f"STREAM.INFO.{old.name}", {})
+    # An old leader that has not heard of the roll yet goes on taking in.
+    await asked(bus.client, f"STREAM.UPDATE.{old.name}", {**info["config"], "subjects": ["kuelog.facts.>"]})
+    await bus.client.request("kuelog.facts.t.k", b"stray", headers={"Nats-Msg-Id": "stray"}, timeout=5)
+    await asked(bus.client, f"STREAM.UPDATE.{old.name}", info["config"])
+    assert await finish(bus, FACTS) == begin
+    await facts.publish([Message("kuelog.facts.t.k", b"y", "behind")])
+    await remove(bus, FACTS)
+    assert [entry.message_id for entry in await everything(facts, begin)] == ["behind", "stray"]
+
+
+async def test_a_stream_that_goes_on_at_another_sequence_is_not_used(bus: JetStreamBus) -> None:
+    lane = await patiently(bus, "LOG_odd")
+    await put(lane, "before")
+    await begin_to_roll(bus, "LOG_odd", "marked")
+    [old] = await generations(bus.client, "LOG_odd")
+    info = await asked(bus.client, f"STREAM.INFO.{old.name}", {})
+    wrong = {**info["config"], "name": "LOG_odd-2", "subjects": ["kuelog.log.odd.>"], "first_seq": 7}
+    assert "error" not in await asked(bus.client, "STREAM.CREATE.LOG_odd-2", wrong)
+    with pytest.raises(UnsafeStream, match="first_seq is 7, must be 2"):
+        await JetStreamStream(bus.client, "LOG_odd").last()
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_server_that_is_killed_between_two_steps_has_lost_nothing_of_either(tmp_path: Path, step: str) -> None:
+    server = NatsServer(tmp_path)
+    await server.start()
+    bus = await connect(server.url)
+    lane = await bus.stream("LOG_0")
+    await put(lane, "before")
+    await begin_to_roll(bus, "LOG_0", step)
+    await server.kill()
+    await server.start()
+    assert await roll(bus, "LOG_0") == 1
+    assert (await lane.last()).sequence == 1
+    await server.kill()
+    await server.start()
+    assert await put(lane, "after") == 2, "an empty stream that goes on remembers where"
+    assert [entry.data for entry in await everything(lane)] == [b"before", b"after"]
+    await bus.close()
+    await server.stop()
+
+
+class Small(NatsServer):
+    """A server with little storage."""
+
+    def _config(self) -> str:
+        return super()._config().replace("jetstream {", "jetstream {\n  max_file_store: 100MB", 1)
+
+
+async def test_where_the_server_has_no_room_for_one_more_nothing_is_turned_away(tmp_path: Path) -> None:
+    server = Small(tmp_path)
+    await server.start()
+    bus = await connect(server.url, max_bytes=64 << 20)
+    lane = await bus.stream("LOG_0")
+    await put(lane, "before")
+    with pytest.raises(LogUnavailable, match="can't go on in a fresh stream: insufficient storage"):
+        await rolling.roll(bus, "LOG_0")
+    assert await put(lane, "after") == 2
+    assert [one.name for one in await generations(bus.client, "LOG_0")] == ["LOG_0"]
+    await bus.close()
+    await server.stop()

@@ -1,0 +1,214 @@
+"""Services of both lanes, two of each, in one thread: they fold late, lose races, start anew, and write one log.
+
+At every turn the law is held against it: whoever starts now on the log alone, without any shortcut, says the same bytes.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+
+from events.catalogue import Decision, Fact
+from events.codec import decode_commit, encode
+from events.commit import Commit, InputRun, Sighting, bytes_hash
+from events.event import Millis
+from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
+from projections.place import Place
+from projections.snapshot import tables_of, world_of
+from projections.state_hash import state_hash
+from projections.world import World
+from services.accountant.decide import Accountant
+from services.admitter.decide import Admitter
+from services.lane_fold import LaneFold
+from services.lane_host import Decider
+from services.log_port import Entry
+from services.preemptor.decide import Preemptor
+from services.queue_manager.decide import QueueManager
+
+LANE, CARDS = "LOG_0", "DEVICES_default"
+INPUTS = {LANE: (CARDS, FACTS), CARDS: (FACTS, LANE)}
+MAKERS: dict[str, tuple[str, Callable[[], Decider]]] = {
+    "queue-manager": (LANE, QueueManager),
+    "admitter": (LANE, Admitter),
+    "preemptor": (LANE, Preemptor),
+    "accountant": (CARDS, Accountant),
+}
+Log = dict[str, list[Entry]]
+
+
+class Host:
+    """One process with one decider or several of one lane."""
+
+    def __init__(self, log: Log, lane: str, names: Sequence[str]) -> None:
+        self.log, self.lane, self.names = log, lane, tuple(names)
+        self.start()
+
+    def start(self) -> None:
+        """Begin on the log alone."""
+        self.fold = LaneFold(self.lane)
+        self.deciders = {name: MAKERS[name][1]() for name in self.names}
+        self.silent = 0
+
+    def catch_up(self, most: int | None) -> None:
+        """Fold what others have decided, then so many inputs."""
+        follow(self.fold, self.log, len(self.log[self.lane]))
+        for name in INPUTS[self.lane]:
+            self.fold.offer(name, self.log[name][self.fold.received(name) :])
+        self.fold.fold_inputs(most)
+
+
+def follow(fold: LaneFold, log: Log, upto: int) -> None:
+    """Fold the commits of a lane up to a sequence."""
+    for entry in log[fold.lane][fold.base : upto]:
+        commit = fold.decode(entry)
+        assert commit is not None
+        for name in INPUTS[fold.lane]:
+            fold.offer(name, log[name][fold.received(name) :])
+        fold.fold_commit(entry, commit)
+
+
+class Hosts:
+    """All of them, and the law. `fresh` says how often somebody is begun from zero; else a follower that never decided."""
+
+    def __init__(self, seed: int, *, fresh: float = 0.1, races: float = 0.1, restarts: float = 0.05) -> None:
+        self.chance = random.Random(seed)
+        self.log: Log = {name: [] for name in (CONTROL, FACTS, LANE, CARDS)}
+        self.at: Millis = 1_795_000_000_000
+        self.fresh, self.races, self.restarts = fresh, races, restarts
+        together = self.chance.random() < 0.4
+        names = (
+            [("queue-manager", "admitter", "preemptor")]
+            if together
+            else [("queue-manager",), ("admitter",), ("preemptor",)]
+        )
+        self.hosts = [Host(self.log, LANE, each) for each in (*names, *names)]
+        self.hosts += [Host(self.log, CARDS, ("accountant",)) for _ in range(2)]
+        self.followers = {lane: LaneFold(lane) for lane in INPUTS}
+        self.turns = self.compared = 0
+
+    @property
+    def world(self) -> World:
+        """What is true on the lane of admission by its last commit."""
+        follower = self.followers[LANE]
+        self._follow(follower, len(self.log[LANE]), ())
+        return follower.world
+
+    def tell(self, *facts: Fact) -> None:
+        for fact in facts:
+            stored, kind = self.log[FACTS], type(fact).__name__
+            name = f"f{len(stored) + 1}"
+            data = encode(Sighting(id=name, at=self.at, author="watcher", fact=fact))
+            stored.append(
+                Entry(
+                    stream=FACTS, sequence=len(stored) + 1, subject=fact_subject("", kind), message_id=name, data=data
+                )
+            )
+
+    def rest(self, most: int = 80) -> None:
+        """Let them speak in any order until nobody seems to have anything to say; whether they ever rest is another law."""
+        silent = 0
+        for _ in range(most):
+            silent = 0 if self.turn() else silent + 1
+            if silent > 2 * len(self.hosts):
+                return
+
+    def turn(self) -> bool:
+        """Somebody speaks, or something befalls him; whether anything was written."""
+        host = self.chance.choice(self.hosts)
+        if self.chance.random() < self.restarts:
+            host.start()
+        name = self.chance.choice(host.names)
+        return self.speak(host, name, self.chance.choice((None, None, 1, 3)))
+
+    def speak(self, host: Host, name: str, most: int | None) -> bool:
+        self.turns += 1
+        host.catch_up(most)
+        fold = host.fold
+        world, at = fold.world, max(fold.at, self.at)
+        world.advance(at)
+        mark = world.mark()
+        place = Place(lane=fold.lane, sequence=fold.base + 1, at=at)
+        events = host.deciders[name].decide(world, place)
+        self.compare(fold, name, place, events)
+        host.silent = 0 if events else host.silent + 1
+        if host.silent >= len(host.names) and self.chance.random() < 0.8:
+            world.reviewed()
+        if not events:
+            return False
+        if self.chance.random() < self.races:
+            world.take_back(mark)
+            return True
+        data = self.commit(fold, name, events, at)
+        fold.settled_as_decided(fold.base + 1, data, decode_commit(data))
+        return True
+
+    def commit(self, fold: LaneFold, author: str, events: Sequence[Decision], at: Millis) -> bytes:
+        stored = self.log[fold.lane]
+        commit = Commit(
+            id=f"{fold.lane}{len(stored) + 1}",
+            prev_hash=fold.prev_hash,
+            partition=fold.lane,
+            base=fold.base,
+            inputs=fold.runs,
+            author=author,
+            epoch=0,
+            rules="1",
+            at=at,
+            events=tuple(events),
+        )
+        data = encode(commit)
+        stored.append(
+            Entry(
+                stream=fold.lane,
+                sequence=fold.base + 1,
+                subject=commit_subject(fold.lane, author),
+                message_id=commit.id,
+                data=data,
+            )
+        )
+        return data
+
+    def compare(self, fold: LaneFold, name: str, place: Place, events: Sequence[Decision]) -> None:
+        """The same place is decided about on the log alone."""
+        said = [encode(event) for event in events]
+        for kind, world in self.others(fold):
+            world.advance(place.at)
+            mark = world.mark()
+            again = [encode(event) for event in MAKERS[name][1]().decide(world, place)]
+            world.take_back(mark)
+            self.compared += 1
+            assert said == again, f"{kind}: {name} at {place.lane}/{place.sequence}\n  said  {said}\n  again {again}"
+
+    def others(self, fold: LaneFold) -> Iterable[tuple[str, World]]:
+        follower = self.followers[fold.lane]
+        self._follow(follower, fold.base, fold.runs)
+        follower.world.shortcuts = False
+        yield "without shortcuts", follower.world
+        roll = self.chance.random()
+        if roll < self.fresh / 2:
+            other = LaneFold(fold.lane)
+            self._follow(other, fold.base, fold.runs)
+            yield "from zero", other.world
+            other = LaneFold(fold.lane)
+            self._follow(other, fold.base, fold.runs)
+            other.world.shortcuts = False
+            yield "from zero, without shortcuts", other.world
+        elif roll < self.fresh:
+            settled = LaneFold(fold.lane)
+            self._follow(settled, fold.base, ())
+            restored = LaneFold(fold.lane, world_of(tables_of(settled.world)))
+            assert state_hash(restored.world) == state_hash(settled.world)
+            restored.restore(base=settled.base, prev_hash=settled.prev_hash, at=settled.at, settled=settled.settled)
+            self._follow(restored, fold.base, fold.runs)
+            yield "from a snapshot", restored.world
+
+    def _follow(self, fold: LaneFold, base: int, runs: Sequence[InputRun]) -> None:
+        fold.rewind()
+        if fold.base > base:  # Whoever decides now is behind.
+            lane = fold.lane
+            fold.__init__(lane)
+        follow(fold, self.log, base)
+        for name in INPUTS[fold.lane]:
+            fold.offer(name, self.log[name][fold.received(name) :])
+        fold.fold_ahead(runs)
+
+
+__all__ = ["Host", "Hosts", "bytes_hash"]

@@ -1,0 +1,15 @@
+"""Short histories with every kind of fault keep every law."""
+
+import os
+
+from ops.simulate.many import Order, command, played
+
+SPAN = 20_000
+SEEDS = range(1, 41)
+
+
+def test_short_histories_keep_every_law() -> None:
+    orders = [Order(seed=seed, span=SPAN) for seed in SEEDS]
+    with played(orders, os.cpu_count() or 1) as outcomes:
+        broken = [(one.broken[0], command(one, SPAN)) for one in outcomes if one.broken]
+    assert not broken

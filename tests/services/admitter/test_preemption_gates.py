@@ -1,0 +1,46 @@
+from msgspec.structs import replace
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, RequeueReason
+from events.quota import PreemptionPolicy
+from events.workload import WorkloadFinished, WorkloadSubmitted
+from tests.stories.small_world import Story, job, platform, queue
+
+
+def gated(name: str, priority: int = 0) -> WorkloadSubmitted:
+    found = job(name, priority=priority)
+    return replace(found, spec=replace(found.spec, preemption_gates=("first",)))
+
+
+def one_card() -> Story:
+    return Story().told(*platform(nominal=1, cards=1), queue("cq", nominal=1, within=PreemptionPolicy.LOWER_PRIORITY))
+
+
+def test_a_closed_gate_keeps_a_workload_from_preempting_and_says_so() -> None:
+    told = one_card().told(job("low"))
+    told.decided()
+    said = told.told(gated("high", priority=9)).decided()
+    assert not [event for event in said if isinstance(event, PreemptionRequested)]
+    assert [(event.requeue, event.reason, event.message) for event in said if isinstance(event, AdmissionRefused)] == [
+        (RequeueReason.PREEMPTION_GATED, "AdmissionGated", "Workload requires preemption, but it's gated")
+    ]
+
+
+def test_a_gate_holds_back_nobody_who_asks_for_the_same_without_one() -> None:
+    told = one_card().told(job("low"))
+    told.decided()
+    told.told(gated("high", priority=9)).decided()
+    said = told.told(job("other", priority=9)).decided()
+    assert [event.workload for event in said if isinstance(event, PreemptionRequested)] == ["team/other"]
+
+
+def test_a_gate_is_no_matter_where_there_is_room_without_preemption() -> None:
+    said = one_card().told(gated("high", priority=9)).decided()
+    assert [event.workload for event in said if isinstance(event, QuotaReserved)] == ["team/high"]
+
+
+def test_a_workload_behind_a_gate_gets_in_when_room_comes_by_itself() -> None:
+    told = one_card().told(job("low"))
+    told.decided()
+    told.told(gated("high", priority=9)).decided()
+    said = told.told(WorkloadFinished(workload="team/low", reason="Succeeded")).decided()
+    assert "team/high" in [event.workload for event in said if isinstance(event, QuotaReserved)]

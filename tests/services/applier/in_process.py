@@ -1,0 +1,98 @@
+"""The embedded API without HTTP, whose every call comes at another moment than it was made."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ops.cluster.apply import apply
+from ops.cluster.failures import ApiFailure, conflict
+from ops.cluster.kinds import Kind
+from ops.cluster.patches import merge_patch
+from ops.cluster.resources import Resources
+from ops.cluster.store import Name, Store
+from ops.kube.client import failure_of
+from services.cluster_port import Resource
+
+Plain = dict[str, Any]
+
+
+class InProcess:
+    """Reads and writes what is stored; calls of several writers mix as the seed wants it."""
+
+    def __init__(self, definitions: Sequence[Plain], seed: int) -> None:
+        self.resources = Resources(Store(), lambda: 0)
+        crds = self.resources.kind("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        for one in definitions:
+            self.resources.create(crds, "", one)
+        self.asked: list[str] = []
+        self._random = random.Random(seed)
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Plain:
+        await self._some_time("get")
+        return self._answered(lambda: self.resources.get(self.kind(resource), (namespace, name)))
+
+    async def create(self, resource: Resource, namespace: str, value: Plain) -> Plain:
+        await self._some_time("create")
+        return self._answered(lambda: self.resources.create(self.kind(resource), namespace, value))
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: Plain, *, subresource: str = ""
+    ) -> Plain:
+        await self._some_time("merge")
+
+        def merged() -> Plain:
+            before = self._before(resource, (namespace, name), patch)
+            return self.resources.update(
+                self.kind(resource), (namespace, name), merge_patch(before, patch), subresource=subresource, manager="m"
+            )
+
+        return self._answered(merged)
+
+    async def apply(
+        self, resource: Resource, namespace: str, value: Plain, *, manager: str, subresource: str = ""
+    ) -> Plain:
+        await self._some_time("apply")
+
+        def applied() -> Plain:
+            name = (namespace, value["metadata"]["name"])
+            kind, before = self.kind(resource), self._before(resource, name, value)
+            after = apply(
+                before,
+                value,
+                manager=manager,
+                force=True,
+                now=self.resources.store.version,
+                subresource=subresource,
+                rule=kind.merging,
+            )
+            return self.resources.update(kind, name, after, subresource=subresource)
+
+        return self._answered(applied)
+
+    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
+        await self._some_time("delete")
+        self._answered(lambda: self.resources.delete(self.kind(resource), (namespace, name)))
+
+    def kind(self, resource: Resource) -> Kind:
+        return self.resources.kind(resource.group, resource.version, resource.plural)
+
+    def _before(self, resource: Resource, name: Name, patch: Plain) -> Plain:
+        before = self.resources.get(self.kind(resource), name)
+        wanted = patch.get("metadata", {}).get("resourceVersion", before["metadata"]["resourceVersion"])
+        if wanted != before["metadata"]["resourceVersion"]:
+            raise conflict(resource.plural, name[1])
+        return before
+
+    async def _some_time(self, call: str) -> None:
+        self.asked.append(call)
+        for _ in range(self._random.randrange(6)):
+            await asyncio.sleep(0)
+
+    def _answered(self, ask: Any) -> Any:
+        try:
+            return ask()
+        except ApiFailure as refused:
+            raise failure_of(refused.code, msgspec.json.encode(refused.body)) from refused

@@ -1,0 +1,223 @@
+"""What others write into a Workload stays, whenever they write it; on kuelog's definitions and on Kueue's."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from events.amount import Requests
+from events.pod_set import ContainerShape, PodSet, PodShape
+from events.workload import Condition, ConditionStatus, Owner, PodSetAssignment, WorkloadSpec
+from ops.cluster.clock import ScaledClock
+from projections.workloads import Admission, Workload
+from services.applier.notices import Notices
+from services.applier.plan import Application
+from services.applier.spare_time import SpareTime
+from services.applier.status_parts import ADMISSION
+from services.applier.writing import WORKLOADS, ApplicationWriter
+from services.cluster_port import ObjectConflict
+from tests.services.applier.in_process import InProcess
+from tests.stage.definitions import BOTH, definitions_of
+
+Plain = dict[str, Any]
+SINCE = "2026-01-01T00:00:00Z"
+REQUESTS: Requests = {"cpu": 1000}
+SHAPE = PodShape(containers=(ContainerShape(name="c", requests=REQUESTS),))
+SPEC = WorkloadSpec(queue="lq", pod_sets=(PodSet(name="main", count=1, shape=SHAPE),))
+ASSIGNED = PodSetAssignment(name="main", count=1, flavors={"cpu": "a"}, usage=REQUESTS)
+FINISHED = {
+    "type": "Finished",
+    "status": "True",
+    "reason": "ByTest",
+    "message": "Finished",
+    "lastTransitionTime": SINCE,
+}
+
+
+def true(*kinds: str) -> dict[str, Condition]:
+    return {
+        kind: Condition(type=kind, status=ConditionStatus.TRUE, reason=kind, message=kind, since=1000) for kind in kinds
+    }
+
+
+def application(name: str, sequence: int, *kinds: str, owner: Owner | None = None, applied: int = 0) -> Application:
+    """A workload that holds quota and whose status has these conditions."""
+    workload = Workload(
+        key=f"default/{name}",
+        uid=name,
+        owner=owner,
+        created_at=0,
+        generation=1,
+        spec=SPEC,
+        conditions=true(*kinds),
+        admission=Admission(cluster_queue="cq", assignments=(ASSIGNED,), reservation=1, reserved_at=1000),
+        decided=sequence,
+        applied=applied,
+    )
+    return Application(workload=workload.key, lane="LOG_0", sequence=sequence, of=workload, fresh=not applied)
+
+
+def writer(cluster: InProcess) -> ApplicationWriter:
+    return ApplicationWriter(cluster, Notices(cluster, SpareTime(ScaledClock()), ScaledClock()))
+
+
+async def apply_finished(cluster: InProcess, name: str) -> None:
+    """As Kueue's own runner does."""
+    value: Plain = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "default"},
+        "status": {"conditions": [FINISHED]},
+    }
+    await cluster.apply(WORKLOADS, "default", value, manager="runner", subresource="status")
+
+
+async def merge_finished(cluster: InProcess, name: str) -> None:
+    """As a script does that reads, adds and writes on the version that it has read."""
+    while True:
+        found = await cluster.get(WORKLOADS, "default", name)
+        conditions = [*(found.get("status", {}).get("conditions") or ()), FINISHED]
+        version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+        try:
+            patch = {"metadata": version, "status": {"conditions": conditions}}
+            await cluster.merge(WORKLOADS, "default", name, patch, subresource="status")
+        except ObjectConflict:
+            continue
+        return
+
+
+def workload(name: str) -> Plain:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
+    return {"metadata": {"name": name}, "spec": {"queueName": "lq", "podSets": [pods]}}
+
+
+async def retried(writing: ApplicationWriter, wanted: Application) -> None:
+    for _ in range(20):
+        try:
+            await writing.write(wanted)
+        except ObjectConflict:
+            continue
+        return
+    raise AssertionError("it comes to rest")
+
+
+async def life(cluster: InProcess, writing: ApplicationWriter, name: str, finish: Any) -> None:
+    """Quota is reserved, the workload is admitted, and somebody ends it at any moment of that."""
+    await cluster.create(WORKLOADS, "default", workload(name))
+
+    async def decided() -> None:
+        await retried(writing, application(name, 1, "QuotaReserved"))
+        await retried(writing, application(name, 2, "QuotaReserved", "Admitted", applied=1))
+
+    await asyncio.gather(decided(), finish(cluster, name))
+
+
+@pytest.mark.parametrize("whose", BOTH)
+@pytest.mark.parametrize("finish", [apply_finished, merge_finished])
+async def test_a_workload_that_others_finish_while_it_is_admitted_is_finished_and_admitted(
+    whose: str, finish: Any
+) -> None:
+    cluster = InProcess(definitions_of(whose), seed=1)
+    writing = writer(cluster)
+    names = [f"w{number}" for number in range(400 if whose == "kuelog" else 150)]
+    for start in range(0, len(names), 50):
+        await asyncio.gather(*(life(cluster, writing, name, finish) for name in names[start : start + 50]))
+    for name in names:
+        status = cluster.resources.get(cluster.kind(WORKLOADS), ("default", name))["status"]
+        assert {one["type"] for one in status["conditions"]} == {"QuotaReserved", "Admitted", "Finished"}, name
+        assert status["admission"]["clusterQueue"] == "cq", name
+
+
+@pytest.mark.parametrize("whose", BOTH)
+async def test_a_decision_takes_one_write_and_nothing_is_read_for_it(whose: str) -> None:
+    cluster = InProcess(definitions_of(whose), seed=2)
+    await cluster.create(WORKLOADS, "default", workload("w"))
+    writing = writer(cluster)
+    cluster.asked.clear()
+    await writing.write(application("w", 1, "QuotaReserved"))
+    await writing.write(application("w", 2, "QuotaReserved", "Admitted", applied=1))
+    assert cluster.asked == ["apply", "apply"]
+
+
+async def test_what_is_said_no_more_goes_and_what_was_only_ours_goes_with_it() -> None:
+    cluster = InProcess(definitions_of("kuelog"), seed=3)
+    await cluster.create(WORKLOADS, "default", workload("w"))
+    writing = writer(cluster)
+    await writing.write(application("w", 1, "QuotaReserved", "DeactivationTarget"))
+    lost = application("w", 2, "QuotaReserved", applied=1)
+    lost = Application(
+        workload=lost.workload, lane="LOG_0", sequence=2, of=_without_admission(lost.of), settings=lost.settings
+    )
+    await writing.write(lost)
+    status = cluster.resources.get(cluster.kind(WORKLOADS), ("default", "w"))["status"]
+    assert "admission" not in status
+    assert [one["type"] for one in status["conditions"]] == ["QuotaReserved"]
+
+
+async def test_an_admission_that_belongs_to_others_too_goes_when_it_holds_no_more() -> None:
+    cluster = InProcess(definitions_of("kuelog"), seed=4)
+    await cluster.create(WORKLOADS, "default", workload("w"))
+    by_hand = {"status": {"admission": {"clusterQueue": "cq", "podSetAssignments": [{"name": "main"}]}}}
+    await cluster.merge(WORKLOADS, "default", "w", by_hand, subresource="status")
+    waits = application("w", 1)
+    await writer(cluster).write(
+        Application(workload=waits.workload, lane="LOG_0", sequence=1, of=_without_admission(waits.of), fresh=True)
+    )
+    assert "admission" not in cluster.resources.get(cluster.kind(WORKLOADS), ("default", "w"))["status"]
+
+
+async def test_whoever_comes_late_does_not_write_over_what_was_decided_since() -> None:
+    cluster = InProcess(definitions_of("kuelog"), seed=5)
+    await cluster.create(WORKLOADS, "default", workload("w"))
+    late, early = writer(cluster), writer(cluster)
+    await late.write(application("w", 1, "QuotaReserved"))
+    await early.write(application("w", 2, "QuotaReserved", "Evicted", applied=1))
+    with pytest.raises(ObjectConflict):
+        await late.write(application("w", 2, "QuotaReserved", "Admitted", applied=1))
+    shown = cluster.resources.get(cluster.kind(WORKLOADS), ("default", "w"))["status"]["conditions"]
+    assert {one["type"] for one in shown} == {"Evicted", "QuotaReserved"}
+
+
+async def test_of_two_that_write_the_same_the_second_leaves_it_at_that() -> None:
+    cluster = InProcess(definitions_of("kuelog"), seed=6)
+    await cluster.create(WORKLOADS, "default", workload("w"))
+    one, other = writer(cluster), writer(cluster)
+    await one.write(application("w", 1, "QuotaReserved"))
+    await other.write(application("w", 1, "QuotaReserved"))
+    await other.write(application("w", 2, "QuotaReserved", "Admitted", applied=1))
+    version = cluster.resources.store.version
+    await one.write(application("w", 2, "QuotaReserved", "Admitted", applied=1))
+    assert cluster.resources.store.version == version
+
+
+@pytest.mark.parametrize("whose", BOTH)
+async def test_fields_belong_to_those_whom_kueue_names(whose: str) -> None:
+    cluster = InProcess(definitions_of(whose), seed=7)
+    await cluster.create(WORKLOADS, "default", workload("w"))
+    await writer(cluster).write(application("w", 1, "QuotaReserved", "Admitted", "PodsReady", "Finished"))
+    entries = cluster.resources.get(cluster.kind(WORKLOADS), ("default", "w"))["metadata"]["managedFields"]
+    of = {
+        one["manager"]: one["fieldsV1"]["f:status"]["f:conditions"] for one in entries if "f:status" in one["fieldsV1"]
+    }
+    types = {manager: sorted(word for word in words if word != ".") for manager, words in of.items()}
+    assert types == {
+        ADMISSION: ['k:{"type":"Admitted"}', 'k:{"type":"QuotaReserved"}'],
+        "kueue-job-controller-Finished": ['k:{"type":"Finished"}'],
+        "kueue-job-controller-PodsReady": ['k:{"type":"PodsReady"}'],
+    }
+
+
+def _without_admission(found: Workload) -> Workload:
+    kept = {kind: one for kind, one in found.conditions.items() if kind != "DeactivationTarget"}
+    return Workload(
+        key=found.key,
+        uid=found.uid,
+        owner=None,
+        created_at=0,
+        generation=1,
+        spec=SPEC,
+        conditions=kept,
+        decided=found.decided,
+        applied=found.applied,
+    )

@@ -1,0 +1,94 @@
+"""A watcher begins at a saved view and reads back the rest: it knows what it would know from all facts, and tells the same."""
+
+import msgspec
+import pytest
+
+from events.codec import encode
+from events.commit import Sighting
+from events.quota import PriorityClassObserved
+from events.settings import SettingsObserved
+from events.subjects import FACTS, fact_subject
+from events.workload import PodsReady, WorkloadDeleted
+from ops.log.memory import MemoryBus
+from ops.log.shelf import MemoryShelf
+from services.log_port import Message, Stream
+from services.watcher.log_reading import ToldByAll
+from services.watcher.saved_view import KEY, ViewSaver
+from services.watcher.seen import Seen
+from services.watcher.view import View
+from tests.stories.small_world import job, platform
+
+
+def blank(settings: SettingsObserved | None = None) -> ToldByAll:
+    return ToldByAll(View(settings=settings), Seen())
+
+
+async def tell(facts: Stream, *told: object, begin: int = 0) -> None:
+    messages = [
+        Message(
+            fact_subject("", type(fact).__name__),
+            encode(Sighting(id=f"{begin + i}", at=1000 + i, author="watcher", fact=fact)),  # pyright: ignore[reportArgumentType]
+            f"{begin + i}",
+        )
+        for i, fact in enumerate(told)
+    ]
+    await facts.publish(messages)
+
+
+FIRST = (
+    *platform(),
+    PriorityClassObserved(name="high", value=7, workload=True),
+    job("a"),
+    job("b"),
+    PodsReady(workload="team/a", ready=True),
+    SettingsObserved(fair_sharing=True),
+)
+THEN = (WorkloadDeleted(workload="team/b"), job("c"), PodsReady(workload="team/c", ready=True))
+
+
+def everything(told: ToldByAll) -> dict[str, object]:
+    """All that folding has left in a watcher, whatever it is called."""
+    view = {name: value for name, value in vars(told.view).items() if isinstance(value, dict)}
+    versions = {name: value for name, value in vars(told.versions).items() if isinstance(value, dict)}
+    return {**view, "versions": versions, "settings": told.settings, "epoch": told.epoch, "position": told.position}
+
+
+async def test_a_saved_view_and_the_rest_are_what_all_facts_are() -> None:
+    facts, shelf = MemoryBus().memory(FACTS), MemoryShelf()
+    await tell(facts, *FIRST)
+    saver = ViewSaver(facts, shelf, None, blank)
+    await saver.save()
+    await tell(facts, *THEN, begin=100)
+    whole, begun = blank(), blank()
+    await whole.read_back(facts)
+    await saver.restore(begun)
+    assert begun.position == len(FIRST)
+    await begun.read_back(facts)
+    assert everything(begun) == everything(whole)
+    await saver.save()
+    [newest, _] = await shelf.labels(KEY)
+    assert newest.upto == {FACTS: len(FIRST) + len(THEN)}
+    await saver.save()
+    assert len({one.sha256 for one in await shelf.labels(KEY)}) == 2, "what is saved already is not saved again"
+
+
+@pytest.mark.parametrize("harm", ["another log", "a shorter log", "broken bytes", "another configuration"])
+async def test_a_view_that_is_not_of_this_log_and_configuration_is_passed_over(harm: str) -> None:
+    facts, shelf = MemoryBus().memory(FACTS), MemoryShelf()
+    await tell(facts, *FIRST)
+    await ViewSaver(facts, shelf, None, blank).save()
+    settings: SettingsObserved | None = None
+    match harm:
+        case "another log":
+            facts = MemoryBus().memory(FACTS)
+            await tell(facts, *reversed(FIRST))
+        case "a shorter log":
+            facts.truncate(3)
+        case "broken bytes":
+            [one] = shelf.kept[KEY]
+            shelf.kept[KEY] = [msgspec.structs.replace(one, data=one.data[:-9])]
+        case _:
+            settings = SettingsObserved(fair_sharing=True)
+    told = blank(settings)
+    await ViewSaver(facts, shelf, settings, blank).restore(told)
+    assert told.position == 0 and told.view.facts == {}

@@ -1,0 +1,27 @@
+"""The definitions that a test runs on: kuelog's own, and Kueue's, where they are at hand."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+import yaml
+
+from ops.crds.definitions import manifests
+from tests.places import KUEUE_DEFINITIONS
+
+Plain = dict[str, Any]
+BOTH = ("kuelog", "kueue")
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@cache
+def definitions_of(whose: str) -> tuple[Plain, ...]:
+    """The CustomResourceDefinitions; a test on Kueue's is skipped where there are none."""
+    if whose == "kuelog":
+        return tuple(manifests())
+    files = sorted(KUEUE_DEFINITIONS.glob("*.yaml"))
+    if not files:
+        pytest.skip(
+            f"Kueue's own definitions are not in {KUEUE_DEFINITIONS}: set KUELOG_KUEUE_DEFINITIONS to their folder"
+        )
+    return tuple(yaml.load(one.read_text(), Loader=_LOADER) for one in files)
