@@ -197,6 +197,7 @@ async def test_while_streams_roll_again_and_again_each_append_lands_once_and_eac
     bus: JetStreamBus,
 ) -> None:
     on = Traffic(await patiently(bus, "LOG_busy"), await patiently(bus, FACTS))
+    begin = (await on.facts.last()).sequence
     following = asyncio.create_task(on.follow())
     tasks = [asyncio.create_task(on.write(name)) for name in "xy"]
     telling = asyncio.create_task(on.tell())
@@ -213,7 +214,7 @@ async def test_while_streams_roll_again_and_again_each_append_lands_once_and_eac
     await on.reaches(len(landed), 0)
     assert [entry.sequence for entry in on.seen] == landed
     assert len({entry.message_id for entry in on.seen}) == len(landed)
-    assert [entry.data for entry in await everything(on.facts)] == [str(i).encode() for i in range(on.told)]
+    assert [entry.data for entry in await everything(on.facts, begin)] == [str(i).encode() for i in range(on.told)]
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
 
