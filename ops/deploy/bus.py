@@ -7,19 +7,16 @@ from typing import Any
 import msgspec
 
 from events.authors import AUTHORS
-from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
+from events.subjects import CLUSTER, CONTROL, commit_subject
+from ops.log.control import OPERATOR
 from ops.log.generations import mark_subject, names_of, room_name
 from ops.log.shelf import STREAM as SHELF
-from ops.log.shelf import WATCHER
+from ops.log.shelf import WATCHER, rooms_of
 from ops.wiring import DEVICE_LANE, LANE, ROLLED, WITNESSED
 
 Plain = dict[str, Any]
 STREAMS = WITNESSED
 ACCOUNT = "KUELOG"
-_OUTCOMES = tuple(sorted(one.__name__ for one in AUTHORS["applier"].says))
-"""The facts that only the applier knows."""
-_EVERY_FACT = "kuelog.facts.>"
-_EVERY_WORD_OF_OPERATORS = "kuelog.control.>"
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +24,6 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     publishes: tuple[str, ...] = ()
-    never: tuple[str, ...] = ()
     creates: tuple[str, ...] = ()
     """The streams that it may bring into being."""
     saves: tuple[str, ...] = ()
@@ -45,35 +41,35 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
         allowed = [*self.publishes, *(subject for stream in STREAMS for subject in _reading(stream))]
         allowed += [f"$JS.API.STREAM.INFO.{SHELF}", f"$JS.API.STREAM.MSG.GET.{SHELF}"]
         allowed += [f"$JS.API.STREAM.CREATE.{stream}" for stream in self.creates]
-        allowed += [f"kuelog.snapshots.{key}.>" for key in self.saves]
+        allowed += [subject for key in self.saves for subject in rooms_of(key)]
         for stream in self.rolls:
             verbs = [
                 f"$JS.API.STREAM.{verb}.{name}" for verb in ("UPDATE", "CREATE", "DELETE") for name in names_of(stream)
             ]
             allowed += [mark_subject(stream), *verbs]
             allowed += [f"$JS.API.STREAM.{verb}.{room_name(stream)}" for verb in ("CREATE", "DELETE")]
-        publish: Plain = {"allow": allowed, **({"deny": list(self.never)} if self.never else {})}
-        return {"publish": publish, "subscribe": {"allow": ["_INBOX.>"]}}
+        return {"publish": {"allow": allowed}, "subscribe": {"allow": ["_INBOX.>"]}}
+
+
+def _facts_of(author: str, tree: str = "*") -> tuple[str, ...]:
+    """The subjects of the facts that an author may tell, each kind by its name: of any tree, or of none."""
+    kinds = sorted(kind.__name__ for kind in AUTHORS[author].says)
+    return tuple(f"kuelog.facts.{tree}.{kind}" for kind in kinds)
 
 
 USERS = (
-    User(
-        name="watcher",
-        publishes=(_EVERY_FACT,),
-        saves=(WATCHER,),
-        never=tuple(f"kuelog.facts.*.{kind}" for kind in _OUTCOMES),
-    ),
+    User(name="watcher", publishes=_facts_of("watcher"), saves=(WATCHER,)),
     *(
         User(name=name, publishes=(commit_subject(LANE, name),), saves=(LANE,))
         for name in ("queue-manager", "admitter", "preemptor")
     ),
     User(name="accountant", publishes=(commit_subject(DEVICE_LANE, "accountant"),), saves=(DEVICE_LANE,)),
-    User(name="applier", publishes=tuple(fact_subject("", kind) for kind in _OUTCOMES)),
+    User(name="applier", publishes=_facts_of("applier", CLUSTER)),
     User(name="visibility"),
     User(name="reader"),
-    User(name="operator", publishes=(_EVERY_FACT, _EVERY_WORD_OF_OPERATORS)),
+    User(name=OPERATOR, publishes=(*_facts_of("watcher"), commit_subject(CONTROL, OPERATOR))),
     User(name="streams", creates=(*STREAMS, SHELF)),
-    User(name="archivist", publishes=(_EVERY_FACT,), rolls=ROLLED),
+    User(name="archivist", publishes=(*_facts_of("watcher"), *_facts_of("applier")), rolls=ROLLED),
 )
 """The services; `reader` for everybody who asks, `operator` for adoption and quarantine, `streams` for the setup, `archivist` for rolling: the only one
 that may remove a stream, and which tells facts again that strayed into one."""
@@ -117,15 +113,13 @@ def _reading(stream: str) -> tuple[str, ...]:
             f"$JS.API.STREAM.MSG.GET.{name}",
             f"$JS.API.CONSUMER.CREATE.{name}",
             f"$JS.API.CONSUMER.CREATE.{name}.>",
-            f"$JS.API.CONSUMER.MSG.NEXT.{name}.>",
+            f"$JS.API.CONSUMER.MSG.NEXT.{name}.*",
         )
     )
 
 
 __all__ = [
     "ACCOUNT",
-    "CONTROL",
-    "FACTS",
     "STREAMS",
     "USERS",
     "User",

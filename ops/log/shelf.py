@@ -32,6 +32,11 @@ _PLACES = ("a", "b")
 _DEADLINE_S = 10.0
 
 
+def rooms_of(key: str) -> tuple[str, ...]:
+    """The subjects under which a key is saved: each part, and the label, of each of its two places."""
+    return tuple(f"kuelog.snapshots.{key}.{place}.*" for place in _PLACES)
+
+
 class _Label(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     parts: int
