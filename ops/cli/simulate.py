@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ops.simulate.faults import ALL, Kind
+from ops.simulate.batch import HistorySpec, command, played
+from ops.simulate.fault_plan import ALL, Kind
 from ops.simulate.history import Outcome
-from ops.simulate.many import Order, command, played
 from ops.telemetry import configure_logging
 
 _HOUR = 3_600_000
@@ -61,15 +61,15 @@ def simulate(
     Example: kuelog simulate --seeds 1-1000
     """
     configure_logging("critical")
-    orders = _orders(seeds, hours, faults, only_faults)
+    specs = _specs(seeds, hours, faults, only_faults)
     console, began = Console(stderr=True, soft_wrap=True), time.monotonic()
     found: list[Outcome] = []
     interrupted = False
     try:
-        for outcome in _watched(orders, jobs or os.cpu_count() or 1, console):
+        for outcome in _watched(specs, jobs or os.cpu_count() or 1, console):
             found.append(outcome)
             if outcome.broken:
-                console.print(escape(_told(outcome, orders[0].span)), highlight=False)
+                console.print(escape(_told(outcome, specs[0].span)), highlight=False)
     except KeyboardInterrupt:
         interrupted = True
     failures = tuple(
@@ -77,14 +77,14 @@ def simulate(
             seed=one.seed,
             broken=one.broken,
             faults=tuple(str(fault) for fault in one.faults),
-            command=command(one, orders[0].span),
+            command=command(one, specs[0].span),
         )
         for one in sorted(found, key=lambda one: one.seed)
         if one.broken
     )
     report = Report(
-        first=orders[0].seed,
-        last=orders[-1].seed,
+        first=specs[0].seed,
+        last=specs[-1].seed,
         histories=len(found),
         commits=sum(one.commits for one in found),
         jobs=sum(one.jobs for one in found),
@@ -96,25 +96,25 @@ def simulate(
     raise typer.Exit(1 if failures else 130 if interrupted else 0)
 
 
-def _watched(orders: list[Order], processes: int, console: Console) -> Generator[Outcome, None, None]:
+def _watched(specs: list[HistorySpec], processes: int, console: Console) -> Generator[Outcome, None, None]:
     columns = (TextColumn("histories"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
-        played(orders, processes) as outcomes,
+        played(specs, processes) as outcomes,
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
     ):
-        task = progress.add_task("histories", total=len(orders))
+        task = progress.add_task("histories", total=len(specs))
         for outcome in outcomes:
             progress.advance(task)
             yield outcome
 
 
-def _orders(seeds: str, hours: float, faults: str, only_faults: str) -> list[Order]:
+def _specs(seeds: str, hours: float, faults: str, only_faults: str) -> list[HistorySpec]:
     first, last = _range(seeds)
     span = round(hours * _HOUR)
     if span < _SHORTEST:
         raise typer.BadParameter(f"a history lasts at least {_SHORTEST / _HOUR:.4f} hours, not {hours}")
     kinds, indexes = _kinds(faults), _indexes(only_faults)
-    return [Order(seed=seed, span=span, kinds=kinds, only=indexes) for seed in range(first, last + 1)]
+    return [HistorySpec(seed=seed, span=span, kinds=kinds, only=indexes) for seed in range(first, last + 1)]
 
 
 def _range(text: str) -> tuple[int, int]:

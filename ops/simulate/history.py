@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import msgspec
 
 from events.event import Millis
-from ops.simulate.befalling import strike
-from ops.simulate.faults import Fault
+from ops.simulate.fault_application import apply
+from ops.simulate.fault_plan import Fault
 from ops.simulate.laws import broken_laws, unsettled
 from ops.simulate.platform import platform_of
-from ops.simulate.scene import Scene
+from ops.simulate.simulation import Simulation
 from ops.simulate.virtual_loop import NothingHappens, VirtualLoop
 
 _LOOK_S = 5.0
@@ -55,22 +55,22 @@ def play(seed: int, span: Millis, faults: Sequence[Fault]) -> Outcome:
 
 
 async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[Fault]) -> Outcome:
-    scene = Scene(loop, platform_of(seed, span), seed)
-    scene.begin()
-    for deed in scene.platform.deeds:
-        loop.call_at(deed.at / 1000, scene.do, deed)
+    simulation = Simulation(loop, platform_of(seed, span), seed)
+    simulation.begin()
+    for action in simulation.platform.actions:
+        loop.call_at(action.at / 1000, simulation.do, action)
     for fault in faults:
-        loop.call_at(fault.at / 1000, strike, scene, fault)
+        loop.call_at(fault.at / 1000, apply, simulation, fault)
     try:
         await asyncio.sleep(span / 1000)
-        scene.heal()
-        waiting = await _rest(scene)
-        crashes = [f"{told} ({times} times)" for told, times in scene.crashes.items()]
-        broken = [*crashes, *waiting, *_judged(scene)]
+        simulation.heal()
+        waiting = await _rest(simulation)
+        crashes = [f"{told} ({times} times)" for told, times in simulation.crashes.items()]
+        broken = [*crashes, *waiting, *_judged(simulation)]
         lasted = round(loop.time() * 1000)
-        entries = {name: stream.entries for name, stream in sorted(scene.bus.streams.items())}
+        entries = {name: stream.entries for name, stream in sorted(simulation.bus.streams.items())}
     finally:
-        await scene.end()
+        await simulation.end()
     digest = hashlib.sha256(b"".join(entry.data for found in entries.values() for entry in found)).hexdigest()
     return Outcome(
         seed=seed,
@@ -78,30 +78,30 @@ async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[F
         faults=tuple(faults),
         digest=digest,
         commits=sum(len(found) for name, found in entries.items() if name != "FACTS"),
-        jobs=sum(deed.verb == "create" for deed in scene.platform.deeds),
+        jobs=sum(action.verb == "create" for action in simulation.platform.actions),
         lasted=lasted,
     )
 
 
-def _judged(scene: Scene) -> list[str]:
+def _judged(simulation: Simulation) -> list[str]:
     try:
-        return broken_laws(scene)
+        return broken_laws(simulation)
     except Exception as problem:  # noqa: BLE001 - a log that can't be judged is a finding, whatever the reason
         return [f"the log can't be judged: {type(problem).__name__}: {problem}"]
 
 
-async def _rest(scene: Scene) -> list[str]:
+async def _rest(simulation: Simulation) -> list[str]:
     """Wait until all is settled and stays so; what is not, if it never is."""
-    end = scene.loop.time() + _PATIENCE_S
-    since, seen = scene.loop.time(), -1
+    end = simulation.loop.time() + _PATIENCE_S
+    since, seen = simulation.loop.time(), -1
     waiting: list[str] = []
-    while scene.loop.time() < end:
+    while simulation.loop.time() < end:
         await asyncio.sleep(_LOOK_S)
-        waiting = unsettled(scene)
-        length = sum(len(stream.entries) for stream in scene.bus.streams.values())
+        waiting = unsettled(simulation)
+        length = sum(len(stream.entries) for stream in simulation.bus.streams.values())
         if waiting or length != seen:
-            since, seen = scene.loop.time(), length
-        elif scene.loop.time() - since >= _CALM_S:
+            since, seen = simulation.loop.time(), length
+        elif simulation.loop.time() - since >= _CALM_S:
             return []
     return waiting or ["the log never comes to rest"]
 

@@ -28,7 +28,7 @@ class Run(msgspec.Struct):
     until: int = 0
 
 
-class LaneBook:
+class LaneLaws:
     """Hears every event of the decisions of a lane, in canonical order, and notes what breaks a law."""
 
     def __init__(self, world: World) -> None:
@@ -134,7 +134,7 @@ class LaneBook:
         self.broken.append(f"{place.lane}/{place.sequence} {what}")
 
 
-class CardBook:
+class CardLaws:
     """The same of the lane of cards."""
 
     def __init__(self, world: World) -> None:
@@ -160,11 +160,11 @@ class CardBook:
 
 def hold_lane(
     lane: str, entries: Mapping[str, Sequence[Entry]], *, cards: bool
-) -> tuple[LaneFold, LaneBook, list[str]]:
+) -> tuple[LaneFold, LaneLaws, list[str]]:
     """Replay a lane, decide every decision of it again, and hold the laws at every commit."""
     start = LaneFold(lane)
-    book = LaneBook(start.world)
-    card_book = CardBook(start.world)
+    book = LaneLaws(start.world)
+    card_book = CardLaws(start.world)
     fold, replayed = fold_lane(lane, entries, verify=True, start=start, listener=card_book.hear if cards else book.hear)
     broken = [*book.broken, *card_book.broken]
     broken += [f"{lane}/{one.sequence} by {one.author} comes out otherwise in replay" for one in replayed.differences]

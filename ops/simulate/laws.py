@@ -9,9 +9,9 @@ from events.workload import WorkloadSubmitted
 from ops.audit.evidence import Evidence
 from ops.audit.verify import Auditor
 from ops.cluster.selection import look
-from ops.simulate.lane_laws import LaneBook, hold_lane
+from ops.simulate.lane_laws import LaneLaws, hold_lane
 from ops.simulate.platform import QUEUE
-from ops.simulate.scene import Scene
+from ops.simulate.simulation import Simulation
 from ops.wiring import DEVICE_LANE, LANE
 from projections.world import World
 from services.applier.manifests import DECISION
@@ -26,26 +26,26 @@ _JOBS, _PODS, _WORKLOADS = "jobs.batch", "pods", "workloads.kueue.x-k8s.io"
 _MOST_TOLD = 5
 
 
-def unsettled(scene: Scene) -> list[str]:
+def unsettled(simulation: Simulation) -> list[str]:
     """What has not come to its end in the cluster."""
     found: list[str] = []
-    for (namespace, name), job in sorted(scene.cluster.store.of(_JOBS).items()):
+    for (namespace, name), job in sorted(simulation.cluster.store.of(_JOBS).items()):
         if not _has_ended(job):
             how = "waiting" if job["spec"].get("suspend") else "running"
             found.append(f"job {namespace}/{name} never ends: it is {how}")
     return found
 
 
-def broken_laws(scene: Scene) -> list[str]:
+def broken_laws(simulation: Simulation) -> list[str]:
     """What the history broke, each with what and where."""
-    entries = {name: list(stream.entries) for name, stream in scene.bus.streams.items()}
+    entries = {name: list(stream.entries) for name, stream in simulation.bus.streams.items()}
     decided, book, broken = hold_lane(LANE, entries, cards=False)
     given, _, broken_by_cards = hold_lane(DEVICE_LANE, entries, cards=True)
     broken += broken_by_cards
     broken += _chain(entries)
-    broken += _runs_unadmitted(scene, entries, book)
+    broken += _runs_unadmitted(simulation, entries, book)
     broken += _held(decided.world, given.world)
-    broken += _disagreements(scene, decided.world)
+    broken += _disagreements(simulation, decided.world)
     return broken[:_MOST_TOLD]
 
 
@@ -55,11 +55,11 @@ def _chain(entries: Entries) -> list[str]:
     return [f"audit: {one.place}: {one.detail}" for one in report.findings if (one.stream, one.sequence) not in skipped]
 
 
-def _runs_unadmitted(scene: Scene, entries: Entries, book: LaneBook) -> Iterator[str]:
+def _runs_unadmitted(simulation: Simulation, entries: Entries, book: LaneLaws) -> Iterator[str]:
     """Every start of a job that a queue manages bears a decision under which its workload was admitted."""
     keys = _workloads_of_jobs(entries)
-    while not scene.changes.empty():
-        change = scene.changes.get_nowait()
+    while not simulation.changes.empty():
+        change = simulation.changes.get_nowait()
         if change is None or change.type == "DELETED":
             continue
         job, before = change.object, change.before
@@ -99,9 +99,9 @@ def _held(decided: World, given: World) -> Iterator[str]:
         yield f"the request for room of {preemptor} is still open"
 
 
-def _disagreements(scene: Scene, world: World) -> Iterator[str]:
+def _disagreements(simulation: Simulation, world: World) -> Iterator[str]:
     """Where the log and the cluster say different things about the same."""
-    store = scene.cluster.store
+    store = simulation.cluster.store
     objects = store.of(_WORKLOADS)
     for key, workload in sorted(world.workloads.items()):
         found = objects.get((workload.namespace, workload.name))
@@ -117,10 +117,10 @@ def _disagreements(scene: Scene, world: World) -> Iterator[str]:
     for (namespace, name), pod in sorted(store.of(_PODS).items()):
         if look(pod, "status.phase") not in ("Succeeded", "Failed"):
             yield f"pod {namespace}/{name} still runs"
-    yield from _outdated(scene, world)
+    yield from _outdated(simulation, world)
 
 
-def _outdated(scene: Scene, world: World) -> Iterator[str]:
+def _outdated(simulation: Simulation, world: World) -> Iterator[str]:
     """What a watcher that sees the cluster for the first time would tell is what the log says already."""
     known = {
         "ClusterQueueObserved": world.cluster_queues,
@@ -130,10 +130,10 @@ def _outdated(scene: Scene, world: World) -> Iterator[str]:
         "NodeObserved": world.nodes,
         "DevicesRegistered": world.registered,
     }
-    view = View(settings=scene.platform.settings)
+    view = View(settings=simulation.platform.settings)
     for resource in CLUSTER_KINDS:
         key = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
-        for (namespace, name), value in sorted(scene.cluster.store.of(key).items()):
+        for (namespace, name), value in sorted(simulation.cluster.store.of(key).items()):
             for fact in view.see(resource.kind, value):
                 table: dict[str, Any] | None = known.get(type(fact).__name__)
                 place = f"{namespace}/{name}" if namespace else name

@@ -19,7 +19,7 @@ CHECK, CHECK_CONTROLLER = "slow", "example.com/slow"
 CLASSES = {"low": 0, "middle": 10, "high": 100}
 
 
-class Deed(msgspec.Struct, frozen=True, kw_only=True):
+class UserAction(msgspec.Struct, frozen=True, kw_only=True):
     """What a user does at a time: create or delete a job, or change its queue or its priority."""
 
     at: Millis
@@ -34,7 +34,7 @@ class Platform(msgspec.Struct, kw_only=True):
 
     objects: list[Plain]
     settings: SettingsObserved
-    deeds: list[Deed]
+    actions: list[UserAction]
     queues: list[str]
     cards: dict[str, list[str]]
     """By node, its cards."""
@@ -66,7 +66,7 @@ def platform_of(seed: int, span: Millis) -> Platform:
     return Platform(
         objects=objects,
         settings=settings,
-        deeds=_deeds(chance, queues, span, most, with_cards=with_cards),
+        actions=_actions(chance, queues, span, most, with_cards=with_cards),
         queues=queues,
         cards=cards,
         nodes=nodes,
@@ -150,26 +150,26 @@ def _group(flavors: list[str], units: int, limit: int | None, *, with_cards: boo
     }
 
 
-def _deeds(
+def _actions(
     chance: random.Random, queues: list[str], span: Millis, most: dict[str, int], *, with_cards: bool
-) -> list[Deed]:
-    deeds: list[Deed] = []
+) -> list[UserAction]:
+    actions: list[UserAction] = []
     for number in range(chance.randrange(5, 12)):
         name, queue, at = f"j{number}", chance.choice(queues), chance.randrange(span * 2 // 3)
         job = _job(chance, name, queue, chance.randint(1, most[queue]), with_cards=with_cards)
-        deeds.append(Deed(at=at, verb="create", job=name, object=job))
+        actions.append(UserAction(at=at, verb="create", job=name, object=job))
         later = at + chance.randrange(1, span // 3)
         roll = chance.random()
         if roll < 0.12:  # noqa: PLR2004
-            deeds.append(Deed(at=later, verb="delete", job=name))
+            actions.append(UserAction(at=later, verb="delete", job=name))
             if chance.random() < 0.3:  # noqa: PLR2004
-                deeds.append(Deed(at=later + chance.randrange(2000), verb="create", job=name, object=job))
+                actions.append(UserAction(at=later + chance.randrange(2000), verb="create", job=name, object=job))
         elif roll < 0.2:  # noqa: PLR2004
-            deeds.append(Deed(at=later, verb="priority", job=name, value=chance.choice(list(CLASSES))))
+            actions.append(UserAction(at=later, verb="priority", job=name, value=chance.choice(list(CLASSES))))
         elif roll < 0.28:  # noqa: PLR2004
             roomy = [one for one in queues if most[one] >= job["spec"]["parallelism"]]
-            deeds.append(Deed(at=later, verb="queue", job=name, value=chance.choice(roomy)))
-    return sorted(deeds, key=lambda one: one.at)
+            actions.append(UserAction(at=later, verb="queue", job=name, value=chance.choice(roomy)))
+    return sorted(actions, key=lambda one: one.at)
 
 
 def _job(chance: random.Random, name: str, queue: str, pods: int, *, with_cards: bool) -> Plain:

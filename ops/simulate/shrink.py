@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from ops.simulate.faults import Fault
+from ops.simulate.fault_plan import Fault
 
 Breaks = Callable[[Sequence[Fault]], bool]
 

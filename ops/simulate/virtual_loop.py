@@ -1,7 +1,7 @@
 """An event loop on virtual time: one thread, no sockets, no wall clock; what runs next follows from a seed alone.
 
-When nothing is ready the time jumps to the next timer. Every callback belongs to a party, the process that it would run
-in: parties can be held, as by SIGSTOP, and what would be a death by SIGKILL is to be held for ever.
+When nothing is ready the time jumps to the next timer. Every callback belongs to a process, the one that it would run
+in: processes can be held, as by SIGSTOP, and what would be a death by SIGKILL is to be held for ever.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import Context, ContextVar
 from typing import Any
 
-PARTY: ContextVar[str] = ContextVar("party", default="")
+PROCESS: ContextVar[str] = ContextVar("process", default="")
 """Whose process the running code belongs to; empty for the world itself."""
 
 
@@ -57,23 +57,23 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Nothing is ready for so long."""
         self._virtual += seconds
 
-    def hold(self, party: str) -> None:
-        """Let nothing of a party run until it is released."""
-        self._held.setdefault(party, [])
+    def hold(self, process: str) -> None:
+        """Let nothing of a process run until it is released."""
+        self._held.setdefault(process, [])
 
-    def release(self, party: str) -> None:
-        """Let a party go on where it was held."""
-        self._ready.extend(self._held.pop(party, ()))
+    def release(self, process: str) -> None:
+        """Let a process go on where it was held."""
+        self._ready.extend(self._held.pop(process, ()))
 
     def release_all(self) -> None:
         """Let everybody go on."""
         self._awaited.clear()
-        for party in list(self._held):
-            self.release(party)
+        for process in list(self._held):
+            self.release(process)
 
-    def after_steps(self, party: str, steps: int, then: Callable[[], None]) -> None:
-        """Have something done right before so many callbacks of a party more have run."""
-        self._awaited[party] = (steps, then)
+    def after_steps(self, process: str, steps: int, then: Callable[[], None]) -> None:
+        """Have something done right before so many callbacks of a process more have run."""
+        self._awaited[process] = (steps, then)
 
     def _run_once(self) -> None:
         ready = self._ready
@@ -91,20 +91,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _count(self) -> None:
         for handle in self._ready:
-            party = _party_of(handle)
-            steps, then = self._awaited.get(party, (-1, _nothing))
+            process = _process_of(handle)
+            steps, then = self._awaited.get(process, (-1, _nothing))
             if steps > 0:
-                self._awaited[party] = (steps - 1, then)
+                self._awaited[process] = (steps - 1, then)
             elif steps == 0:
-                del self._awaited[party]
+                del self._awaited[process]
                 then()
 
     def _sort_out(self) -> None:
-        """Put aside what belongs to parties that are held."""
+        """Put aside what belongs to processes that are held."""
         ready = list(self._ready)
         self._ready.clear()
         for handle in ready:
-            self._held.get(_party_of(handle), self._ready).append(handle)
+            self._held.get(_process_of(handle), self._ready).append(handle)
 
     def _process_events(self, event_list: list[Any]) -> None:
         del event_list
@@ -113,9 +113,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """No other thread ever calls."""
 
 
-def _party_of(handle: asyncio.Handle) -> str:
+def _process_of(handle: asyncio.Handle) -> str:
     context: Context = handle._context  # noqa: SLF001 # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
-    return context.get(PARTY, "")
+    return context.get(PROCESS, "")
 
 
 def _nothing() -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ops.log.memory import MemoryStream
-from ops.simulate.faults import Kind, schedule_of
+from ops.simulate.fault_plan import Kind, schedule_of
 from ops.simulate.history import play
 
 SPAN = 20_000

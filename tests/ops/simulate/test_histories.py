@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from ops.simulate.faults import Kind, schedule_of
+from ops.simulate.fault_plan import Kind, schedule_of
 from ops.simulate.history import play
 from tests.places import ROOT
 
@@ -20,7 +20,7 @@ def test_another_seed_gives_another_log() -> None:
 
 
 WRITE = """
-from ops.simulate.faults import schedule_of
+from ops.simulate.fault_plan import schedule_of
 from ops.simulate.history import play
 print(*(play(seed, 60_000, schedule_of(seed, 60_000)).digest for seed in (1, 2)))
 """

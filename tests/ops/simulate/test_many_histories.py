@@ -2,14 +2,14 @@
 
 import os
 
-from ops.simulate.many import Order, command, played
+from ops.simulate.batch import HistorySpec, command, played
 
 SPAN = 20_000
 SEEDS = range(1, 41)
 
 
 def test_short_histories_keep_every_law() -> None:
-    orders = [Order(seed=seed, span=SPAN) for seed in SEEDS]
-    with played(orders, os.cpu_count() or 1) as outcomes:
+    specs = [HistorySpec(seed=seed, span=SPAN) for seed in SEEDS]
+    with played(specs, os.cpu_count() or 1) as outcomes:
         broken = [(one.broken[0], command(one, SPAN)) for one in outcomes if one.broken]
     assert not broken

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ops.simulate.faults import Fault, Kind
+from ops.simulate.fault_plan import Fault, Kind
 from ops.simulate.shrink import shrunk
 
 

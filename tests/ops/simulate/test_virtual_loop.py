@@ -5,7 +5,7 @@ import contextvars
 
 import pytest
 
-from ops.simulate.virtual_loop import PARTY, NothingHappens, VirtualLoop
+from ops.simulate.virtual_loop import PROCESS, NothingHappens, VirtualLoop
 
 
 def test_a_year_passes_at_once() -> None:
@@ -32,7 +32,7 @@ def test_who_is_held_goes_on_where_it_was() -> None:
 
     async def play() -> None:
         context = contextvars.copy_context()
-        context.run(PARTY.set, "worker")
+        context.run(PROCESS.set, "worker")
         worker = loop.create_task(work(), context=context)
         await asyncio.sleep(1.5)
         loop.hold("worker")

@@ -9,16 +9,16 @@ from contextlib import contextmanager
 import msgspec
 
 from events.event import Millis
-from ops.simulate.faults import ALL, Fault, Kind, only, schedule_of
+from ops.simulate.fault_plan import ALL, Fault, Kind, only, schedule_of
 from ops.simulate.history import Outcome, play
 from ops.simulate.shrink import shrunk
 from ops.telemetry import configure_logging
 
-_LIVES = 200
+_MOST_EACH = 200
 """After so many histories a process makes way for a fresh one: what Python keeps must not add up."""
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class HistorySpec(msgspec.Struct, frozen=True, kw_only=True):
     """One history that is to be played."""
 
     seed: int
@@ -40,26 +40,26 @@ def command(outcome: Outcome, span: Millis) -> str:
     return f"kuelog simulate --seeds {outcome.seed} --hours {hours} --only-faults {told or 'none'}"
 
 
-def play_order(order: Order) -> Outcome:
+def play_spec(spec: HistorySpec) -> Outcome:
     """Play a history; of one that breaks a law, the fewest faults under which it still does."""
-    outcome = play(order.seed, order.span, order.faults())
+    outcome = play(spec.seed, spec.span, spec.faults())
     if outcome.broken and outcome.faults:
-        fewest = shrunk(outcome.faults, lambda faults: bool(play(order.seed, order.span, faults).broken))
-        outcome = play(order.seed, order.span, fewest)
+        fewest = shrunk(outcome.faults, lambda faults: bool(play(spec.seed, spec.span, faults).broken))
+        outcome = play(spec.seed, spec.span, fewest)
     gc.collect()
     return outcome
 
 
 @contextmanager
-def played(orders: Sequence[Order], processes: int) -> Generator[Generator[Outcome, None, None], None, None]:
+def played(specs: Sequence[HistorySpec], processes: int) -> Generator[Generator[Outcome, None, None], None, None]:
     """The outcomes as they come; whoever leaves early leaves nothing running."""
-    if processes <= 1 or len(orders) <= 1:
-        yield (play_order(order) for order in orders)
+    if processes <= 1 or len(specs) <= 1:
+        yield (play_spec(spec) for spec in specs)
         return
     # Not fork: threads and open files of whoever asks are none of a history's business.
     context = multiprocessing.get_context("spawn")
-    with context.Pool(processes, _prepare, maxtasksperchild=_LIVES) as pool:
-        yield (outcome for outcome in pool.imap_unordered(play_order, orders))
+    with context.Pool(processes, _prepare, maxtasksperchild=_MOST_EACH) as pool:
+        yield (outcome for outcome in pool.imap_unordered(play_spec, specs))
 
 
 def _prepare() -> None:

@@ -17,10 +17,13 @@ from ops.crds.definitions import manifests
 from ops.kube.reflector import Reflector
 from ops.log.memory import MemoryBus
 from ops.scenario.platform import convert, suspend
-from ops.simulate.platform import CHECK, CLASS, NAMESPACE, QUEUE, Deed, Plain, Platform
-from ops.simulate.silence import Silence
-from ops.simulate.virtual_loop import PARTY, VirtualLoop
-from ops.simulate.weather import ApiGate, Connection, ProcessClock, Weather
+from ops.simulate.active_faults import ActiveFaults
+from ops.simulate.api_gate import ApiGate
+from ops.simulate.bus_connection import Connection
+from ops.simulate.no_tracer import NoTracer
+from ops.simulate.platform import CHECK, CLASS, NAMESPACE, QUEUE, Plain, Platform, UserAction
+from ops.simulate.process_clock import ProcessClock
+from ops.simulate.virtual_loop import PROCESS, VirtualLoop
 from ops.wiring import Ports, Running
 
 BEGINS: Millis = 1_800_000_000_000
@@ -44,24 +47,24 @@ class Process:
         self.up = False
 
     @property
-    def party(self) -> str:
+    def instance(self) -> str:
         """Who it is now: its successor after a death is another one."""
         return f"{self.name}.{self.life}"
 
 
-class Scene:
-    """All of it. What it does by itself runs under no party, and no fault holds it."""
+class Simulation:
+    """All of it. What it does by itself runs under no process, and no fault holds it."""
 
     def __init__(self, loop: VirtualLoop, platform: Platform, seed: int) -> None:
         self.loop, self.platform = loop, platform
         self.clock = ScaledClock(1.0, BEGINS, loop.time)
-        self.weather = Weather(loop, seed)
+        self.faults = ActiveFaults(loop, seed)
         self.bus = MemoryBus(self.clock.now)
         self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert)
         self.changes: asyncio.Queue[Change | None] = asyncio.Queue()
         """Every change of a Job, in order."""
         self.crashes: dict[str, int] = {}
-        """How often a service ended with an exception, by what is told of it."""
+        """How often a service or an operator ended with an exception, by what is told of it."""
         self.processes = [
             Process(f"p{number}{twin}", services) for number, services in enumerate(platform.layout) for twin in TWINS
         ]
@@ -88,20 +91,20 @@ class Scene:
         process.life += 1
         process.clock, process.up = ProcessClock(BEGINS, self.loop), True
         context = contextvars.copy_context()
-        context.run(PARTY.set, process.party)
+        context.run(PROCESS.set, process.instance)
         process.task = self.loop.create_task(self._serve(process), context=context)
         self._tasks.append(process.task)
 
     async def _serve(self, process: Process) -> None:
-        client = InProcessClient(self.cluster.resources, ApiGate(process.name, self.weather), self.clock.now)
+        client = InProcessClient(self.cluster.resources, ApiGate(process.name, self.faults), self.clock.now)
         ports = Ports(
-            bus=Connection(self.bus, process.name, self.weather),
+            bus=Connection(self.bus, process.name, self.faults),
             reader=Reflector(client),
             writer=client,
             clock=process.clock,
         )
         process.running = Running(
-            ports, process.services, settings=self.platform.settings, replica=process.party, tracer=Silence()
+            ports, process.services, settings=self.platform.settings, replica=process.instance, tracer=NoTracer()
         )
         try:
             await process.running.run()
@@ -118,18 +121,18 @@ class Scene:
 
     def kill(self, process: Process, down: Millis) -> None:
         """Nothing of it ever runs again; its successor comes after a while."""
-        self.loop.hold(process.party)
+        self.loop.hold(process.instance)
         process.up = False
         self.after(RESTART_MS + down, lambda: self.start(process))
 
     def pause(self, process: Process, lasts: Millis) -> None:
         """It gets no turn for so long."""
-        party = process.party
-        self.loop.hold(party)
+        instance = process.instance
+        self.loop.hold(instance)
 
         def go_on() -> None:
-            if process.party == party and process.up:
-                self.loop.release(party)
+            if process.instance == instance and process.up:
+                self.loop.release(instance)
 
         self.after(lasts, go_on)
 
@@ -141,7 +144,7 @@ class Scene:
 
     def heal(self) -> None:
         """All that was to be done later is done now, and nothing goes wrong any more."""
-        self.weather.clear()
+        self.faults.clear()
         while self._later:
             self._later.sort(key=lambda one: one[0])
             self._later.pop(0)[1]()
@@ -155,31 +158,38 @@ class Scene:
 
     def operate(self, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Have an operator do something."""
-        self._keep(act())
+        self._keep(self._operate(act()))
 
-    def do(self, deed: Deed) -> None:
+    async def _operate(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as problem:  # noqa: BLE001 - what an operator could not do is a finding
+            told = f"an operator failed with {_told(problem)}"
+            self.crashes[told] = self.crashes.get(told, 0) + 1
+
+    def do(self, action: UserAction) -> None:
         """A user does something; who comes too late is told so, and lets it be."""
         try:
-            match deed.verb:
+            match action.verb:
                 case "create":
-                    self.create("jobs", deed.object)
+                    self.create("jobs", action.object)
                 case "delete":
-                    self.remove("jobs", {"metadata": {"name": deed.job, "namespace": NAMESPACE}})
+                    self.remove("jobs", {"metadata": {"name": action.job, "namespace": NAMESPACE}})
                 case _:
-                    self._relabel(deed)
+                    self._relabel(action)
         except ApiFailure:
             return
 
-    def _relabel(self, deed: Deed) -> None:
-        label = CLASS if deed.verb == "priority" else QUEUE
+    def _relabel(self, action: UserAction) -> None:
+        label = CLASS if action.verb == "priority" else QUEUE
 
         def change(job: Plain) -> Plain:
             meta = job["metadata"]
-            return {**job, "metadata": {**meta, "labels": {**meta["labels"], label: deed.value}}}
+            return {**job, "metadata": {**meta, "labels": {**meta["labels"], label: action.value}}}
 
-        job = self.cluster.store.get("jobs.batch", (NAMESPACE, deed.job))
+        job = self.cluster.store.get("jobs.batch", (NAMESPACE, action.job))
         if job is not None and job["spec"].get("suspend"):
-            self.change("jobs", NAMESPACE, deed.job, change)
+            self.change("jobs", NAMESPACE, action.job, change)
 
     def create(self, plural: str, value: Plain) -> None:
         """Create an object. Raises `ApiFailure`."""

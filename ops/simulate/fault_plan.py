@@ -65,7 +65,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """Since the beginning."""
     kind: Kind
     process: int = 0
-    """Which of the processes it befalls."""
+    """Which of the processes it strikes."""
     number: int = 0
     """How much, or which: each kind takes it as it needs it."""
     lasts: Millis = 0

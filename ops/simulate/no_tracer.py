@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 
-class Silence:
+class NoTracer:
     """Opens no span."""
 
     @contextmanager
