@@ -157,6 +157,8 @@ class ClusterQueueObserved(Event, frozen=True, kw_only=True, tag="ClusterQueueOb
     budget: Budget | None = None
     """kuelog's own: what its workloads may hold in a period, where the queue requires the check of budgets."""
     terminating: bool = False
+    held: bool = False
+    """Whether it bears the finalizer `kueue.x-k8s.io/resource-in-use`, so that it stays while something needs it."""
 
 
 class CohortObserved(Event, frozen=True, kw_only=True, tag="CohortObserved.v1"):
@@ -195,6 +197,9 @@ class FlavorObserved(Event, frozen=True, kw_only=True, tag="FlavorObserved.v1"):
     topology: str = ""
     device_policy: DevicePolicy | None = None
     """What the cards that are really there mean beside the quota; None where the settings say it."""
+    terminating: bool = False
+    held: bool = False
+    """Whether it bears the finalizer `kueue.x-k8s.io/resource-in-use`, so that it stays while something needs it."""
 
 
 class PriorityClassObserved(Event, frozen=True, kw_only=True, tag="PriorityClassObserved.v1"):
@@ -233,6 +238,9 @@ class AdmissionCheckObserved(Event, frozen=True, kw_only=True, tag="AdmissionChe
     active: bool = True
     """What its controller says; whether one of ours is active follows from the rest."""
     parameters: CheckParameters | None = None
+    terminating: bool = False
+    held: bool = False
+    """Whether it bears the finalizer `kueue.x-k8s.io/resource-in-use`, so that it stays while something needs it."""
 
 
 class LimitRangeItem(Value, frozen=True, kw_only=True):

@@ -33,9 +33,7 @@ ASKED = (
         namespaced=False,
     ),
 )
-HELD = "kueue.x-k8s.io/resource-in-use"
 _MANAGER, _KUEUES_SERVICE = "kueue-controller-manager", "kueue-webhook-service"
-_KEEPS_FINALIZER = ("ClusterQueue", "ResourceFlavor", "AdmissionCheck")
 _PAGE = 500
 
 
@@ -112,7 +110,6 @@ def differences(found: Found, view: View, world: World) -> list[Difference]:
         *_refused(world),
         *_not_counted(found, view),
         *_usage(found, world),
-        *_held(found),
     ]
     return sorted(told, key=lambda one: (not one.blocks, one.code, one.object))
 
@@ -227,19 +224,6 @@ def _usage(found: Found, world: World) -> Iterator[Difference]:
                     f"here it is {from_units(resource, here)}",
                     consequence="as many jobs fit as these numbers say",
                     instead="look for workloads above that are not counted; Kueue's status may also be old",
-                )
-
-
-def _held(found: Found) -> Iterator[Difference]:
-    for resource in CLUSTER_KINDS:
-        for one in found.of(resource) if resource.kind in _KEEPS_FINALIZER else ():
-            if HELD in (one["metadata"].get("finalizers") or ()):
-                yield Difference(
-                    object=f"{resource.kind} {one['metadata']['name']}",
-                    code="HeldByKueue",
-                    what=f"it bears the finalizer {HELD}",
-                    consequence="if it is deleted it stays until somebody takes the finalizer away",
-                    instead=f"""kubectl patch {resource.plural} {one["metadata"]["name"]} --type=merge -p '{{"metadata":{{"finalizers":null}}}}'""",
                 )
 
 

@@ -35,6 +35,9 @@ _STATUS_TOO = ("", "batch")
 QUEUES = ("clusterqueues", "localqueues", "cohorts", "admissionchecks")
 """What has a status that the applier writes, besides workloads."""
 
+HELD = ("clusterqueues", "resourceflavors", "admissionchecks")
+"""What the applier keeps from being deleted while something needs it."""
+
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
     """Verbs on resources of one group; a subresource stands behind a slash."""
@@ -74,6 +77,8 @@ def written(settings: SettingsObserved) -> list[Grant]:
         Grant(group=EVENTS.group, resources=(EVENTS.plural,), verbs=("create", "patch")),
         Grant(group=GROUP, resources=(WORKLOADS.plural,), verbs=("get", "create", "patch", "delete")),
         Grant(group=GROUP, resources=QUEUES, verbs=("get",)),
+        # The finalizer that keeps them while something needs them.
+        Grant(group=GROUP, resources=HELD, verbs=("get", "patch")),
         Grant(
             group=GROUP,
             resources=tuple(f"{one}/status" for one in (WORKLOADS.plural, *QUEUES)),

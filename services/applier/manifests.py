@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from events.api.meta import RESOURCE_IN_USE
 from events.pod_set import PodSet
 from events.quantity import from_units
 from events.settings import SettingsObserved
@@ -17,8 +18,6 @@ from services.jobs.placing import CLUSTER_QUEUE, LOCAL_QUEUE, POD_SET, WORKLOAD
 from services.jobs.updates import Update
 
 DECISION = "kuelog.io/decision"
-IN_USE = "kueue.x-k8s.io/resource-in-use"
-"""Kueue's finalizer: what bears it stays until nothing needs it."""
 
 Plain = dict[str, Any]
 
@@ -64,7 +63,7 @@ def _asked(pod_set: PodSet, settings: SettingsObserved) -> Plain:
 def finalizers_left(meta: Plain) -> list[str] | None:
     """The finalizers of an object without the one that is ours to take away; None when it is not there."""
     found: list[str] = list(meta.get("finalizers") or ())
-    return [one for one in found if one != IN_USE] if IN_USE in found else None
+    return [one for one in found if one != RESOURCE_IN_USE] if RESOURCE_IN_USE in found else None
 
 
 def job_should_run(workload: Workload) -> bool:

@@ -1,15 +1,17 @@
-"""Writes the statuses of queues: seldom, and in spare time.
+"""Writes the statuses of queues, and the finalizers that keep what is in use: seldom, and in spare time.
 
 Nobody waits for a status of a queue, so changes are gathered for a second. A write that failed is tried again later.
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 import structlog
 
+from events.api.meta import RESOURCE_IN_USE
 from events.event import Millis
+from projections.objects_in_use import Hold, holds
 from projections.queue_status import Status
 from projections.world import World
 from services.applier.queue_status import Place, Statuses, status_patch
@@ -25,6 +27,7 @@ from services.cluster_port import (
 )
 
 log = structlog.get_logger()
+T = TypeVar("T")
 
 _GROUP, _VERSION = "kueue.x-k8s.io", "v1beta2"
 RESOURCES = {
@@ -36,6 +39,9 @@ RESOURCES = {
         group=_GROUP, version=_VERSION, plural="admissionchecks", kind="AdmissionCheck", namespaced=False
     ),
     "LocalQueue": Resource(group=_GROUP, version=_VERSION, plural="localqueues", kind="LocalQueue"),
+    "ResourceFlavor": Resource(
+        group=_GROUP, version=_VERSION, plural="resourceflavors", kind="ResourceFlavor", namespaced=False
+    ),
 }
 EVERY: Millis = 1000
 """So long changes are gathered; no status is written more often."""
@@ -45,12 +51,15 @@ _RETRY: Millis = 2000
 
 
 class QueueStatusWriter:
-    """Keeps the statuses of queues and cohorts as the world has them."""
+    """Keeps the statuses of queues and cohorts as the world has them, and from being deleted what is in use."""
 
     def __init__(self, writer: Writer, clock: Clock, spare: SpareTime) -> None:
         self._writer, self._clock, self._spare = writer, clock, spare
         self._statuses = Statuses()
         self._wanted: dict[Place, Status] = {}
+        self._holds: dict[Place, Hold] = {}
+        self._asked_for: dict[Place, Hold] = {}
+        """What was asked for of each object's finalizer, until the log tells that it is so."""
         self._shown: dict[Place, dict[str, Any]] = {}
         """The objects as they were last seen here, so that each is read only once."""
         self._next: Millis = 0
@@ -65,32 +74,37 @@ class QueueStatusWriter:
             self._ask(world, self._next)
             return
         found = self._statuses.changed(world, now)
+        unlike = self._changed_holds(world)
         # The lane waits meanwhile: where there are many queues they are looked at less often.
         self._next = now + max(EVERY, _REST * (self._clock.now() - now))
         rule = world.settings.admission_fair_sharing
         if rule is not None:
             self._ask(world, now - now % max(rule.sampling, EVERY) + max(rule.sampling, EVERY))
-        if found:
+        if found or unlike:
             self._wanted.update(found)
+            self._holds.update(unlike)
             self._news.set()
 
     async def run(self) -> None:
         """Write until cancelled."""
         while True:
-            if not self._wanted:
+            if not self._wanted and not self._holds:
                 self._news.clear()
                 await self._news.wait()
             async with self._spare.turn():
                 # What was gathered while others had their turn is written, too.
-                place = next(iter(self._wanted))
-                await self._try(place, self._wanted.pop(place))
+                if self._holds:
+                    await self._try(next(iter(self._holds)), self._holds, self._hold)
+                else:
+                    await self._try(next(iter(self._wanted)), self._wanted, self._write)
 
-    async def _try(self, place: Place, status: Status) -> None:
+    async def _try(self, place: Place, wanted: dict[Place, T], write: Callable[[Place, T], Awaitable[None]]) -> None:
+        what = wanted.pop(place)
         try:
-            await self._write(place, status)
+            await write(place, what)
         except (ClusterUnavailable, ObjectConflict) as problem:
-            log.warning("status not written yet", object="/".join(place), problem=str(problem))
-            self._wanted.setdefault(place, status)
+            log.warning("not written yet", object="/".join(place), problem=str(problem))
+            wanted.setdefault(place, what)
             self._shown.pop(place, None)
             await self._clock.sleep(_RETRY)
         except ObjectMissing:
@@ -98,7 +112,7 @@ class QueueStatusWriter:
             log.debug("gone already", object="/".join(place))
             self._shown.pop(place, None)
         except ObjectInvalid as problem:
-            log.error("status rejected", object="/".join(place), problem=str(problem))
+            log.error("rejected", object="/".join(place), problem=str(problem))
             self._shown.pop(place, None)
 
     def _ask(self, world: World, due: Millis) -> None:
@@ -106,6 +120,26 @@ class QueueStatusWriter:
         if self._asked <= self._clock.now() or due < self._asked:
             self._asked = due
             world.look_again(due)
+
+    def _changed_holds(self, world: World) -> dict[Place, Hold]:
+        found: dict[Place, Hold] = {(kind, "", name): hold for kind, name, hold in holds(world)}
+        news = {place: hold for place, hold in found.items() if self._asked_for.get(place) != hold}
+        self._asked_for = found
+        return news
+
+    async def _hold(self, place: Place, hold: Hold) -> None:
+        kind, namespace, name = place
+        found = await self._writer.get(RESOURCES[kind], namespace, name)
+        meta = found["metadata"]
+        if hold.uid and meta["uid"] != hold.uid:
+            raise ObjectMissing(f"{kind} {name} is another one by now")
+        borne: list[str] = list(meta.get("finalizers") or ())
+        if (RESOURCE_IN_USE in borne) is hold.wanted or (hold.wanted and meta.get("deletionTimestamp")):
+            return
+        left = [*borne, RESOURCE_IN_USE] if hold.wanted else [one for one in borne if one != RESOURCE_IN_USE]
+        patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}
+        self._shown.pop(place, None)
+        await self._writer.merge(RESOURCES[kind], namespace, name, patch)
 
     async def _write(self, place: Place, status: Status) -> None:
         kind, namespace, name = place

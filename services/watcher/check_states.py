@@ -10,7 +10,7 @@ from events.timestamp import parse_timestamp
 from events.workload import CheckState, CheckStatus, PodSetUpdate
 from projections.queue_standing import OURS
 from projections.validation.workload import pod_set_update_problems
-from services.watcher.cluster_objects import read
+from services.watcher.cluster_objects import is_held, read
 from services.watcher.pod_shapes import tolerations
 from services.watcher.problems import Refused, problem
 
@@ -30,6 +30,8 @@ def admission_check(value: dict[str, Any]) -> Fact:
         parameters=None
         if parameters is None
         else CheckParameters(group=parameters.api_group, kind=parameters.kind, name=parameters.name),
+        terminating=found.metadata.deletion_timestamp is not None,
+        held=is_held(found.metadata),
     )
 
 

@@ -17,7 +17,7 @@ from events.api.kueue import (
     PreemptionSpec,
     ResourceGroupSpec,
 )
-from events.api.meta import ObjectMeta
+from events.api.meta import RESOURCE_IN_USE, ObjectMeta
 from events.catalogue import Fact
 from events.quantity import BadQuantity, parse_quantity
 from events.quota import (
@@ -110,6 +110,7 @@ def cluster_queue(value: dict[str, Any]) -> Fact:
         max_concurrent=_annotated(meta, MAX_CONCURRENT, int, None),
         budget=_annotated(meta, BUDGET, budget, None, BUDGET_EXAMPLE),
         terminating=meta.deletion_timestamp is not None,
+        held=is_held(meta),
     )
 
 
@@ -154,6 +155,8 @@ def flavor(value: dict[str, Any]) -> Fact:
         tolerations=tolerations(found.spec.tolerations or ()),
         topology=found.spec.topology_name or "",
         device_policy=_annotated(found.metadata, DEVICE_POLICY, DevicePolicy, None, "Ignore, Warn or Cap"),
+        terminating=found.metadata.deletion_timestamp is not None,
+        held=is_held(found.metadata),
     )
 
 
@@ -248,6 +251,11 @@ def weight(found: FairSharingSpec | None) -> Weight:
     except BadQuantity as bad:
         raise Refused([problem("spec.fairSharing.weight", str(bad), "a number of at least 0")]) from bad
     return Weight(numerator=exact.numerator, denominator=exact.denominator)
+
+
+def is_held(meta: ObjectMeta) -> bool:
+    """Whether an object bears Kueue's finalizer."""
+    return RESOURCE_IN_USE in (meta.finalizers or ())
 
 
 def created_at(meta: ObjectMeta) -> int:

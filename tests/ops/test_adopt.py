@@ -240,11 +240,9 @@ async def test_a_manager_that_runs_blocks_and_what_differs_is_named(
         meta = {"name": "raygroup", "namespace": "team", "ownerReferences": [owner]}
         await found.cluster.add({**workload, "metadata": meta})
         await found.show_reserved(2)
-        await found.client.merge(CLUSTER_QUEUES, "", "cq", {"metadata": {"finalizers": [HELD]}})
         told = await found.look()
         assert [(one.code, one.blocks) for one in told.differences] == [
             ("KueueRuns", True),
-            ("HeldByKueue", False),
             ("KueueIsAsked", False),
             ("OwnerUnknown", False),
             ("UsageDiffers", False),

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from events.api.meta import RESOURCE_IN_USE
 from events.workload import WorkloadSpec
 from ops.cluster.clock import ScaledClock
 from projections.workloads import Workload
-from services.applier.manifests import IN_USE
 from services.applier.notices import Notices
 from services.applier.plan import Application
 from services.applier.spare_time import SpareTime
@@ -70,13 +70,19 @@ async def discard(cluster: Cluster, **changes: Any) -> list[tuple[str, str]]:
 
 
 async def test_the_hold_is_taken_off_before_the_object_is_deleted() -> None:
-    held = {"metadata": {"resourceVersion": "3", "finalizers": [IN_USE, "x/y"]}}
+    held = {"metadata": {"resourceVersion": "3", "finalizers": [RESOURCE_IN_USE, "x/y"]}}
     done = await discard(Cluster(workloads=held, jobs={}))
     assert done == [("patch workloads", "['x/y']"), ("delete workloads", "w")]
 
 
 async def test_what_somebody_has_deleted_already_only_loses_the_hold() -> None:
-    held = {"metadata": {"resourceVersion": "3", "finalizers": [IN_USE], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    held = {
+        "metadata": {
+            "resourceVersion": "3",
+            "finalizers": [RESOURCE_IN_USE],
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
+        }
+    }
     assert await discard(Cluster(workloads=held)) == [("patch workloads", "[]")]
 
 

@@ -2,12 +2,13 @@
 
 from msgspec.structs import replace
 
+from events.api.meta import RESOURCE_IN_USE
 from events.quota import CheckRule
 from events.settings import SettingsObserved
 from events.upkeep import BackoffSet, DiscardReason, WorkloadDiscarded
 from events.workload import CheckState, CheckStatus, EvictionOrdered, Owner, WorkloadDeactivated
 from projections.workloads import Requeue
-from services.applier.manifests import DECISION, IN_USE, finalizers_left, workload_status
+from services.applier.manifests import DECISION, finalizers_left, workload_status
 from services.applier.patches import mark_patch, with_checks
 from services.applier.plan import plan
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SPEC, Room, submitted, true
@@ -96,7 +97,7 @@ def test_the_state_of_a_check_is_left_to_its_controller_unless_a_decision_has_se
 
 
 def test_of_the_finalizers_only_ours_is_taken_away() -> None:
-    assert finalizers_left({"finalizers": ["a/b", IN_USE]}) == ["a/b"]
+    assert finalizers_left({"finalizers": ["a/b", RESOURCE_IN_USE]}) == ["a/b"]
     assert finalizers_left({"finalizers": ["a/b"]}) is None
     assert finalizers_left({}) is None
 

@@ -1,0 +1,49 @@
+"""Which queues, flavors and checks are kept from being deleted: those that something still needs (Kueue's `resource-in-use`)."""
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from events.quota import AdmissionCheckObserved, ClusterQueueObserved, FlavorObserved
+from projections.world import World
+
+Holdable: TypeAlias = ClusterQueueObserved | FlavorObserved | AdmissionCheckObserved
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """Whether an object is to bear the finalizer."""
+
+    uid: str
+    wanted: bool
+
+
+def holds(world: World) -> Iterator[tuple[str, str, Hold]]:
+    """Kind and name of all objects that don't bear the finalizer as they should, at the cost of looking at each once.
+
+    It is put on at sight, and taken off one that is being deleted: a cluster queue once no workload has quota reserved in
+    it, a flavor or a check once no cluster queue names it (kueue-features §B).
+    """
+    yield from _holds(
+        "ClusterQueue", world.cluster_queues, {name for name in world.cluster_queues if world.holders(name)}
+    )
+    yield from _holds("ResourceFlavor", world.flavors, _flavors_named(world))
+    yield from _holds("AdmissionCheck", world.checks, _checks_named(world))
+
+
+def _holds(kind: str, objects: Mapping[str, Holdable], needed: set[str]) -> Iterator[tuple[str, str, Hold]]:
+    for name, found in sorted(objects.items()):
+        if found.held and found.terminating and name not in needed:
+            yield kind, name, Hold(found.uid, wanted=False)
+        elif not found.held and not found.terminating:
+            yield kind, name, Hold(found.uid, wanted=True)
+
+
+def _flavors_named(world: World) -> set[str]:
+    return {
+        quotas.flavor for queue in world.cluster_queues.values() for group in queue.groups for quotas in group.flavors
+    }
+
+
+def _checks_named(world: World) -> set[str]:
+    return {rule.name for queue in world.cluster_queues.values() for rule in queue.checks}
