@@ -1,5 +1,6 @@
 """Replay: fold the log from zero in its canonical order, and decide every decision again."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -8,7 +9,10 @@ from events.catalogue import AnyEvent, Decision
 from events.codec import encode
 from events.commit import Commit, Sighting
 from events.event import Millis
+from events.rules import RULES
 from events.subjects import CONTROL, FACTS
+from ops.log.snapshots import image_of
+from projections.amiss import Amiss
 from projections.place import Place
 from projections.state_hash import state_hash
 from projections.versions import FoldedFacts
@@ -43,6 +47,15 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs that were folded since the commit before."""
 
 
+class OtherState(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit that names another state than the one that the log leads to."""
+
+    sequence: int
+    author: str
+    recorded: str
+    folded: str
+
+
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     """What a replay of one lane found."""
 
@@ -58,6 +71,16 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[str, ...] = ()
     """The versions of the rules under which they were decided."""
     differences: tuple[Difference, ...] = ()
+    states: int = 0
+    """How many commits name the state behind them, and were held against it."""
+    other_states: tuple[OtherState, ...] = ()
+    amiss: tuple[Amiss, ...] = ()
+    """Messages whose author, subject or time is not as it must be."""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the log is not what those who may write it would have written."""
+        return bool(self.differences or self.other_states or self.amiss)
 
 
 def fold_lane(
@@ -90,6 +113,8 @@ def fold_lane(
         rules[commit.rules] = None
         if again is None or not again.compare(fold, entry, commit):
             fold.fold_commit(entry, commit)
+        if again is not None:
+            again.compare_state(fold, entry, commit)
         events += len(commit.events)
         if listener is not None:
             for event in commit.events:
@@ -106,6 +131,9 @@ def fold_lane(
         verified=again.verified if again is not None else 0,
         rules=tuple(rules),
         differences=tuple(again.differences) if again is not None else (),
+        states=again.states if again is not None else 0,
+        other_states=tuple(again.other_states) if again is not None else (),
+        amiss=tuple(one for _, one in sorted(fold.world.amiss.items())),
     )
 
 
@@ -118,7 +146,8 @@ class _Again:
 
     def __init__(self, inputs: Mapping[str, Sequence[Entry]]) -> None:
         self.differences: list[Difference] = []
-        self.verified = 0
+        self.other_states: list[OtherState] = []
+        self.verified = self.states = 0
         self._inputs = inputs
         self._since_all = 0
         made: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
@@ -151,6 +180,16 @@ class _Again:
                 )
             )
         return False
+
+    def compare_state(self, fold: LaneFold, entry: Entry, commit: Commit) -> None:
+        """Hold the state behind a commit against the one that the commit names; other rules may hold it otherwise."""
+        if not commit.state_hash or commit.rules != RULES or self._hurried(fold, entry):
+            return
+        self.states += 1
+        found = hashlib.sha256(image_of(fold)).hexdigest()
+        if found != commit.state_hash:
+            other = OtherState(sequence=fold.base, author=commit.author, recorded=commit.state_hash, folded=found)
+            self.other_states.append(other)
 
     def _hurried(self, fold: LaneFold, entry: Entry) -> bool:
         found = fold.opened(entry)
@@ -203,4 +242,4 @@ def encode_events(events: Sequence[Decision]) -> bytes:
     return b"\n".join(encode(event) for event in events)
 
 
-__all__ = ["Difference", "Replayed", "fold_lane", "listen"]
+__all__ = ["Difference", "OtherState", "Replayed", "fold_lane", "listen"]

@@ -11,7 +11,15 @@ from ops.asking.start import begin
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
-from ops.cli.replay_rows import SHOWN, rows_of, show_differences, show_rows, told_differences
+from ops.cli.replay_rows import (
+    SHOWN,
+    rows_of,
+    show_amiss,
+    show_differences,
+    show_rows,
+    show_states,
+    told_differences,
+)
 from ops.replay import Replayed, fold_lane
 from ops.wiring import DEVICE_LANE, LANE
 from projections.world import World
@@ -31,7 +39,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_replay(source: LogSource, question: Question, *, output: str, console: Console) -> int:
-    """Fold both lanes; 0 when nothing differs."""
+    """Fold both lanes; 0 when nothing differs and nothing is amiss."""
     with known_failures(console) as outcome:
         if question.show and question.show not in SHOWN:
             raise NotOnTheLog(f"the log can't be shown as {question.show}: write one of {', '.join(SHOWN)}")
@@ -48,7 +56,7 @@ def run_replay(source: LogSource, question: Question, *, output: str, console: C
             if question.show:
                 show_rows(world, question.show, question.tree, console)
                 console.print(f"as of {point.told()}", style="dim", highlight=False)
-        outcome.code = 1 if any(one.differences for one in results) else 0
+        outcome.code = 1 if question.verify and any(one.is_wrong for one in results) else 0
     return outcome.code
 
 
@@ -87,6 +95,9 @@ def _plain(one: Replayed) -> dict[str, object]:
         "verified": one.verified,
         "rules": one.rules,
         "differences": told_differences(one),
+        "states": one.states,
+        "other_states": msgspec.to_builtins(one.other_states),
+        "amiss": msgspec.to_builtins(one.amiss),
     }
 
 
@@ -104,3 +115,5 @@ def _show(one: Replayed, console: Console, *, verify: bool) -> None:
         count = len(one.differences)
         console.print(f"  [red]{count} of {one.verified} commits come out otherwise[/red]; the first:")
         show_differences(one.differences[:1], console)
+    show_states(one, console)
+    show_amiss(one.amiss, console)

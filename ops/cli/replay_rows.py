@@ -15,6 +15,7 @@ from ops.asking.point import NotOnTheLog
 from ops.asking.stored import opened
 from ops.replay import Difference, Replayed
 from ops.wiring import RULES
+from projections.amiss import Amiss
 from projections.explanation.about import objects_of
 from projections.explanation.difference import Change, changes
 from projections.read_models import queue_rows, tree_names, usage_rows, workload_rows
@@ -102,6 +103,23 @@ def show_differences(differences: Sequence[Difference], console: Console, *, led
             show_change(change, console)
         if led:
             _show_led(one, console)
+
+
+def show_states(one: Replayed, console: Console) -> None:
+    """Whether the states that commits name are those that the log leads to."""
+    if not one.other_states:
+        told = f"  and the {one.states} states that commits name are those that the log leads to"
+        console.print(told if one.states else "  no commit names its state", style="dim", highlight=False)
+    for other in one.other_states:
+        told = f"  {one.lane}/{other.sequence} by {other.author} names another state than the log leads to"
+        _print(console, f"{told}: {other.recorded[:16]}, not {other.folded[:16]}", "red")
+
+
+def show_amiss(found: Sequence[Amiss], console: Console) -> None:
+    """Messages that were not folded as they stand; whoever wrote them has rights that are not his."""
+    for one in found:
+        times = f", and {one.count - 1} before it" if one.count > 1 else ""
+        _print(console, f"  amiss: {one.stream}/{one.sequence}{times}, by {one.author}: {one.detail}", "red")
 
 
 def show_change(change: Change, console: Console) -> None:

@@ -1,0 +1,86 @@
+"""What is amiss on a log (author, subject, time) fails every verification, and is told with its place."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from events.codec import encode
+from events.commit import Sighting
+from events.event import Millis
+from events.quota import NamespaceObserved
+from events.subjects import FACTS, fact_subject
+from ops.bench.day import played, small_day
+from ops.cli.main import app
+from ops.log.jetstream import connect
+from ops.log.server import NatsServer
+from ops.wiring import DEVICE_LANE, LANE
+from services.log_port import Message
+from tests.ops.audit.logs import Log
+from tests.ops.audit.test_audit_commands import stored
+
+FAR: Millis = 4_102_444_800_000
+"""A time that no server of this test can have."""
+OURS = fact_subject("", "NamespaceObserved")
+FOREIGN: Mapping[str, tuple[str, str, Millis, str]] = {
+    "a subject of others": ("kuelog.facts.a.b.NamespaceObserved", "watcher", 1, "not the subject of such facts"),
+    "an author of others": (OURS, "applier", 1, "applier may not say NamespaceObserved"),
+    "an author that is unknown": (OURS, "someone", 1, "there is no such author"),
+    "a time far ahead": (OURS, "watcher", FAR, "ms later than any that the bus could have stored then"),
+}
+
+
+def kuelog(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, list(words), env={"COLUMNS": "400"})
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+async def put(data: Path, messages: Sequence[Message]) -> None:
+    server = NatsServer(data / "nats")
+    await server.start()
+    try:
+        bus = await connect(server.url)
+        await (await bus.stream(FACTS)).publish(messages)
+        await bus.close()
+    finally:
+        await server.stop()
+
+
+@pytest.fixture(scope="module")
+def log() -> Log:
+    entries, _ = played(small_day(0))
+    return entries
+
+
+@pytest.fixture
+def run(log: Log, tmp_path: Path) -> Path:
+    """A folder as a run leaves it."""
+    asyncio.run(stored(tmp_path / "run", log))
+    return tmp_path / "run"
+
+
+def said(way: str) -> Message:
+    subject, author, at, _ = FOREIGN[way]
+    sighting = Sighting(id=way, at=at, author=author, fact=NamespaceObserved(name="team"))
+    return Message(subject, encode(sighting), way)
+
+
+def test_a_replay_fails_on_what_is_amiss_and_names_it(run: Path) -> None:
+    code, told = kuelog("replay", "--data", str(run), "--verify")
+    assert code == 0 and "come out the same" in told
+    asyncio.run(put(run, [said(way) for way in FOREIGN]))
+    code, told = kuelog("replay", "--data", str(run))
+    assert code == 0, "it is asked for nothing but the state"
+    code, told = kuelog("replay", "--data", str(run), "--verify")
+    assert code == 1
+    assert told.count("amiss: ") == 2 * len(FOREIGN)
+    for _, _, _, why in FOREIGN.values():
+        assert why in told
+    code, plain = kuelog("replay", "--data", str(run), "--verify", "-o", "json")
+    lanes = {one["lane"]: one["amiss"] for one in json.loads(plain)}
+    assert code == 1 and {lane: len(found) for lane, found in lanes.items()} == {LANE: 4, DEVICE_LANE: 4}
+    assert {one["what"] for one in lanes[LANE]} == {"author", "time"}
