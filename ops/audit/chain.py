@@ -7,6 +7,7 @@ import msgspec
 from events.commit import GENESIS, InputRun, bytes_hash
 from events.merkle import leaf_hash
 from events.subjects import FACTS
+from ops.audit.amiss import Claim, claim_of
 from ops.audit.finding import Finding
 from services.log_port import Entry
 
@@ -26,6 +27,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     leaf: bytes
     sha256: str = ""
     envelope: Envelope | None = None
+    claim: Claim = Claim()
 
 
 LinkOf = Callable[[Entry], Link]
@@ -37,12 +39,12 @@ def link_of(entry: Entry) -> Link:
     """The link of a message; facts form no chain of their own."""
     leaf = leaf_hash(entry.stream, entry.subject, entry.message_id, entry.data)
     if entry.stream == FACTS:
-        return Link(leaf=leaf)
+        return Link(leaf=leaf, claim=claim_of(entry))
     try:
         envelope = _envelope.decode(entry.data)
     except (ValueError, RecursionError):
         envelope = None
-    return Link(leaf=leaf, sha256=bytes_hash(entry.data), envelope=envelope)
+    return Link(leaf=leaf, sha256=bytes_hash(entry.data), envelope=envelope, claim=claim_of(entry))
 
 
 def gaps(stream: str, sequences: Sequence[int], after: int = 0) -> list[Finding]:

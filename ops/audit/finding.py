@@ -2,6 +2,9 @@
 
 import msgspec
 
+AUTHOR, TIME = "author", "time"
+"""What was amiss with a message when it was stored, which is no change of the log."""
+
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One place of the log, or of what is kept beside it, that is not what it was."""
@@ -11,8 +14,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     upto: int = 0
     """The last sequence, when it is a run of them."""
     what: str
-    """changed, missing, added, reordered, renumbered, chain, inputs, unreadable, checkpoint, record, key, archive."""
+    """changed, missing, added, reordered, renumbered, chain, inputs, unreadable, author, time, checkpoint, record, key, archive."""
     detail: str
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the log is not as it was; else it is, and what was stored there was amiss from the beginning."""
+        return self.what not in (AUTHOR, TIME)
 
     @property
     def place(self) -> str:
@@ -38,3 +46,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     streams: tuple[Covered, ...]
     findings: tuple[Finding, ...]
+
+    @property
+    def changes(self) -> tuple[Finding, ...]:
+        """What keeps the log from being signed and archived as it stands."""
+        return tuple(one for one in self.findings if one.is_change)

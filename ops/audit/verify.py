@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from events.subjects import FACTS
+from events.subjects import CONTROL, FACTS
+from ops.audit.amiss import amiss_findings
 from ops.audit.chain import Link, LinkOf, Rests, chain_findings, gaps, link_of, missing_inputs, rests_of
 from ops.audit.compare import differences
 from ops.audit.evidence import Evidence, Statement, judge, prefix_agrees, statement_findings
 from ops.audit.finding import Covered, Finding, Report
+from services.control_log import Control
 from services.log_port import Entry
 
 
@@ -45,6 +47,11 @@ class Auditor:
         for statement in statements:
             leaves = {stream: [link.leaf for link in links[stream]] for stream in streams}
             findings.extend(statement_findings(statement, leaves, self._pinned))
+        places = {(one.stream, one.sequence) for one in findings}
+        control = Control(found.get(CONTROL, ()))
+        for stream in streams:
+            amiss = amiss_findings(found[stream], [link.claim for link in links[stream]], control)
+            findings.extend(one for one in amiss if (one.stream, one.sequence) not in places)
         return Report(
             streams=tuple(self._covered(stream, len(found[stream])) for stream in streams), findings=tuple(findings)
         )

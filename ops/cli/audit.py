@@ -84,6 +84,7 @@ def run_checkpoint(source: Source, to: str, *, console: Console) -> int:
             report = examined(read_found(source, console), evidence)
             if report.findings:
                 show(report, 0, console)
+            if report.changes:
                 console.print("[red]nothing is signed[/red]")
                 outcome.code = 1
                 return outcome.code
@@ -187,7 +188,7 @@ def examined(
     """Everything that is wrong with a log that was read, each thing told once."""
     report = Auditor(evidence, trust).examine(found.entries, list(statements), found.ends)
     # Where the messages themselves tell the place, the file that they stand in tells nothing more.
-    named = [(one.stream, one.sequence) for one in report.findings]
+    named = [(one.stream, one.sequence) for one in report.changes]
     rest = [
         one
         for one in found.damage
@@ -246,7 +247,7 @@ def show(report: Report, took: float, console: Console) -> None:
         console.print(f"[red]{one.what}[/red]  {one.place}  {one.detail}", highlight=False)
     if len(report.findings) > _SHOWN:
         console.print(f"… and {len(report.findings) - _SHOWN:,} more; -o json tells all")
-    if not report.findings:
+    if not report.changes:
         console.print("nothing was changed, is missing, was added or stands elsewhere")
     if any(one.messages > one.signed for one in report.streams):
         console.print(

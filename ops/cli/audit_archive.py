@@ -24,13 +24,14 @@ def run_archive(source: Source, to: str, *, console: Console) -> int:
         evidence = load_evidence(source.beside)
         found = read_found(source, console)
         report = examined(found, evidence)
-        if not report.findings and (Path(source.beside) / KEY).exists():
+        if not report.changes and (Path(source.beside) / KEY).exists():
             asyncio.run(sign_all(source, Path(source.beside)))
             evidence = load_evidence(source.beside)
             found = read_found(source, console)
             report = examined(found, evidence)
         if report.findings:
             show(report, 0, console)
+        if report.changes:
             console.print("[red]nothing is archived[/red]")
             outcome.code = 1
             return outcome.code

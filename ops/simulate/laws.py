@@ -52,7 +52,7 @@ def broken_laws(simulation: Simulation) -> list[str]:
 def _chain(entries: Entries) -> list[str]:
     skipped = Control(entries.get(CONTROL, ())).skipped
     report = Auditor(Evidence()).examine(entries)
-    return [f"audit: {one.place}: {one.detail}" for one in report.findings if (one.stream, one.sequence) not in skipped]
+    return [f"audit: {one.place}: {one.detail}" for one in report.changes if (one.stream, one.sequence) not in skipped]
 
 
 def _runs_unadmitted(simulation: Simulation, entries: Entries, book: LaneLaws) -> Iterator[str]:

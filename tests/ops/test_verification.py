@@ -84,3 +84,20 @@ def test_a_replay_fails_on_what_is_amiss_and_names_it(run: Path) -> None:
     lanes = {one["lane"]: one["amiss"] for one in json.loads(plain)}
     assert code == 1 and {lane: len(found) for lane, found in lanes.items()} == {LANE: 4, DEVICE_LANE: 4}
     assert {one["what"] for one in lanes[LANE]} == {"author", "time"}
+
+
+def test_an_audit_finds_what_is_amiss_and_signs_and_archives_it_all_the_same(run: Path, tmp_path: Path) -> None:
+    code, told = kuelog("audit", "verify", "--data", str(run))
+    assert code == 0, told
+    asyncio.run(put(run, [said(way) for way in FOREIGN]))
+    code, told = kuelog("audit", "verify", "--data", str(run))
+    assert code == 1
+    for _, _, _, why in FOREIGN.values():
+        assert why in told
+    assert "nothing was changed" in told, "the log is as it was written"
+    archive = str(tmp_path / "archive")
+    for words in (("checkpoint",), ("archive", archive)):
+        code, told = kuelog("audit", *words, "--data", str(run))
+        assert code == 0 and "no such author" in told, told
+    code, told = kuelog("audit", "verify", "--archive", archive)
+    assert code == 1 and told.count("NamespaceObserved") == 3 and told.count("ms later than any") == 1, told

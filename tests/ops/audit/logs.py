@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from events.catalogue import Decision
 from events.codec import encode
 from events.commit import GENESIS, Commit, InputRun, Sighting, bytes_hash
+from events.device import DevicesReleased
 from events.merkle import Frontier, leaf_hash
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from events.workload import PodsGone, WorkloadQueued
@@ -35,17 +37,24 @@ def log_of(commits: int, *, devices: int = 0) -> Log:
                 partition=lane,
                 base=n,
                 inputs=(InputRun(stream=FACTS, upto=len(facts)),),
-                author="queue-manager",
+                author="queue-manager" if lane == LANE else "accountant",
                 epoch=0,
                 rules="1",
                 at=at,
-                events=(WorkloadQueued(workload=f"team/w{n}", cluster_queue="q"),),
+                events=(event_of(lane, n),),
             )
             data = encode(commit)
             subject = commit_subject(lane, commit.author)
             log[lane].append(Entry(stream=lane, sequence=n + 1, subject=subject, message_id=commit.id, data=data))
             prev = bytes_hash(data)
     return log
+
+
+def event_of(lane: str, number: int) -> Decision:
+    """What the author of a lane says in its commit of that number."""
+    if lane == DEVICE_LANE:
+        return DevicesReleased(workload=f"team/w{number}", reservation=number, proof="pods gone")
+    return WorkloadQueued(workload=f"team/w{number}", cluster_queue="q")
 
 
 def fact(sequence: int, at: int) -> Entry:
