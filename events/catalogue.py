@@ -27,6 +27,7 @@ from events.device import (
     DriftResolved,
     NodeObserved,
     PluginLost,
+    PodCardsAssigned,
     PodObserved,
 )
 from events.pod import PodAccounted
@@ -149,6 +150,7 @@ AdmissionDecision: TypeAlias = (
 DeviceDecision: TypeAlias = (
     DevicesReserved
     | DevicesRefused
+    | PodCardsAssigned
     | DevicesReleased
     | CardReturned
     | PluginLost

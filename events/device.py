@@ -55,6 +55,12 @@ class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
     """The node whose cards HAMi has given to the pod, while it is not bound."""
     bind_failed: bool = False
     """HAMi could not bind the pod, and its annotations still hold the cards."""
+    gated: bool = False
+    """It waits to be told which of its workload's cards are its own."""
+    created_at: Millis = 0
+    """When it was made, of a pod that waits so."""
+    completion_index: int | None = None
+    """Which one of an Indexed Job's pods it is, of a pod that waits so."""
 
 
 class PodPlacement(Value, frozen=True, kw_only=True):
@@ -86,6 +92,18 @@ class DevicesRefused(Event, frozen=True, kw_only=True, tag="DevicesRefused.v1"):
     reservation: int
     reason: str
     message: str
+
+
+class PodCardsAssigned(Event, frozen=True, kw_only=True, tag="PodCardsAssigned.v1"):
+    """A pod gets the cards of one placement of its workload's reservation, and no others."""
+
+    workload: str
+    reservation: int
+    pod_set: str
+    index: int
+    """The placement, by its place in the pod set."""
+    pod: str
+    uid: str
 
 
 class DevicesReleased(Event, frozen=True, kw_only=True, tag="DevicesReleased.v1"):

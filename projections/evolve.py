@@ -29,6 +29,7 @@ from events.device import (
     DriftResolved,
     NodeObserved,
     PluginLost,
+    PodCardsAssigned,
     PodObserved,
 )
 from events.pod import PodAccounted
@@ -179,6 +180,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             | PodObserved()
             | DevicesReserved()
             | DevicesRefused()
+            | PodCardsAssigned()
             | DevicesReleased()
             | CardReturned()
             | PluginLost()

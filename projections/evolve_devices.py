@@ -17,11 +17,13 @@ from events.device import (
     DriftResolved,
     NodeObserved,
     PluginLost,
+    PodCardsAssigned,
     PodObserved,
 )
 from projections.card_care import OVERDUE, Suspect, Told
 from projections.evolve_objects import stir_all
 from projections.place import Place
+from projections.pod_cards import assign, forget_assignments, hold_at_gate
 from projections.workloads import Devices
 from projections.world import World
 
@@ -29,7 +31,14 @@ CareEvent: TypeAlias = (
     CardReturned | PluginLost | DriftDetected | DriftResolved | AllocationStale | CapacityShort | CapacityCovered
 )
 DeviceEvent: TypeAlias = (
-    NodeObserved | DevicesRegistered | PodObserved | DevicesReserved | DevicesRefused | DevicesReleased | CareEvent
+    NodeObserved
+    | DevicesRegistered
+    | PodObserved
+    | DevicesReserved
+    | DevicesRefused
+    | PodCardsAssigned
+    | DevicesReleased
+    | CareEvent
 )
 
 
@@ -60,14 +69,18 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
             world.cards.withdraw(event.workload, event.reservation)
             refused = Devices(reservation=event.reservation, refused=event.reason, message=event.message)
             _answer(world, event.workload, refused)
+        case PodCardsAssigned():
+            assign(world, event)
         case DevicesReleased():
             world.cards.release(event.workload, event.reservation)
+            forget_assignments(world, event.workload, event.reservation)
             stir_all(world)
         case _:
             _evolve_care(world, event)
 
 
 def _see_pod(world: World, event: PodObserved, place: Place) -> None:
+    hold_at_gate(world, event)
     world.trail.put(world.pods, f"{event.namespace}/{event.name}", event)
     world.trail.drop(world.refused, f"Pod/{event.namespace}/{event.name}")
     if world.cards.observe_pod(event, place.at):

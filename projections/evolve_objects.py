@@ -20,6 +20,7 @@ from events.quota import (
 )
 from events.settings import SettingsObserved
 from projections.lining import reclass
+from projections.pod_cards import leave_gate
 from projections.world import World
 
 ObjectEvent: TypeAlias = (
@@ -228,6 +229,7 @@ def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one cas
         case "Pod":
             if world.cards.remove_pod(spaced):
                 stir_all(world)
+            leave_gate(world, spaced)
             drop(world.pods, spaced)
             drop(world.accounted, spaced)
             world.review_pods.forget(spaced)

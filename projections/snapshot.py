@@ -8,7 +8,7 @@ import msgspec
 
 from events.admission import PreemptionRequested
 from events.control import ObjectRefused
-from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.device import DevicesRegistered, NodeObserved, PodCardsAssigned, PodObserved
 from events.event import Millis
 from events.pod import PodAccounted
 from events.preemption import RoomClaimed
@@ -34,6 +34,7 @@ from projections.fair_sharing.ledger import Entered, Ledger
 from projections.holding import hold
 from projections.line_order import order_in_line
 from projections.lines import Scan
+from projections.pod_cards import hold_at_gate
 from projections.shields import look_when_unprotected
 from projections.spent import Counted, Spent
 from projections.state_hash import scan_of, stale_classes, state_hash
@@ -84,6 +85,7 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
     nodes: dict[str, NodeObserved]
     registered: dict[str, DevicesRegistered]
     pods: dict[str, PodObserved]
+    pod_cards: dict[str, tuple[PodCardsAssigned, ...]] = {}
     refused: dict[str, ObjectRefused]
     accounted: dict[str, PodAccounted] = {}
     workloads: dict[str, Workload]
@@ -133,6 +135,7 @@ _PLAIN = (
     "nodes",
     "registered",
     "pods",
+    "pod_cards",
     "refused",
     "accounted",
     "requests",
@@ -213,6 +216,7 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
             world.cards.propose(one.workload, one.reservation, one.placements)
     for key in sorted(world.pods):
         world.cards.observe_pod(world.pods[key])
+        hold_at_gate(world, world.pods[key])
     for name in CareTables.__struct_fields__:
         table = getattr(world.cards.care, name)
         table.clear()

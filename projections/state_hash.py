@@ -54,6 +54,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         if table
     ]
     answered = [("answered", dict(world.answered))] if world.answered else []
+    assigned = [("pod_cards", dict(world.pod_cards))] if world.pod_cards else []
     unusual = [(name, dict(table)) for name, table in (("aside", world.aside), ("amiss", world.amiss)) if table]
     let_go = [("accounted", dict(world.accounted))] if world.accounted else []
     seen = world.versions
@@ -63,6 +64,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         *asked,
         *let_go,
         *answered,
+        *assigned,
         *unusual,
         *versions,
         ("settings", dict(world.sole)),

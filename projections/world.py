@@ -14,7 +14,7 @@ from functools import partial
 
 from events.admission import PreemptionRequested
 from events.control import ObjectRefused
-from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.device import DevicesRegistered, NodeObserved, PodCardsAssigned, PodObserved
 from events.event import Millis
 from events.pod import PodAccounted
 from events.preemption import RoomClaimed
@@ -74,6 +74,10 @@ class World:
         self.nodes: dict[str, NodeObserved] = {}
         self.registered: dict[str, DevicesRegistered] = {}
         self.pods: dict[str, PodObserved] = {}
+        self.gated_pods: dict[str, dict[str, None]] = {}
+        """Keys of pods that wait to be told their cards, by workload."""
+        self.pod_cards: dict[str, tuple[PodCardsAssigned, ...]] = {}
+        """Which pods were told which cards are their own, by workload."""
         self.refused: dict[str, ObjectRefused] = {}
         self.accounted: dict[str, PodAccounted] = {}
         """Pods that nothing here holds any more, by `namespace/name`."""

@@ -59,6 +59,12 @@ def job_resources(settings: SettingsObserved) -> list[Resource]:
     return [resource_of(kind) for kind in (*kinds.by_place.values(), *((POD,) if kinds.serving else ()))]
 
 
+def _told_their_cards(settings: SettingsObserved) -> list[Grant]:
+    """Pods of any job are told which cards are their own."""
+    told = Grant(group="", resources=(POD.plural,), verbs=("get", "patch"))
+    return [told] if settings.devices and all(one.plural != POD.plural for one in job_resources(settings)) else []
+
+
 def parents(settings: SettingsObserved) -> list[Resource]:
     """What serves with pods and says how many there are."""
     return [resource_of(kind) for kind in kinds_of(settings).parents.values()]
@@ -85,6 +91,7 @@ def written(settings: SettingsObserved) -> list[Grant]:
             verbs=("patch",),
         ),
         *_by_group(jobs, ("get", "patch", "delete")),
+        *_told_their_cards(settings),
         # A Job that is stopped loses its start time, and a pod is told why it ends: both are parts of the status.
         *_by_group((one for one in jobs if one.group in _STATUS_TOO), ("patch",), part="/status"),
         # What an autoscaler is asked, with the pods that it is asked for: made, and taken away.

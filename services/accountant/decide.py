@@ -6,6 +6,7 @@ from events.catalogue import Decision
 from projections.evolve import evolve
 from projections.place import Place
 from projections.world import World
+from services.accountant.assigning import assignments
 from services.accountant.differences import differences, overdue
 from services.accountant.giving import gifts
 from services.accountant.releasing import releases
@@ -28,6 +29,7 @@ class Accountant:
             releases(world),
             returns(world, place.at),
             losses(world, place.at),
+            assignments(world),
             gifts(world),
             differences(world, place.at),
             overdue(world, place.at),

@@ -8,9 +8,8 @@ from events.quantity import from_units
 from events.settings import SettingsObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckStatus, Condition, GateState, PodSetAssignment, PodSetUpdate
-from projections.devices.annotations import CARD_POLICY, vendor_word
-from projections.devices.vendors import BY_WORD
 from projections.effective_requests import pod_set_requests
+from projections.pod_cards import pins, placements_of, told_apart
 from projections.workloads import Requeue, Workload
 from projections.world import World
 from services.jobs.found import Injection, Original
@@ -112,6 +111,7 @@ def _injection(
         original=original,
         labels={POD_SET: original.name, CLUSTER_QUEUE: cluster_queue, LOCAL_QUEUE: workload.spec.queue},
         annotations={WORKLOAD: workload.name, **card_pins(workload, original.name)},
+        gated=told_apart(workload, original.name),
         node_selector=selector,
         tolerations=tuple(tolerations),
         updates=_updates(workload, original.name),
@@ -136,20 +136,7 @@ def _updates(workload: Workload, pod_set: str) -> tuple[Update, ...]:
 
 def card_pins(workload: Workload, pod_set: str) -> dict[str, str]:
     """Per vendor the annotation that keeps HAMi to the cards that a pod set's pods were given, and how to choose."""
-    pins: dict[str, set[str]] = {}
-    found = workload.devices.placements if workload.devices is not None else ()
-    placements = [one for one in found if one.pod_set == pod_set]
-    for placement in placements:
-        for shares in placement.containers:
-            for share in shares:
-                vendor = BY_WORD.get(vendor_word(share))
-                if vendor is not None and vendor.use_uuid:
-                    pins.setdefault(vendor.use_uuid, set()).add(share.uuid)
-    annotations = {name: ",".join(sorted(pins[name])) for name in sorted(pins)}
-    for placement in placements:
-        if placement.policy:
-            annotations[CARD_POLICY] = placement.policy
-    return annotations
+    return pins(placements_of(workload, pod_set))
 
 
 def texts(requests: dict[str, int]) -> dict[str, str]:

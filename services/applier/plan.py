@@ -9,6 +9,7 @@ from events.settings import SettingsObserved
 from events.upkeep import DiscardReason
 from events.whole_number import whole_number
 from events.workload import Member, MemberState
+from projections.pod_cards import assigned, pins_by_pod, told_apart
 from projections.workloads import EVICTED, News, Workload
 from projections.world import World
 from services.applier.manifests import Plain, injections, job_should_run, originals, workload_status
@@ -47,6 +48,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """Its pods, where no other object starts and stops them."""
     gate: tuple[str, ...] = ()
     """Those of them that are to be let through, by name."""
+    pod_pins: dict[str, dict[str, str]] = {}
+    """What keeps each of them to its own cards, by UID, where they differ."""
     stopping: bool = False
     """It has to stop, and its quota waits for the end of its pods."""
     why: tuple[str, str] = ("", "")
@@ -137,25 +140,27 @@ def plan(world: World, lane: str, keys: Iterable[str]) -> list[Application]:
     found = [
         _application(world, lane, workload)
         for key in sorted(set(keys))
-        if (workload := world.workloads.get(key)) is not None and not _shown(workload)
+        if (workload := world.workloads.get(key)) is not None and not _shown(world, workload)
     ]
     return sorted(found, key=lambda one: (not one.run, one.workload))
 
 
-def _shown(workload: Workload) -> bool:
-    return _decided_is_shown(workload) and (workload.seen <= workload.shown or not workload.decided)
+def _shown(world: World, workload: Workload) -> bool:
+    return _decided_is_shown(world, workload) and (workload.seen <= workload.shown or not workload.decided)
 
 
-def _decided_is_shown(workload: Workload) -> bool:
+def _decided_is_shown(world: World, workload: Workload) -> bool:
     if workload.decided > workload.applied or (workload.finished and not workload.finish_shown):
         return False
-    return workload.finished or not job_should_run(workload) or not _at_the_gate(workload)
+    return workload.finished or not job_should_run(workload) or not _at_the_gate(world, workload)
 
 
-def _at_the_gate(workload: Workload) -> tuple[str, ...]:
-    """The pods that wait and may run: no more of each pod set than were let in."""
+def _at_the_gate(world: World, workload: Workload) -> tuple[str, ...]:
+    """The pods that wait and may run: no more of each pod set than were let in, and none that is to be told its cards."""
     if workload.admission is None or not workload.spec.members:
         return ()
+    apart = {one.name for one in workload.spec.pod_sets if told_apart(workload, one.name)}
+    told = {one.uid for one in assigned(world, workload)} if apart else set[str]()
     room = {one.name: one.count for one in workload.admission.assignments}
     for one in workload.spec.members:
         if one.state is not MemberState.GATED:
@@ -164,7 +169,8 @@ def _at_the_gate(workload: Workload) -> tuple[str, ...]:
     for one in workload.spec.members:
         if one.state is MemberState.GATED and room.get(one.pod_set, 0) > 0:
             room[one.pod_set] -= 1
-            gate.append(one.name)
+            if one.pod_set not in apart or one.uid in told:
+                gate.append(one.name)
     return tuple(gate)
 
 
@@ -177,12 +183,13 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         of=workload,
         settings=world.settings,
         seen=workload.seen,
-        aside=_decided_is_shown(workload),
+        aside=_decided_is_shown(world, workload),
         finished=workload.finished,
         job=_job(world, workload),
         run=run,
         members=workload.spec.members,
-        gate=_at_the_gate(workload) if run else (),
+        gate=_at_the_gate(world, workload) if run else (),
+        pod_pins=pins_by_pod(world, workload) if run and workload.spec.members else {},
         kind=_kind(world, workload),
         api_version=workload.owner.api_version if workload.owner is not None else "",
         injections=injections(world, workload) if run else (),

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from events.workload import Member, MemberState
 from services.applier.manifests import DECISION
 from services.applier.plan import Application
@@ -50,7 +52,10 @@ async def _let_through(writer: Writer, application: Application, member: Member,
     injection = next((one for one in application.injections if one.original.name == member.pod_set), None)
     held_since = application.since(rules.annotations_of(pod).get(DECISION, ""))
     if injection is not None and rules.is_gated(pod) and held_since < application.sequence:
-        await _write(writer, application, pod, rules.let_through(pod, injection))
+        own = application.pod_pins.get(member.uid, {})
+        annotations = {**injection.annotations, **own}
+        alone = msgspec.structs.replace(injection, annotations=annotations, gated=False)
+        await _write(writer, application, pod, rules.let_through(pod, alone))
     return False
 
 

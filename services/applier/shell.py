@@ -16,6 +16,7 @@ from events.control import ObjectRefused
 from events.subjects import fact_subject
 from projections.world import World
 from services.applier.backlog import Backlog
+from services.applier.card_gates import CardGates
 from services.applier.cluster_events import refusal_notice
 from services.applier.notices import Notices
 from services.applier.plan import Application, plan
@@ -47,6 +48,7 @@ class Applier:
         self._notices = Notices(writer, spare, clock)
         self._write = ApplicationWriter(writer, self._notices)
         self._pods = PodKeeper(writer, clock, spare, self._notices)
+        self._gates = CardGates(writer, clock, spare)
         self._backlog = Backlog()
         self._done: dict[str, tuple[int, int, bool, tuple[str, ...]]] = {}
         self._told: dict[str, ObjectRefused] = {}
@@ -62,6 +64,7 @@ class Applier:
                 self._backlog.offer(application)
                 self._wake()
         self._pods.observe(world)
+        self._gates.observe(world, touched)
         for place, refused in world.refused.items():
             if self._told.get(place) != refused:
                 self._told[place] = refused
@@ -76,6 +79,7 @@ class Applier:
             tasks.create_task(self._notices.run())
             tasks.create_task(self._outbox.run())
             tasks.create_task(self._pods.run())
+            tasks.create_task(self._gates.run())
 
     def _wake(self) -> None:
         self._news.set()

@@ -58,3 +58,5 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     tolerations: tuple[Plain, ...] = ()
     updates: tuple[Update, ...] = ()
     """What admission checks add to all of that."""
+    gated: bool = False
+    """Each pod waits at the gate of `services.jobs.card_gate`, because they have different cards."""

@@ -6,8 +6,9 @@ from typing import Any
 from projections.devices.annotations import CARD_POLICY
 from projections.devices.vendors import VENDORS
 from projections.provisioning import CLASS_NAME, CONSUMES
+from services.jobs.card_gate import gate_closed, gate_open
 from services.jobs.found import Form, Injection, Original, Pods
-from services.jobs.paths import Plain, get, put
+from services.jobs.paths import Location, Plain, get, put
 from services.jobs.updates import PodFields, added_to, noted, with_updates
 
 WORKLOAD = "kueue.x-k8s.io/workload"
@@ -38,7 +39,10 @@ def inject(job: Plain, pods: Pods, injection: Injection) -> Plain:
     )
     wanted = _updated(given, pods, injection)
     restorable = bool(at) and not alone  # A pod is never put back, and what stands alone goes as a whole.
-    return _placed(noted(job, pods.name, given, wanted) if restorable else job, pods, wanted)
+    job = _placed(noted(job, pods.name, given, wanted) if restorable else job, pods, wanted)
+    lower = lower_of(pods)
+    # Spark describes its executors without gates: all of them are kept to the cards that they have together.
+    return gate_closed(job, lower) if injection.gated and pods.form is not Form.FLAT else gate_open(job, lower)
 
 
 def _updated(given: PodFields, pods: Pods, injection: Injection) -> PodFields:
@@ -82,7 +86,7 @@ def restore(job: Plain, pods: Pods, original: Original) -> Plain:
                 node_selector=original.node_selector,
                 tolerations=original.tolerations,
             )
-            job = _placed(job, pods, asked)
+            job = gate_open(_placed(job, pods, asked), lower_of(pods))
             return put(job, pods.at, None) if get(job, pods.at) == pods.implied else job
 
 
@@ -96,13 +100,18 @@ def _left_by_kueue(meta: Plain) -> tuple[str, ...]:
 def _placed(job: Plain, pods: Pods, fields: PodFields) -> Plain:
     template = pods.form is Form.TEMPLATE
     upper = (*pods.at, "metadata") if template else pods.at
-    lower = (*pods.at, "spec") if template else pods.at
+    lower = lower_of(pods)
     job = _put(job, (*upper, "labels"), fields.labels)
     job = _put(job, (*upper, "annotations"), fields.annotations)
     if template and not get(job, upper):
         job = put(job, upper, None)
     job = _put(job, (*lower, "nodeSelector"), fields.node_selector)
     return _put(job, (*lower, "tolerations"), list(fields.tolerations))
+
+
+def lower_of(pods: Pods) -> Location:
+    """Where node selector, tolerations and gates of a pod set are."""
+    return (*pods.at, "spec") if pods.form is Form.TEMPLATE else pods.at
 
 
 def _put(job: Plain, at: tuple[Any, ...], value: Any) -> Plain:

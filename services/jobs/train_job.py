@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from events.job_kind import JobKind
+from services.jobs.card_gate import gate_closed
 from services.jobs.found import Injection, Pods
 from services.jobs.paths import Plain, get, put, whole
 from services.jobs.updates import PodFields, with_updates
@@ -55,7 +56,8 @@ def patched(job: Plain, injections: Sequence[Injection]) -> Plain:
             "metadata": {"labels": wanted.labels, "annotations": wanted.annotations},
             "spec": {"nodeSelector": {**selector, **one.node_selector}, "tolerations": list(wanted.tolerations)},
         }
-        jobs.append(put({"name": one.original.name}, _TEMPLATE, pods))
+        patch = put({"name": one.original.name}, _TEMPLATE, pods)
+        jobs.append(gate_closed(patch, (*_TEMPLATE, "spec")) if one.gated else patch)
     ours = {"manager": _MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
     return put(job, _PATCHES, [*_others(job), ours])
 

@@ -10,6 +10,7 @@ from events.control import ObjectRefused
 from events.device import DevicesRegistered, NodeObserved, PodObserved
 from events.quantity import BadQuantity, to_units
 from events.timestamp import parse_timestamp
+from events.whole_number import whole_number
 from projections.devices.annotations import ASSIGNED_NODE, pod_shares
 from projections.devices.bad_annotation import BadAnnotation
 from projections.devices.checks import SOFT_SPLIT_NODE
@@ -19,7 +20,8 @@ from projections.devices.requests import asks_for_cards
 from projections.devices.steering import names_in
 from projections.devices.vendor import Vendor
 from projections.devices.vendors import VENDORS
-from services.watcher.cluster_objects import read
+from services.jobs.card_gate import INDEX, waits_for_cards
+from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape, taints
 from services.watcher.problems import Refused, problem
 
@@ -70,6 +72,7 @@ def pod_fact(value: dict[str, Any]) -> Fact | None:
     if not shares and not asks_for_cards(shape):
         return None
     workload, bound = annotations.get(WORKLOAD, ""), bool(found.spec.node_name)
+    gated = waits_for_cards(value)
     return PodObserved(
         namespace=meta.namespace,
         name=meta.name,
@@ -85,6 +88,9 @@ def pod_fact(value: dict[str, Any]) -> Fact | None:
         gone_by=parse_timestamp(meta.deletion_timestamp) if meta.deletion_timestamp else 0,
         assigned="" if bound or not shares else annotations.get(ASSIGNED_NODE, ""),
         bind_failed=not bound and bool(shares) and annotations.get(BIND_PHASE) == "failed",
+        gated=gated,
+        created_at=created_at(meta) if gated else 0,
+        completion_index=whole_number(annotations.get(INDEX, "")) if gated else None,
     )
 
 

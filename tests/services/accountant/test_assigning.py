@@ -1,0 +1,78 @@
+"""Which pod is told which cards: by completion index, else in the order in which pods were made; a place is had by one."""
+
+from msgspec.structs import replace
+
+from events.control import ObjectRemoved
+from events.device import PodCardsAssigned, PodObserved
+from projections.snapshot import tables_of, world_of
+from projections.state_hash import state_hash
+from tests.stories.small_world import Story, job, platform
+
+
+def waiting(name: str, at: int = 0, index: int | None = None) -> PodObserved:
+    return PodObserved(
+        namespace="team",
+        name=name,
+        uid=f"u-{name}",
+        workload="team/a",
+        pod_set="main",
+        gated=True,
+        created_at=at,
+        completion_index=index,
+    )
+
+
+def gang(*, forgetful: bool = False) -> Story:
+    """Three pods that get a card each."""
+    told = Story(forgetful=forgetful).told(*platform(cards=4), job("a", count=3, memory=30000, cores=90))
+    told.decided()
+    assert told.world.workloads["team/a"].admitted
+    return told
+
+
+def told_to(story: Story) -> list[tuple[str, int]]:
+    return [(one.pod, one.index) for one in story.decided() if isinstance(one, PodCardsAssigned)]
+
+
+def test_pods_get_the_places_in_the_order_in_which_they_were_made() -> None:
+    story = gang().told(waiting("late", at=9), waiting("early", at=1))
+    assert told_to(story) == [("early", 0), ("late", 1)]
+    assert told_to(story.told(waiting("last", at=12))) == [("last", 2)]
+    assert told_to(story) == []
+
+
+def test_a_pod_of_an_indexed_job_gets_the_place_of_its_index() -> None:
+    assert told_to(gang().told(waiting("a-2", 1, 2), waiting("a-0", 2, 0))) == [("a-2", 2), ("a-0", 0)]
+
+
+def test_a_place_is_told_anew_only_when_the_pod_that_had_it_has_ended_or_is_gone() -> None:
+    story = gang().told(*(waiting(name, at) for at, name in enumerate("xyz")))
+    assert told_to(story) == [("x", 0), ("y", 1), ("z", 2)]
+    leaving = replace(waiting("y"), gated=False, terminating=True, phase="Running")
+    assert told_to(story.told(leaving, waiting("more", 9))) == [], "it still holds them"
+    assert told_to(story.told(ObjectRemoved(kind="Pod", namespace="team", name="y"))) == [("more", 1)]
+    failed = replace(waiting("x"), gated=False, phase="Failed")
+    assert told_to(story.told(failed, waiting("other", 10))) == [("other", 0)]
+
+
+def test_pods_beyond_those_that_were_let_in_wait() -> None:
+    story = gang().told(*(waiting(name, at) for at, name in enumerate("wxyz")))
+    assert [name for name, _ in told_to(story)] == ["w", "x", "y"]
+
+
+def test_nothing_is_told_where_all_pods_have_the_same_cards() -> None:
+    story = Story().told(*platform(cards=1), job("a", count=2, memory=10000, cores=40))
+    story.decided()
+    assert told_to(story.told(waiting("x"), waiting("y"))) == []
+
+
+def test_who_looks_at_everybody_each_time_says_the_same_and_a_saved_world_goes_on_where_it_was() -> None:
+    facts = (waiting("x", 1), waiting("y", 2), ObjectRemoved(kind="Pod", namespace="team", name="x"), waiting("z", 3))
+    stories = [gang(forgetful=forgetful) for forgetful in (False, True)]
+    for fact in facts:
+        said = [told_to(story.told(fact)) for story in stories]
+        assert said[0] == said[1]
+    known = stories[0].world
+    copy = world_of(tables_of(known))
+    assert state_hash(copy) == state_hash(known)
+    assert copy.gated_pods == {key: pods for key, pods in known.gated_pods.items() if pods}
