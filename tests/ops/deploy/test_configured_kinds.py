@@ -63,7 +63,8 @@ def test_of_kinds_that_are_not_named_nothing_is_asked(tmp_path: Path) -> None:
     values = made(tmp_path, CONFIGURATION)
     assert set(webhooks(values, "Mutating")) == {"mjob.kuelog.io"}
     assert ("ray.io", "rayjobs") not in rights(values, "kuelog-system-applier")
-    assert ("", "pods") not in rights(values, "kuelog-system-applier")
+    found = rights(values, "kuelog-system-applier")["", "pods"]
+    assert found == ["get", "patch"], "pods are told their cards, and started and stopped by their jobs alone"
 
 
 def test_only_managed_namespaces_wait_for_us_and_never_those_that_bring_us_back(tmp_path: Path) -> None:
