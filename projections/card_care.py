@@ -45,6 +45,8 @@ class CardCare:
         """Pods whose allocation was told to be stale."""
         self.told: dict[str, tuple[Told, ...]] = {}
         """By card."""
+        self.gated: dict[str, dict[str, None]] = {}
+        """Keys of pods that wait to be told their cards, by workload; what is remembered of pods says so, too."""
         self.short: dict[str, tuple[int, int]] = {}
         """By `flavor/resource`: the nominal quota and what the cards offer, as last told to be less."""
 

@@ -99,7 +99,7 @@ def _waiting(world: World, workload: Workload, pod_set: str) -> list[tuple[str, 
 
 
 def _pods_of(world: World, workload: Workload) -> list[PodObserved]:
-    return [world.pods[key] for key in world.gated_pods.get(workload.key, ())]
+    return [world.pods[key] for key in world.cards.care.gated.get(workload.key, ())]
 
 
 def _lives(world: World, workload: Workload, one: PodCardsAssigned) -> bool:
@@ -114,16 +114,16 @@ def hold_at_gate(world: World, pod: PodObserved) -> None:
     """Take note of whether a pod waits to be told its cards."""
     key = f"{pod.namespace}/{pod.name}"
     if pod.gated and pod.workload:
-        world.trail.put(world.gated_pods.setdefault(pod.workload, {}), key, None)
+        world.trail.put(world.cards.care.gated.setdefault(pod.workload, {}), key, None)
     else:
-        world.trail.drop(world.gated_pods.get(pod.workload, {}), key)
+        world.trail.drop(world.cards.care.gated.get(pod.workload, {}), key)
 
 
 def leave_gate(world: World, key: str) -> None:
     """A pod is gone: what it was told is free to be told to another."""
     pod = world.pods.get(key)
     if pod is not None and pod.workload in world.workloads:
-        world.trail.drop(world.gated_pods.get(pod.workload, {}), key)
+        world.trail.drop(world.cards.care.gated.get(pod.workload, {}), key)
         world.review.add(pod.workload)
 
 

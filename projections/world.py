@@ -74,8 +74,6 @@ class World:
         self.nodes: dict[str, NodeObserved] = {}
         self.registered: dict[str, DevicesRegistered] = {}
         self.pods: dict[str, PodObserved] = {}
-        self.gated_pods: dict[str, dict[str, None]] = {}
-        """Keys of pods that wait to be told their cards, by workload."""
         self.pod_cards: dict[str, tuple[PodCardsAssigned, ...]] = {}
         """Which pods were told which cards are their own, by workload."""
         self.refused: dict[str, ObjectRefused] = {}

@@ -75,4 +75,4 @@ def test_who_looks_at_everybody_each_time_says_the_same_and_a_saved_world_goes_o
     known = stories[0].world
     copy = world_of(tables_of(known))
     assert state_hash(copy) == state_hash(known)
-    assert copy.gated_pods == {key: pods for key, pods in known.gated_pods.items() if pods}
+    assert copy.cards.care.gated == {key: pods for key, pods in known.cards.care.gated.items() if pods}
