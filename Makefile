@@ -4,7 +4,7 @@ SCENARIO ?= examples/ai-platform
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint simulate bench lock clean
+.PHONY: help install demo test lint simulate chaos bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -39,6 +39,9 @@ lint: $(READY) ## check style, structure and types
 
 simulate: $(READY) ## play ten thousand histories with faults in virtual time, and hold them against the laws
 	@$(BIN)/kuelog simulate --seeds 1-10000
+
+chaos: $(READY) ## kill real services and servers, cut and refuse between them, and hold what is left against the laws
+	@$(BIN)/python -m tests.chaos
 
 bench: $(READY) ## measure the log, the replay, the decisions and the way of a job
 	@$(BIN)/kuelog bench

@@ -1,6 +1,7 @@
 """List and watch of one kind on the raw response stream: paging, bookmarks, 410, breaks, and kinds that come later."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -27,6 +28,8 @@ _PAGE = 500
 _WATCH_S = 240
 _RETRY_S, _MOST_S = 0.2, 5.0
 _ABSENT_S = 5.0
+_SHORT_S = 1.0
+"""A watch that ends sooner than this was not much of one."""
 _SHOWN = 300
 
 
@@ -46,23 +49,27 @@ class Reflector:
 
     async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
         """All objects, then each change, for ever; after a gap everything is listed anew."""
+        failures = 0
+        """In a row, without a change seen in between."""
         while True:
             try:
                 objects, version = await self._list(resource)
                 yield Listed(objects, version)
                 async for sight in self._follow(resource, version):
+                    failures = 0
                     yield sight
             except ObjectMissing:
-                await asyncio.sleep(_ABSENT_S)  # The kind is not installed; it may be some day.
+                await _rest(_ABSENT_S)  # The kind is not installed; it may be some day.
             except ListExpired:
                 log.info("listed anew", kind=resource.kind)
-                await asyncio.sleep(_RETRY_S)
+                await _rest(_pause(failures))
             except AccessRefused as problem:
                 log.warning("not seen", kind=resource.kind, problem=str(problem))
-                await asyncio.sleep(_MOST_S)  # Rights may come, and an API server that starts does not know them yet.
+                await _rest(_MOST_S)  # Rights may come, and an API server that starts does not know them yet.
             except ClusterUnavailable as problem:
                 log.info("watch broken", kind=resource.kind, problem=str(problem))
-                await asyncio.sleep(min(problem.retry_after, LONGEST_S))
+                await _rest(max(min(problem.retry_after, LONGEST_S), _pause(failures)))
+            failures += 1
 
     async def _list(self, resource: Resource) -> tuple[list[dict[str, Any]], str]:
         objects: list[dict[str, Any]] = []
@@ -79,14 +86,30 @@ class Reflector:
         return await self._client.request("GET", path)
 
     async def _follow(self, resource: Resource, version: str) -> AsyncIterator[Sight]:
+        loop, short = asyncio.get_running_loop(), 0
         while True:
-            query = f"?watch=true&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds={self._seconds}"
+            begun, seconds = loop.time(), self._seconds + round(self._seconds * random.random())
+            query = f"?watch=true&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds={seconds}"
             async with aclosing(self._client.lines(path_of(resource) + query)) as lines:
                 async for line in lines:
                     sight, version = _sight(line, version)
                     if sight is not None:
                         yield sight
-            await asyncio.sleep(0)
+            if loop.time() - begun >= _SHORT_S:
+                short = 0
+                continue
+            await _rest(_pause(short))
+            short += 1
+
+
+async def _rest(seconds: float) -> None:
+    """So long, and up to twice as long: all watches of all services break at once, and must not come back at once."""
+    await asyncio.sleep(seconds * (1 + random.random()))
+
+
+def _pause(failures: int) -> float:
+    """Seconds after so many failures in a row."""
+    return min(_RETRY_S * 2 ** min(failures, 8), _MOST_S)
 
 
 def _sight(line: bytes, version: str) -> tuple[Sight | None, str]:

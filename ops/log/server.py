@@ -156,8 +156,8 @@ class NatsServer:
         if process is None or process.returncode is not None:
             return
         with suppress(ProcessLookupError):
-            process.send_signal(with_signal)
             process.send_signal(signal.SIGCONT)
+            process.send_signal(with_signal)
         try:
             async with asyncio.timeout(_STOP_S):
                 await process.wait()

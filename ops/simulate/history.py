@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import msgspec
 
 from events.event import Millis
+from ops.cluster.store import Change
 from ops.simulate.fault_application import apply
 from ops.simulate.fault_plan import Fault
-from ops.simulate.laws import broken_laws, unsettled
+from ops.simulate.laws import Aftermath, broken_laws, unsettled
 from ops.simulate.platform import platform_of
 from ops.simulate.simulation import Simulation
 from ops.simulate.virtual_loop import NothingHappens, VirtualLoop
@@ -85,9 +86,22 @@ async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[F
 
 def _judged(simulation: Simulation) -> list[str]:
     try:
-        return broken_laws(simulation)
+        return broken_laws(_aftermath(simulation))
     except Exception as problem:  # noqa: BLE001 - a log that can't be judged is a finding, whatever the reason
         return [f"the log can't be judged: {type(problem).__name__}: {problem}"]
+
+
+def _aftermath(simulation: Simulation) -> Aftermath:
+    changes: list[Change] = []
+    while not simulation.changes.empty():
+        change = simulation.changes.get_nowait()
+        changes += [change] if change is not None else []
+    return Aftermath(
+        entries={name: list(stream.entries) for name, stream in simulation.bus.streams.items()},
+        store=simulation.cluster.store,
+        changes=changes,
+        settings=simulation.platform.settings,
+    )
 
 
 async def _rest(simulation: Simulation) -> list[str]:
@@ -97,7 +111,7 @@ async def _rest(simulation: Simulation) -> list[str]:
     waiting: list[str] = []
     while simulation.loop.time() < end:
         await asyncio.sleep(_LOOK_S)
-        waiting = unsettled(simulation)
+        waiting = unsettled(simulation.cluster.store)
         length = sum(len(stream.entries) for stream in simulation.bus.streams.values())
         if waiting or length != seen:
             since, seen = simulation.loop.time(), length

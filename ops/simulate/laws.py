@@ -1,17 +1,20 @@
 """The laws that every history obeys, whatever went wrong in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from events.codec import NotOurs, decode_sighting
+from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
 from events.workload import WorkloadSubmitted
 from ops.audit.evidence import Evidence
 from ops.audit.verify import Auditor
 from ops.cluster.selection import look
+from ops.cluster.store import Change, Store
 from ops.simulate.lane_laws import LaneLaws, hold_lane
 from ops.simulate.platform import QUEUE
-from ops.simulate.simulation import Simulation
 from ops.wiring import DEVICE_LANE, LANE
 from projections.world import World
 from services.applier.manifests import DECISION
@@ -26,26 +29,37 @@ _JOBS, _PODS, _WORKLOADS = "jobs.batch", "pods", "workloads.kueue.x-k8s.io"
 _MOST_TOLD = 5
 
 
-def unsettled(simulation: Simulation) -> list[str]:
+class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left of a history when it is over."""
+
+    entries: Entries
+    store: Store
+    """The objects of its cluster."""
+    changes: Sequence[Change]
+    """Every change of a Job, in order."""
+    settings: SettingsObserved
+
+
+def unsettled(store: Store) -> list[str]:
     """What has not come to its end in the cluster."""
     found: list[str] = []
-    for (namespace, name), job in sorted(simulation.cluster.store.of(_JOBS).items()):
+    for (namespace, name), job in sorted(store.of(_JOBS).items()):
         if not _has_ended(job):
             how = "waiting" if job["spec"].get("suspend") else "running"
             found.append(f"job {namespace}/{name} never ends: it is {how}")
     return found
 
 
-def broken_laws(simulation: Simulation) -> list[str]:
+def broken_laws(aftermath: Aftermath) -> list[str]:
     """What the history broke, each with what and where."""
-    entries = {name: list(stream.entries) for name, stream in simulation.bus.streams.items()}
+    entries = aftermath.entries
     decided, book, broken = hold_lane(LANE, entries, cards=False)
     given, _, broken_by_cards = hold_lane(DEVICE_LANE, entries, cards=True)
     broken += broken_by_cards
     broken += _chain(entries)
-    broken += _runs_unadmitted(simulation, entries, book)
+    broken += _runs_unadmitted(aftermath, book)
     broken += _held(decided.world, given.world)
-    broken += _disagreements(simulation, decided.world)
+    broken += _disagreements(aftermath, decided.world)
     return broken[:_MOST_TOLD]
 
 
@@ -55,12 +69,11 @@ def _chain(entries: Entries) -> list[str]:
     return [f"audit: {one.place}: {one.detail}" for one in report.changes if (one.stream, one.sequence) not in skipped]
 
 
-def _runs_unadmitted(simulation: Simulation, entries: Entries, book: LaneLaws) -> Iterator[str]:
+def _runs_unadmitted(aftermath: Aftermath, book: LaneLaws) -> Iterator[str]:
     """Every start of a job that a queue manages bears a decision under which its workload was admitted."""
-    keys = _workloads_of_jobs(entries)
-    while not simulation.changes.empty():
-        change = simulation.changes.get_nowait()
-        if change is None or change.type == "DELETED":
+    keys = _workloads_of_jobs(aftermath.entries)
+    for change in aftermath.changes:
+        if change.type == "DELETED":
             continue
         job, before = change.object, change.before
         meta = job["metadata"]
@@ -99,9 +112,9 @@ def _held(decided: World, given: World) -> Iterator[str]:
         yield f"the request for room of {preemptor} is still open"
 
 
-def _disagreements(simulation: Simulation, world: World) -> Iterator[str]:
+def _disagreements(aftermath: Aftermath, world: World) -> Iterator[str]:
     """Where the log and the cluster say different things about the same."""
-    store = simulation.cluster.store
+    store = aftermath.store
     objects = store.of(_WORKLOADS)
     for key, workload in sorted(world.workloads.items()):
         found = objects.get((workload.namespace, workload.name))
@@ -117,10 +130,10 @@ def _disagreements(simulation: Simulation, world: World) -> Iterator[str]:
     for (namespace, name), pod in sorted(store.of(_PODS).items()):
         if look(pod, "status.phase") not in ("Succeeded", "Failed"):
             yield f"pod {namespace}/{name} still runs"
-    yield from _outdated(simulation, world)
+    yield from _outdated(aftermath, world)
 
 
-def _outdated(simulation: Simulation, world: World) -> Iterator[str]:
+def _outdated(aftermath: Aftermath, world: World) -> Iterator[str]:
     """What a watcher that sees the cluster for the first time would tell is what the log says already."""
     known = {
         "ClusterQueueObserved": world.cluster_queues,
@@ -130,10 +143,10 @@ def _outdated(simulation: Simulation, world: World) -> Iterator[str]:
         "NodeObserved": world.nodes,
         "DevicesRegistered": world.registered,
     }
-    view = View(settings=simulation.platform.settings)
+    view = View(settings=aftermath.settings)
     for resource in CLUSTER_KINDS:
         key = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
-        for (namespace, name), value in sorted(simulation.cluster.store.of(key).items()):
+        for (namespace, name), value in sorted(aftermath.store.of(key).items()):
             for fact in view.see(resource.kind, value):
                 table: dict[str, Any] | None = known.get(type(fact).__name__)
                 place = f"{namespace}/{name}" if namespace else name

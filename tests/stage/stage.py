@@ -1,7 +1,6 @@
 """A bus, a cluster under test, and the ports to both: what stories are played on."""
 
 import asyncio
-import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -21,8 +20,8 @@ from ops.log.jetstream import connect as connect_bus
 from ops.log.server import NatsServer
 from ops.wiring import SERVICES, Ports, Running
 from services.cluster_port import Resource
-from tests.places import ROOT
 from tests.stage.cluster import Cluster, Embedded, end_pods
+from tests.stage.processes import Order, ServiceProcess
 
 Plain = dict[str, Any]
 SCALE = 20
@@ -91,13 +90,14 @@ class Stage:
     """Services on it act with the rights that they are installed with; `client` may do everything."""
 
     def __init__(self, folder: Path, cluster: Cluster | None = None, clock: ScaledClock | None = None) -> None:
-        self.clock = clock or ScaledClock(SCALE)
+        self.folder, self.clock = folder, clock or ScaledClock(SCALE)
         self.server = NatsServer(folder / "nats")
         self.cluster = cluster or Embedded(folder, self.clock)
         self.bus: JetStreamBus
         self.client: KubeClient
         self.ports: Ports
         self.tasks: list[asyncio.Task[None]] = []
+        self.processes: list[ServiceProcess] = []
         self._opened: AsyncExitStack
 
     async def __aenter__(self) -> "Stage":
@@ -125,6 +125,8 @@ class Stage:
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+        for process in self.processes:
+            await process.kill()
         await self._opened.aclose()
 
     @property
@@ -144,17 +146,17 @@ class Stage:
         self.tasks.append(asyncio.create_task(running.run()))
         return running
 
-    async def start_mortal(self, service: str, crash: str) -> asyncio.subprocess.Process:
-        """Run a service as a process that will kill itself."""
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "ops.cli.main", "run", service, "--nats", self.server.url),
-            *("--kubeconfig", str(await self.cluster.kubeconfig_of(service))),
-            *("--scale", str(SCALE), "--crash", crash),
-            cwd=ROOT,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+    async def start_process(self, service: str, crash: str = "") -> ServiceProcess:
+        """Run a service as a process of its own, which kills itself at an await point if one is named."""
+        order = Order(
+            service=service,
+            nats=self.server.url,
+            kubeconfig=str(await self.cluster.kubeconfig_of(service)),
+            scale=SCALE,
+            crash=crash,
         )
+        self.processes.append(ServiceProcess(order, self.folder / f"{service}.log"))
+        return self.processes[-1]
 
     async def add(self, value: Plain) -> None:
         """Create an object."""

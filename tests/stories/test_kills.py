@@ -70,13 +70,11 @@ async def test_a_service_killed_at_an_await_point_changes_nothing_about_the_end(
     service: str, crash: str, stage: Stage
 ) -> None:
     stage.serve(*(one for one in SERVICES if one != service), replica="others")
-    mortal = await stage.start_mortal(service, crash)
-    if mortal.stdout is not None:
-        await asyncio.wait_for(mortal.stdout.readline(), 60)  # It says when it begins to serve.
+    mortal = await stage.start_process(service, crash)
+    await mortal.serving()
 
     async def succeed() -> None:
-        told = (await mortal.communicate())[1]
-        assert mortal.returncode == -9, f"it did not reach {crash}: {told.decode()[-500:]}"
+        assert await mortal.ended() == -9, f"it did not reach {crash}: {mortal.told}"
         stage.serve(service, replica="successor")
 
     succession = asyncio.create_task(succeed())

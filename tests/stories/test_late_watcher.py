@@ -1,7 +1,6 @@
 """A watcher that is really paused, as a process with SIGSTOP, while the cluster changes and another one tells of it."""
 
 import asyncio
-import signal
 from typing import Any
 
 from events.codec import decode_sighting
@@ -43,11 +42,11 @@ async def set_quota(stage: Stage, gpus: int) -> None:
 
 async def test_a_watcher_that_was_paused_overwrites_nothing_and_takes_over(stage: Stage) -> None:
     stage.serve(*(one for one in SERVICES if one != "watcher"))
-    late = await stage.start_mortal("watcher", "")
+    late = await stage.start_process("watcher")
     try:
         await stage.add(job("first", 50_000))
         await stage.until(lambda: stage.running("first"))
-        late.send_signal(signal.SIGSTOP)
+        late.pause()
         early = stage.serve("watcher", replica="early")
         await stage.add(job("gone", 50_000))
         await set_quota(stage, 7)
@@ -55,15 +54,14 @@ async def test_a_watcher_that_was_paused_overwrites_nothing_and_takes_over(stage
         await stage.client.delete(JOBS, "default", "gone")
         await set_quota(stage, 5)
         await holds(stage, 5, "first")
-        late.send_signal(signal.SIGCONT)
+        late.resume()
         assert early.watcher is not None
         stage.tasks.pop().cancel()
         await set_quota(stage, 6)
         await stage.add(job("last", 50_000))
         await holds(stage, 6, "first", "last")
     finally:
-        late.kill()
-        await late.wait()
+        await late.kill()
     facts = FoldedFacts()
     told = [decode_sighting(one.data) for one in (await read_everything(stage.bus))[FACTS]]
     quotas = [

@@ -228,11 +228,10 @@ async def test_an_applier_that_dies_while_it_asks_leaves_one_request_behind(cras
     await stage.add(config())
     await require_nodes(stage)
     stage.serve(*(one for one in SERVICES if one != "applier"), replica="others")
-    mortal = await stage.start_mortal("applier", crash)
-    if mortal.stdout is not None:
-        await asyncio.wait_for(mortal.stdout.readline(), 60)
+    mortal = await stage.start_process("applier", crash)
+    await mortal.serving()
     await stage.add(job("patient", 500))
-    assert (await mortal.communicate())[1] is not None and mortal.returncode == -9
+    assert await mortal.ended() == -9
     stage.serve("applier", replica="successor")
     request = await asked(stage, 1)
     assert len(requests(stage)) == len(templates(stage)) == 1

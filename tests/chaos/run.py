@@ -1,0 +1,306 @@
+"""One run: services as processes on a real bus, a stream of jobs, kills in the order of a seed, and the laws afterwards.
+
+A kill comes when the log has grown by as much as the seed says, so what is killed in the middle of which commit varies, and how
+fast the machine is decides nothing.
+"""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from events.settings import SettingsObserved
+from ops.audit.evidence import load_evidence
+from ops.audit.verify import Auditor
+from ops.cluster.clock import ScaledClock
+from ops.cluster.embedded import EmbeddedCluster
+from ops.cluster.store import Change
+from ops.crds.definitions import manifests
+from ops.log.generations import asked
+from ops.log.history import STREAMS, read_everything
+from ops.log.jetstream import JetStreamBus, connect
+from ops.log.server import NatsServer
+from ops.log.server_cluster import NatsCluster
+from ops.scenario.platform import convert, suspend
+from ops.simulate.laws import Aftermath, broken_laws, unsettled
+from ops.wiring import LANE
+from services.log_errors import LogUnavailable
+from services.log_port import Entry
+from tests.chaos.platform import job, objects
+from tests.chaos.storm import Storm
+from tests.stage.processes import Order, ServiceProcess
+
+SCALE = 20.0
+TWICE = ("queue-manager", "admitter", "preemptor", "accountant")
+SLOTS = (*(f"{service}-{twin}" for service in TWICE for twin in "ab"), "watcher-a", "applier-a")
+BUS = "bus"
+_ROOM = 256 << 20
+_STILL_S = 90.0
+"""So long the log may stand still, with work to do, before it is told as a halt."""
+_AGAIN_S = 0.5
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run is to be."""
+
+    seed: int
+    kills: int
+    jobs: int = 0
+    """So many at least; they come for as long as there is somebody to kill."""
+    servers: int = 1
+    """Of the bus."""
+    victims: tuple[str, ...] = (*SLOTS, BUS, BUS)
+    commits: int = 12
+    """Between two kills the log grows by so much at most."""
+    at_once: int = 30
+    """So many jobs have not ended at a time."""
+    storm: bool = False
+    """Whether API server and bus are reached through proxies that refuse, delay and cut."""
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """How it went."""
+
+    plan: Plan
+    broken: list[str]
+    kills: Counter[str]
+    jobs: int
+    commits: int
+    seconds: float
+    storm: str = ""
+    """What has befallen requests and connections."""
+
+    def __str__(self) -> str:
+        bus = self.kills[BUS]
+        killed = f"{self.kills.total()} kills ({self.kills.total() - bus} of services, {bus} of the bus)"
+        verdict = "every law holds" if not self.broken else "; ".join(self.broken)
+        befell = f", {self.storm}" if self.storm else ""
+        passed = f"{self.jobs} jobs, {self.commits} commits, {self.seconds:.0f} s"
+        return f"seed {self.plan.seed}: {killed}{befell}, {passed}: {verdict}"
+
+
+class Standing(Exception):
+    """The log stands still although there is work to do."""
+
+
+async def play(plan: Plan, folder: Path) -> Outcome:
+    """Play a run to its end, and judge it."""
+    begun = time.monotonic()
+    async with _running(plan, folder) as run:
+        feeding = asyncio.create_task(run.feed())
+        try:
+            await run.kill_all()
+            await feeding
+            broken = await run.judged()
+        except Standing as problem:
+            broken = [str(problem), *run.told()]
+        finally:
+            feeding.cancel()
+        return Outcome(
+            plan=plan,
+            broken=broken,
+            kills=run.kills,
+            jobs=run.fed,
+            commits=run.position,
+            seconds=time.monotonic() - begun,
+            storm=str(run.storm or ""),
+        )
+
+
+@asynccontextmanager
+async def _running(plan: Plan, folder: Path) -> AsyncGenerator["Run"]:
+    async with AsyncExitStack() as stack:
+        clock = ScaledClock(SCALE)
+        cluster = EmbeddedCluster(clock=clock, kubeconfig=folder / "kubeconfig", mutators=(suspend,), converter=convert)
+        for one in (*manifests(), *objects()):
+            cluster.add(one)
+        await cluster.start()
+        stack.push_async_callback(cluster.stop)
+        servers: NatsServer | NatsCluster = (
+            NatsServer(folder / "nats") if plan.servers == 1 else NatsCluster(folder / "nats")
+        )
+        await servers.start()
+        stack.push_async_callback(servers.stop)
+        bus = await connect(servers.url, replicas=plan.servers, max_bytes=_ROOM)
+        stack.push_async_callback(bus.close)
+        await _prepared(bus)
+        storm = None
+        if plan.storm:
+            storm = Storm(cluster.url, servers.url, folder, plan.seed)
+            await storm.start()
+            stack.push_async_callback(storm.stop)
+        run = Run(plan, folder, cluster, servers, bus, storm)
+        stack.push_async_callback(run.stop)
+        for slot in SLOTS:
+            run.start(slot)
+        run.follow()
+        yield run
+
+
+async def _prepared(bus: JetStreamBus) -> None:
+    """The streams, held as often as there are servers: three that have just started take a moment to agree on a leader."""
+    async with asyncio.timeout(_STILL_S):
+        for name in STREAMS:
+            while True:
+                try:
+                    await bus.stream(name)
+                    break
+                except LogUnavailable:
+                    await asyncio.sleep(_AGAIN_S)
+        await bus.shelf.prepare()
+
+
+class Run:
+    """What is under way."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        folder: Path,
+        cluster: EmbeddedCluster,
+        servers: NatsServer | NatsCluster,
+        bus: JetStreamBus,
+        storm: Storm | None,
+    ) -> None:
+        self.plan, self.cluster, self.servers, self.bus, self.storm = plan, cluster, servers, bus, storm
+        self.kills: Counter[str] = Counter()
+        self.fed = 0
+        self.position = 0
+        """The last commit of the lane that was seen."""
+        self._folder = folder
+        self._grown = asyncio.Event()
+        self._killed = asyncio.Event()
+        self._processes: dict[str, ServiceProcess] = {}
+        self._changes: asyncio.Queue[Change | None] = cluster.store.watch("jobs.batch")
+        self._moved: asyncio.Queue[Change | None] = cluster.store.watch("jobs.batch")
+        self._following: asyncio.Task[None] | None = None
+
+    def start(self, slot: str) -> None:
+        """Start who serves in a slot."""
+        service = slot.rpartition("-")[0]
+        order = Order(
+            service=service,
+            nats=self.storm.bus.url if self.storm else self.servers.url,
+            kubeconfig=str(self.storm.api.kubeconfig if self.storm else self._folder / "kubeconfig"),
+            scale=SCALE,
+            witness=str(self._folder / "witness") if service in ("watcher", "applier") else "",
+        )
+        self._processes[slot] = ServiceProcess(order, self._folder / "told" / f"{slot}.log")
+
+    def follow(self) -> None:
+        """Know from now on how far the lane has come."""
+        self._following = asyncio.create_task(self._follow())
+
+    async def stop(self) -> None:
+        """End all processes."""
+        if self._following is not None:
+            self._following.cancel()
+        for one in self._processes.values():
+            await one.kill()
+
+    async def feed(self) -> None:
+        """Create jobs, never too many at a time, until there are enough and nobody is killed any more."""
+        chance = random.Random(f"{self.plan.seed}/jobs")
+        while self.fed < self.plan.jobs or not self._killed.is_set():
+            await self._fewer_unfinished_than(self.plan.at_once)
+            self.cluster.add(job(chance, self.fed))
+            self.fed += 1
+
+    async def kill_all(self) -> None:
+        """Kill one after the other, each at its commit, and start each again."""
+        chance = random.Random(f"{self.plan.seed}/kills")
+        for _ in range(self.plan.kills):
+            await self._beyond(self.position + chance.randint(1, self.plan.commits))
+            await self._kill(chance.choice(self.plan.victims))
+        self._killed.set()
+
+    async def judged(self) -> list[str]:
+        """The laws that are broken when all has come to rest: they are asked again for as long as the log grows."""
+        await self._fewer_unfinished_than(1)
+        if self.storm is not None:
+            self.storm.calm()
+        changes = list(_drained(self._changes))
+        seen, since = -1, time.monotonic()
+        while True:
+            entries = await read_everything(self.bus)
+            changes += _drained(self._changes)
+            broken = self._broken(entries, changes)
+            length = sum(map(len, entries.values()))
+            if length != seen:
+                seen, since = length, time.monotonic()
+            if not broken or time.monotonic() - since > _STILL_S:
+                return broken
+            await asyncio.sleep(_AGAIN_S)
+
+    def told(self) -> Iterator[str]:
+        """What the processes have logged."""
+        for slot, one in sorted(self._processes.items()):
+            if one.told:
+                yield f"{slot}: {one.told}"
+
+    def _broken(self, entries: dict[str, list[Entry]], changes: list[Change]) -> list[str]:
+        aftermath = Aftermath(entries=entries, store=self.cluster.store, changes=changes, settings=SettingsObserved())
+        signed = Auditor(load_evidence(str(self._folder / "witness"))).examine(entries)
+        return [
+            *unsettled(self.cluster.store),
+            *broken_laws(aftermath),
+            *(f"audit: {one.place}: {one.detail}" for one in signed.findings),
+        ]
+
+    async def _fewer_unfinished_than(self, count: int) -> None:
+        while len(left := unsettled(self.cluster.store)) >= count:
+            try:
+                async with asyncio.timeout(_STILL_S):
+                    await self._moved.get()
+            except TimeoutError as problem:
+                raise Standing(f"no job has changed for {_STILL_S:.0f} s: {'; '.join(left[:5])}") from problem
+
+    async def _follow(self) -> None:
+        stream = await self.bus.stream(LANE)
+        async for batch in stream.follow(0):
+            self.position = batch[-1].sequence
+            self._grown.set()
+
+    async def _beyond(self, position: int) -> None:
+        while self.position < position:
+            self._grown.clear()
+            try:
+                async with asyncio.timeout(_STILL_S):
+                    await self._grown.wait()
+            except TimeoutError as problem:
+                raise Standing(f"nothing is decided behind {LANE}/{self.position}") from problem
+
+    async def _kill(self, victim: str) -> None:
+        self.kills[victim] += 1
+        if victim != BUS:
+            await self._processes[victim].kill()
+            self.start(victim)
+            return
+        server = await self._leader()
+        await server.kill()
+        await server.start()
+
+    async def _leader(self) -> NatsServer:
+        """The server that leads the lane: whoever kills another one of three has killed nobody's leader."""
+        if isinstance(self.servers, NatsServer):
+            return self.servers
+        while True:
+            with suppress(LogUnavailable):
+                found = await asked(self.bus.client, f"STREAM.INFO.{LANE}", {})
+                name = (found.get("cluster") or {}).get("leader", "")
+                for server in self.servers.servers:
+                    if server.name == name:
+                        return server
+            await asyncio.sleep(_AGAIN_S)
+
+
+def _drained(queue: "asyncio.Queue[Change | None]") -> Iterator[Change]:
+    while not queue.empty():
+        change = queue.get_nowait()
+        if change is not None:
+            yield change

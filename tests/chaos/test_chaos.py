@@ -1,0 +1,21 @@
+"""The short runs; `make chaos` plays the long ones."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.run import BUS, Plan, play
+
+SHORT = {
+    "services and bus are killed": Plan(seed=2, kills=15, commits=8),
+    "the leader of three servers is killed": Plan(seed=1, kills=3, servers=3, victims=(BUS,), commits=8),
+    "everything between them is refused, slow and cut": Plan(seed=1, kills=0, jobs=120, storm=True),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", SHORT.values(), ids=SHORT)
+async def test_no_job_is_lost_and_no_law_broken_whatever_happens_between_processes(plan: Plan, tmp_path: Path) -> None:
+    outcome = await play(plan, tmp_path)
+    assert not outcome.broken, str(outcome)
+    assert outcome.kills.total() == plan.kills and outcome.jobs >= plan.jobs
