@@ -10,7 +10,7 @@ log = structlog.get_logger()
 
 P = ParamSpec("P")
 
-MESSAGE, BUS, CLOCK, STOPPED = "message", "bus", "clock", "stopped"
+KINDS = MESSAGE, BUS, CLOCK, STOPPED = "message", "bus", "clock", "stopped"
 
 
 class Halts:

@@ -132,7 +132,7 @@ async def _serve_one(
             filled=bus.filled,
         )
         running = Running(ports, (service,), settings=settings, witness=Path(witness) if witness else None)
-        await stack.enter_async_context(served(running.world_of_cards, metrics, running.filled))
+        await stack.enter_async_context(served(running, metrics))
         await stack.enter_async_context(health_served(running, health))
         console.print(f"{service} on {without_password(nats)} (Ctrl-C stops)", highlight=False)
         await until_stopped(running)
@@ -143,7 +143,7 @@ async def _up_embedded(
 ) -> None:
     async with (
         platform(data.resolve(), scale=scale, settings=settings, fresh=False, port=port) as on,
-        served(on.running.world_of_cards, metrics, on.running.filled),
+        served(on.running, metrics),
     ):
         console.print(f"Kubernetes API {on.cluster.url}, bus {on.server.url}; everything stays in {data}")
         console.print(
@@ -183,7 +183,7 @@ async def _up_on_cluster(
         )
         archivist = archivist_of(bus, data.resolve())
         running = Running(ports, settings=settings, witness=data.resolve() / "witness", archivist=archivist)
-        await stack.enter_async_context(served(running.world_of_cards, metrics, running.filled))
+        await stack.enter_async_context(served(running, metrics))
         await until_stopped(running)
     console.print("stopped")
 

@@ -7,16 +7,26 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from ops.cluster.clock import ScaledClock
 from ops.endpoint import Endpoint, is_loopback
 from ops.health import health_app
 from ops.listening import PortTaken, listening
+from ops.log.memory import MemoryBus
 from ops.metrics_endpoint import metrics_app, served
+from ops.wiring import Ports, Running
+from tests.services.test_lane_host import NoCluster
+
+
+def nothing_runs() -> Running:
+    """Services none of which has begun."""
+    nobody = NoCluster()
+    return Running(Ports(bus=MemoryBus(), reader=nobody, writer=nobody, clock=ScaledClock()), ())
 
 
 async def test_a_port_that_is_taken_is_told_with_what_wanted_it(unused_tcp_port: int) -> None:
-    async with served(lambda: None, Endpoint(port=unused_tcp_port)):
+    async with served(nothing_runs(), Endpoint(port=unused_tcp_port)):
         with pytest.raises(PortTaken, match=f"metrics can't be served on port {unused_tcp_port}: "):
-            async with served(lambda: None, Endpoint(port=unused_tcp_port)):
+            async with served(nothing_runs(), Endpoint(port=unused_tcp_port)):
                 pass
 
 
@@ -71,7 +81,7 @@ def test_only_what_this_machine_alone_reaches_is_loopback(address: str | None, e
 
 
 async def test_without_a_word_metrics_are_only_served_to_this_machine(unused_tcp_port: int) -> None:
-    async with served(lambda: None, Endpoint(port=unused_tcp_port)):
+    async with served(nothing_runs(), Endpoint(port=unused_tcp_port)):
         with socket.socket() as other:
             # Another address of this machine would be taken, too, if all of them were listened on.
             other.bind(("127.0.0.2", unused_tcp_port))
