@@ -81,7 +81,7 @@ class QuotaReserved(Event, frozen=True, kw_only=True, tag="QuotaReserved.v1"):
     """The checks that must be ready for the flavors that were chosen."""
     borrow_level: int = 0
     considered: tuple[FlavorAttempt, ...] = ()
-    """Flavors that were passed over on the way."""
+    """Flavors that were passed over on the way, and those of which quota is borrowed."""
     placements: tuple[PodPlacement, ...] = ()
     """The cards that the fit question found; the accountant decides whether they are given."""
 

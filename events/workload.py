@@ -61,6 +61,8 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     """The only flavors it may use; all when there are none (gate ConcurrentAdmission)."""
     preemption_gates: tuple[str, ...] = ()
     """What has to open before the workload may preempt."""
+    job_uid: str = ""
+    """The UID of its job as its label names it, where nothing owns its object."""
     orphaned: bool = False
     """It was made for a job that owns it no longer."""
     leaving: bool = False

@@ -8,27 +8,27 @@ from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserve
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.workload import (
-    CheckState,
     CheckStatus,
-    Condition,
     ConditionStatus,
-    EvictionCount,
     EvictionOrdered,
     QuotaReleased,
     WorkloadDeactivated,
 )
 from projections.claims import end_claim
 from projections.devices.gang import WAITING_FOR_CARDS
+from projections.evolve_eviction import evicted, preempted
+from projections.flavors.considered import considered_text
+from projections.gates import enabled
 from projections.holding import give_back, hold
 from projections.line_order import order_in_line
 from projections.lining import place_refused, remember_preemptor
 from projections.place import Place
-from projections.preemption.message import making_room_message
 from projections.preemption.requested import answer_request, end_request, open_request
 from projections.shields import look_when_unprotected
-from projections.unadmitted import PENDING, not_admitted, without_quota
+from projections.unadmitted import OBSERVABILITY, PENDING, not_admitted, without_quota
 from projections.workloads import (
     ADMITTED,
+    BLOCKED_ON_GATES,
     DEACTIVATION_TARGET,
     EVICTED,
     PREEMPTED,
@@ -37,8 +37,9 @@ from projections.workloads import (
     Admission,
     Requeue,
     Workload,
+    condition_at,
+    true_condition,
     with_condition,
-    with_news,
     without_conditions,
 )
 from projections.world import World
@@ -96,17 +97,13 @@ def _evolve_workload(  # noqa: C901 - one case per event
         case PreemptionRequested():
             _request(world, workload, event, place)
         case WorkloadAdmitted():
-            told = _true(ADMITTED, "Admitted", "The workload is admitted", workload, place)
+            told = true_condition(ADMITTED, "Admitted", "The workload is admitted", workload, place)
             workload = replace(with_condition(workload, told), decided=place.sequence, admitted_at=place.at)
             world.put_workload(workload)
             look_when_unprotected(world, workload)
         case PreemptionOrdered():
             answer_request(world, event.preemptor, place.sequence)
-            _tell_preemptor(world, event, workload, place)
-            told = _true(PREEMPTED, event.reason, event.message, workload, place)
-            workload = with_news(with_condition(workload, told), place, "Preempted", event.message)
-            workload = replace(workload, preempted_count=workload.preempted_count + 1, preempted_at=place.at)
-            world.put_workload(_evicted(workload, "Preempted", "", event.message, place))
+            world.put_workload(preempted(world, event, workload, place))
         case EvictionOrdered():
             requeue = workload.requeue
             if event.requeue_count is not None:
@@ -116,12 +113,12 @@ def _evolve_workload(  # noqa: C901 - one case per event
             workload = replace(workload, requeue=requeue)
             if event.reason == "Deactivated":
                 workload = without_conditions(workload, DEACTIVATION_TARGET)
-            workload = _evicted(workload, event.reason, event.cause, event.message, place)
+            workload = evicted(workload, event.reason, event.cause, event.message, place)
             if event.reason != "Deactivated":
                 workload = not_admitted(workload, world.settings, place)
             world.put_workload(workload)
         case WorkloadDeactivated():
-            told = _true(DEACTIVATION_TARGET, event.cause, event.message, workload, place)
+            told = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, place)
             spec = replace(workload.spec, active=False)
             workload = replace(with_condition(workload, told), spec=spec)
             world.put_workload(replace(workload, decided=place.sequence, deactivated_by=place.sequence))
@@ -129,25 +126,6 @@ def _evolve_workload(  # noqa: C901 - one case per event
             _release(world, workload, event, place)
         case _:
             assert_never(event)
-
-
-def _tell_preemptor(world: World, event: PreemptionOrdered, victim: Workload, place: Place) -> None:
-    preemptor = world.workloads.get(event.preemptor)
-    if preemptor is not None:
-        message = making_room_message(preemptor, victim)
-        world.put_workload(with_news(preemptor, place, "PreemptedWorkload", message))
-
-
-def _true(kind: str, reason: str, message: str, workload: Workload, place: Place) -> Condition:
-    return _condition(kind, ConditionStatus.TRUE, reason, message, workload, place)
-
-
-def _condition(
-    kind: str, status: ConditionStatus, reason: str, message: str, workload: Workload, place: Place
-) -> Condition:
-    return Condition(
-        type=kind, status=status, reason=reason, message=message, since=place.at, generation=workload.generation
-    )
 
 
 def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Place) -> None:
@@ -158,11 +136,11 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Plac
     end_request(world, workload.key)
     end_claim(world, workload.key)
     message = f"Quota reserved in ClusterQueue {event.cluster_queue}"
-    workload = with_condition(workload, _true(QUOTA_RESERVED, QUOTA_RESERVED, message, workload, place))
-    for kind in (EVICTED, PREEMPTED):
+    workload = with_condition(workload, true_condition(QUOTA_RESERVED, QUOTA_RESERVED, message, workload, place))
+    for kind in (EVICTED, PREEMPTED, BLOCKED_ON_GATES):
         old = workload.condition(kind)
         if old is not None and old.status is ConditionStatus.TRUE:
-            over = _condition(
+            over = condition_at(
                 kind, ConditionStatus.FALSE, QUOTA_RESERVED, f"Previously: {old.message}", workload, place
             )
             workload = with_condition(workload, over)
@@ -173,6 +151,7 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Plac
         reserved_at=place.at,
         required_checks=event.checks,
         borrow_level=event.borrow_level,
+        considered=considered_text(event.considered),
     )
     checks = dict(workload.checks)
     for name in event.checks:
@@ -195,13 +174,17 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Plac
 
 
 def _refuse(world: World, workload: Workload, event: AdmissionRefused, place: Place) -> None:
-    told = without_quota(workload, world.settings, event.reason, event.message, place)
+    # Without granular reasons a closed preemption gate is told like any other attempt that failed.
+    gated = event.requeue is RequeueReason.PREEMPTION_GATED and not enabled(world.settings, OBSERVABILITY)
+    told = without_quota(workload, world.settings, "Pending" if gated else event.reason, event.message, place)
     attempt = event
     last = workload.attempt
     if isinstance(last, AdmissionRefused) and not event.attempts and last.message == event.message:
         attempt = replace(
             event, attempts=last.attempts, candidates=last.candidates, holders=last.holders
         )  # Told briefly, because nothing about it had changed.
+    if event.requeue is RequeueReason.PREEMPTION_GATED:
+        told = with_condition(told, true_condition(BLOCKED_ON_GATES, "PreemptionGated", event.message, workload, place))
     workload = replace(told, attempt=attempt, decided=place.sequence, line=event.cluster_queue)
     world.put_workload(workload)
     end_request(world, workload.key)
@@ -220,40 +203,6 @@ def _request(world: World, workload: Workload, event: PreemptionRequested, place
     line.forget_scan(world.trail)
     remember_preemptor(world, workload, event.cluster_queue)
     line.push(world.trail, workload.key, order_in_line(world, workload), kind=workload.equivalence)
-
-
-def _evicted(workload: Workload, reason: str, cause: str, message: str, place: Place) -> Workload:
-    full = f"DeactivatedDueTo{cause}" if reason == "Deactivated" and cause else reason
-    workload = with_condition(workload, _true(EVICTED, full, message, workload, place))
-    workload = with_news(workload, place, f"EvictedDueTo{full}", message)
-    checks = {
-        name: CheckStatus(
-            name=name,
-            state=CheckState.PENDING,
-            message=f"Reset to Pending after eviction. Previously: {check.state}",
-            since=place.at,
-            decided=place.sequence,
-            retries=check.retries + (1 if check.state is CheckState.RETRY else 0),
-        )
-        for name, check in workload.checks.items()
-    }
-    counts = {(count.reason, count.cause): count for count in workload.evictions}
-    known = counts.get((reason, cause))
-    counts[(reason, cause)] = EvictionCount(reason=reason, cause=cause, count=known.count + 1 if known else 1)
-    gates = {
-        name: replace(gate, open=False, since=place.at) if gate.open else gate for name, gate in workload.gates.items()
-    }
-    return replace(
-        workload,
-        gates=gates,
-        checks=checks,
-        evictions=tuple(counts[key] for key in sorted(counts)),
-        decided=place.sequence,
-        stopped_by=place.sequence,
-        pods_gone="",
-        start_failed="",
-        provisioning={},
-    )
 
 
 def _asked_no_more(workload: Workload, place: Place) -> dict[str, CheckStatus]:
@@ -285,16 +234,16 @@ def _release(world: World, workload: Workload, event: QuotaReleased, place: Plac
     if not event.withdrawn:
         may_return = event.reason in {"Preempted", "NodeFailures"}
         status = ConditionStatus.TRUE if may_return else ConditionStatus.FALSE
-        told = _condition(REQUEUED, status, event.reason, event.message, workload, place)
+        told = condition_at(REQUEUED, status, event.reason, event.message, workload, place)
         workload = with_condition(workload, told)
     world.put_workload(workload)
 
 
 def _ran(workload: Workload, place: Place) -> Millis:
     """How long it has run since it was admitted; nothing when its time was up, as then it starts anew."""
-    admitted, evicted = workload.condition(ADMITTED), workload.condition(EVICTED)
+    admitted, over = workload.condition(ADMITTED), workload.condition(EVICTED)
     if admitted is None or admitted.status is not ConditionStatus.TRUE:
         return 0
-    if evicted is not None and evicted.reason == "DeactivatedDueToMaximumExecutionTimeExceeded":
+    if over is not None and over.reason == "DeactivatedDueToMaximumExecutionTimeExceeded":
         return 0
     return max(place.at - admitted.since, 0)

@@ -16,6 +16,8 @@ OBSERVABILITY = "UnadmittedWorkloadsObservability"
 EXPLICIT_STATUS = "UnadmittedWorkloadsExplicitStatus"
 
 GATED = "AdmissionGated"
+GATED_BY = "Admission is gated by: "
+"""How it is told what holds a workload back from being queued."""
 PENDING = "PendingEvaluation"
 PENDING_MESSAGE = "Workload is pending evaluation in the scheduling queue"
 GATE_CLEARED_MESSAGE = "AdmissionGatedBy cleared, waiting for quota reservation"
@@ -38,20 +40,33 @@ _BROADER = {
     "WaitingForPodsReady": "Waiting",
 }
 
+_OLDER = frozenset(_BROADER.values())
+"""What an older Kueue, or one without the gate, has told: it stays no longer than a reason that ends."""
+
 
 def without_quota(workload: Workload, settings: SettingsObserved, reason: str, message: str, place: Place) -> Workload:
     """The workload with QuotaReserved=False for this reason, and Admitted=False where that is told."""
-    told = reason if enabled(settings, OBSERVABILITY) else _BROADER.get(reason, reason)
-    if reason == GATED:
+    told = told_as(settings, reason)
+    if reason == GATED and message.startswith(GATED_BY):
         before = workload.condition(QUOTA_RESERVED)
         if before is None or before.message != message:
             workload = with_news(workload, place, GATED, f"Workload a{message[1:]}")
     return not_admitted(_with_false(workload, QUOTA_RESERVED, told, message, place), settings, place)
 
 
+def told_as(settings: SettingsObserved, reason: str) -> str:
+    """The reason that QuotaReserved tells for this one."""
+    return reason if enabled(settings, OBSERVABILITY) else _BROADER.get(reason, reason)
+
+
+def untold(settings: SettingsObserved, reason: str) -> bool:
+    """Whether QuotaReserved says nothing of this reason to be parked."""
+    return reason in SILENT or (reason == "Deactivated" and not enabled(settings, OBSERVABILITY))
+
+
 def parked(workload: Workload, settings: SettingsObserved, reason: str, message: str, place: Place) -> Workload:
     """The workload as it is told when it is set beside the line."""
-    if reason in SILENT or (reason == "Deactivated" and not enabled(settings, OBSERVABILITY)):
+    if untold(settings, reason):
         return workload
     return without_quota(workload, settings, reason, message, place)
 
@@ -62,7 +77,7 @@ def in_line(workload: Workload, settings: SettingsObserved, place: Place) -> Wor
     if told is None:
         explicit = enabled(settings, OBSERVABILITY) and enabled(settings, EXPLICIT_STATUS)
         return without_quota(workload, settings, PENDING, PENDING_MESSAGE, place) if explicit else workload
-    if told.reason in STANDING and enabled(settings, OBSERVABILITY):
+    if told.reason in STANDING | _OLDER and enabled(settings, OBSERVABILITY):
         return without_quota(workload, settings, PENDING, PENDING_MESSAGE, place)
     return not_admitted(workload, settings, place)
 

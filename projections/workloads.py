@@ -28,6 +28,7 @@ ADMITTED = "Admitted"
 EVICTED = "Evicted"
 PREEMPTED = "Preempted"
 REQUEUED = "Requeued"
+BLOCKED_ON_GATES = "BlockedOnPreemptionGates"
 PODS_READY = "PodsReady"
 WAITING_FOR_PODS = "WaitingForReplacementPods"
 FINISHED = "Finished"
@@ -43,6 +44,8 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reserved_at: Millis
     required_checks: tuple[str, ...] = ()
     borrow_level: int = 0
+    considered: str = ""
+    """What became of the flavors that were tried, where there is anything to say."""
 
 
 class Devices(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -187,6 +190,20 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def evicted(self) -> bool:
         """It has to stop, or had to and has not got quota again since."""
         return self.is_true(EVICTED)
+
+
+def true_condition(kind: str, reason: str, message: str, workload: Workload, place: Place) -> Condition:
+    """A condition that is True as of this place."""
+    return condition_at(kind, ConditionStatus.TRUE, reason, message, workload, place)
+
+
+def condition_at(
+    kind: str, status: ConditionStatus, reason: str, message: str, workload: Workload, place: Place
+) -> Condition:
+    """A condition as of this place."""
+    return Condition(
+        type=kind, status=status, reason=reason, message=message, since=place.at, generation=workload.generation
+    )
 
 
 def with_condition(workload: Workload, condition: Condition) -> Workload:

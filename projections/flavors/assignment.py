@@ -28,6 +28,8 @@ class PodSetChoice(msgspec.Struct, kw_only=True):
     reasons: list[str] = []
     failed: str = ""
     """Why no flavor could be assigned at all: the reason of the refusal."""
+    reached: bool = True
+    """It was assigned flavors, or would have been: no pod set before it fits nowhere."""
 
     @property
     def mode(self) -> Mode:

@@ -13,11 +13,10 @@ from events.amount import Requests, add
 from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved, FlavorObserved, ResourceGroup
 from events.settings import QuotaCheckStrategy
+from projections.flavors.refusal import NO_MATCHING_FLAVOR
 from projections.flavors.suitability import PlanRules, Suitability
 from projections.quota_columns import Column
 from projections.quota_tree import QuotaTree
-
-NO_MATCHING_FLAVOR = "NoMatchingFlavor"
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """The walk over a queue's flavors for each pod set of a workload (kueue-semantics §5)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -8,6 +8,7 @@ from events.admission import FlavorAttempt, Mode
 from events.amount import add
 from events.quantity import from_units
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
+from projections.flavors.considered import considered_flavors
 from projections.flavors.mode import (
     Granular,
     Oracle,
@@ -16,14 +17,10 @@ from projections.flavors.mode import (
     preferred,
     stops_search,
 )
-from projections.flavors.plan import NO_MATCHING_FLAVOR, GroupPlan, Plan, PodSetsPlan, unsuitable_attempt
+from projections.flavors.plan import GroupPlan, Plan, PodSetsPlan, unsuitable_attempt
+from projections.flavors.refusal import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA, told_reason
 from projections.quota_columns import Column, FlavorResource
 from projections.quota_node import Node
-
-EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
-WAITING_FOR_QUOTA = "WaitingForQuota"
-
-_SEVERITY = {NO_MATCHING_FLAVOR: 3, EXCEEDS_MAX_QUOTA: 2, WAITING_FOR_QUOTA: 1, "": 0}
 
 
 class FlavorSearchSpace(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,51 +52,78 @@ def assign(space: FlavorSearchSpace) -> Assignment:
         usage={},
         attempts=[],
     )
+    over = False
     for part in plan.parts:
-        _assign_part(space, assignment, part, [assignment.pod_sets[i] for i in part.indexes])
+        members = [assignment.pod_sets[i] for i in part.indexes]
+        if over:
+            _try_all(space, assignment, part, members)
+        else:
+            _assign_part(space, assignment, part, members)
+            over = any(member.failed for member in members)
     return assignment
 
 
 def refusal_reason(assignment: Assignment) -> str:
-    """The reason of a refusal: per resource group the flavor closest to fitting, over all groups the worst."""
-    worst = ""
-    for pod_set in assignment.pod_sets:
-        worst = worse(worst, pod_set.failed)
-    return worst or WAITING_FOR_QUOTA
+    """The reason of a refusal: that of the first resource group that no flavor can serve, of the flavor closest to it."""
+    return next((one.failed for one in assignment.pod_sets if one.failed), "") or WAITING_FOR_QUOTA
 
 
 def _assign_part(
     space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan, members: list[PodSetChoice]
 ) -> None:
-    groups = part.groups[: part.before_uncovered] if part.uncovered else part.groups
-    charged: dict[str, tuple[Column, int]] = {}
-    for group in groups:
-        found, reasons, failed = _find_flavor(space, assignment, part, group)
-        for member in members:
-            _settle(member, found, reasons, failed)
+    """Find flavors group by group. The first that fails is what is told of these pod sets, as Kueue looks no further."""
+    chosen: list[tuple[GroupPlan, dict[str, FlavorChoice]]] = []
+    reasons: list[str] = []
+    failed, begin = "", len(assignment.attempts)
+    for group in part.groups[: part.before_uncovered] if part.uncovered else part.groups:
+        found, why = _find_flavor(space, assignment, part, group)
+        if failed:
+            continue  # Only for the record of what was tried.
         if found is None:
-            continue
-        for name, amount, column in zip(
-            group.resources, group.amounts, _columns_of(group, found[group.resources[0]].flavor), strict=True
-        ):
+            reasons, failed = why, told_reason(space.plan.queue, _failing(assignment.attempts[begin:]))
+        else:
+            reasons.extend(why)
+            chosen.append((group, found))
+    if part.uncovered and not failed:
+        reasons = [f"resource {part.uncovered} unavailable in ClusterQueue"]
+        failed = told_reason(space.plan.queue, _failing(assignment.attempts[begin:]), NO_MATCHING_FLAVOR)
+    for member in members:
+        member.reasons, member.failed = list(reasons), failed
+    if not failed:
+        _charge(assignment, members, chosen)
+    if len(part.names) > 1:
+        assignment.attempts.extend(for_the_others(assignment.attempts, part))
+
+
+def _failing(attempts: Sequence[FlavorAttempt]) -> dict[str, str]:
+    """The flavors that can't serve, by name, and why."""
+    return {one.flavor: one.no_fit_reason for one in considered_flavors(attempts) if one.mode is Mode.NO_FIT}
+
+
+def _charge(
+    assignment: Assignment, members: list[PodSetChoice], chosen: list[tuple[GroupPlan, dict[str, FlavorChoice]]]
+) -> None:
+    """The pod sets get these flavors, and what follows is tried behind them."""
+    charged: dict[str, tuple[Column, int]] = {}
+    for group, found in chosen:
+        for member in members:
+            member.flavors.update({name: choice for name, choice in found.items() if name in member.requests})
+        columns = _columns_of(group, found[group.resources[0]].flavor)
+        for name, amount, column in zip(group.resources, group.amounts, columns, strict=True):
             charged[name] = (column, amount)
             assignment.borrow = max(assignment.borrow, found[name].borrow)
     for column, amount in charged.values():
         assignment.usage[column] = add(assignment.usage.get(column, 0), amount)
+
+
+def _try_all(space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan, members: list[PodSetChoice]) -> None:
+    """Pod sets behind one that fits nowhere: nothing is assigned to them, and only the record says what was tried."""
+    for member in members:
+        member.reached = False
+    for group in part.groups:
+        _find_flavor(space, assignment, part, group)
     if len(part.names) > 1:
         assignment.attempts.extend(for_the_others(assignment.attempts, part))
-    if part.uncovered:
-        for member in members:
-            member.reasons.append(f"resource {part.uncovered} unavailable in ClusterQueue")
-            member.failed = NO_MATCHING_FLAVOR
-
-
-def _settle(member: PodSetChoice, found: dict[str, FlavorChoice] | None, reasons: list[str], failed: str) -> None:
-    member.reasons.extend(reasons)
-    if _SEVERITY[failed] > _SEVERITY[member.failed]:
-        member.failed = failed
-    if found is not None:
-        member.flavors.update({name: choice for name, choice in found.items() if name in member.requests})
 
 
 def for_the_others(attempts: list[FlavorAttempt], part: PodSetsPlan) -> list[FlavorAttempt]:
@@ -114,7 +138,7 @@ def _columns_of(group: GroupPlan, flavor: str) -> tuple[Column, ...]:
 
 def _find_flavor(
     space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan, group: GroupPlan
-) -> tuple[dict[str, FlavorChoice] | None, list[str], str]:
+) -> tuple[dict[str, FlavorChoice] | None, list[str]]:
     pod_set, first, last = part.names[0], group.resources[0], len(group.options) - 1
     fungibility = space.plan.queue.fungibility
     start = max((space.progress.get((name, first), -1) for name in part.names), default=-1) + 1
@@ -123,7 +147,7 @@ def _find_flavor(
     best: dict[str, FlavorChoice] | None = None
     best_granular = Granular(Mode.NO_FIT)
     reasons: list[str] = []
-    least, tried = "", -1
+    tried = -1
     for index in range(start, len(group.options)):
         option = group.options[index]
         tried = index
@@ -135,40 +159,25 @@ def _find_flavor(
         barred = option.unsuitable or _excluded(space, part, option.flavor)
         if barred:
             reasons.append(barred)
-            least = milder(least, NO_MATCHING_FLAVOR)
             assignment.attempts.append(unsuitable_attempt(pod_set, msgspec.structs.replace(option, unsuitable=barred)))
             continue
-        granular, choices, failed = _try(space, assignment, pod_set, group, index, reasons)
-        if failed:
-            least = milder(least, failed)
+        granular, choices = _try(space, assignment, pod_set, group, index, reasons)
         if stops_search(granular, fungibility):
             best, best_granular = choices, granular
             break
         if preferred(granular, best_granular, fungibility):
             best, best_granular = choices, granular
     if best is None or best_granular.mode is Mode.NO_FIT:
-        return None, reasons, least or NO_MATCHING_FLAVOR
+        return None, reasons
     if 0 <= tried < last:
         best = {resource: msgspec.structs.replace(choice, tried=tried) for resource, choice in best.items()}
-    return best, [] if best_granular.mode is Mode.FIT else reasons, ""
+    return best, [] if best_granular.mode is Mode.FIT else reasons
 
 
 def _excluded(space: FlavorSearchSpace, part: PodSetsPlan, flavor: str) -> str:
     if not space.excluded:
         return ""
     return next((space.excluded[name, flavor] for name in part.names if (name, flavor) in space.excluded), "")
-
-
-def worse(left: str, right: str) -> str:
-    """Of two reasons why something fails the worse one."""
-    return right if _SEVERITY[right] > _SEVERITY[left] else left
-
-
-def milder(left: str, right: str) -> str:
-    """Of two reasons why flavors fail the one that is closer to fitting."""
-    if not left:
-        return right
-    return left if _SEVERITY[left] <= _SEVERITY[right] else right
 
 
 def _try(
@@ -178,11 +187,10 @@ def _try(
     group: GroupPlan,
     index: int,
     reasons: list[str],
-) -> tuple[Granular, dict[str, FlavorChoice], str]:
+) -> tuple[Granular, dict[str, FlavorChoice]]:
     option = group.options[index]
     worst = Granular(Mode.FIT)
     choices: dict[str, FlavorChoice] = {}
-    failed = ""
     level = 0
     for resource, amount, column in zip(group.resources, group.amounts, option.columns, strict=True):
         assumed = assignment.usage.get(column, 0)
@@ -193,10 +201,10 @@ def _try(
         if preferred(worst, granular, space.plan.queue.fungibility):
             worst = granular
         if granular.mode is Mode.NO_FIT:
-            return Granular(Mode.NO_FIT), {}, reason if _SEVERITY[reason] > _SEVERITY[failed] else failed
+            return Granular(Mode.NO_FIT), {}
         level = max(level, granular.borrow)
         choices[resource] = FlavorChoice(flavor=option.flavor, mode=granular.mode, borrow=granular.borrow)
-    return Granular(worst.mode, level), choices, failed
+    return Granular(worst.mode, level), choices
 
 
 def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) -> tuple[Granular, str, str]:

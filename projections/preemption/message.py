@@ -12,14 +12,14 @@ HUMAN_REASONS = {
 }
 
 
-def preemption_message(preemptor: Workload, reason: str, preemptor_node: Node | None, victim_node: Node | None) -> str:
+def preemption_message(preemptor: Workload, reason: str, preemptor_path: str, victim_path: str) -> str:
     """Kueue's words, which tools parse (kueue-apis, events)."""
     uid = preemptor.uid or "UNKNOWN"
-    job = preemptor.owner.uid if preemptor.owner is not None else "UNKNOWN"
+    job = (preemptor.owner.uid if preemptor.owner is not None else preemptor.spec.job_uid) or "UNKNOWN"
     return (
         f"Preempted to accommodate a workload (UID: {uid}, JobUID: {job}) due to "
-        f"{HUMAN_REASONS.get(reason, reason)}; preemptor path: {path_text(preemptor_node)}; "
-        f"preemptee path: {path_text(victim_node)}"
+        f"{HUMAN_REASONS.get(reason, reason)}; preemptor path: {preemptor_path or 'UNKNOWN'}; "
+        f"preemptee path: {victim_path or 'UNKNOWN'}"
     )
 
 
@@ -28,8 +28,13 @@ def making_room_message(preemptor: Workload, victim: Workload) -> str:
     queue = victim.admission.cluster_queue if victim.admission is not None else "UNKNOWN"
     return (
         f"Preempted workload {victim.key} (UID: {victim.uid}) in ClusterQueue {queue}; "
-        f"preemptor {_priority(preemptor)}; preemptee {_priority(victim)}"
+        f"{both_priorities(preemptor, victim)}"
     )
+
+
+def both_priorities(preemptor: Workload, victim: Workload) -> str:
+    """The priorities by which one preempted the other."""
+    return f"preemptor {_priority(preemptor)}; preemptee {_priority(victim)}"
 
 
 def _priority(workload: Workload) -> str:
@@ -38,7 +43,7 @@ def _priority(workload: Workload) -> str:
 
 
 def path_text(node: Node | None) -> str:
-    """Where a node stands: `/root/…/queue`."""
+    """Where a node stands: `/root/…/queue`; empty when it stands nowhere."""
     if node is None:
-        return "UNKNOWN"
+        return ""
     return "/" + "/".join(reversed([one.name for one in node.path]))

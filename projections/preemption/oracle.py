@@ -11,11 +11,11 @@ from projections.world import World
 
 def how_room_is_made(world: World, ask: Ask, victims: Sequence[Candidate]) -> Granular:
     """Preempt when own workloads have to go, Reclaim when only others', NoPreemptionCandidates when nobody can."""
-    if not victims:
-        return Granular(Mode.NO_CANDIDATES)
     with world.trial():
         for victim in victims:
             discharge(world, victim)
         borrow = max(lowest_that_fits(ask.node, column, amount)[0] for column, amount in ask.usage.items())
+    if not victims:
+        return Granular(Mode.NO_CANDIDATES, borrow)
     own = any(victim.node is ask.node for victim in victims)
     return Granular(Mode.PREEMPT if own else Mode.RECLAIM, borrow)

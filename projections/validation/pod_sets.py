@@ -43,16 +43,17 @@ def container_problems(spec: Plain, field: str) -> list[Problem]:
 
 
 def _asked_pods(spec: Plain, field: str) -> list[Problem]:
-    return [
-        invalid(
-            f"{field}.{part}[{index}].resources.requests[{PODS}]",
-            PODS,
-            "pods are counted, not asked for",
-            f"no request of {PODS}",
-        )
+    """A limit asks as much as a request does, which it stands in for."""
+    asking = [
+        (f"{field}.{part}[{index}]", container)
         for part in ("initContainers", "containers")
         for index, container in enumerate(spec.get(part) or ())
-        if PODS in ((container.get("resources") or {}).get("requests") or {})
+    ]
+    return [
+        invalid(f"{at}.resources.{kind}[{PODS}]", PODS, "pods are counted, not asked for", f"no {word} of {PODS}")
+        for at, one in (*asking, (field, spec))
+        for kind, word in (("requests", "request"), ("limits", "limit"))
+        if PODS in ((one.get("resources") or {}).get(kind) or {})
     ]
 
 

@@ -33,6 +33,9 @@ from services.guard import guarded
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 OVERLAPPING = "Workload has overlapping preemption targets with another workload"
 WAITING_FOR_QUOTA = "WaitingForQuota"
+WILL_FIT = (
+    "Workload has overlapping preemption targets with another workload, but will fit after these preemptions complete"
+)
 ADMISSION_GATED = "AdmissionGated"
 GATED = "Workload requires preemption, but it's gated"
 
@@ -124,7 +127,7 @@ class Cycle:
         if entry.deferred:
             self._place(entry, entry.node)
             self.world.cards.trial(entry.placements)
-            return self._refuse(entry, RequeueReason.PENDING_PREEMPTION, "WaitingForPreemptedWorkloads")
+            return self._refuse(entry, RequeueReason.PENDING_PREEMPTION, "WaitingForPreemptedWorkloads", WILL_FIT)
         if any(victim.workload.key in preempted for victim in entry.victims):
             return self._refuse(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
         if not self._fits_after(entry, preempted):
@@ -164,7 +167,9 @@ class Cycle:
             assignments=entry.assignment.assignments(),
             checks=required_checks(entry),
             borrow_level=entry.borrow,
-            considered=tuple(attempt for attempt in entry.assignment.attempts if attempt.mode is not Mode.FIT),
+            considered=tuple(
+                attempt for attempt in entry.assignment.attempts if attempt.mode is not Mode.FIT or attempt.borrow_level
+            ),
             placements=entry.placements,
         )
 

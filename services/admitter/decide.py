@@ -37,7 +37,7 @@ class Admitter:
                 continue
             if is_aside(world.aside, self.name, Scope.TREE, tree):
                 continue
-            while len(events) < MOST_EVENTS and _cycle(world, tree, place, events):
+            while len(events) < MOST_EVENTS and one_cycle(world, tree, place, events):
                 pass
             if len(events) >= MOST_EVENTS:
                 return events
@@ -58,8 +58,8 @@ def _in_turn(world: World, place: Place) -> list[str]:
     return [*trees[first:], *trees[:first]]
 
 
-def _cycle(world: World, tree: str, place: Place, events: list[Decision]) -> bool:
-    """Run one cycle over a tree; whether another one may find more."""
+def one_cycle(world: World, tree: str, place: Place, events: list[Decision]) -> bool:
+    """Run one cycle over a tree and admit who needs nothing more, into `events`; whether another cycle may find more."""
     if not world.shortcuts:
         world.examined.clear()  # Within one cycle it is how the next of a queue is found.
     found = guarded(partial(_decided, world, tree, place.at, MOST_EVENTS - len(events)), ADMITTER, tree=tree)

@@ -10,8 +10,8 @@ from events.admission import AdmissionRefused, RequeueReason
 from events.quota import PreemptionPolicy
 from projections.devices.offer import any_cap
 from projections.flavors.mode import lowest_that_fits
-from projections.flavors.plan import NO_MATCHING_FLAVOR, FlavorOption, GroupPlan, Plan
-from projections.flavors.search import EXCEEDS_MAX_QUOTA, WAITING_FOR_QUOTA, milder, worse
+from projections.flavors.plan import FlavorOption, GroupPlan, Plan
+from projections.flavors.refusal import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA, told_reason, worst
 from projections.quota_columns import Column
 from projections.quota_node import Node
 from projections.workloads import Workload
@@ -31,14 +31,22 @@ def hopeless(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
     last = workload.attempt
     if not isinstance(last, AdmissionRefused) or _in_doubt(world, workload, plan, node):
         return False
-    found = [_of_group(node, group) for part in plan.parts for group in part.groups]
-    failed = [each for each in found if isinstance(each, str)]
-    if failed:
-        why = ""
-        for each in failed:
-            why = worse(why, each)
-        return (last.reason, last.requeue) == (why, RequeueReason.NO_FIT)
-    blocked = _Else.BLOCKED in found
+    (part,) = plan.parts
+    failing: dict[str, str] = {}
+    blocked = unsure = False
+    for group in part.groups:
+        found = [_of_option(node, group, option) for option in group.options]
+        failed = {option.flavor: why for option, why in zip(group.options, found, strict=True) if isinstance(why, str)}
+        # Which flavors are tried at all depends on how well the open ones serve.
+        unsure = unsure or (bool(failed) and _Else.OPEN in found)
+        for flavor, why in failed.items():
+            failing[flavor] = worst((why, failing.get(flavor, "")))
+        if len(failed) == len(found):
+            return not unsure and (last.reason, last.requeue) == (
+                told_reason(plan.queue, failing),
+                RequeueReason.NO_FIT,
+            )
+        blocked = blocked or _Else.OPEN not in found
     return blocked and (last.reason, last.requeue) == (WAITING_FOR_QUOTA, RequeueReason.PREEMPTION_NO_CANDIDATES)
 
 
@@ -68,20 +76,6 @@ def _own_victims(world: World, workload: Workload, plan: Plan, node: Node) -> bo
     if policy is not PreemptionPolicy.LOWER_PRIORITY:
         return True
     return any(row[0][0] < workload.priority for row in (holders.staying, holders.leaving) if row)
-
-
-def _of_group(node: Node, group: GroupPlan) -> str | _Else:
-    """The reason why no flavor of a group can serve; else whether one may."""
-    found = [_of_option(node, group, option) for option in group.options]
-    if _Else.OPEN in found:
-        return _Else.OPEN
-    reasons = [each for each in found if isinstance(each, str)]
-    if len(reasons) < len(found):
-        return _Else.BLOCKED
-    why = ""
-    for each in reasons:
-        why = milder(why, each)
-    return why or NO_MATCHING_FLAVOR
 
 
 def _of_option(node: Node, group: GroupPlan, option: FlavorOption) -> str | _Else:

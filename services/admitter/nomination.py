@@ -8,8 +8,9 @@ from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
 from projections.flavor_scan import NOTHING, progress_of
 from projections.flavors.fewer_pods import largest_that_fits
 from projections.flavors.mode import Granular
-from projections.flavors.plan import NO_MATCHING_FLAVOR, Plan
-from projections.flavors.search import WAITING_FOR_QUOTA, FlavorSearchSpace, assign, refusal_reason
+from projections.flavors.plan import Plan
+from projections.flavors.refusal import NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA
+from projections.flavors.search import FlavorSearchSpace, assign, refusal_reason
 from projections.flavors.straight import assign_straight
 from projections.gates import enabled
 from projections.line_order import queue_timestamp

@@ -10,6 +10,7 @@ import msgspec
 
 from projections.workloads import (
     ADMITTED,
+    BLOCKED_ON_GATES,
     DEACTIVATION_TARGET,
     EVICTED,
     FINISHED,
@@ -26,7 +27,7 @@ ADMISSION = "kueue-admission"
 """Whose field everything is that is decided."""
 _OF_THE_JOB = "kueue-job-controller"
 _RECLAIMABLE = "kueue-reclaimable-pods"
-_DECIDED = frozenset({QUOTA_RESERVED, ADMITTED, EVICTED, PREEMPTED, REQUEUED, DEACTIVATION_TARGET})
+_DECIDED = frozenset({QUOTA_RESERVED, ADMITTED, EVICTED, PREEMPTED, REQUEUED, DEACTIVATION_TARGET, BLOCKED_ON_GATES})
 _SEEN = (FINISHED, PODS_READY, WAITING_FOR_PODS)
 """Conditions that say what was seen of a job: each has an owner of its own."""
 _FIELDS = (

@@ -5,7 +5,6 @@ It is read off the workload as it stands, not kept in the world: what was not to
 
 from collections.abc import Iterator
 
-from events.admission import PreemptionRequested
 from events.event import Millis
 from events.workload import ConditionStatus, Member, MemberState
 from projections.unadmitted import GATED, PENDING
@@ -22,6 +21,8 @@ def tidings(workload: Workload) -> Iterator[News]:
     if admission is not None and admission.reservation > before:
         waited = _seconds(admission.reserved_at - _queued_at(workload))
         message = f"Quota reserved in ClusterQueue {admission.cluster_queue}, wait time since queued was {waited}s"
+        if admission.considered:
+            message = f"{message}; Flavors considered: {admission.considered}"
         yield News(sequence=admission.reservation, at=admission.reserved_at, reason=QUOTA_RESERVED, message=message)
     if admission is not None and workload.admitted and not workload.evicted and workload.decided > before:
         at = workload.admitted_at or admission.reserved_at
@@ -38,10 +39,7 @@ def _pending(workload: Workload) -> Iterator[News]:
         return
     tried = workload.attempt is not None or told.reason not in _UNTOLD
     if tried and not workload.finished and not workload.discarded:
-        reason = (
-            told.reason if not isinstance(workload.attempt, PreemptionRequested) else "WaitingForPreemptedWorkloads"
-        )
-        yield News(sequence=told.since, at=told.since, reason=reason, message=told.message, warning=True)
+        yield News(sequence=told.since, at=told.since, reason=told.reason, message=told.message, warning=True)
 
 
 def created(workload: Workload, at: Millis) -> Iterator[Notice]:
@@ -102,4 +100,4 @@ def _queued_at(workload: Workload) -> Millis:
 
 
 def _seconds(duration: Millis) -> int:
-    return (max(duration, 0) + 500) // 1000
+    return (duration + 500) // 1000

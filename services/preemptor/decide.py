@@ -10,7 +10,7 @@ from events.setting_aside import SetAside
 from projections.aside import Scope, is_aside
 from projections.evolve import evolve
 from projections.place import Place
-from projections.preemption.message import preemption_message
+from projections.preemption.message import path_text, preemption_message
 from projections.preemption.policy import protected
 from projections.preemption.requested import still_holds
 from projections.workloads import Workload
@@ -65,18 +65,19 @@ class Preemptor:
                         message=f"{victim.workload} may not be preempted now: {shield}",
                     )
                 ]
-            ordered.append(self._order(world, preemptor, workload, victim.reason))
+            ordered.append(self._order(world, request, preemptor, workload, victim.reason))
         if ordered and self._claims(world, request) and request.workload not in world.claims:
             ordered.append(_claim(request, at))
         return ordered
 
-    def _order(self, world: World, preemptor: Workload, victim: Workload, reason: str) -> PreemptionOrdered:
-        queue = world.cluster_queue_of(preemptor)
+    def _order(
+        self, world: World, request: PreemptionRequested, preemptor: Workload, victim: Workload, reason: str
+    ) -> PreemptionOrdered:
         message = preemption_message(
             preemptor,
             reason,
-            world.quota.node(queue.name) if queue is not None else None,
-            world.quota.node(victim.admission.cluster_queue) if victim.admission is not None else None,
+            path_text(world.quota.node(request.cluster_queue)),
+            path_text(world.quota.node(victim.admission.cluster_queue) if victim.admission is not None else None),
         )
         return PreemptionOrdered(workload=victim.key, preemptor=preemptor.key, reason=reason, message=message)
 

@@ -10,7 +10,7 @@ from projections.budgets import EXHAUSTED, used_up
 from projections.gates import enabled
 from projections.not_done import NOT_DONE, TOPOLOGY_FLAVOR, NotDone
 from projections.queue_standing import takes_in
-from projections.unadmitted import OBSERVABILITY
+from projections.unadmitted import OBSERVABILITY, told_as, untold
 from projections.workloads import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.world import World
 from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message, hold_message
@@ -96,7 +96,10 @@ def _place(world: World, workload: Workload, at: Millis) -> list[Decision]:
 
 def _park(world: World, workload: Workload, line: str, reason: str, message: str) -> list[Decision]:
     told = workload.condition(QUOTA_RESERVED)
-    same = told is None or told.message == message or reason in UNTOLD
+    settings = world.settings
+    same = (
+        told is None or untold(settings, reason) or (told.reason, told.message) == (told_as(settings, reason), message)
+    )
     if _parked_as(world, workload, line) == reason and same:
         return []
     return [WorkloadParked(workload=workload.key, cluster_queue=line, reason=reason, message=message)]
@@ -117,9 +120,6 @@ HELD_BACK = frozenset(
     }
 )
 """Reasons to be parked that are this service's own, and end when their cause does."""
-
-UNTOLD = frozenset({"Backoff", "Deactivated", WAITING_FOR_PODS})
-"""Reasons to be parked whose message never changes, and is not always told."""
 
 
 def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | None:  # noqa: PLR0911 - one rule a line

@@ -8,6 +8,7 @@ from events.quota import ClusterQueueObserved
 from events.upkeep import BackoffSet, ChecksRequired, DeactivationSettled
 from events.workload import CheckState, EvictionOrdered, WorkloadDeactivated
 from projections.required_checks import required_checks
+from projections.unadmitted import GATED_BY
 from projections.workloads import DEACTIVATION_TARGET, Requeue, Workload
 
 
@@ -43,7 +44,7 @@ def check_backoff(workload: Workload) -> list[Decision]:
 
 def gate_message(workload: Workload) -> str:
     """What is told of a workload that something holds back from being queued."""
-    return f"Admission is gated by: {','.join(workload.spec.gated_by)}"
+    return f"{GATED_BY}{','.join(workload.spec.gated_by)}"
 
 
 def hold_message(workload: Workload) -> str:

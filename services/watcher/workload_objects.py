@@ -68,6 +68,7 @@ def workload_state(value: dict[str, Any]) -> JobState:
             else spec.maximum_execution_time_seconds * 1000,
             gated_by=names_in(meta, GATED_BY),
             preemption_gates=tuple(one.name for one in spec.preemption_gates or ()),
+            job_uid="" if meta.owner_references else (meta.labels or {}).get(JOB_UID, ""),
             orphaned=JOB_UID in (meta.labels or {}) and not meta.owner_references,
             leaving=meta.deletion_timestamp is not None,
             provisioning=own_parameters(meta),
