@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from events.application import DecisionApplied
 from events.catalogue import AnyEvent, Decision
 from events.event import Millis
 from events.settings import AdmissionFairSharing, FairStrategy, PodsReadyRule, RequeuingTimestamp, SettingsObserved
@@ -16,9 +17,9 @@ from projections.evolve import evolve
 from projections.place import Place
 from projections.workloads import Workload
 from projections.world import World
-from services.admitter.cycle import Cycle
-from services.admitter.heads import heads
+from services.admitter.decide import one_cycle
 from services.lane_host import Decider
+from services.preemptor.decide import Preemptor
 from services.watcher.view import View
 from services.watcher.workload_objects import workload_state
 
@@ -41,6 +42,10 @@ class CaseWorld:
         self.world, self.view = World(), View(validates=False)
         self.now: Millis = parse_timestamp(case["now"]) if case.get("now") else 0
         self.sequence = 0
+        self.recorded: dict[str, Case] = {}
+        """The Workload objects as they were before anything was decided."""
+        self.lined: dict[str, Workload] = {}
+        """The workloads before the first cycle."""
         config = case.get("config") or {}
         settings = SettingsObserved(
             fair_sharing=bool(config.get("fair_sharing")),
@@ -66,12 +71,14 @@ class CaseWorld:
     def submit(self, value: Case) -> None:
         """Fold a Workload object as it stands, whether a job is behind it or not."""
         state = workload_state(value)
+        self.recorded[state.workload] = value
         # Fixtures of the scheduler name a job by label without being owned by it: nobody looks for owners there.
         spec = msgspec.structs.replace(state.spec, orphaned=False)
         fact = WorkloadSubmitted(
             workload=state.workload,
             uid=state.uid,
             owner=state.owner,
+            generation=value["metadata"].get("generation", 0),
             created_at=state.created_at,
             spec=spec,
             adopted=state.adopted,
@@ -90,14 +97,22 @@ class CaseWorld:
         return decider.decide(self.world, Place(lane="LOG_0", sequence=self.sequence, at=self.now))
 
     def cycle(self) -> list[Decision]:
-        """One scheduling cycle over the heads of all trees at once, as Kueue runs it; its decisions are folded."""
-        entering = [head for tree in self.world.quota.trees() for head in heads(self.world, tree, self.now)]
-        mark = self.world.mark()
-        cycle = Cycle(self.world, self.now)
-        cycle.run(entering)
-        self.world.undo(mark)
-        self.fold(cycle.events)
-        return cycle.events
+        """One scheduling cycle in every tree, as the admitter runs it; then the preemptor has its say."""
+        if not self.lined:
+            self.before_the_cycle()
+        self.sequence += 1
+        place = Place(lane="LOG_0", sequence=self.sequence, at=self.now)
+        self.world.begin()
+        decisions: list[Decision] = []
+        for tree in self.world.quota.trees():
+            one_cycle(self.world, tree, place, decisions)
+        return [*decisions, *self.decided(Preemptor())]
+
+    def before_the_cycle(self) -> None:
+        """The cluster shows everything that was decided so far: what is told and changed from now on is compared."""
+        shown = self.sequence
+        self.fold([DecisionApplied(workload=key, lane="LOG_0", sequence=shown) for key in list(self.world.workloads)])
+        self.lined = dict(self.world.workloads)
 
     def fold(self, events: Iterable[AnyEvent]) -> None:
         """Fold events, each at a place of its own."""

@@ -14,13 +14,11 @@ from events.quota import (
     Weight,
 )
 from events.settings import AdmissionFairSharing, SettingsObserved
-from projections.effective_requests import pod_set_requests
 from projections.fair_sharing.share import Share, share_of, weighted
 from projections.flavors.assignment import Assignment
 from projections.line_order import queue_timestamp
 from projections.preemption.candidates import Ask, Candidate, Groups, Variant
 from projections.preemption.fair_targets import Row, TargetQueues
-from projections.preemption.victims import find_victims
 from projections.quota_columns import Usage
 from projections.quota_node import Node
 from services.admitter.cycle_order import in_turn
@@ -73,32 +71,6 @@ def share_in_digits(case: Case) -> str | None:
     if share.infinite or "Inf" in wanted or abs(Fraction(found) - Fraction(wanted)) * 2**50 > Fraction(wanted):
         return f"found {found}, recorded {wanted}"
     return None
-
-
-def victims(case: Case) -> str | None:
-    """Who has to make room for an incoming workload that asks for one resource of one flavor."""
-    at = CaseWorld(case)
-    inputs = case["inputs"]
-    queue, node = inputs["target_cq"], at.world.quota.queues[inputs["target_cq"]]
-    before = at.world.quota.usage_by_name(node.root)
-    status = {name: value for name, value in (case["incoming"].get("status") or {}).items() if name != "admission"}
-    incoming = at.submitted({**case["incoming"], "status": status})  # Some fixtures say that it was admitted already.
-    (pod_set,) = incoming.spec.pod_sets
-    asked = pod_set_requests(pod_set, pod_set.count, at.world.settings, covers_pods=False)
-    column = at.world.quota.column(inputs["assignment_flavor"] or "default", "cpu")
-    ask = Ask(
-        workload=incoming,
-        queue=at.world.cluster_queues[queue],
-        node=node,
-        usage={column: asked["cpu"]},
-        needed=(column,),
-        at=at.now,
-    )
-    found = sorted(f"{victim.workload.key}:{victim.reason}" for victim in find_victims(at.world, ask))
-    if at.world.quota.usage_by_name(node.root) != before:
-        return "the search has left the tree changed"
-    wanted = sorted(case["want"].get("preempted") or ())
-    return None if found == wanted else f"found {found}, recorded {wanted}"
 
 
 def target_queues(case: Case) -> str | None:
@@ -230,7 +202,6 @@ FAIRNESS_SUITES: dict[str, Callable[[Case], str | None]] = {
     "TestDominantResourceShare": shares,
     "TestEntryOrdering": entry_order,
     "TestFsAdmission": order_by_past_usage,
-    "TestFairPreemptions": victims,
     "TestIsBorrowingOn": borrowing,
     "TestMakeClusterQueueOrdering": target_queues,
     "TestPreciseWeightedShareSerialized": share_in_digits,

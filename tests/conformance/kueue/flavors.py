@@ -1,19 +1,20 @@
 """Suites about the choice of flavors, checked with the production search."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import convert
 from msgspec.structs import replace
 
-from events.admission import FlavorAttempt, Mode, RequeueReason
+from events.admission import Mode, RequeueReason
 from events.control import ObjectRemoved
 from events.quantity import to_units
 from events.quota import Fungibility
 from projections.effective_requests import pod_set_requests
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
+from projections.flavors.considered import ConsideredFlavor, considered_flavors
 from projections.flavors.fewer_pods import largest_that_fits
-from projections.flavors.mode import RANK, Granular, Oracle, preferred
+from projections.flavors.mode import Granular, Oracle, preferred
 from projections.flavors.search import FlavorSearchSpace, assign, refusal_reason
 from projections.flavors.straight import assign_straight
 from projections.holding import usage_of
@@ -58,7 +59,7 @@ def assign_flavors(case: Case) -> str | None:
     ):
         if found[name] != recorded:
             return f"{name}: {found[name]}, recorded {recorded}"
-    pairs = zip(assignment.pod_sets, wanted["pod_sets"], strict=True)
+    pairs = zip([one for one in assignment.pod_sets if one.reached], wanted["pod_sets"], strict=True)
     return next((told for one, recorded in pairs if (told := _pod_set(assignment, one, recorded))), None)
 
 
@@ -97,9 +98,9 @@ def reasons(case: Case) -> str | None:
     reason = refusal_reason(assignment) if assignment.representative is Mode.NO_FIT else ""
     if reason != want["no_fit_reason"]:
         return f"reason {reason!r}, recorded {want['no_fit_reason']!r}"
-    attempts = _by_flavor(assignment.attempts)
+    attempts = {one.flavor: one.no_fit_reason for one in considered_flavors(assignment.attempts)}
     for flavor, recorded in want["flavor_attempts"].items():
-        found = _worst_reason(attempts.get(flavor, []))
+        found = attempts.get(flavor, "")
         if found != recorded:
             return f"{flavor}: {found!r}, recorded {recorded!r}"
     return None
@@ -137,17 +138,6 @@ def is_preferred(case: Case) -> str | None:
     )
     found = preferred(left, right, _fungibility(inputs["config"]))
     return None if found is case["want"]["preferred"] else f"found {found}"
-
-
-def borrowing_on(case: Case) -> str | None:
-    """Whether a queue uses more than its own, of anything and of what is asked for."""
-    at, inputs = CaseWorld(case), case["inputs"]
-    _use(at, "cq", inputs["usage"])
-    node = at.world.quota.queues["cq"]
-    asked = _flat(at, inputs["requested_flavor_resources"])
-    found = (not node.within_nominal(range(len(node.usage))), not node.within_nominal(asked))
-    wanted = (case["want"]["borrowing"], case["want"]["borrowing_on_requested"])
-    return None if found == wanted else f"found {found}, recorded {wanted}"
 
 
 def reserved_room(case: Case) -> str | None:
@@ -239,40 +229,26 @@ def _pod_set(assignment: Assignment, found: PodSetChoice, recorded: Case) -> str
     )
     if told[:4] != wanted[:4] or sorted(told[4]) != sorted(wanted[4]):
         return f"{told}, recorded {wanted}"
-    attempts = _by_flavor(one for one in assignment.attempts if one.pod_set == found.name)
+    attempts = {one.flavor: one for one in considered_flavors(assignment.attempts) if one.pod_set == found.name}
     chosen = {choice.flavor for choice in found.flavors.values()}
     for one in recorded.get("flavor_assignment_attempts") or ():
         if found.mode is Mode.FIT and one["flavor"] not in chosen:
             continue
-        told_attempt = _attempt(one["flavor"], attempts.get(one["flavor"], []))
+        told_attempt = _attempt(attempts[one["flavor"]]) if one["flavor"] in attempts else None
         if told_attempt != {"reasons": [], "preemption_possibility": "", **one}:
             return f"attempt {told_attempt}, recorded {one}"
     return None
 
 
-def _attempt(flavor: str, attempts: Sequence[FlavorAttempt]) -> Case:
-    """All attempts with one flavor as one, as Kueue tells them."""
-    worst = min((one.mode for one in attempts), key=lambda mode: RANK[mode])
-    fits_somehow = worst in (Mode.NO_CANDIDATES, Mode.PREEMPT, Mode.RECLAIM)
+def _attempt(found: ConsideredFlavor) -> Case:
     return {
-        "flavor": flavor,
-        "mode": _public(worst),
-        "borrow": max(one.borrow_level for one in attempts) if worst is not Mode.NO_FIT else 0,
-        "no_fit_reason": _worst_reason(attempts),
-        "reasons": [one.message for one in attempts if one.message],
-        "preemption_possibility": {mode: name for name, mode in _POSSIBLE.items()}[worst] if fits_somehow else "",
+        "flavor": found.flavor,
+        "mode": _public(found.mode),
+        "borrow": found.borrow,
+        "no_fit_reason": found.no_fit_reason,
+        "reasons": list(found.reasons),
+        "preemption_possibility": found.preemption,
     }
-
-
-def _by_flavor(attempts: Any) -> dict[str, list[FlavorAttempt]]:
-    found: dict[str, list[FlavorAttempt]] = {}
-    for one in attempts:
-        found.setdefault(one.flavor, []).append(one)
-    return found
-
-
-def _worst_reason(attempts: Sequence[FlavorAttempt]) -> str:
-    return next((one.reason for one in attempts if one.mode is Mode.NO_FIT), "")
 
 
 def _told(at: CaseWorld, assignment: Assignment) -> Case:
@@ -332,7 +308,6 @@ FLAVOR_SUITES: dict[str, Callable[[Case], str | None]] = {
     "TestReclaimBeforePriorityPreemption": mode_and_flavors,
     "TestDeletedFlavors": assign_flavors,
     "TestIsPreferred": is_preferred,
-    "TestIsBorrowingOn": borrowing_on,
     "TestIsNoFitDueToCapacityAndLimits": reasons,
     "TestResourcesToReserve": reserved_room,
     "TestSearch_PodSetReducer": fewer_pods,

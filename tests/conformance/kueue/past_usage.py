@@ -1,14 +1,13 @@
 """Suites about the past usage of local queues: who comes first in a line, and who gets quota over several cycles."""
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from events.control import ObjectRemoved
 from events.workload import WorkloadQueued
-from services.admitter.decide import admission_of
 from services.admitter.heads import heads
-from services.queue_manager.decide import QueueManager
 from tests.conformance.kueue.case_world import CaseWorld
+from tests.conformance.kueue.lining import line_up
+from tests.conformance.kueue.shown import all_shown, events_told, under_all_gates
 
 Case = dict[str, Any]
 
@@ -31,12 +30,16 @@ def order_by_past_usage(case: Case) -> str | None:
 
 
 def cycles_by_past_usage(case: Case) -> str | None:
-    """Several cycles over a queue whose local queues have used what they have used: who holds quota after them."""
+    """Several cycles over a queue whose local queues have used what they have used: how everybody stands after them."""
+    return under_all_gates(case, _some_cycles)
+
+
+def _some_cycles(case: Case) -> str | None:
     inputs = case["inputs"]
     used = inputs.get("initial_usage") or {}
     doors = [_with_usage(door, used.get(door["metadata"]["name"])) for door in case["objects"]["local_queues"]]
     at = CaseWorld({**case, "objects": {**case["objects"], "local_queues": doors}})
-    at.decided(QueueManager())
+    line_up(at)
     for door in doors:
         if door["metadata"]["name"] == inputs.get("delete_queue"):
             at.fold(
@@ -44,20 +47,7 @@ def cycles_by_past_usage(case: Case) -> str | None:
             )
     for _ in range(case["config"]["cycles"]):
         at.cycle()
-        ready = [decision for one in list(at.world.workloads.values()) for decision in admission_of(at.world, one)]
-        at.fold(ready)
-    found = _statuses((one.key, one.reserved, one.conditions) for one in at.world.workloads.values())
-    wanted = _statuses(
-        (_key(one), "admission" in status, {told["type"]: told for told in status.get("conditions") or ()})
-        for one in case["want"]["workloads"]
-        for status in [one.get("status") or {}]
-    )
-    return None if found == wanted else f"found {found}, recorded {wanted}"
-
-
-def _statuses(told: Iterable[tuple[str, bool, Mapping[str, Any]]]) -> dict[str, tuple[bool, bool]]:
-    """Who holds quota, and whether anything was ever said about it."""
-    return {key: (holds, "QuotaReserved" in conditions) for key, holds, conditions in told}
+    return all_shown(at, case["want"]["workloads"]) or events_told(at, case)
 
 
 def _with_usage(door: Case, consumed: Case | None) -> Case:

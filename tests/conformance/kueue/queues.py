@@ -17,7 +17,7 @@ from services.admitter.heads import heads
 from services.admitter.nomination import nominate
 from services.watcher.workload_objects import workload_state
 from tests.conformance.kueue.case_world import CaseWorld
-from tests.conformance.kueue.scheduling import line_up
+from tests.conformance.kueue.lining import line_up
 
 Case = dict[str, Any]
 

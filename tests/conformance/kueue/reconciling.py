@@ -23,10 +23,10 @@ from services.watcher.cluster_objects import duration
 from services.watcher.workload_objects import workload_state
 from tests.conformance.difference import first_difference
 from tests.conformance.kueue.case_world import CaseWorld
+from tests.conformance.kueue.shown import MERGE_PATCH, plain
 
 Case = dict[str, Any]
 
-MERGE_PATCH = "WorkloadRequestUseMergePatch"
 STUB_JOB = Owner(kind="Job", name="job", uid="job-uid")
 
 
@@ -153,12 +153,12 @@ def _compare(before: Case, workload: Workload, wanted: Case | None, *, applied: 
         {
             "finalizers": wanted["metadata"].get("finalizers") or [],
             "active": wanted["spec"].get("active", True),
-            **_plain(wanted.get("status") or {}),
+            **plain(wanted.get("status") or {}),
         },
         {
             "finalizers": finalizers,
             "active": workload_object(workload)["spec"]["active"],
-            **_plain(status),
+            **plain(status),
         },
     )
 
@@ -177,31 +177,6 @@ def _with_leftovers(before: Case, status: Case) -> Case:
     told = {one["type"] for one in status["conditions"]}
     stale = [one for one in before.get("conditions") or () if one["type"] not in told]
     return {**status, **kept, "conditions": [*status["conditions"], *stale]}
-
-
-def _plain(status: Case) -> Case:
-    """A status as far as the record compares it: no times, no order of conditions, nothing that is empty."""
-    found = {name: value for name, value in status.items() if value}
-    found["conditions"] = sorted((_untimed(one) for one in found.get("conditions", ())), key=lambda one: one["type"])
-    for name in ("admissionChecks", "preemptionGates"):
-        if name in found:
-            found[name] = [_untimed(one) for one in found[name]]
-    if "admission" in found:
-        assignments = [_untimed(one) for one in found["admission"].get("podSetAssignments", ())]
-        found["admission"] = {**found["admission"], "podSetAssignments": assignments}
-    if "schedulingStats" in found:
-        counts = found["schedulingStats"]["evictions"]
-        found["schedulingStats"] = sorted(counts, key=lambda one: (one["reason"], one["underlyingCause"]))
-    if "requeueAt" in found.get("requeueState", {}):
-        # Recorded cases hold times here that Kueue's own rule can't give, so the record compares only that there is one.
-        found["requeueState"] = {**found["requeueState"], "requeueAt": "set"}
-    return found
-
-
-def _untimed(value: Case) -> Case:
-    return {
-        name: one for name, one in value.items() if name != "lastTransitionTime" and one not in (0, "", None, {}, [])
-    }
 
 
 RECONCILE_SUITES: dict[str, Callable[[Case], str | None]] = dict.fromkeys(

@@ -5,16 +5,13 @@ from typing import Any
 
 from events.quantity import to_units
 from events.quota import PreemptionPolicy
-from projections.preemption.candidates import Ask
-from projections.preemption.message import HUMAN_REASONS
 from projections.preemption.policy import satisfies_policy
-from projections.preemption.victims import find_victims
-from projections.quota_columns import Column, Usage
+from projections.quota_columns import Usage
 from projections.workloads import Workload
-from services.preemptor.decide import Preemptor
-from services.queue_manager.reconcile import reconcile
 from services.watcher.workload_objects import workload_state
 from tests.conformance.kueue.case_world import CaseWorld
+from tests.conformance.kueue.lining import line_up
+from tests.conformance.kueue.shown import all_shown, events_told, under_all_gates
 
 Case = dict[str, Any]
 
@@ -47,68 +44,21 @@ def satisfies(case: Case) -> str | None:
     return None if found is case["want"]["result"] else f"found {found}"
 
 
-def human_reason(case: Case) -> str | None:
-    """The words by which a rule is told to people."""
-    told = f"due to {HUMAN_REASONS.get(case['inputs']['reason'], case['inputs']['reason'])};"
-    return None if told in case["want"]["result"] else f"{told!r} is not in {case['want']['result']!r}"
-
-
-def victims(case: Case) -> str | None:
-    """Who has to make room for an incoming workload with a given assignment."""
-    at = CaseWorld(case)
-    inputs = case["inputs"]
-    incoming = _workload(case["incoming"])
-    usage: Usage = {}
-    needed: dict[Column, None] = {}
-    pod_sets = {one["name"]: one for one in case["incoming"]["spec"]["podSets"]}
-    for one in inputs["assignment"]["pod_sets"]:
-        count = one.get("count", pod_sets[one["name"]].get("count", 1))
-        for resource, choice in one["flavors"].items():
-            column = at.world.quota.column(choice["name"], resource)
-            for container in pod_sets[one["name"]]["template"]["spec"]["containers"]:
-                asked = container.get("resources", {}).get("requests", {}).get(resource)
-                usage[column] = usage.get(column, 0) + (to_units(resource, asked) * count if asked is not None else 0)
-            if choice["mode"] == "Preempt":
-                needed[column] = None
-    ask = Ask(
-        workload=incoming,
-        queue=at.world.cluster_queues[inputs["target_cq"]],
-        node=at.world.quota.queues[inputs["target_cq"]],
-        usage=usage,
-        needed=tuple(needed),
-        at=at.now,
-    )
-    chosen = find_victims(at.world, ask)
-    if len(chosen) != case["want"]["preempted"]:
-        return f"found {[one.workload.key for one in chosen]}, recorded {case['want']['preempted']}"
-    # Those that were on their way out already count as chosen, and nothing more is written on them.
-    found = sorted(one.workload.key.lstrip("/") for one in chosen if not one.workload.evicted)
-    evicted = sorted(
-        "/".join(part for part in (one["metadata"].get("namespace", ""), one["metadata"]["name"]) if part)
-        for one in case["want"].get("workloads") or ()
-        if any(c["type"] == "Preempted" and c["status"] == "True" for c in one.get("status", {}).get("conditions", ()))
-    )
-    return None if found == evicted else f"found {found}, recorded {evicted}"
-
-
 def cycle(case: Case) -> str | None:
-    """One scheduling cycle over all queues: who holds quota after it, who is in line, who is parked."""
-    at = CaseWorld(case)
+    """One scheduling cycle over all queues: who holds quota after it, who waits where, and what everybody is told."""
+    return under_all_gates(case, _one_cycle)
+
+
+def _one_cycle(case: Case) -> str | None:
+    at, want = CaseWorld(case), case["want"]
     line_up(at)
     at.cycle()
-    at.decided(Preemptor())
-    want = case["want"]
-    return held(at, want.get("assignments") or {}) or _waiting(at, want)
-
-
-def line_up(at: CaseWorld) -> None:
-    """Everything that waits gets to its place; what holds quota is not reconciled by a scheduling cycle."""
-    for key in sorted(at.world.workloads):
-        while not (workload := at.world.workloads[key]).reserved:
-            events = reconcile(at.world, workload, at.now)
-            if not events:
-                break
-            at.fold(events)
+    return (
+        held(at, want.get("assignments") or {})
+        or _waiting(at, want)
+        or all_shown(at, want["workloads"])
+        or events_told(at, case)
+    )
 
 
 def held(at: CaseWorld, wanted: Case, without: Collection[str] = ()) -> str | None:
@@ -175,8 +125,5 @@ def _flat(at: CaseWorld, usage: Case) -> Usage:
 SCHEDULING_SUITES: dict[str, Callable[[Case], str | None]] = {
     "TestAvailable": available,
     "TestSatisfiesPreemptionPolicy": satisfies,
-    "TestPreemptionMessage": human_reason,
-    "TestPreemption": victims,
-    "TestHierarchicalPreemptions": victims,
     "TestSchedule": cycle,
 }

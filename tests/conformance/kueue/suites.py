@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.conformance.kueue.fairness import FAIRNESS_SUITES
 from tests.conformance.kueue.flavors import FLAVOR_SUITES
+from tests.conformance.kueue.making_room import MAKING_ROOM_SUITES
 from tests.conformance.kueue.over_time import OVER_TIME_SUITES
 from tests.conformance.kueue.queues import QUEUE_SUITES
 from tests.conformance.kueue.reconciling import RECONCILE_SUITES
@@ -18,6 +19,7 @@ Case = dict[str, Any]
 CHECKS: dict[str, Callable[[Case], str | None]] = {
     **FAIRNESS_SUITES,
     **FLAVOR_SUITES,
+    **MAKING_ROOM_SUITES,
     **OVER_TIME_SUITES,
     **QUEUE_SUITES,
     **RECONCILE_SUITES,
