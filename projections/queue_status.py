@@ -11,6 +11,7 @@ import msgspec
 from events.event import Millis
 from events.quota import ClusterQueueObserved, LocalQueueObserved, StopPolicy
 from projections.admission_usage import settled
+from projections.explanation.left_alone import queue_left_alone
 from projections.fair_sharing.decay import BITS
 from projections.fair_sharing.ledger import Ledger
 from projections.fair_sharing.share import share_of
@@ -52,6 +53,8 @@ class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
     uid: str
     generation: int = 0
     standing: Standing
+    set_aside: str = ""
+    """Why a service leaves the tree of a cluster queue alone; empty when none does."""
     pending: int
     reserving: int
     admitted: int
@@ -136,6 +139,7 @@ def cluster_queue_status(world: World, name: str, counted: Mapping[str, Tally]) 
         uid=queue.uid,
         generation=queue.generation,
         standing=cluster_queue_standing(world, name),
+        set_aside=_set_aside(world, name),
         pending=sum(tally.pending for tally in counted.values()),
         reserving=sum(tally.reserving for tally in counted.values()),
         admitted=sum(tally.admitted for tally in counted.values()),
@@ -143,6 +147,10 @@ def cluster_queue_status(world: World, name: str, counted: Mapping[str, Tally]) 
         usage=_uses(world, queue, node, used),
         share=_share(world, node),
     )
+
+
+def _set_aside(world: World, name: str) -> str:
+    return "; ".join(f"{one.message}. To do: {one.fix}" for one in queue_left_alone(world, name))
 
 
 def local_queue_status(world: World, key: str, tally: Tally, at: Millis) -> QueueStatus:

@@ -21,8 +21,8 @@ class Control:
     """Folded from the stream of control, message by message; one of them that can't be read keeps out none behind it."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self.skipped: set[tuple[str, int]] = set()
-        """By stream and sequence."""
+        self.skipped: dict[tuple[str, int], str] = {}
+        """The reason by stream and sequence."""
         self.position = 0
         """The last sequence that was taken in."""
         self._clocks: list[ClockScaled] = []
@@ -73,7 +73,7 @@ class Control:
         for event in commit.events:
             match event:
                 case Quarantined():
-                    self.skipped.add((event.stream, event.sequence))
+                    self.skipped[event.stream, event.sequence] = event.reason
                 case ClockScaled():
                     self._clocks.append(event)
                 case _:

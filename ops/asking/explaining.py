@@ -17,10 +17,12 @@ from ops.asking.stored import Stored, in_order
 from ops.asking.trial import tried
 from ops.replay import fold_lane
 from ops.wiring import LANE
+from projections.aside import LEFT_ALONE
 from projections.devices.fragmentation import Advice, make_room
 from projections.devices.gang import Gang
 from projections.devices.requests import CARD_RESOURCES, asks_for_cards
 from projections.evolve import evolve
+from projections.explanation.left_alone import workload_left_alone
 from projections.explanation.pending import Tried, ahead_of, holding, outline, waiting
 from projections.explanation.preempted import standings
 from projections.explanation.raising import raises
@@ -65,6 +67,9 @@ def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) 
     """Why it stands as it does; with `deep` also what would change that. The world is left as it was."""
     told = outline(world, workload)
     holding(world, workload, told)
+    told.left_alone = workload_left_alone(world, workload)
+    if told.left_alone:
+        return _left_alone(world, workload, told, at)
     if told.state not in ("pending", "inactive"):
         if told.tier is Tier.DEVICE and deep:
             told.cards = _room(world, workload, None)
@@ -98,6 +103,21 @@ def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) 
             told.note = "no raise of its queue's quota lets it in by itself: more than quota is missing"
     if deep and (told.tier is Tier.DEVICE or told.note):
         told.cards = _room(world, workload, nominated)
+    return told
+
+
+def _left_alone(world: World, workload: Workload, told: Explanation, at: Millis) -> Explanation:
+    """The rules fail on it, so they are not asked here either."""
+    if told.state in ("pending", "inactive"):
+        obstacle = standing_obstacle(world, workload)
+        failed = (LEFT_ALONE, told.left_alone[0].message)
+        waiting(world, workload, told, at=at, obstacle=obstacle or failed, tried=None, shortages=())
+        if obstacle is not None:
+            return told
+    elif told.state != "reserved" or told.tier is not Tier.DEVICE:
+        return told
+    told.tier, told.reason, told.message = Tier.RULES, LEFT_ALONE, told.left_alone[0].message
+    told.waits_for, told.fix = (), told.left_alone[0].fix
     return told
 
 

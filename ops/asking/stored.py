@@ -45,13 +45,13 @@ def opened(entry: Entry, control: Control) -> list[Stored]:
     ]
 
 
-def in_order(entries: Mapping[str, Sequence[Entry]], *, control: bool = False) -> Iterator[Stored]:
-    """Every event of the log in the order of its time; a commit comes after the inputs that it rests on."""
+def in_order(entries: Mapping[str, Sequence[Entry]]) -> Iterator[Stored]:
+    """Every fact and decision in the order of its time; a commit comes after the inputs that it rests on."""
     known = Control(entries.get(CONTROL, ()))
     told: list[Stored] = []
     facts = FoldedFacts()
     for name, found in entries.items():
-        if name == CONTROL and not control:
+        if name == CONTROL:
             continue
         for entry in found:
             stored = opened(entry, known)

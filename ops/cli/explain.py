@@ -36,7 +36,7 @@ def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output
         if output == "json":
             print(msgspec.json.encode({"at": point.at, "sequences": point.upto, **plain}).decode())  # noqa: T201
         else:
-            _show(plain, console)
+            show(plain, console)
             console.print(f"as of {point.told()}", style="dim", highlight=False)
         outcome.code = 0
     return outcome.code
@@ -86,7 +86,8 @@ def _busy(console: Console) -> Progress:
     return progress
 
 
-def _show(told: Plain, console: Console) -> None:
+def show(told: Plain, console: Console) -> None:
+    """What was explained, for a person."""
     if "queue" in told:
         show_queue(told, console)
         return
@@ -99,8 +100,10 @@ def _show(told: Plain, console: Console) -> None:
     say(f"  {told['state']} since {format_timestamp(told['since'])}; {queue}")
     if told["tier"] != "nothing":
         say(f"  because of {told['tier']}: {told['reason']}", "yellow")
-    if told["message"]:
+    if told["message"] and not any(one["message"] == told["message"] for one in told["left_alone"]):
         say(f"  {told['message']}")
+    for one in told["left_alone"]:
+        say(f"  set aside since {format_timestamp(one['since'])}: {one['message']}", "red")
     line = told["line"]
     if line["position"]:
         ahead = f", behind {', '.join(line['ahead'])}" if line["ahead"] else ""

@@ -6,6 +6,8 @@ import msgspec
 from rich.console import Console
 
 from events.quantity import from_units
+from events.timestamp import format_timestamp
+from projections.explanation.left_alone import queue_left_alone
 from projections.explanation.shortages import borrowers
 from projections.fair_sharing.share import share_of
 from projections.queue_standing import inactive_reasons
@@ -31,6 +33,7 @@ def explain_queue(world: World, name: str) -> Plain:
         "queue": name,
         "cohort": world.cluster_queues[name].cohort,
         "inactive": [{"reason": reason, "message": message} for reason, message in inactive_reasons(world, name)],
+        "left_alone": msgspec.to_builtins(queue_left_alone(world, name)),
         "share": share_of(node, world.quota.columns.names).told() if node is not None else "",
         "waiting": len(orders),
         "parked": len(line.parked),
@@ -59,6 +62,9 @@ def show_queue(told: Plain, console: Console) -> None:
     say(f"cluster queue {told['queue']}, cohort {told['cohort'] or 'none'}", "bold")
     for one in told["inactive"]:
         say(f"  it takes nothing in: {one['reason']}: {one['message']}", "red")
+    for one in told["left_alone"]:
+        say(f"  set aside since {format_timestamp(one['since'])}: {one['message']}", "red")
+        say(f"    {one['fix']}", "green")
     say(f"  {told['reserved']} workload(s) hold quota, {told['waiting']} wait; share {told['share']}")
     for one in told["usage"]:
         resource = one["resource"]

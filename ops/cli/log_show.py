@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from events.subjects import CONTROL
 from events.timestamp import format_timestamp
 from ops.asking.point import NotOnTheLog, point_at
-from ops.asking.stored import Stored, in_order, opened
+from ops.asking.shown import Showing, Shown, shown_in_order
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, read_log
@@ -20,7 +20,6 @@ from ops.log.history import STREAMS, end_of, read_everything
 from ops.past import moment, span
 from projections.explanation.about import canonical, objects_of
 from services.control_log import Control
-from services.lane_errors import MessageNotOurs
 from services.log_port import Entry, Stream
 
 
@@ -37,16 +36,16 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 0
     """Only the last so many."""
 
-    def wants(self, one: Stored) -> bool:
+    def wants(self, one: Shown) -> bool:
         """Whether an event passes, its time apart."""
         if self.streams and one.entry.stream not in self.streams:
             return False
         if self.subject and not fnmatchcase(one.entry.subject, self.subject):
             return False
-        name = type(one.event).__name__
+        name = _name(one)
         if self.types and not any(fnmatchcase(name.lower(), wanted.lower()) for wanted in self.types):
             return False
-        return not self.object or any(fnmatchcase(each, canonical(self.object)) for each in objects_of(one.event))
+        return not self.object or any(fnmatchcase(each, canonical(self.object)) for each in _objects(one))
 
 
 def run_log_show(source: LogSource, wanted: Filter, *, follow: bool, output: str, console: Console) -> int:
@@ -66,11 +65,11 @@ def run_log_show(source: LogSource, wanted: Filter, *, follow: bool, output: str
     return outcome.code
 
 
-def _found(entries: dict[str, list[Entry]], wanted: Filter) -> Iterator[Stored]:
+def _found(entries: dict[str, list[Entry]], wanted: Filter) -> Iterator[Shown]:
     began, _ = span(entries)
     point = point_at(entries, wanted.until)
     since = moment(wanted.since, began) if wanted.since else began
-    passing = (one for one in in_order(point.entries, control=True) if one.at >= since and wanted.wants(one))
+    passing = (one for one in shown_in_order(point.entries) if one.at >= since and wanted.wants(one))
     return iter(deque(passing, maxlen=wanted.limit) if wanted.limit else passing)
 
 
@@ -88,22 +87,17 @@ async def _follow(source: LogSource, wanted: Filter, output: str, console: Conso
 async def _follow_one(
     stream: Stream, after: int, wanted: Filter, control: Control, output: str, console: Console
 ) -> None:
+    showing = Showing(control)
     async for batch in stream.follow(after):
         for entry in batch:
             if entry.stream == CONTROL:
                 control.take([entry])
-            try:
-                found = opened(entry, control)
-            except MessageNotOurs as problem:
-                # Whoever watches wants to see that it is there; whoever folds will say what to do.
-                console.print(f"{problem}", style="red", markup=False)
-                continue
-            for one in found:
+            for one in showing.shown(entry):
                 if wanted.wants(one):
                     _print(one, output, console)
 
 
-def plain(one: Stored) -> dict[str, Any]:
+def plain(one: Shown) -> dict[str, Any]:
     """A stored event as plain values."""
     return {
         "stream": one.entry.stream,
@@ -114,20 +108,31 @@ def plain(one: Stored) -> dict[str, Any]:
         "author": one.author,
         "cause": one.cause,
         "trace": one.entry.trace,
+        "mark": one.mark,
         "event": msgspec.to_builtins(one.event),
     }
 
 
-def _print(one: Stored, output: str, console: Console) -> None:
+def _print(one: Shown, output: str, console: Console) -> None:
     if output == "json":
         print(msgspec.json.encode(plain(one)).decode(), flush=True)  # noqa: T201 - a line for a program
         return
-    about = next(iter(objects_of(one.event)), "")
-    fields: dict[str, Any] = msgspec.to_builtins(one.event)
+    about = next(iter(_objects(one)), "")
+    fields: dict[str, Any] = msgspec.to_builtins(one.event) or {}
     said = ", ".join(f"{name}={_short(value)}" for name, value in fields.items() if name not in ("type", "workload"))
     place = f"{one.entry.stream}/{one.entry.sequence}"
-    line = f"{format_timestamp(one.at)} {place:<20} {one.author:<13} {type(one.event).__name__} {about} {said}"
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    line = f"{format_timestamp(one.at)} {place:<20} {one.author:<13} {_name(one)} {about} {said}"
+    console.print(line.rstrip(), markup=False, highlight=False, soft_wrap=True)
+    if one.mark:
+        console.print(f"  {one.mark}", style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def _name(one: Shown) -> str:
+    return type(one.event).__name__ if one.event is not None else "?"
+
+
+def _objects(one: Shown) -> Iterable[str]:
+    return objects_of(one.event) if one.event is not None else ()
 
 
 def _short(value: Any, most: int = 60) -> str:

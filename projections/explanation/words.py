@@ -7,6 +7,7 @@ import msgspec
 from events.admission import Considered
 from events.event import Millis
 from projections.devices.fragmentation import Advice
+from projections.explanation.left_alone import LeftAlone
 
 
 class Tier(StrEnum):
@@ -20,6 +21,8 @@ class Tier(StrEnum):
     CHECK = "a check"
     DEVICE = "a device"
     TIME = "time"
+    RULES = "an error of kuelog's"
+    """A service has failed on it."""
 
 
 class Borrower(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,4 +130,6 @@ class Explanation(msgspec.Struct, kw_only=True):
     """What would not help, although one might think so."""
     fix: str = ""
     """What its owner, or the owner of the queue, can do about it."""
+    left_alone: tuple[LeftAlone, ...] = ()
+    """What services have failed on, as far as it waits for that."""
     stops: tuple[Stop, ...] = ()

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 from events.event import Millis
 from events.quantity import from_units
 from events.timestamp import format_timestamp
+from projections.evolve_aside import SET_ASIDE, TAKEN_UP
+from projections.explanation.left_alone import queue_left_alone
 from projections.queue_standing import Standing, cluster_queue_standing, is_ours
 from projections.queue_status import (
     CheckStatus,
@@ -32,6 +34,7 @@ Plain = dict[str, Any]
 Place: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name of an object."""
 ACTIVE = "Active"
+_TAKEN_UP = "It or what it depends on has changed: it is tried again"
 
 
 class Statuses:
@@ -92,6 +95,7 @@ def _signs(world: World, name: str, at: Millis) -> tuple[Any, ...]:
     return (
         world.cluster_queues[name],
         cluster_queue_standing(world, name),
+        queue_left_alone(world, name),
         tuple(world.local_queues[key] for key in world.doors.get(name, ()) if key in world.local_queues),
         tuple(world.cohorts.get(one.name) for one in node.path[1:]),
         len(line.waiting),
@@ -138,9 +142,12 @@ def status_patch(place: Place, status: Status, found: Plain, at: Millis) -> Plai
     there = found.get("status") or {}
     if isinstance(status, QueueStatus | CheckStatus):
         conditions: list[Plain] = list(there.get("conditions") or ())
-        before = next((one for one in conditions if one.get("type") == ACTIVE), {})
-        others = [one for one in conditions if one.get("type") != ACTIVE]
-        wanted["conditions"] = [_condition(status.standing, status.generation, before, at), *others]
+        ours = [_condition(ACTIVE, status.standing, status.generation, conditions, at)]
+        aside = _aside(status, conditions)
+        if aside is not None:
+            ours.append(_condition(SET_ASIDE, aside, status.generation, conditions, at))
+        named = [one["type"] for one in ours]
+        wanted["conditions"] = [*ours, *(one for one in conditions if one.get("type") not in named)]
     fresh = {name: value for name, value in wanted.items() if there.get(name) != value}
     return {"status": fresh} if fresh else None
 
@@ -184,11 +191,20 @@ def _flavor(one: FlavorUse, *, borrows: bool) -> Plain:
     }
 
 
-def _condition(standing: Standing, generation: int, before: Plain, at: Millis) -> Plain:
+def _aside(status: QueueStatus | CheckStatus, conditions: list[Plain]) -> Standing | None:
+    """Whether a service has failed on its tree; what was never so is not told."""
+    if isinstance(status, QueueStatus) and status.set_aside:
+        return Standing(True, "DecisionFailed", status.set_aside)
+    told = any(one.get("type") == SET_ASIDE for one in conditions)
+    return Standing(False, TAKEN_UP, _TAKEN_UP) if told else None
+
+
+def _condition(kind: str, standing: Standing, generation: int, conditions: list[Plain], at: Millis) -> Plain:
+    before = next((one for one in conditions if one.get("type") == kind), {})
     status = "True" if standing.active else "False"
     since = before.get("lastTransitionTime") if before.get("status") == status else None
     return {
-        "type": ACTIVE,
+        "type": kind,
         "status": status,
         "reason": standing.reason,
         "message": standing.message,

@@ -10,11 +10,13 @@ from typer.testing import CliRunner
 
 from events.codec import encode
 from events.commit import Sighting
+from events.control import Quarantined
 from events.event import Millis
 from events.quota import NamespaceObserved
-from events.subjects import FACTS, fact_subject
+from events.subjects import CONTROL, FACTS, fact_subject
 from ops.bench.day import played, small_day
 from ops.cli.main import app
+from ops.log.control import say
 from ops.log.jetstream import connect
 from ops.log.server import NatsServer
 from ops.wiring import DEVICE_LANE, LANE
@@ -101,3 +103,32 @@ def test_an_audit_finds_what_is_amiss_and_signs_and_archives_it_all_the_same(run
         assert code == 0 and "no such author" in told, told
     code, told = kuelog("audit", "verify", "--archive", archive)
     assert code == 1 and told.count("NamespaceObserved") == 3 and told.count("ms later than any") == 1, told
+
+
+async def control(data: Path, sequence: int) -> None:
+    """Have a fact skipped, whatever rests on it."""
+    server = NatsServer(data / "nats")
+    await server.start()
+    try:
+        bus = await connect(server.url)
+        await say(await bus.stream(CONTROL), Quarantined(stream=FACTS, sequence=sequence, reason="not ours"), 1)
+        await bus.close()
+    finally:
+        await server.stop()
+
+
+def test_who_looks_at_the_log_sees_what_is_amiss_skipped_and_unreadable(run: Path, log: Log) -> None:
+    end = len(log[FACTS])
+    unreadable = Message(OURS, b"[", "unreadable")
+    asyncio.run(put(run, [*(said(way) for way in FOREIGN), unreadable, Message(OURS, b"[", "skipped")]))
+    asyncio.run(control(run, end + 6))
+    code, told = kuelog("log", "show", "--data", str(run), "--stream", FACTS, "--last", "6")
+    assert code == 0, told
+    for _, _, _, why in FOREIGN.values():
+        assert f"{why}" in told
+    assert told.count("  amiss: ") == 3 and told.count("  amiss, its time is brought back: ") == 1
+    assert f"FACTS/{end + 5}" in told and "  unreadable: FACTS sequence" in told
+    assert "  quarantined: not ours" in told
+    code, plain = kuelog("log", "show", "--data", str(run), "-o", "json")
+    marks = [one["mark"].partition(":")[0] for one in map(json.loads, plain.splitlines()) if one["mark"]]
+    assert sorted(marks) == ["amiss", "amiss", "amiss", "amiss, its time is brought back", "quarantined", "unreadable"]

@@ -31,7 +31,7 @@ def stored(sequence: int, data: bytes, author: str = "operator") -> Entry:
 
 def test_what_stands_behind_an_unreadable_message_counts_and_can_skip_it() -> None:
     control = Control([stored(1, b"[" * 200_000), said(2, Quarantined(stream=FACTS, sequence=7, reason="r"))])
-    assert control.skipped == {(FACTS, 7)}
+    assert control.skipped == {(FACTS, 7): "r"}
     assert list(control.unread) == [1] and "can't be read" in control.unread[1]
     control.take([said(3, Quarantined(stream=CONTROL, sequence=1, reason="r"))])
     assert not control.unread
