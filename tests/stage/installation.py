@@ -180,4 +180,6 @@ async def _webhooks_are_asked(client: KubeClient) -> bool:
         await client.request("POST", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues?dryRun=All", _BAD_QUEUE)
     except ObjectInvalid as refused:
         return "vkueue.kuelog.io" in str(refused) and await _is_suspended(client)
+    except ClusterUnavailable:
+        return False  # The webhook does not listen yet.
     return False
