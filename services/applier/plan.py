@@ -8,9 +8,9 @@ from events.job_kind import JobKind
 from events.settings import SettingsObserved
 from events.upkeep import DiscardReason
 from events.whole_number import whole_number
-from events.workload import Member, MemberState
+from events.workload import ConditionStatus, Member, MemberState
 from projections.pod_cards import assigned, pins_by_pod, told_apart
-from projections.workloads import EVICTED, News, Workload
+from projections.workloads import EVICTED, PODS_READY, News, Workload
 from projections.world import World
 from services.applier.manifests import Plain, injections, job_should_run, originals, workload_status
 from services.cluster_port import Resource
@@ -32,6 +32,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """What was in force then."""
     job: str = ""
     """The job behind it, by name; empty when there is none."""
+    job_version: int = 0
+    """The newest version of the job that was told; 0 where none was."""
     run: bool = False
     seen: int = 0
     """The last fact that the object is to show beside what was decided."""
@@ -75,6 +77,12 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     def nothing_decided(self) -> bool:
         """Whether all that was decided is shown, and only what was seen is not."""
         return self.of.decided <= self.of.applied and not self.fresh
+
+    @property
+    def pods_run(self) -> bool:
+        """Whether its pods were last seen ready."""
+        found = self.of.condition(PODS_READY)
+        return found is not None and found.status is ConditionStatus.TRUE
 
     @property
     def status(self) -> Plain:
@@ -186,6 +194,7 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         aside=_decided_is_shown(world, workload),
         finished=workload.finished,
         job=_job(world, workload),
+        job_version=_job_version(world, workload),
         run=run,
         members=workload.spec.members,
         gate=_at_the_gate(world, workload) if run else (),
@@ -215,6 +224,14 @@ def _job(world: World, workload: Workload) -> str:
     """The job to be started or stopped; none when it has ended by itself."""
     owner = workload.owner
     return owner.name if owner is not None and _kind(world, workload) is not None and not workload.finished else ""
+
+
+def _job_version(world: World, workload: Workload) -> int:
+    kind, owner = _kind(world, workload), workload.owner
+    if kind is None or owner is None:
+        return 0
+    known = world.versions.known.get(f"{kind.place}/{workload.namespace}/{owner.name}")
+    return 0 if known is None else known.version
 
 
 def _kind(world: World, workload: Workload) -> JobKind | None:

@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 import structlog
 
 from services.applier.cluster_events import workload_notice
+from services.applier.known_jobs import KnownJobs
 from services.applier.known_objects import KnownObjects
 from services.applier.manifests import finalizers_left
 from services.applier.notices import Notices
@@ -26,6 +27,7 @@ from services.applier.tidings import created, finished, started, stopped, tiding
 from services.applier.workload_manifest import workload_object
 from services.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource, Writer
 from services.jobs.paths import FieldBroken
+from services.jobs.standing import is_suspended
 
 log = structlog.get_logger()
 
@@ -33,6 +35,8 @@ Ended: TypeAlias = tuple[str, ...]
 """The UIDs of pods that ran when they were told to end."""
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
 _CONFLICTS = 5
+_MOST_WRITES = 10
+"""Of one job until it is where a decision wants it, conflicts included."""
 
 
 def _status_of(found: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -44,10 +48,8 @@ class ApplicationWriter:
 
     def __init__(self, writer: Writer, notices: Notices) -> None:
         self._writer, self._notices = writer, notices
-        self._known = KnownObjects()
+        self._known, self._jobs = KnownObjects(), KnownJobs()
         self._templates = Templates(writer)
-        self._read: dict[str, dict[str, Any]] = {}
-        """Jobs that were read for what is being written just now, by workload."""
 
     async def write(self, application: Application) -> Ended:
         """Stop the job before its status says so; start it after. Pods that end take their object with them: they are last."""
@@ -55,27 +57,23 @@ class ApplicationWriter:
             await self._discard(application)
             return ()
         first = not application.run and not application.made_of_pods
-        try:
-            if first:
-                await self.steer_job(application)
-            await self.show(application)
-            return () if first else await self.steer_job(application)
-        finally:
-            self._read.pop(application.workload, None)
+        if first:
+            await self.steer_job(application)
+        await self.show(application)
+        return () if first else await self.steer_job(application)
 
     async def show(self, application: Application) -> Ended:
         """Bring the Workload object to where it should be; one that belongs to a job is made when it is not there."""
         ours = application.of.owner is not None
-        if ours and application.fresh:
-            await self._create(application)
+        fresh = ours and application.fresh and self._known.of(application.workload) is None
+        made = await self._create(application) if fresh else None
         try:
-            found = await self._show(application)
+            found = await self._show(application, made)
         except ObjectMissing:
             self._known.forget(application.workload)
             if not ours or application.aside:
                 raise  # What was shown before and is gone went with its job.
-            await self._create(application)
-            found = await self._show(application)
+            found = await self._show(application, await self._create(application))
         if found is None:
             return ()
         owners = owners_patch(found, application)
@@ -90,10 +88,16 @@ class ApplicationWriter:
             await self._release(application)
         return ()
 
-    async def _show(self, application: Application) -> dict[str, Any] | None:
-        """Each part of the status that may have changed; the object as it is then, if it was answered."""
+    async def _show(self, application: Application, made: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Each part of the status that may have changed; the object as it is then, if it was answered.
+
+        An object that was made just now shows what nobody has considered yet.
+        """
         status = application.status
-        found = None if application.nothing_decided else await self._show_decided(application, status)
+        if made is not None and print_of(decided_part(status).status) == print_of({}):
+            found = made
+        else:
+            found = None if application.nothing_decided else await self._show_decided(application, status)
         for part in seen_parts(status, _status_of(found)):
             if part in seen_parts(status, _status_of(found)):
                 found = await self._apply(application, part)
@@ -155,22 +159,22 @@ class ApplicationWriter:
             return ()
         if application.made_of_pods:
             return await self._steer_pods(application)
-        conflicts, turned = 0, False
-        while conflicts < _CONFLICTS:
-            job = await self._job(application)
-            try:
-                write = job_write(job, application)
-            except FieldBroken as broken:
-                raise ObjectInvalid(str(broken)) from broken
+        if self._jobs.needs_nothing(application):
+            return ()
+        turned = False
+        job = await self._job(application)
+        for _ in range(_MOST_WRITES):
+            write = self._next_write(job, application)
             if write is None:
                 if turned:
                     self._tell_turn(application)
                 return ()
             try:
-                await self._write_job(application, write)
-                turned = turned or application.turns(job)
+                answer = await self._write_job(application, write)
+                turned, job = turned or application.turns(job), answer
             except ObjectConflict:
-                conflicts += 1
+                self._jobs.forget(application.workload)
+                job = await self._job(application)
             except ObjectInvalid as problem:
                 if not write.optional:
                     raise
@@ -178,11 +182,21 @@ class ApplicationWriter:
                 return ()
         raise ObjectConflict(f"job {application.job} keeps changing")
 
+    def _next_write(self, job: dict[str, Any], application: Application) -> JobWrite | None:
+        try:
+            write = job_write(job, application)
+        except FieldBroken as broken:
+            raise ObjectInvalid(str(broken)) from broken
+        if write is None and application.kind is not None and is_suspended(application.kind, job):
+            self._jobs.note_still(application, job)
+        return write
+
     async def _job(self, application: Application) -> dict[str, Any]:
-        """The job, as it was read for the Workload object a moment ago: whoever has changed it since is a conflict."""
-        job = self._read.pop(application.workload, None)
+        """The job, as the log has it at least: whoever has changed it since is a conflict."""
+        job = self._jobs.of(application)
         if job is None:
             job = await self._writer.get(application.job_resource, application.namespace, application.job)
+            self._jobs.note(application, job)
         if is_another(job, application):
             raise ObjectMissing(f"job {application.job} is another one by now")
         return job
@@ -193,11 +207,14 @@ class ApplicationWriter:
             self._tell_turn(application)
         return ended
 
-    async def _write_job(self, application: Application, write: JobWrite) -> None:
+    async def _write_job(self, application: Application, write: JobWrite) -> dict[str, Any]:
         place = (application.job_resource, application.namespace, application.job)
-        await self._writer.merge(*place, write.patch, subresource=write.subresource)
+        job = await self._writer.merge(*place, write.patch, subresource=write.subresource)
+        self._jobs.note(application, job)
+        return job
 
-    async def _create(self, application: Application) -> None:
+    async def _create(self, application: Application) -> dict[str, Any] | None:
+        """The object as it was made; None when it is there already."""
         value = workload_object(application.of, await self._described(application))
         try:
             made = await self._writer.create(WORKLOADS, application.namespace, value)
@@ -205,6 +222,8 @@ class ApplicationWriter:
             self._notices.tell_all(created(application.of, self._notices.now))
         except ObjectConflict:
             log.debug("there already", workload=application.workload)
+            return None
+        return made
 
     async def _described(self, application: Application) -> dict[str, dict[str, Any]]:
         """The templates of its pods; none where nobody describes them any more."""
@@ -219,9 +238,10 @@ class ApplicationWriter:
         kind = application.kind
         if application.made_of_pods or kind is None:
             return await self._templates.of(application, {}) if application.members else {}
-        job = self._read.get(application.workload)
+        job = self._jobs.of(application)
         if job is None:
-            job = self._read[application.workload] = await self._templates.job_of(application, kind)
+            job = await self._templates.job_of(application, kind)
+            self._jobs.note(application, job)
         return await self._templates.in_job(application, kind, job)
 
     async def _refresh(self, application: Application, found: dict[str, Any]) -> None:

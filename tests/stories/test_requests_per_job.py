@@ -1,0 +1,93 @@
+"""How often the API is asked and written to for a job that has room: what is known is not read again."""
+
+from collections import Counter
+from typing import Any
+
+from services.cluster_port import Resource, Writer
+from tests.stage.stage import Stage
+
+QUEUE = (
+    {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "any"}, "spec": {}},
+    {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "cpus"},
+        "spec": {
+            "namespaceSelector": {},
+            "resourceGroups": [
+                {
+                    "coveredResources": ["cpu"],
+                    "flavors": [{"name": "any", "resources": [{"name": "cpu", "nominalQuota": 100}]}],
+                }
+            ],
+        },
+    },
+    {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": "cpus", "namespace": "default"},
+        "spec": {"clusterQueue": "cpus"},
+    },
+)
+JOBS = 5
+TOLERATIONS = [{"operator": "Exists"}]
+
+
+class Counting:
+    """A writer that counts what it is asked for."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.asked: Counter[str] = Counter()
+        self._writer = writer
+
+    def __getattr__(self, verb: str) -> Any:
+        call = getattr(self._writer, verb)
+
+        async def counted(resource: Resource, *words: Any, **options: Any) -> Any:
+            self.asked[f"{verb} {resource.plural}"] += 1
+            return await call(resource, *words, **options)
+
+        return counted
+
+
+def job(name: str) -> dict[str, Any]:
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "cpus"}},
+        "spec": {
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container], "tolerations": TOLERATIONS}}
+        },
+    }
+
+
+async def test_a_job_is_read_once_its_workload_never_and_each_is_written_only_when_something_is_new(
+    embedded_stage: Stage,
+) -> None:
+    stage = embedded_stage
+    writer = stage.ports.writer = Counting(stage.ports.writer)
+    stage.serve()
+    for one in QUEUE:
+        await stage.add(one)
+    names = [f"job-{number}" for number in range(JOBS)]
+    for name in names:
+        await stage.add(job(name))
+    await stage.until(lambda: all(stage.running(name) for name in names))
+    for name in names:
+        await stage.end_pods(name)
+    await stage.until(lambda: stage.complete(*names) and len(finished(stage)) == JOBS)
+    assert writer.asked["get workloads"] == 0
+    assert writer.asked["create workloads"] == JOBS
+    assert writer.asked["get jobs"] <= 2 * JOBS, "once for its Workload, and once more if it was changed since"
+    assert writer.asked["merge jobs"] <= 2 * JOBS, "a write that came second is made once more"
+    assert writer.asked["apply workloads"] <= 4 * JOBS, "reserved, admitted, ready and finished"
+
+
+def finished(stage: Stage) -> list[dict[str, Any]]:
+    return [
+        one
+        for one in stage.of("workloads.kueue.x-k8s.io")
+        for condition in (one.get("status") or {}).get("conditions") or ()
+        if (condition["type"], condition["status"]) == ("Finished", "True")
+    ]
