@@ -1,14 +1,17 @@
 """What a workload brings along when it is first seen: the status that it has in the cluster already."""
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
+from events.event import Millis
 from events.settings import SettingsObserved
-from events.workload import AdoptedStatus, ConditionStatus, GateState
+from events.workload import AdoptedStatus, Condition, ConditionStatus, GateState
 from projections.devices.requests import asks_for_cards
 from projections.gates import enabled
 from projections.place import Place
 from projections.required_checks import required_checks
-from projections.workloads import FINISHED, QUOTA_RESERVED, Admission, Devices, Requeue, Workload
+from projections.workloads import ADMITTED, FINISHED, PREEMPTED, QUOTA_RESERVED, Admission, Devices, Requeue, Workload
 from projections.world import World
 
 _GATES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
@@ -26,6 +29,8 @@ def adopt(world: World, workload: Workload, status: AdoptedStatus, place: Place)
         past_execution=status.past_execution,
         evictions=status.evictions,
         gates={gate.name: gate for gate in status.gates},
+        admitted_at=_since(conditions, ADMITTED, ConditionStatus.TRUE),
+        preempted_at=_since(conditions, PREEMPTED),
         finish_shown=FINISHED in conditions and conditions[FINISHED].status is ConditionStatus.TRUE,
     )
     reserved = conditions.get(QUOTA_RESERVED)
@@ -44,6 +49,12 @@ def adopt(world: World, workload: Workload, status: AdoptedStatus, place: Place)
     if queue is not None:
         admission = replace(admission, required_checks=required_checks(queue, adopted))
     return replace(adopted, admission=admission, devices=_held_already(adopted, admission))
+
+
+def _since(conditions: Mapping[str, Condition], kind: str, status: ConditionStatus | None = None) -> Millis | None:
+    """Since when a condition stands: what protects victims for a time counts from there."""
+    told = conditions.get(kind)
+    return told.since if told is not None and told.since and status in (None, told.status) else None
 
 
 def _held_already(adopted: Workload, admission: Admission) -> Devices | None:

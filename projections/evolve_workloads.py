@@ -31,6 +31,7 @@ from projections.line_order import order_in_line
 from projections.place import Place
 from projections.pods_of_workload import found_running, with_waiting_for_pods
 from projections.preemption.requested import end_request
+from projections.shields import look_when_unprotected
 from projections.workloads import FINISHED, PODS_READY, WAITING_FOR_PODS, Workload, with_condition
 from projections.world import World
 
@@ -164,6 +165,7 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
     _index(world, workload)
     if workload.admission is not None and not workload.finished:
         hold(world, workload)
+        look_when_unprotected(world, workload)
 
 
 def _asked(world: World, spec: WorkloadSpec) -> WorkloadSpec:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ops.cluster.clock import ScaledClock
+from tests.places import CONFORMANCE, KUEUE_DEFINITIONS, SCENARIOS
 from tests.stage.api_server import ApiServer
 from tests.stage.cluster import Cluster, Embedded
 from tests.stage.installation import Installation
@@ -22,6 +23,21 @@ ABSENT = (
 PLAYED = (
     f"the test plays the kubelets, and those of the cluster that {KUBECONFIG} names would too: set {ASSETS} instead"
 )
+
+RECORDED = (
+    ("recorded cases of Kueue and HAMi", CONFORMANCE, "KUELOG_CONFORMANCE"),
+    ("Kueue's own definitions", KUEUE_DEFINITIONS, "KUELOG_KUEUE_DEFINITIONS"),
+    ("scenarios", SCENARIOS, "KUELOG_SCENARIOS"),
+)
+"""What is not part of the project, where it is looked for, and which setting says where it is."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What a clone without the recorded cases could not hold itself against."""
+    for what, folder, setting in RECORDED:
+        if not folder.is_dir():
+            terminalreporter.section(f"NOT CHECKED: {what}", sep="!", red=True, bold=True)
+            terminalreporter.line(f"{folder} is not there; set {setting} to where it is.", red=True)
 
 
 @pytest.fixture(scope="session")

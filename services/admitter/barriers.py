@@ -21,7 +21,4 @@ def barrier_of(world: World, workload: Workload, queue: ClusterQueueObserved) ->
     if not selects(queue.namespaces, namespace.labels if namespace is not None else {}):
         message = "Workload namespace doesn't match ClusterQueue selector"
         return "Misconfigured", message, RequeueReason.NAMESPACE_MISMATCH
-    if queue.max_concurrent is not None and len(world.holders(queue.name)) >= queue.max_concurrent:
-        message = f"ClusterQueue {queue.name} already has its maximum of {queue.max_concurrent} workloads"
-        return "WaitingForQuota", message, RequeueReason.NO_FIT
     return None

@@ -17,6 +17,7 @@ from projections.world import World
 from services.admitter.barriers import barrier_of
 from services.admitter.entry import Head, When
 from services.admitter.hopeless import hopeless
+from services.admitter.places import places_missing
 from services.admitter.planning import plan_for
 
 
@@ -135,6 +136,8 @@ def _retriable(world: World, queue: ClusterQueueObserved, line: Line, when: When
 
 def _hopeless(world: World, queue: ClusterQueueObserved, key: str, kind: str) -> bool:
     workload, node = world.workloads.get(key), world.quota.node(queue.name)
-    if workload is None or node is None or not world.shortcuts or barrier_of(world, workload, queue) is not None:
+    if workload is None or node is None or not world.shortcuts or barrier_of(world, workload, queue):
+        return False
+    if places_missing(world, queue):
         return False
     return hopeless(world, workload, plan_for(world, Head(workload=workload, queue=queue, parked_as=kind)), node)

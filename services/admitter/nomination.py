@@ -1,6 +1,7 @@
 """What one head of a queue would get as the quota stands: its assignment, its cards, and who would make room."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from events.admission import Mode
 from events.event import Millis
@@ -31,6 +32,7 @@ from services.admitter.cards import (
 )
 from services.admitter.entry import Entry, Head, ask_of, needed_by
 from services.admitter.pending import still_waiting
+from services.admitter.places import consider_with_places, places_missing
 from services.admitter.planning import plan_for, plan_with
 
 
@@ -49,7 +51,9 @@ def nominate(world: World, head: Head, at: Millis) -> Entry:
     plan = plan_for(world, head)
     if plan.problem:
         return entry.refused("Misconfigured", plan.problem)
-    if not still_waiting(world, entry, plan):
+    if places_missing(world, queue):
+        consider_with_places(world, entry, at, partial(consider, world, entry, plan, at))
+    elif not still_waiting(world, entry, plan):
         consider(world, entry, plan, at)
     return entry
 

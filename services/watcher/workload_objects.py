@@ -20,7 +20,7 @@ from events.workload import (
 from projections.not_done import asked_in
 from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import created_at, read
-from services.watcher.jobs import DECISION, GATED_BY, JobState, names_in, own_parameters
+from services.watcher.jobs import DECISION, GATED_BY, NEVER_PREEMPT, JobState, names_in, own_parameters
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.quantities import amounts
 
@@ -71,6 +71,8 @@ def workload_state(value: dict[str, Any]) -> JobState:
             job_uid="" if meta.owner_references else (meta.labels or {}).get(JOB_UID, ""),
             orphaned=JOB_UID in (meta.labels or {}) and not meta.owner_references,
             leaving=meta.deletion_timestamp is not None,
+            never_preempt="true"
+            in ((meta.labels or {}).get(NEVER_PREEMPT), (meta.annotations or {}).get(NEVER_PREEMPT)),
             provisioning=own_parameters(meta),
             not_done=asked_in({**value, "kind": "Workload"}),
         ),

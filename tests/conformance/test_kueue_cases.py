@@ -1,16 +1,13 @@
 """Recorded cases of Kueue's own tests, checked with the production functions: the suites that pass completely."""
 
-import os
-from pathlib import Path
-
 import msgspec
 import pytest
 
 from tests.conformance.kueue.suites import CHECKS, kueue_suite
 from tests.conformance.runner import run_suite
-from tests.places import SHARED
+from tests.places import CONFORMANCE
 
-FOLDER = Path(os.environ.get("KUELOG_CONFORMANCE", SHARED / "conformance")) / "kueue"
+FOLDER = CONFORMANCE / "kueue"
 
 pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(), reason=f"no recorded cases at {FOLDER}: set KUELOG_CONFORMANCE to the folder that holds kueue/"

@@ -1,0 +1,190 @@
+"""A situation in a few words as the objects that it stands for, and what production makes of it."""
+
+from typing import Any
+
+import yaml
+
+from projections.workloads import PREEMPTED, QUOTA_RESERVED
+from services.queue_manager.reconcile import reconcile
+from tests.conformance.kueue.case_world import CaseWorld
+from tests.conformance.kueue.lining import line_up
+
+Plain = dict[str, Any]
+
+NOW = "2026-01-01T00:00:00Z"
+NAMESPACE = "default"
+
+
+def played(case: Plain) -> CaseWorld:
+    """The world after the case's cycles; whoever was told to go leaves in between."""
+    at = CaseWorld(
+        {
+            "now": NOW,
+            "config": {
+                "fair_sharing": case.get("fair", False),
+                "fair_sharing_preemption_strategies": case.get("strategies"),
+            },
+            "gates_non_default": case.get("gates") or {},
+            "objects": {
+                "namespaces": [{"metadata": {"name": NAMESPACE}}],
+                "resource_flavors": [
+                    _flavor(name, spec) for name, spec in (case.get("flavors") or {"default": {}}).items()
+                ],
+                "cluster_queues": [_queue(name, spec) for name, spec in case["queues"].items()],
+                "cohorts": [_cohort(name, spec) for name, spec in (case.get("cohorts") or {}).items()],
+                "local_queues": [_door(name) for name in case["queues"]],
+            },
+            "workloads": [
+                *(_workload(name, spec, running=True) for name, spec in (case.get("running") or {}).items()),
+                *(_workload(name, spec, running=False) for name, spec in (case.get("waiting") or {}).items()),
+            ],
+        }
+    )
+    for number in range(case.get("cycles", 1)):
+        if number:
+            _leave(at, case.get("running") or {})
+            at.now += case.get("pause", 0) * 1000
+        line_up(at)
+        at.cycle()
+    return at
+
+
+def outcome(at: CaseWorld) -> Plain:
+    """Who holds quota, who was preempted and why, who waits and why."""
+    workloads = {one.name: one for one in at.world.workloads.values()}
+    return {
+        "hold": sorted(name for name, one in workloads.items() if one.reserved and not one.evicted),
+        "preempted": {
+            name: told.reason
+            for name, one in workloads.items()
+            if one.evicted and (told := one.condition(PREEMPTED)) is not None
+        },
+        "wait": {
+            name: f"{told.reason}: {told.message}"
+            for name, one in workloads.items()
+            if not one.reserved and (told := one.condition(QUOTA_RESERVED)) is not None
+        },
+    }
+
+
+def flavor_of(at: CaseWorld, name: str) -> str:
+    """The flavor of the CPU that a workload holds."""
+    admission = at.world.workloads[f"{NAMESPACE}/{name}"].admission
+    return "" if admission is None else admission.assignments[0].flavors["cpu"]
+
+
+def _leave(at: CaseWorld, running: Plain) -> None:
+    """Whoever was told to go is gone, but for those who are slow."""
+    for workload in [one for one in at.world.workloads.values() if one.evicted and one.reserved]:
+        if running[workload.name].get("slow"):
+            continue
+        at.fold(reconcile(at.world, workload, at.now))
+
+
+def _flavor(name: str, spec: Plain) -> Plain:
+    return {"metadata": {"name": name}, "spec": spec or {}}
+
+
+def _queue(name: str, spec: Plain) -> Plain:
+    rest = {key: value for key, value in spec.items() if key not in ("quota", "cohort", "annotations", "strategy")}
+    return {
+        "metadata": {"name": name, "annotations": spec.get("annotations") or {}},
+        "spec": {
+            "namespaceSelector": {},
+            "cohortName": spec.get("cohort", ""),
+            "queueingStrategy": spec.get("strategy", "BestEffortFIFO"),
+            "resourceGroups": _groups(spec.get("quota") or {}),
+            **rest,
+        },
+    }
+
+
+def _cohort(name: str, spec: Plain) -> Plain:
+    return {
+        "metadata": {"name": name},
+        "spec": {"parentName": spec.get("parent", ""), "resourceGroups": _groups(spec.get("quota") or {})},
+    }
+
+
+def _groups(quota: Plain) -> list[Plain]:
+    """`cpu: {default: 4}` or `{default: [4, 2, 1]}`: per resource its flavors, each with its nominal quota, limits behind it."""
+    return [
+        {
+            "coveredResources": [resource],
+            "flavors": [
+                {"name": flavor, "resources": [_amounts(resource, found)]} for flavor, found in flavors.items()
+            ],
+        }
+        for resource, flavors in quota.items()
+    ]
+
+
+def _amounts(resource: str, found: Any) -> Plain:
+    nominal, borrowing, lending = (*found, None, None)[:3] if isinstance(found, list) else (found, None, None)
+    limits = {"borrowingLimit": borrowing, "lendingLimit": lending}
+    return {
+        "name": resource,
+        "nominalQuota": str(nominal),
+        **{name: str(limit) for name, limit in limits.items() if limit is not None},
+    }
+
+
+def _door(queue: str) -> Plain:
+    return {"metadata": {"name": queue, "namespace": NAMESPACE}, "spec": {"clusterQueue": queue}}
+
+
+def _workload(name: str, spec: Plain, *, running: bool) -> Plain:
+    """`{queue: a, cpu: 2, priority: 1, age: 60, count: 1}`: so many pods with so much each, created so many seconds ago."""
+    count = spec.get("count", 1)
+    asked = {resource: str(spec[resource]) for resource in ("cpu", "memory", "gpu") if resource in spec}
+    pod: Plain = {"containers": [{"name": "c", "resources": {"requests": asked}}], **(spec.get("pod") or {})}
+    meta = {
+        "name": name,
+        "namespace": NAMESPACE,
+        "uid": name,
+        "creationTimestamp": _ago(spec.get("age", 0)),
+        "annotations": spec.get("annotations") or {},
+    }
+    body: Plain = {
+        "queueName": spec["queue"],
+        "priority": spec.get("priority", 0),
+        "podSets": [
+            {"name": "main", "count": count, "template": {"spec": pod}}
+            | ({"minCount": spec["least"]} if "least" in spec else {})
+        ],
+    }
+    value: Plain = {"metadata": meta, "spec": body}
+    return {**value, "status": _holding(spec, asked, count)} if running else value
+
+
+def _holding(spec: Plain, asked: Plain, count: int) -> Plain:
+    since = _ago(spec.get("running_for", 0))
+    held = {
+        "name": "main",
+        "count": count,
+        "flavors": dict.fromkeys(asked, spec.get("flavor", "default")),
+        "resourceUsage": {resource: str(int(amount) * count) for resource, amount in asked.items()},
+    }
+    return {
+        "admission": {"clusterQueue": spec["queue"], "podSetAssignments": [held]},
+        "conditions": [
+            {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": since}
+            for kind in ("QuotaReserved", "Admitted")
+        ]
+        + ([_preempted_before(spec["preempted"])] if "preempted" in spec else []),
+    }
+
+
+def _preempted_before(seconds: int) -> Plain:
+    """That a workload was preempted so long ago, and has got quota again since."""
+    told = {"type": "Preempted", "status": "False", "reason": "QuotaReserved", "message": ""}
+    return {**told, "lastTransitionTime": _ago(seconds)}
+
+
+def _ago(seconds: int) -> str:
+    return f"2025-12-31T{23 - seconds // 3600:02}:{59 - seconds // 60 % 60:02}:{59 - seconds % 60:02}Z"
+
+
+def read_table(text: str) -> list[Plain]:
+    """The cases of a table."""
+    return yaml.safe_load(text)
