@@ -24,6 +24,7 @@ NO_PIECE = "CardMigTopologyInfeasible"
 TOO_FEW = "AllocatedCardsInsufficientRequest"
 TOO_FEW_ON_NODE = "NodeInsufficientDevice"
 UNKNOWN_VENDOR = "device-type-not-found"
+BAD_WEIGHTS = "ScoringWeightsNotRead"
 
 
 def memory_asked(request: CardRequest, card: Card, vendor: Vendor) -> int:

@@ -14,7 +14,7 @@ from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.namespace_quota import Limit, room
 from projections.devices.pick import MIG_MODE, ContainerFit, pick_cards, settled
 from projections.devices.score import asked_of, card_order, fullness
-from projections.devices.steering import EVEN, Weights
+from projections.devices.steering import EVEN, SCORING_WEIGHTS, BadWeights, Weights, parse_weights
 from projections.devices.terms import Terms, terms_of
 from projections.devices.use import IDLE, CardState, CardUse, NodeCards, states_of, use_of
 from projections.devices.vendor import Vendor, serves
@@ -41,6 +41,8 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     weights: Weights = EVEN
     terms: dict[str, Terms]
     """By vendor word, for every vendor that is asked."""
+    unreadable: bool = False
+    """Its scoring weights can't be read: no node takes it."""
 
     def policy(self) -> str:
         """The policy by which cards are sorted."""
@@ -52,16 +54,17 @@ def asking(
     requests: Iterable[CardRequest | None],
     *,
     default_policy: str = "",
-    weights: Weights = EVEN,
     limits: Mapping[str, Limit] | None = None,
     vendors: Mapping[str, Vendor] = BY_WORD,
 ) -> Asking:
     """A pod's demands, read from its annotations and its namespace's limits."""
     limits = limits or {}
+    weights = _weights(annotations)
     return Asking(
         annotations=annotations,
         default_policy=default_policy,
-        weights=weights,
+        weights=weights or EVEN,
+        unreadable=weights is None,
         terms={
             word: terms_of(
                 vendors[word], annotations, default_policy=default_policy, room=room(limits, vendors[word].resources)
@@ -70,6 +73,16 @@ def asking(
             if word in vendors
         },
     )
+
+
+def _weights(annotations: Mapping[str, str]) -> Weights | None:
+    """The scoring weights of a pod; None if they can't be read."""
+    if SCORING_WEIGHTS not in annotations:
+        return EVEN
+    try:
+        return parse_weights(annotations[SCORING_WEIGHTS])
+    except BadWeights:
+        return None
 
 
 def reason_text(refusals: Mapping[str, int], cards: int) -> str:
@@ -114,6 +127,8 @@ def one_kind(requests: Sequence[CardRequest | None]) -> tuple[tuple[CardRequest,
 
 def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: int, pod: Asking) -> PodFit:
     """Fit all containers, each with its requests by vendor, for a pod whose demands have been read already."""
+    if pod.unreadable:
+        return PodFit(refusals={checks.BAD_WEIGHTS: 1})
     start = states_of(on)
     app, app_use = start, IDLE
     shares: list[tuple[CardShare, ...]] = []

@@ -12,6 +12,10 @@ from projections.devices.annotations import names_in
 BINPACK, SPREAD, NUMA, MUTEX, TOPOLOGY = "binpack", "spread", "numa", "mutex", "topology-aware"
 
 
+SCORING_WEIGHTS = "hami.io/device-scoring-weights"
+"""On a pod: how much slots, cores and memory count when cards are compared, such as `slot=1,core=2,memory=1`."""
+
+
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """How much slots, cores and memory count in a card's score."""
 

@@ -10,6 +10,7 @@ from events.selector import LabelSelector, Operator, Requirement
 from projections.flavors.affinity import selects
 from projections.validation.gpu_jobs import card_sizes, gpu_container_problems
 from projections.validation.gpu_rules import gpu_queue_problems
+from projections.validation.hami_webhook import hami_problems
 from projections.validation.problem import Problem, Severity
 
 Plain = dict[str, Any]
@@ -157,8 +158,10 @@ def _job(value: Plain, objects: Objects) -> list[Problem]:
             )
         )
     sizes = card_sizes(objects.all("ResourceFlavor"), objects.all("Node"))
-    pod = (spec.get("template") or {}).get("spec") or {}
-    return [*found, *_classes(labels, pod, objects), *gpu_container_problems(pod, "spec.template.spec", sizes)]
+    template = spec.get("template") or {}
+    pod = template.get("spec") or {}
+    cards = gpu_container_problems(pod, "spec.template.spec", sizes)
+    return [*found, *_classes(labels, pod, objects), *cards, *hami_problems(template, "spec.template", cards)]
 
 
 def _queue_of_job(queue: str | None, namespace: str | None, objects: Objects) -> list[Problem]:

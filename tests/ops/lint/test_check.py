@@ -200,3 +200,34 @@ def test_no_manifest_however_malformed_trips_the_lint(
         values = [{"kind": k, "apiVersion": v, "metadata": meta, "spec": spec} for k, v, meta, spec in objects]
         path.write_text(yaml.safe_dump_all(values))
         assert all(one.line > 0 and one.what for one in lint([path], loose=loose))
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ("amd.com/gpu: 1, amd.com/gpucores: 101", f"{LIMITS}.amd.com/gpu"),
+        ("hygon.com/dcumem: 1000", f"{LIMITS}.hygon.com/dcunum"),
+        ("huawei.com/Ascend910A: 3, huawei.com/Ascend910A-memory: 2000", f"{LIMITS}.huawei.com/Ascend910A"),
+        ("nvidia.com/gpu: 1, nvidia.com/gpumem-percentage: 120", f"{LIMITS}.nvidia.com/gpu"),
+        ("amd.com/gpu: 1500m, amd.com/gpumem: 1000", f"{LIMITS}.amd.com/gpu"),
+        ("amd.com/gpu: 1, amd.com/gpucores: 100", ""),
+    ],
+)
+def test_what_hami_would_refuse_or_drop_is_told_of_every_vendor(limits: str, expected: str, tmp_path: Path) -> None:
+    assert codes(tmp_path, job(limits)) == ([("error", "CardRequestNotRead", expected)] if expected else [])
+
+
+def test_a_pod_that_hamis_webhook_refuses_is_told(tmp_path: Path) -> None:
+    asked = "nvidia.com/gpu: 1, nvidia.com/gpumem: 16000, nvidia.com/gpucores: 50"
+    privileged = job(asked).replace("{name: c,", "{name: c, securityContext: {privileged: true},")
+    assert codes(tmp_path, privileged) == [("error", "CardsRefused", "spec.template.spec.containers")]
+    placed = job(asked).replace("{spec: {containers", "{spec: {nodeName: n, containers")
+    assert codes(tmp_path, placed) == [("error", "CardsRefused", "spec.template.spec.nodeName")]
+    assert codes(tmp_path, placed.replace(asked, "cpu: 1")) == []
+
+
+def test_scoring_weights_that_hami_cannot_read_are_told(tmp_path: Path) -> None:
+    asked = "nvidia.com/gpu: 1, nvidia.com/gpumem: 16000, nvidia.com/gpucores: 50"
+    weights = "{metadata: {annotations: {hami.io/device-scoring-weights: 'slot=1'}}, spec: {containers"
+    found = codes(tmp_path, job(asked).replace("{spec: {containers", weights))
+    assert [code for _, code, _ in found] == ["ScoringWeightsNotRead"]
