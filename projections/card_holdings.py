@@ -14,6 +14,7 @@ from events.device import DevicesRegistered, PodObserved, PodPlacement
 from events.event import Millis
 from projections.card_care import CardCare
 from projections.card_stakes import POD, Holding, PodHold, Stake, exceeds, holding_key, uses_of
+from projections.card_tenants import tenants_of
 from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.digest import NodeDigest, digest
 from projections.devices.mig import unknown_pieces
@@ -23,8 +24,6 @@ from projections.trail import Trail
 
 TERMINAL = frozenset({"Succeeded", "Failed"})
 _SOFT_SPLIT = {SOFT_SPLIT_NODE: "true"}
-
-
 __all__ = ["POD", "TERMINAL", "CardHoldings", "Holding", "holding_key"]
 
 _NOTHING = Stake()
@@ -97,6 +96,7 @@ class CardHoldings:
             used={card.uuid: self.used.get(card.uuid, IDLE) for card in cards},
             pair_scores=registered.pair_scores,
             annotations=_SOFT_SPLIT if registered.soft_split else {},
+            tenants=tenants_of(cards, self.stakes, self._attempts, self.holdings),
         )
 
     def in_service(self, node: str, card: Card) -> bool:

@@ -54,12 +54,6 @@ CLAIMS = NotDone(
     consequence="what they claim would be charged to nobody",
     instead="ask for the devices as resources of a container",
 )
-VENDOR = NotDone(
-    code="CardVendorNotSupported",
-    what="its pods ask for shares of cards of a vendor that is not known here",
-    consequence="nobody would see to it that a card has so much left",
-    instead="whole cards of this vendor, counted by quota alone",
-)
 DEVICE_CLASSES = NotDone(
     code="DeviceClassMappingsNotSupported",
     what="device classes are mapped to resources",
@@ -67,7 +61,7 @@ DEVICE_CLASSES = NotDone(
     instead="leave resources.deviceClassMappings out",
 )
 NOT_DONE: Mapping[str, NotDone] = {
-    one.code: one for one in (TOPOLOGY, TOPOLOGY_FLAVOR, ELASTIC, CLAIMS, VENDOR, DEVICE_CLASSES)
+    one.code: one for one in (TOPOLOGY, TOPOLOGY_FLAVOR, ELASTIC, CLAIMS, DEVICE_CLASSES)
 }
 """All of it, by code."""
 
@@ -85,17 +79,6 @@ _TOPOLOGY_ANNOTATIONS = tuple(
 _ELASTIC_ANNOTATIONS = tuple(
     f"{_KUEUE}{word}" for word in ("elastic-job", "workload-slice-name", "workload-slice-replacement-for")
 )
-_SHARES = (
-    "aws.amazon.com/neuroncore",
-    "enflame.com/vgcu",
-    "kunlunxin.com/vxpu",
-    "metax-tech.com/sgpu",
-    "metax-tech.com/vcore",
-    "metax-tech.com/vmemory",
-    "mthreads.com/sgpu-",
-    "mthreads.com/vgpu",
-)
-"""How resources begin that are shares of cards nobody here keeps books of; whole cards are counted by quota alone."""
 
 
 def asked_in(value: Plain) -> tuple[str, ...]:
@@ -164,12 +147,6 @@ def _in_pods(path: Path, holder: Plain) -> Iterator[tuple[NotDone, Path, str]]:
             yield TOPOLOGY, (*path, "metadata", f"annotations[{name}]"), ""
     if spec.get("resourceClaims"):
         yield CLAIMS, (*path, "spec", "resourceClaims"), ""
-    for kind in ("initContainers", "containers"):
-        for index, one in enumerate(_items(spec, kind)):
-            resources = _in(one, "resources")
-            for name in sorted({*_in(resources, "limits"), *_in(resources, "requests")}):
-                if name.startswith(_SHARES):
-                    yield VENDOR, (*path, "spec", kind, index, "resources"), name
 
 
 def _in(value: Plain, field: str) -> Plain:

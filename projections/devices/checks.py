@@ -1,7 +1,7 @@
 """Whether one card may serve one request, and if not, why: HAMi's checks in HAMi's order (hami-semantics §5.2)."""
 
 from events.card import Card, CardRequest
-from projections.devices.terms import Terms
+from projections.devices.terms import ONLINE, Terms
 from projections.devices.use import CardState
 from projections.devices.vendor import Vendor
 
@@ -9,6 +9,8 @@ WHOLE = 100
 SOFT_SPLIT_NODE = "hami-vnpu-core"
 
 NOT_HEALTHY = "CardNotHealth"
+UNHEALTHY = "CardUnhealthy"
+"""The same of MetaX's slices, in HAMi's words."""
 CORDONED = "CardCordoned"
 WRONG_MODEL = "CardTypeMismatch"
 WRONG_UUID = "CardUuidMismatch"
@@ -24,6 +26,8 @@ NO_PIECE = "CardMigTopologyInfeasible"
 TOO_FEW = "AllocatedCardsInsufficientRequest"
 TOO_FEW_ON_NODE = "NodeInsufficientDevice"
 UNKNOWN_VENDOR = "device-type-not-found"
+OTHER_CARD = "CardNotFoundCustomFilterRule"
+OTHER_CLASS, OTHER_QUALITY = "CardAppClassMismatch", "CardQosPolicyMismatch"
 BAD_WEIGHTS = "ScoringWeightsNotRead"
 
 
@@ -38,14 +42,28 @@ def memory_asked(request: CardRequest, card: Card, vendor: Vendor) -> int:
     return card.memory * (request.percent or 0) // WHOLE
 
 
-def cores_asked(request: CardRequest, card: Card, vendor: Vendor) -> int:
+def cores_asked(request: CardRequest, state: CardState, terms: Terms) -> int:
     """The cores that a request takes of this card, in the card's unit; never more than all of them."""
+    card, vendor = state.card, terms.vendor
     percent = min(request.cores, WHOLE)
+    if vendor.rules.core_bits:
+        return free_bits(card.cores & ~state.use.cores, request.cores)
+    if terms.tenant == ONLINE and vendor.rules.classes:
+        return 0
     if not vendor.rules.compute_units:
         return percent
     if percent <= 0:
         return card.cores
     return max(1, card.cores * percent // WHOLE)
+
+
+def free_bits(free: int, count: int) -> int:
+    """The lowest `count` of these bits; nothing where there are not so many."""
+    taken = 0
+    for bit in range(free.bit_length()):
+        if free >> bit & 1 and taken.bit_count() < count:
+            taken |= 1 << bit
+    return taken if taken.bit_count() == count else 0
 
 
 def refuses_card(state: CardState, terms: Terms) -> str:
@@ -69,6 +87,8 @@ def refuses_now(state: CardState, terms: Terms) -> str:
     """Why a card is not to be shared as the pod asks; empty if it may be."""
     if not terms.uuids.allows_uuid(state.card.uuid):
         return WRONG_UUID
+    if terms.vendor.rules.idle and state.use.slots > 0:
+        return EXCLUSIVE
     if state.card.slots <= state.use.slots:
         return NO_SLOT
     if terms.mutex and state.use.slots > 0:
@@ -83,6 +103,10 @@ def lacks(state: CardState, terms: Terms, memory: int, cores: int) -> str:
         return ""
     if card.memory - use.memory < memory:
         return NO_MEMORY
+    if terms.vendor.rules.core_bits:
+        return "" if cores else NO_CORES
+    if terms.tenant == ONLINE and terms.vendor.rules.classes:
+        return ""
     if card.cores - use.cores < cores:
         return NO_CORES
     if terms.vendor.rules.exclusive and card.cores == WHOLE and cores == WHOLE and use.slots > 0:

@@ -73,7 +73,8 @@ def _may_serve(node: NodeDigest, request: CardRequest) -> bool:
     if node.pieces:
         return request.memory <= node.memory
     vendor = BY_WORD.get(request.vendor)
-    percent = 0 if vendor is None or vendor.rules.compute_units else min(request.cores, WHOLE)
+    own = vendor is None or vendor.rules.compute_units or vendor.rules.classes
+    percent = 0 if own else min(request.cores, WHOLE)
     if request.count > node.usable or request.memory > node.memory or percent > node.cores:
         return False
     alone = percent == WHOLE and vendor is not None and vendor.rules.exclusive

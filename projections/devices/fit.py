@@ -11,12 +11,13 @@ from events.card import CardRequest, CardShare
 from projections.devices import checks
 from projections.devices.annotations import CARD_POLICY
 from projections.devices.checks import SOFT_SPLIT_NODE
+from projections.devices.found import ContainerFit
 from projections.devices.namespace_quota import Limit, room
-from projections.devices.pick import MIG_MODE, ContainerFit, pick_cards, settled
+from projections.devices.pick import MIG_MODE, pick_cards, settled
 from projections.devices.score import asked_of, card_order, fullness
 from projections.devices.steering import EVEN, SCORING_WEIGHTS, BadWeights, Weights, parse_weights
 from projections.devices.terms import Terms, terms_of
-from projections.devices.use import IDLE, CardState, CardUse, NodeCards, states_of, use_of
+from projections.devices.use import IDLE, CardState, CardUse, NodeCards, charged_of, states_of, use_of
 from projections.devices.vendor import Vendor, serves
 from projections.devices.vendors import BY_WORD
 
@@ -134,7 +135,14 @@ def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: i
     shares: list[tuple[CardShare, ...]] = []
     for position, asked in enumerate(requests):
         is_init = position < init
-        fit, after = fit_container(start if is_init else app, asked, pod, on=on, before=IDLE if is_init else app_use)
+        fit, after = fit_container(
+            start if is_init else app,
+            asked,
+            pod,
+            on=on,
+            before=IDLE if is_init else app_use,
+            held=[share for each in shares for share in each],
+        )
         if not fit.complete:
             return PodFit(refusals=fit.refusals, cards=fit.cards)
         shares.append(fit.picked)
@@ -146,9 +154,15 @@ def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: i
 
 
 def fit_container(
-    states: list[CardState], requests: Sequence[CardRequest], pod: Asking, *, on: NodeCards, before: CardUse = IDLE
+    states: list[CardState],
+    requests: Sequence[CardRequest],
+    pod: Asking,
+    *,
+    on: NodeCards,
+    before: CardUse = IDLE,
+    held: Sequence[CardShare] = (),
 ) -> tuple[ContainerFit, list[CardState]]:
-    """Fit the requests of one container on cards as they are.
+    """Fit the requests of one container on cards as they are; `held` is what containers before it have got.
 
     Gives the shares as they are charged, and the cards as they would be then, in the order in which they were tried.
     """
@@ -159,7 +173,8 @@ def fit_container(
     after = sort_cards(states, pod.policy(), requests, numa_bind=numa_bind, weights=pod.weights)
     picked: tuple[CardShare, ...] = ()
     for request, own in zip(requests, terms, strict=True):
-        fit = _fit_own(after, request, own, on, before)
+        cards = frozenset(share.uuid for share in held if share.vendor == request.vendor)
+        fit = _fit_own(after, request, own, on, before, cards)
         if not fit.complete:
             return fit, states
         picked += fit.picked
@@ -168,7 +183,12 @@ def fit_container(
 
 
 def _fit_own(
-    states: Sequence[CardState], request: CardRequest, terms: Terms | None, on: NodeCards, before: CardUse
+    states: Sequence[CardState],
+    request: CardRequest,
+    terms: Terms | None,
+    on: NodeCards,
+    before: CardUse,
+    held: frozenset[str],
 ) -> ContainerFit:
     """Fit one request on the cards of its vendor."""
     if terms is None:
@@ -182,6 +202,7 @@ def _fit_own(
         request,
         terms,
         before=before,
+        held=held,
         pair_scores=on.pair_scores,
         soft_node=vendor.soft_split_everywhere or on.annotations.get(SOFT_SPLIT_NODE) == "true",
     )
@@ -196,10 +217,5 @@ def charge(states: Sequence[CardState], shares: Sequence[CardShare]) -> list[Car
     """The cards after these shares were taken of them; the order stays."""
     taken: dict[str, CardUse] = {}
     for share in shares:
-        taken[share.uuid] = taken.get(share.uuid, IDLE).plus(use_of(share))
-    return [
-        CardState(state.card, state.use.plus(taken[state.card.uuid]), state.cordoned)
-        if state.card.uuid in taken
-        else state
-        for state in states
-    ]
+        taken[share.uuid] = taken.get(share.uuid, IDLE).plus(charged_of(share))
+    return [state.holding(taken[state.card.uuid]) if state.card.uuid in taken else state for state in states]

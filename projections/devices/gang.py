@@ -21,10 +21,12 @@ from projections.card_holdings import CardHoldings
 from projections.devices.annotations import CARD_POLICY, NODE_POLICY
 from projections.devices.digest import may_hold
 from projections.devices.fit import Asking, asking, fit_asking
+from projections.devices.ranking import rank
 from projections.devices.refusal import refusal
 from projections.devices.requests import pod_card_requests
 from projections.devices.steering import BINPACK, SPREAD
 from projections.devices.suitability import Suitability
+from projections.devices.vendor import NodeScoring
 from projections.trail import Trail
 
 EXCEEDS_CARDS = "ExceedsCardCapacity"
@@ -150,6 +152,8 @@ def _place_under(
     """Place all pods of a gang under one card policy; the first that finds no place, None if all do."""
     gang, shape = asked.gang, asked.gang.pod_set.shape
     pod = _pod(asked, policy)
+    if any(terms.vendor.rules.scoring is not NodeScoring.NOTHING for terms in pod.terms.values()):
+        return _place_ranked(cards, nodes, asked, policy, pod, placements)
     spread = shape.device_annotations.get(NODE_POLICY, BINPACK) == SPREAD
     line = [
         (found.fullness if spread else -found.fullness, name)
@@ -163,6 +167,37 @@ def _place_under(
         if placement is None:
             return index
         placements.append(msgspec.structs.replace(placement, policy=policy) if policy else placement)
+    return None
+
+
+def _place_ranked(
+    cards: CardHoldings,
+    nodes: Mapping[str, NodeObserved],
+    asked: _Asked,
+    policy: str,
+    pod: Asking,
+    placements: list[PodPlacement],
+) -> int | None:
+    """The same where a node's score rests on the cards that it would give: every node is tried for every pod."""
+    gang = asked.gang
+    wanted = gang.pod_set.shape.device_annotations.get(NODE_POLICY, BINPACK)
+    names = [name for name in _suitable(cards, nodes, gang) if may_hold(cards.digest(name), asked.requests)]
+    for index in range(gang.count):
+        ranking = rank((cards.digest(name).on for name in names), asked.requests, asked.init, pod, wanted)
+        best = ranking.best(wanted)
+        if best is None:
+            return index
+        placement = PodPlacement(
+            pod_set=gang.pod_set.name,
+            index=index,
+            node=best.node,
+            containers=best.shares,
+            init=asked.init,
+            policy=policy,
+        )
+        cards.trial((placement,))
+        placements.append(placement)
+        names = [fit.node for fit in ranking.fits]
     return None
 
 

@@ -3,15 +3,25 @@
 kuelog applies the same effects before it reckons what a pod will hold, so that it asks for what HAMi will give.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import msgspec
 from msgspec.structs import replace
 
-from projections.devices.terms import SOFT_SPLIT, SOFT_SPLIT_POD
+from projections.devices.terms import (
+    BEST_EFFORT,
+    BURST_SHARE,
+    CLASS,
+    FIXED_SHARE,
+    OFFLINE,
+    ONLINE,
+    QUALITY,
+    SOFT_SPLIT,
+    SOFT_SPLIT_POD,
+)
 from projections.devices.vendor import Vendor
-from projections.devices.vendors import NVIDIA_FAMILY
+from projections.devices.vendors import ENFLAME_SLICE, METAX_SLICE, NEURON, NVIDIA_FAMILY
 
 Amount = int | Fraction
 WHOLE = 100
@@ -49,6 +59,8 @@ class Mutated(msgspec.Struct, frozen=True, kw_only=True):
     asked: Asked
     found: bool = False
     refused: str = ""
+    annotations: Mapping[str, str] = {}
+    """What is added to the pod."""
 
 
 def mutate(vendor: Vendor, asked: Asked, annotations: Mapping[str, str], defaults: Defaults = CHART) -> Mutated:
@@ -57,6 +69,9 @@ def mutate(vendor: Vendor, asked: Asked, annotations: Mapping[str, str], default
         return _nvidia(vendor, asked, defaults)
     if vendor.allocatable or vendor.templates:
         return _templated(vendor, asked, annotations)
+    special = _SPECIAL.get(vendor.word, _SPECIAL.get(vendor.family))
+    if special is not None:
+        return special(vendor, asked, annotations)
     names = vendor.resources
     if not vendor.rules.compute_units:
         return Mutated(asked=asked, found=names.count in asked.limits)
@@ -124,3 +139,122 @@ def rounded(vendor: Vendor, memory: Amount) -> int | None:
         if memory <= template.memory:
             return template.memory
     return vendor.allocatable if memory <= vendor.capacity else None
+
+
+def _metax_slice(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+    """Quality of service is the least where nothing is said of it; work of a class takes one card."""
+    count, kind = asked.limits.get(vendor.resources.count), annotations.get(CLASS)
+    if count is None:
+        return Mutated(asked=asked)
+    if kind is not None and kind not in (ONLINE, OFFLINE):
+        return Mutated(asked=asked, found=True, refused=f"{CLASS} is {kind!r}; write {ONLINE} or {OFFLINE}")
+    if kind is not None and count != 1:
+        return Mutated(asked=asked, found=True, refused=f"{vendor.resources.count} is {count}; {CLASS} goes with 1")
+    quality = annotations.get(QUALITY)
+    if kind == ONLINE or quality in _QUALITIES:
+        return Mutated(asked=asked, found=True)
+    if quality is not None:
+        told = f"{QUALITY} is {quality!r}; write one of {', '.join(_QUALITIES)}"
+        return Mutated(asked=asked, found=True, refused=told)
+    return Mutated(asked=asked, found=True, annotations={QUALITY: BEST_EFFORT})
+
+
+def _mthreads(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+    """Several cards are given whole; a part of one is of a size that a card can be cut into."""
+    del annotations
+    names = vendor.resources
+    count = asked.limits.get(names.count, asked.requests.get(names.count))
+    if count is None:
+        return Mutated(asked=asked)
+    if count <= 0:
+        return Mutated(asked=asked, refused=f"{names.count} is {count}; at least 1")
+    memory = asked.limits.get(names.memory)
+    if count == 1 and memory is not None:
+        wrong = f"{names.memory} is {memory}; one of {', '.join(map(str, _MTHREADS_SIZES))}"
+        return Mutated(asked=asked, found=True, refused="" if memory in _MTHREADS_SIZES else wrong)
+    limits = {**asked.limits, names.cores: count * _MTHREADS_CORES, names.memory: count * _MTHREADS_SIZES[-1]}
+    several = {"mthreads.com/request-gpu-num": str(count)} if count > 1 else {}
+    return Mutated(asked=replace(asked, limits=limits), found=True, annotations=several)
+
+
+def _sized(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+    """Memory is rounded up to a size that a card can be cut into."""
+    del annotations
+    names = vendor.resources
+    if names.count not in asked.limits:
+        return Mutated(asked=asked)
+    if names.memory not in asked.limits:
+        return Mutated(asked=asked, found=True)
+    size = size_of(vendor, asked.limits[names.memory])
+    limits, requests = {**asked.limits, names.memory: size}, {**asked.requests, names.memory: size}
+    return Mutated(asked=replace(asked, limits=limits, requests=requests), found=True)
+
+
+def size_of(vendor: Vendor, memory: Amount) -> int:
+    """The smallest size that holds so much; the whole card where none does."""
+    return next((size for size in vendor.sizes if memory <= size), vendor.sizes[-1])
+
+
+def _enflame_slice(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+    """A slice by its number, or by what it must have; requests are made equal to limits."""
+    del annotations
+    named = {name: asked.limits[name] for name in vendor.resources.names() if name in asked.limits}
+    if not named:
+        return Mutated(asked=asked)
+    return Mutated(asked=replace(asked, requests={**asked.requests, **named}), found=True)
+
+
+def _neuron(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+    """Devices, or cores that fill devices."""
+    del annotations
+    stated = {**asked.requests, **asked.limits}
+    names = vendor.resources
+    told = next((name for name in (names.count, names.cores) if name in stated), "")
+    if not told:
+        return Mutated(asked=asked)
+    if neuron_cards(vendor, stated) is None:
+        return Mutated(asked=asked, refused=f"{told} is {stated[told]}; 1, or a multiple of what a device has")
+    return Mutated(asked=asked, found=True)
+
+
+def neuron_cards(vendor: Vendor, stated: Mapping[str, Amount]) -> tuple[int, int] | None:
+    """How many devices, and how many cores of each; None where nothing is asked for, or nothing that there can be."""
+    names, each = vendor.resources, vendor.unit.slots if vendor.unit is not None else 1
+    amount = stated.get(names.count)
+    in_cores = amount is None
+    if amount is None:
+        amount = stated.get(names.cores, 0)
+    whole = Fraction(amount)
+    if whole.denominator != 1 or not 0 < whole <= (_INT32 * each if in_cores else _INT32):
+        return None
+    number = int(whole)
+    if not in_cores:
+        return number, each
+    if number <= each:
+        return 1, number
+    return (number // each, each) if number % each == 0 else None
+
+
+def _iluvatar(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+    """Several cards are given whole."""
+    del annotations
+    names, count = vendor.resources, asked.limits.get(vendor.resources.count)
+    if count is None:
+        return Mutated(asked=asked)
+    limits = {**asked.limits, names.cores: count * WHOLE} if count > 1 else asked.limits
+    return Mutated(asked=replace(asked, limits=limits), found=True)
+
+
+_QUALITIES = (BEST_EFFORT, FIXED_SHARE, BURST_SHARE)
+_MTHREADS_SIZES, _MTHREADS_CORES = (2, 4, 8, 16, 32, 64, 96), 16
+"""In units of 512 MiB; the largest is a whole card."""
+_INT32 = 2**31 - 1
+_SPECIAL: Mapping[str, Callable[[Vendor, Asked, Mapping[str, str]], Mutated]] = {
+    METAX_SLICE: _metax_slice,
+    "Mthreads": _mthreads,
+    "XPU": _sized,
+    ENFLAME_SLICE: _enflame_slice,
+    NEURON: _neuron,
+    "iluvatar": _iluvatar,
+}
+"""By vendor word, or by family."""

@@ -3,27 +3,26 @@
 Cards are tried from the last to the first; each that does not serve is counted under its reason (hami-semantics §5.2).
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import msgspec
 
 from events.card import CardRequest, CardShare
 from projections.devices import checks
-from projections.devices.checks import Terms, cores_asked, memory_asked
+from projections.devices.checks import cores_asked, memory_asked
+from projections.devices.company import refuses_company
+from projections.devices.found import ContainerFit
 from projections.devices.mig import candidate, named, spans_of
+from projections.devices.pick_boards import pick_boards
+from projections.devices.pick_linked import linked_first, pick_run
+from projections.devices.slices import chosen, slice_share
+from projections.devices.terms import CLASS, Terms
 from projections.devices.topology import PairScores, best_together
 from projections.devices.use import IDLE, CardState, CardUse, use_of
+from projections.devices.vendor import Picking
+from projections.devices.vendors import BOARD, DIE, STRATEGY, ZONE
 
 MIG_MODE = "mig"
-
-
-class ContainerFit(msgspec.Struct, frozen=True, kw_only=True):
-    """The shares found for one request; where they are too few, the reasons counted over the cards looked at."""
-
-    picked: tuple[CardShare, ...]
-    complete: bool
-    refusals: dict[str, int] = {}
-    cards: int = 0
 
 
 class _Walk:
@@ -64,32 +63,57 @@ def pick_cards(
     before: CardUse = IDLE,
     pair_scores: PairScores | None = None,
     soft_node: bool = False,
+    held: Set[str] = frozenset(),
 ) -> ContainerFit:
     """Take cards for one request from the end of the list.
 
-    `before` is what the pod has taken of the quota already; `soft_node` says that the node splits by software.
+    `before` is what the pod has taken of the quota already, `held` are the cards on which it has something already;
+    `soft_node` says that the node splits by software.
     """
+    rules = terms.vendor.rules
+    if rules.picking is Picking.BOARDS:
+        return pick_boards(states, request, terms)
     if request.vendor != terms.vendor.word:
         refused = {checks.WRONG_MODEL: len(states)} if states else {}
         return ContainerFit(picked=(), complete=False, refusals=refused, cards=len(states))
+    if rules.picking is Picking.RUNS and request.count > 1:
+        return pick_run(states, request)
     walk = _Walk(before)
-    want_all = _wants_all(states, terms)
+    enough = 0 if _wants_all(states, terms) else request.count
+    occupied = _occupied_boards(states, terms)
     for state in reversed(states):
-        why = _never(state, terms, walk, soft_node=soft_node)
-        while not why:
-            share, why = _share(state, request, terms, walk.taken)
-            if share is None:
-                break
-            walk.take(share, state)
-            if len(walk.shares) == request.count and not want_all:
-                return ContainerFit(picked=tuple(walk.shares), complete=True, cards=len(states))
-            if share.instance is None:
-                break
-            pieces = CardUse(instances=(share.instance,))
-            state = CardState(state.card, state.use.plus(pieces), state.cordoned)
+        why = _never(state, request, terms, walk, soft_node=soft_node)
+        if not why and state.card.custom.get(BOARD) in occupied:
+            why = checks.EXCLUSIVE
+        why = why or _take_of(state, request, terms, walk, enough, held)
         if why:
             walk.refuse(why)
+        elif enough and len(walk.shares) == enough:
+            return ContainerFit(picked=tuple(walk.shares), complete=True, cards=len(states))
     return _outcome(walk, request, terms, pair_scores or {}, len(states))
+
+
+def _take_of(state: CardState, request: CardRequest, terms: Terms, walk: _Walk, enough: int, held: Set[str]) -> str:
+    """Take what the card gives, several pieces where it is cut by MIG, until there are enough; why it gives no more."""
+    while True:
+        share, why = _share(state, request, terms, walk.taken)
+        if share is not None and terms.vendor.rules.one_card and held - {state.card.uuid}:
+            share, why = None, checks.OTHER_CARD
+        if share is None:
+            return why
+        walk.take(share, state)
+        if share.instance is None or (enough and len(walk.shares) == enough):
+            return ""
+        state = state.holding(CardUse(instances=(share.instance,)))
+
+
+def _occupied_boards(states: Sequence[CardState], terms: Terms) -> frozenset[int | str]:
+    """The boards of which any die is in use, where a pod wants a board for itself."""
+    if not (terms.mutex and terms.vendor.rules.dies and states):
+        return frozenset()
+    if states[0].card.custom.get(STRATEGY) != DIE:
+        return frozenset()
+    return frozenset(state.card.custom[BOARD] for state in states if state.use.slots and BOARD in state.card.custom)
 
 
 def settled(state: CardState, share: CardShare) -> CardShare:
@@ -106,23 +130,29 @@ def _wants_all(states: Sequence[CardState], terms: Terms) -> bool:
     """Whether all fitting cards are collected before any is chosen."""
     rules = terms.vendor.rules
     grouped = bool(rules.groups) and any(rules.groups in state.card.custom for state in states)
-    return terms.topology or rules.pairs or grouped
+    return terms.topology or rules.pairs or grouped or rules.picking is Picking.ZONES
 
 
-def _never(state: CardState, terms: Terms, walk: _Walk, *, soft_node: bool) -> str:
+def _never(state: CardState, request: CardRequest, terms: Terms, walk: _Walk, *, soft_node: bool) -> str:
+    rules = terms.vendor.rules
+    if rules.profiles and chosen(request, state.card) is None:
+        return checks.WRONG_MODE
     why = checks.refuses_card(state, terms)
     if why:
-        return why
-    if terms.vendor.rules.soft_split and checks.mode_differs(terms, soft_node=soft_node):
+        return checks.UNHEALTHY if why == checks.NOT_HEALTHY and rules.classes else why
+    if rules.soft_split and checks.mode_differs(terms, soft_node=soft_node):
         return checks.WRONG_MODE
-    if terms.numa_bind and terms.vendor.rules.numa:
+    if terms.numa_bind and rules.numa:
         walk.enter_numa(state.card.numa, count=not terms.topology)
-    return checks.refuses_now(state, terms)
+    why = refuses_company(state, request, terms) if rules.classes else ""
+    return why or checks.refuses_now(state, terms)
 
 
 def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse) -> tuple[CardShare | None, str]:
     card, vendor = state.card, terms.vendor
-    memory, cores = memory_asked(request, card, vendor), cores_asked(request, card, vendor)
+    if vendor.rules.profiles:
+        return slice_share(state, request)
+    memory, cores = memory_asked(request, card, vendor), cores_asked(request, state, terms)
     if vendor.rules.quota and not terms.room.holds(taken.memory + memory, taken.cores + cores):
         return None, checks.OVER_QUOTA
     why = checks.lacks(state, terms, memory, cores)
@@ -142,13 +172,21 @@ def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse)
         cores=cores,
         index=card.index,
         instance=instance,
-        custom={name: value for name, value in card.custom.items() if name == vendor.rules.groups},
+        custom=_marks(terms)
+        | {name: value for name, value in card.custom.items() if name in (vendor.rules.groups, STRATEGY, ZONE)},
     )
     return share, ""
 
 
+def _marks(terms: Terms) -> dict[str, int | str]:
+    """What is to be known of who has a share, where its vendor asks for it."""
+    return {CLASS: terms.tenant} if terms.tenant else {}
+
+
 def _outcome(walk: _Walk, request: CardRequest, terms: Terms, pair_scores: PairScores, cards: int) -> ContainerFit:
     picked = tuple(walk.shares)
+    if terms.vendor.rules.picking is Picking.ZONES:
+        return linked_first(walk.shares, walk.states, request, terms, walk.refusals, cards)
     if len(picked) >= request.count:
         if terms.vendor.rules.pairs:
             paired = _in_pairs(picked) if request.count > 1 else picked

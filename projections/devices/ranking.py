@@ -9,13 +9,13 @@ from fractions import Fraction
 import msgspec
 
 from events.card import CardRequest, CardShare
+from projections.devices.annotations import by_vendor
 from projections.devices.fit import Asking, PodFit, fit_asking, reason_text
+from projections.devices.node_scores import vendor_score, weighted
 from projections.devices.score import node_score
 from projections.devices.steering import SPREAD
-from projections.devices.use import IDLE, CardUse, NodeCards, effective_use, states_of
-from projections.devices.vendors import NETWORK
-
-_FULL_SCORE = 10
+from projections.devices.use import IDLE, CardState, CardUse, NodeCards, charged_of, effective_use, states_of
+from projections.devices.vendors import BY_WORD
 
 
 class NodeFit(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,12 +35,19 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
     def best(self, policy: str) -> NodeFit | None:
         """The node to take under a node policy; None if none fits."""
+        return min(self.best_of_equals(policy), key=lambda fit: fit.node, default=None)
+
+    def best_of_equals(self, policy: str) -> list[NodeFit]:
+        """All nodes of the best score under a node policy."""
         sign = 1 if policy == SPREAD else -1
-        return min(self.fits, key=lambda fit: (sign * fit.score, fit.node), default=None)
+        best = min((sign * fit.score for fit in self.fits), default=None)
+        return [fit for fit in self.fits if sign * fit.score == best]
 
 
-def rank(nodes: Iterable[NodeCards], requests: Sequence[Sequence[CardRequest]], init: int, pod: Asking) -> Ranking:
-    """Try a pod on every node."""
+def rank(
+    nodes: Iterable[NodeCards], requests: Sequence[Sequence[CardRequest]], init: int, pod: Asking, policy: str = ""
+) -> Ranking:
+    """Try a pod on every node; vendors' own scores look at the node policy."""
     fits: list[NodeFit] = []
     failed: dict[str, str] = {}
     for on in nodes:
@@ -48,16 +55,22 @@ def rank(nodes: Iterable[NodeCards], requests: Sequence[Sequence[CardRequest]], 
         if found.shares is None:
             failed[on.node] = reason_text(found.refusals, found.cards)
             continue
-        added = effective_use(found.shares, init)
+        added = effective_use(found.shares, init, each=charged_of)
         after = {card.uuid: on.used.get(card.uuid, IDLE).plus(added.get(card.uuid, IDLE)) for card in on.cards}
-        score = node_score(states_of(on)) + network_score(found.shares)
+        before = states_of(on)
+        score = node_score(before) + vendor_scores(on, found.shares, before, pod, policy)
         fits.append(NodeFit(node=on.node, score=score, shares=found.shares, after=after))
     return Ranking(fits=tuple(fits), failed=failed)
 
 
-def network_score(containers: Iterable[Iterable[CardShare]]) -> Fraction:
-    """How much of the chosen cards lies in one network, out of 10; 0 where cards tell of none."""
-    networks = [share.custom[NETWORK] for container in containers for share in container if NETWORK in share.custom]
-    if not networks:
-        return Fraction(0)
-    return Fraction(_FULL_SCORE * max(networks.count(network) for network in networks), len(networks))
+def vendor_scores(
+    on: NodeCards, shares: Sequence[Sequence[CardShare]], before: Sequence[CardState], pod: Asking, policy: str
+) -> Fraction:
+    """What the vendors of the chosen cards add to the node's score."""
+    total = Fraction(0)
+    for word, containers in by_vendor(shares).items():
+        vendor = pod.terms[word].vendor if word in pod.terms else BY_WORD.get(word)
+        if vendor is not None:
+            own = vendor_score(vendor, containers, before, on.annotations, policy)
+            total += weighted(vendor, own, policy)
+    return total

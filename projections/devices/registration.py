@@ -7,8 +7,6 @@ import msgspec
 
 from events.card import Card, MigProfile, Span
 from projections.devices.bad_annotation import BadAnnotation, whole_number
-from projections.devices.vendor import Encoding, Vendor
-from projections.devices.vendors import VENDORS
 
 REGISTER = "hami.io/node-nvidia-register"
 PAIR_SCORES = "hami.io/node-nvidia-score"
@@ -17,8 +15,6 @@ _SHORT, _LONG = 7, 9
 _SHOWN = 80
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
-_MLU_SHARE = 100
-"""Containers that may share an MLU, and the cores that one has."""
 
 
 class _Profile(msgspec.Struct, frozen=True, kw_only=True, rename={"memory": "memoryMB", "slices": "sliceCount"}):
@@ -179,52 +175,3 @@ def decode_pair_scores(text: str) -> dict[str, dict[str, int]]:
             key=PAIR_SCORES, part=text[:_SHOWN], problem=f"is not a list of scores: {problem}"
         ) from problem
     return {row.uuid: row.score for row in found}
-
-
-def node_cards(
-    vendor: Vendor, node: str, annotations: Mapping[str, str], capacity: Mapping[str, int]
-) -> tuple[Card, ...]:
-    """The cards of one vendor on a node. Raises `BadAnnotation`, also where there are none."""
-    if vendor.encoding is Encoding.CAPACITY:
-        return _from_capacity(vendor, node, capacity)
-    text = annotations.get(vendor.register, "")
-    if not text:
-        raise BadAnnotation(key=vendor.register, part="", problem="is absent or empty")
-    legacy = vendor.encoding is Encoding.LEGACY or not text.lstrip().startswith("[")
-    cards = decode_legacy(text, key=vendor.register) if legacy else decode_json(text, key=vendor.register)
-    if not cards:
-        raise BadAnnotation(key=vendor.register, part=text, problem="tells of no card")
-    return tuple(
-        msgspec.structs.replace(card, vendor=vendor.word, cores=vendor.registered_cores or card.cores) for card in cards
-    )
-
-
-def cards_on(node: str, annotations: Mapping[str, str], capacity: Mapping[str, int]) -> tuple[Card, ...]:
-    """All cards of a node, of every vendor that tells of some there. Raises `BadAnnotation`."""
-    return tuple(
-        card
-        for vendor in VENDORS
-        if annotations.get(vendor.register) or (vendor.encoding is Encoding.CAPACITY and vendor.told_by(capacity))
-        for card in node_cards(vendor, node, annotations, capacity)
-    )
-
-
-def _from_capacity(vendor: Vendor, node: str, capacity: Mapping[str, int]) -> tuple[Card, ...]:
-    """Cards that a node tells by its capacity alone: so many cores in all, and memory in the vendor's unit."""
-    cores = capacity.get(vendor.resources.cores, 0)
-    if not cores:
-        raise BadAnnotation(key=vendor.resources.cores, part="", problem="is not among the node's capacity")
-    memory = capacity.get(vendor.resources.memory, 0) * vendor.resources.factor * _MLU_SHARE // cores
-    return tuple(
-        Card(
-            uuid=f"{node}-cambricon-mlu-{index}",
-            index=index,
-            slots=_MLU_SHARE,
-            memory=memory,
-            cores=_MLU_SHARE,
-            model=vendor.word,
-            mode="",
-            vendor=vendor.word,
-        )
-        for index in range(-(-cores // _MLU_SHARE))
-    )

@@ -10,8 +10,9 @@ from fractions import Fraction
 
 from events.card import CardRequest
 from events.pod_set import ContainerShape, PodShape
-from projections.devices.mutation import CHART, Amount, Asked, Defaults, mutate
-from projections.devices.vendor import Vendor
+from projections.devices.mutation import CHART, Amount, Asked, Defaults, mutate, neuron_cards, size_of
+from projections.devices.slices import BY_AMOUNT
+from projections.devices.vendor import Reading, Vendor
 from projections.devices.vendors import BY_WORD, NVIDIA, NVIDIA_FAMILY, VENDORS
 
 GPU, GPU_MEMORY, GPU_PERCENT, GPU_CORES = BY_WORD[NVIDIA].resources.names()
@@ -20,6 +21,7 @@ CARD_RESOURCES = frozenset(name for vendor in VENDORS for name in vendor.resourc
 WHOLE = 100
 _INT32 = 2**31 - 1
 _ABSENT = 0
+_THOUSAND, _IN_BYTES = 1000, 1 << 21
 
 
 class _Unreadable(Exception):
@@ -33,24 +35,68 @@ def read_request(
     names = vendor.resources
     stated = limits if vendor.limits_only else {**requests, **limits}
     try:
+        if vendor.reading is Reading.NEURON:
+            return _neuron(vendor, stated)
+        if vendor.reading is Reading.PROFILES:
+            return _slices(vendor, stated)
         count = _whole(stated, names.count)
         if not count:
             return None
-        memory = _whole(stated, names.memory, names.factor) or 0
+        memory = _memory(vendor, stated)
         cores = _whole(stated, names.cores)
     except _Unreadable:
         return None
     percent = _percent(stated.get(names.percent, _ABSENT)) if names.percent else None
     if vendor.family == NVIDIA_FAMILY and not memory and percent is None:
         memory = defaults.memory
+    if vendor.reading is Reading.TOGETHER:
+        memory, cores = memory // count, None if cores is None else cores // count
+    if vendor.reading is Reading.SIZES:
+        return _sized(vendor, count, memory)
     fallback = defaults.cores if vendor.family == NVIDIA_FAMILY else vendor.default_cores
     return CardRequest(
         vendor=vendor.word,
         count=count,
-        memory=memory,
+        memory=memory or vendor.default_memory,
         percent=percent if percent is not None or memory else vendor.whole_percent,
         cores=fallback if cores is None else cores,
     )
+
+
+def _memory(vendor: Vendor, stated: Mapping[str, Amount]) -> int:
+    names = vendor.resources
+    if vendor.reading is not Reading.GIBIBYTES:
+        return _whole(stated, names.memory, names.factor) or 0
+    amount = _whole(stated, names.memory) or 0
+    # Written with a suffix it is bytes: HAMi sees that by the text, and so few GiB as a suffix of thousands makes are none.
+    if amount % _THOUSAND == 0 or amount >= _IN_BYTES:
+        return amount >> 20
+    return _whole(stated, names.memory, names.factor) or 0
+
+
+def _sized(vendor: Vendor, count: int, memory: int) -> CardRequest:
+    """Memory is rounded up to a size; cores are the same part of a card."""
+    whole = vendor.sizes[-1]
+    if not memory:
+        return CardRequest(vendor=vendor.word, count=count, memory=whole, percent=WHOLE, cores=WHOLE)
+    size = size_of(vendor, memory)
+    return CardRequest(vendor=vendor.word, count=count, memory=size, cores=size * WHOLE // whole)
+
+
+def _slices(vendor: Vendor, stated: Mapping[str, Amount]) -> CardRequest | None:
+    names = vendor.resources
+    slices = _whole(stated, names.count)
+    if slices:
+        return CardRequest(vendor=vendor.word, count=1, memory=slices)
+    memory, cores = _whole(stated, names.memory) or 0, _whole(stated, names.cores) or 0
+    if slices is not None or not (memory or cores):
+        return None
+    return CardRequest(vendor=vendor.word, count=1, memory=memory, percent=BY_AMOUNT, cores=cores)
+
+
+def _neuron(vendor: Vendor, stated: Mapping[str, Amount]) -> CardRequest | None:
+    found = neuron_cards(vendor, stated)
+    return None if found is None else CardRequest(vendor=vendor.word, count=found[0], cores=found[1])
 
 
 def _whole(stated: Mapping[str, Amount], name: str, factor: int = 1) -> int | None:

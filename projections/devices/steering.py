@@ -41,6 +41,10 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     use: tuple[str, ...] = ()
     avoid: tuple[str, ...] = ()
 
+    def and_those_of(self, other: "Choice") -> "Choice":
+        """Both lists with those of another choice."""
+        return Choice(use=self.use + other.use, avoid=self.avoid + other.avoid) if other.use or other.avoid else self
+
     def allows_uuid(self, uuid: str) -> bool:
         """Whether a card with exactly that UUID may be used."""
         return (not self.use or uuid in self.use) and uuid not in self.avoid

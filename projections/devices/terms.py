@@ -13,6 +13,9 @@ NUMA_BIND = "nvidia.com/numa-bind"
 MODES = "nvidia.com/vgpu-mode"
 SOFT_SPLIT_POD = "huawei.com/vnpu-mode"
 SOFT_SPLIT = "hami-core"
+QUALITY, CLASS = "metax-tech.com/sgpu-qos-policy", "metax-tech.com/sgpu-app-class"
+BEST_EFFORT, FIXED_SHARE, BURST_SHARE = "best-effort", "fixed-share", "burst-share"
+ONLINE, OFFLINE = "online", "offline"
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +31,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     topology: bool = False
     soft_split: bool = False
     room: QuotaRoom = NO_QUOTA
+    quality: str = ""
+    """The quality of service that it asks for, where cards have one."""
+    tenant: str = ""
+    """The class of work that it is, where it says so."""
 
     def takes_mode(self, mode: str) -> bool:
         """Whether the pod takes cards that are shared in this mode."""
@@ -44,7 +51,9 @@ def terms_of(
     return Terms(
         vendor=vendor,
         policy=policy,
-        uuids=uuid_choice(annotations, vendor.use_uuid, vendor.avoid_uuid),
+        uuids=uuid_choice(annotations, vendor.use_uuid, vendor.avoid_uuid).and_those_of(
+            uuid_choice(annotations, vendor.also_use_uuid, vendor.also_avoid_uuid)
+        ),
         models=model_choice(annotations, vendor.use_model, vendor.avoid_model) if vendor.use_model else Choice(),
         modes=names_in(annotations.get(MODES, "")) if rules.modes else (),
         mutex=MUTEX in words,
@@ -52,4 +61,6 @@ def terms_of(
         topology=rules.topology and TOPOLOGY in words,
         soft_split=rules.soft_split and annotations.get(SOFT_SPLIT_POD) == SOFT_SPLIT,
         room=room,
+        quality=annotations.get(QUALITY, BEST_EFFORT) if rules.classes else "",
+        tenant=annotations.get(CLASS, "") if rules.classes else "",
     )

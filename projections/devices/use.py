@@ -3,7 +3,7 @@
 Pieces are kept as a multiset, so that adding and giving back are exact inverses in any order.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -43,6 +43,9 @@ class CardUse(msgspec.Struct, frozen=True):
 
 
 IDLE = CardUse()
+SLOTS_ONLY = "kunlun"
+_MOST = 2**31 - 1
+"""HAMi counts no further."""
 
 
 class NodeCards(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +57,8 @@ class NodeCards(msgspec.Struct, frozen=True, kw_only=True):
     used: Mapping[str, CardUse] = {}
     pair_scores: Mapping[str, Mapping[str, int]] = {}
     annotations: Mapping[str, str] = {}
+    tenants: Mapping[str, tuple[str, ...]] = {}
+    """By card the classes of those who share it, empty for one that names none; only where its vendor knows of them."""
 
 
 class CardState(msgspec.Struct, frozen=True):
@@ -62,11 +67,22 @@ class CardState(msgspec.Struct, frozen=True):
     card: Card
     use: CardUse = IDLE
     cordoned: bool = False
+    tenants: tuple[str, ...] = ()
+
+    def holding(self, more: CardUse) -> "CardState":
+        """With so much more taken of it."""
+        use = self.use.plus(more)
+        if use.slots > _MOST:
+            use = msgspec.structs.replace(use, slots=_MOST)
+        return msgspec.structs.replace(self, use=use)
 
 
 def states_of(on: NodeCards) -> list[CardState]:
     """The cards of a node with their use, in the order of registration."""
-    return [CardState(card, on.used.get(card.uuid, IDLE), card.uuid in on.cordoned) for card in on.cards]
+    return [
+        CardState(card, on.used.get(card.uuid, IDLE), card.uuid in on.cordoned, on.tenants.get(card.uuid, ()))
+        for card in on.cards
+    ]
 
 
 def use_of(share: CardShare) -> CardUse:
@@ -74,8 +90,17 @@ def use_of(share: CardShare) -> CardUse:
     return CardUse(share.slots, share.memory, share.cores, () if share.instance is None else (share.instance,))
 
 
+def charged_of(share: CardShare) -> CardUse:
+    """What HAMi charges a card for one share: whole cards of Kunlunxin count by their slot alone."""
+    return CardUse(share.slots) if share.vendor == SLOTS_ONLY else use_of(share)
+
+
 def effective_use(
-    containers: Sequence[Sequence[CardShare]], init: int, *, init_done: bool = False
+    containers: Sequence[Sequence[CardShare]],
+    init: int,
+    *,
+    init_done: bool = False,
+    each: Callable[[CardShare], CardUse] = use_of,
 ) -> dict[str, CardUse]:
     """What a pod takes of each card: the larger of its init containers' peak and its other containers' sum (§5.5)."""
     peak: dict[str, CardUse] = {}
@@ -85,18 +110,8 @@ def effective_use(
             continue
         taken: dict[str, CardUse] = {} if position < init else total
         for share in shares:
-            taken[share.uuid] = taken.get(share.uuid, IDLE).plus(use_of(share))
+            taken[share.uuid] = taken.get(share.uuid, IDLE).plus(each(share))
         if position < init:
             for uuid, use in taken.items():
                 peak[uuid] = peak.get(uuid, IDLE).larger(use)
     return {uuid: peak.get(uuid, IDLE).larger(total.get(uuid, IDLE)) for uuid in sorted({*peak, *total})}
-
-
-def effective_shares(
-    containers: Sequence[Sequence[CardShare]], init: int, word: str, *, init_done: bool = False
-) -> tuple[CardShare, ...]:
-    """What a pod takes of the cards of one vendor, one share per card, by UUID (§5.5)."""
-    return tuple(
-        CardShare(uuid=uuid, vendor=word, memory=use.memory, cores=use.cores, slots=use.slots)
-        for uuid, use in effective_use(containers, init, init_done=init_done).items()
-    )

@@ -12,6 +12,51 @@ class Encoding(Enum):
     JSON = "json"
     LEGACY = "legacy"
     CAPACITY = "capacity"
+    SLICES = "slices"
+    """MetaX's own JSON."""
+    PROFILES = "profiles"
+    """Enflame's own JSON, with the profiles into which cards are cut."""
+
+
+class Picking(Enum):
+    """How the cards of one request are chosen."""
+
+    WALK = "walk"
+    """From the last of a sorted list to the first, each that serves."""
+    BOARDS = "boards"
+    """Eight cards in two wings of four, as few links as possible between those that go together (Kunlunxin)."""
+    RUNS = "runs"
+    """Neighbours, where several are asked for (AWS Neuron)."""
+    ZONES = "zones"
+    """All that serve are collected, and those that are linked go first (MetaX)."""
+
+
+class Reading(Enum):
+    """How a container's amounts are meant."""
+
+    EACH = "each"
+    """Memory and cores of each card."""
+    TOGETHER = "together"
+    """Memory and cores of all cards together."""
+    SIZES = "sizes"
+    """Memory is one of a few sizes, and cores follow from it."""
+    PROFILES = "profiles"
+    """A number of slices, or memory and cores that the smallest fitting profile covers."""
+    NEURON = "neuron"
+    """A number of devices, or of cores on as few devices as possible."""
+    GIBIBYTES = "gibibytes"
+    """Memory of each card in GiB, or in bytes where it is that much."""
+
+
+class NodeScoring(Enum):
+    """What the chosen cards add to a node's score."""
+
+    NOTHING = "nothing"
+    NETWORK = "network"
+    DIES = "dies"
+    BOARDS = "boards"
+    LOSSES = "losses"
+    LINKS = "links"
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +81,22 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Cards are given in pairs that share a board."""
     soft_split: bool = False
     """The pod may ask for a split by software, where the node has it."""
+    picking: Picking = Picking.WALK
+    scoring: NodeScoring = NodeScoring.NOTHING
+    idle: bool = False
+    """Only a card that nobody uses is given."""
+    same_size: bool = False
+    """All that share a card have the same memory of it."""
+    one_card: bool = False
+    """All containers of a pod have their parts on one card."""
+    profiles: bool = False
+    """A card is cut into slices by profiles that its node tells."""
+    classes: bool = False
+    """Who shares a card asks for the same quality of service, and is of a class that goes with the others."""
+    core_bits: bool = False
+    """Cores of a card are told as bits, one for each."""
+    dies: bool = False
+    """Cards may be dies of one board, which is used alone where a pod wants so (mutex)."""
 
 
 class Template(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +121,21 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(name for name in (self.count, self.memory, self.percent, self.cores) if name)
 
 
+class Unit(msgspec.Struct, frozen=True, kw_only=True):
+    """What one card of a vendor is, where nodes tell only how much they have in all."""
+
+    tag: str
+    """How its UUID goes on after the node's name."""
+    slots: int
+    cores: int
+    memory: int = 0
+    """MiB; 0 where the node tells how much all cards have together."""
+    by_cores: bool = False
+    """Cards are told by the cores that they have together."""
+    halves: bool = False
+    """The upper half of the cards lies on another NUMA node."""
+
+
 class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     """What kuelog knows of one kind of cards."""
 
@@ -75,6 +151,9 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     allocated: str = ""
     use_uuid: str = ""
     avoid_uuid: str = ""
+    also_use_uuid: str = ""
+    """Another annotation of the same meaning as `use_uuid`."""
+    also_avoid_uuid: str = ""
     use_model: str = ""
     avoid_model: str = ""
     rules: Rules = Rules()
@@ -89,6 +168,11 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     capacity: int = 0
     registered_cores: int = 0
     """The cores that a card has whatever the node tells; 0 where the node is right."""
+    reading: Reading = Reading.EACH
+    sizes: tuple[int, ...] = ()
+    """The MiB that a request may have, the largest that of a whole card."""
+    default_memory: int = 0
+    unit: Unit | None = None
     super_pod: bool = False
     soft_split_everywhere: bool = False
     """Every node splits cards by software, whether it says so or not."""
@@ -97,7 +181,8 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
 
     def told_by(self, capacity: Mapping[str, int]) -> bool:
         """Whether a node's capacity tells of such cards."""
-        return capacity.get(self.resources.cores or self.resources.count, 0) > 0
+        by_cores = self.unit is not None and self.unit.by_cores
+        return capacity.get(self.resources.cores if by_cores else self.resources.count, 0) > 0
 
 
 def serves(vendor: Vendor, model: str) -> bool:

@@ -3,70 +3,28 @@
 Names and defaults are those of HAMi's chart (hami-semantics §1.2, §2, §3, §4.1).
 """
 
-from projections.devices.vendor import Encoding, Resources, Rules, Template, Vendor
+from projections.devices.chip_families import CHIPS
+from projections.devices.vendor import (
+    Encoding,
+    NodeScoring,
+    Picking,
+    Reading,
+    Resources,
+    Rules,
+    Unit,
+    Vendor,
+)
 
-NVIDIA, AMD, DCU, MLU = "NVIDIA", "AMD", "DCU", "MLU"
+NVIDIA, AMD, DCU, MLU, NEURON = "NVIDIA", "AMD", "DCU", "MLU", "AWSNeuron"
 NVIDIA_FAMILY = "nvidia"
-NETWORK = "NetworkID"
+BOARD, ZONE = "AIC", "LinkZone"
+"""What cards of Vastai and MetaX tell of where they are."""
+STRATEGY, DIE = "DeviceStrategy", "die"
+"""Whether cards of Vastai are dies of a board."""
+METAX_SLICE, ENFLAME_SLICE = "Metax-SGPU", "Enflame"
 
 
-def _templates(*rows: tuple[str, int, int]) -> tuple[Template, ...]:
-    return tuple(Template(name=name, memory=memory, cores=cores) for name, memory, cores in rows)
-
-
-_HALVES = _templates(("vir05_1c_16g", 16384, 5), ("vir10_3c_32g", 32768, 10))
-
-
-def ascend(
-    word: str,
-    *,
-    templates: tuple[Template, ...] = (),
-    allocatable: int = 0,
-    capacity: int = 0,
-    resources: Resources | None = None,
-    super_pod: bool = False,
-) -> Vendor:
-    """One chip of the Ascend family; each is a vendor of its own to HAMi."""
-    name = f"huawei.com/{word}"
-    return Vendor(
-        word=word,
-        family="ascend",
-        resources=resources or Resources(count=name, memory=f"{name}-memory", cores=f"{name}-core"),
-        register=f"hami.io/node-register-{word}",
-        handshake=f"hami.io/node-handshake-{word}",
-        to_allocate=f"hami.io/{word}-devices-to-allocate",
-        allocated=f"hami.io/{word}-devices-allocated",
-        use_uuid=f"hami.io/use-{word}-uuid",
-        avoid_uuid=f"hami.io/no-use-{word}-uuid",
-        rules=Rules(
-            groups="NetworkID" if word.startswith("Ascend910") else "", pairs=word == "Ascend910C", soft_split=True
-        ),
-        templates=templates,
-        allocatable=allocatable,
-        capacity=capacity,
-        super_pod=super_pod,
-    )
-
-
-def iluvatar(word: str, resources: Resources | None = None) -> Vendor:
-    """One chip of Iluvatar; each is a vendor of its own to HAMi."""
-    name = f"iluvatar.ai/{word}"
-    return Vendor(
-        word=word,
-        family="iluvatar",
-        resources=resources
-        or Resources(count=f"{name}-vgpu", memory=f"{name}.vMem", cores=f"{name}.vCore", factor=256),
-        encoding=Encoding.LEGACY,
-        register=f"hami.io/node-{word}-register",
-        handshake=f"hami.io/node-handshake-{word}",
-        to_allocate=f"hami.io/{word}-devices-to-allocate",
-        allocated=f"hami.io/{word}-devices-allocated",
-        use_uuid=f"hami.io/use-{word}-uuid",
-        avoid_uuid=f"hami.io/no-use-{word}-uuid",
-    )
-
-
-def _whole(word: str, short: str, domain: str, count: str, groups: str = "") -> Vendor:
+def _whole(word: str, short: str, domain: str, count: str, *, dies: bool = False) -> Vendor:
     """A vendor whose cards are given whole."""
     return Vendor(
         word=word,
@@ -78,7 +36,13 @@ def _whole(word: str, short: str, domain: str, count: str, groups: str = "") -> 
         allocated=f"hami.io/{word}-devices-allocated",
         use_uuid=f"{domain}/use-gpuuuid",
         avoid_uuid=f"{domain}/nouse-gpuuuid",
-        rules=Rules(whole=True, exclusive=False, groups=groups),
+        rules=Rules(
+            whole=True,
+            exclusive=False,
+            groups=BOARD if dies else "",
+            dies=dies,
+            scoring=NodeScoring.DIES if dies else NodeScoring.NOTHING,
+        ),
         registered_cores=100,
     )
 
@@ -151,36 +115,127 @@ VENDORS: tuple[Vendor, ...] = (
         avoid_uuid="cambricon.com/nouse-gpuuuid",
         rules=Rules(quota=True),
         default_cores=100,
+        unit=Unit(tag="cambricon-mlu", slots=100, cores=100, by_cores=True),
     ),
-    ascend(
-        "Ascend910A",
-        templates=_templates(("vir02", 2184, 2), ("vir04", 4369, 4), ("vir08", 8738, 8), ("vir16", 17476, 16)),
-        allocatable=32768,
-        capacity=32768,
+    Vendor(
+        word="Mthreads",
+        family="mthreads",
+        resources=Resources(
+            count="mthreads.com/vgpu",
+            memory="mthreads.com/sgpu-memory",
+            cores="mthreads.com/sgpu-core",
+            factor=512,
+        ),
+        encoding=Encoding.CAPACITY,
+        allocated="hami.io/mthreads-vgpu-devices-allocated",
+        use_uuid="mthreads.ai/use-gpuuuid",
+        avoid_uuid="mthreads.ai/nouse-gpuuuid",
+        rules=Rules(one_card=True),
+        reading=Reading.TOGETHER,
+        unit=Unit(tag="mthreads", slots=100, cores=16, by_cores=True),
     ),
-    ascend(
-        "Ascend910B2",
-        templates=_templates(("vir03_1c_8g", 8192, 3), ("vir06_1c_16g", 16384, 6), ("vir12_3c_32g", 32768, 12)),
-        allocatable=65536,
-        capacity=65536,
+    Vendor(
+        word="Metax-GPU",
+        family="metax",
+        resources=Resources(count="metax-tech.com/gpu"),
+        encoding=Encoding.CAPACITY,
+        to_allocate="hami.io/metax-gpu-devices-to-allocate",
+        allocated="hami.io/metax-gpu-devices-allocated",
+        use_uuid="metax-tech.com/use-gpuuuid",
+        avoid_uuid="metax-tech.com/nouse-gpuuuid",
+        rules=Rules(one_card=True, scoring=NodeScoring.LOSSES),
+        default_cores=100,
+        unit=Unit(tag="metax", slots=1, cores=100, memory=65536),
     ),
-    ascend("Ascend910B3", templates=_HALVES, allocatable=65536, capacity=65536),
-    ascend("Ascend910B4-1", templates=_HALVES, allocatable=65536, capacity=65536),
-    ascend(
-        "Ascend910B4",
-        templates=_templates(("vir05_1c_8g", 8192, 5), ("vir10_3c_16g", 16384, 10)),
-        allocatable=32768,
-        capacity=32768,
+    Vendor(
+        word=METAX_SLICE,
+        family="metax",
+        resources=Resources(
+            count="metax-tech.com/sgpu",
+            memory="metax-tech.com/vmemory",
+            cores="metax-tech.com/vcore",
+            factor=1024,
+        ),
+        encoding=Encoding.SLICES,
+        register="metax-tech.com/node-gpu-devices",
+        to_allocate="hami.io/metax-sgpu-devices-to-allocate",
+        allocated="hami.io/metax-sgpu-devices-allocated",
+        use_uuid="metax-tech.com/use-gpuuuid",
+        avoid_uuid="metax-tech.com/nouse-gpuuuid",
+        rules=Rules(picking=Picking.ZONES, classes=True, scoring=NodeScoring.LINKS),
+        limits_only=True,
+        default_cores=100,
+        reading=Reading.GIBIBYTES,
     ),
-    ascend(
-        "Ascend310P",
-        templates=_templates(("vir01", 3072, 1), ("vir02", 6144, 2), ("vir04", 12288, 4)),
-        allocatable=21527,
-        capacity=24576,
+    Vendor(
+        word="kunlun",
+        family="kunlun",
+        resources=Resources(count="kunlunxin.com/xpu"),
+        encoding=Encoding.CAPACITY,
+        allocated="hami.io/kunlun-allocated",
+        use_uuid="baidu.com/use-gpuuuid",
+        avoid_uuid="baidu.com/nouse-gpuuuid",
+        also_use_uuid="hami.io/use-xpu-uuid",
+        also_avoid_uuid="hami.io/no-use-xpu-uuid",
+        rules=Rules(picking=Picking.BOARDS, idle=True, scoring=NodeScoring.BOARDS),
+        unit=Unit(tag="kunlun", slots=100, cores=100, memory=98304, halves=True),
     ),
-    ascend("Ascend910C", templates=_HALVES, allocatable=65536, capacity=65536, super_pod=True),
-    *(iluvatar(word) for word in ("MR-V50", "MR-V100", "BI-V100", "BI-V150")),
-    _whole("Vastai", "va", "vastaitech.com", "va", groups="AIC"),
+    Vendor(
+        word="XPU",
+        family="kunlun",
+        resources=Resources(count="kunlunxin.com/vxpu", memory="kunlunxin.com/vxpu-memory"),
+        register="hami.io/node-register-xpu",
+        handshake="hami.io/node-handshake-xpu",
+        to_allocate="hami.io/xpu-devices-to-allocate",
+        allocated="hami.io/xpu-devices-allocated",
+        use_uuid="hami.io/use-xpu-uuid",
+        avoid_uuid="hami.io/no-use-xpu-uuid",
+        also_use_uuid="baidu.com/use-gpuuuid",
+        also_avoid_uuid="baidu.com/nouse-gpuuuid",
+        rules=Rules(picking=Picking.BOARDS, same_size=True),
+        reading=Reading.SIZES,
+        sizes=(24576, 49152, 98304),
+    ),
+    Vendor(
+        word=ENFLAME_SLICE,
+        family="enflame",
+        resources=Resources(count="enflame.com/drs-gcu", memory="enflame.com/gcu-memory", cores="enflame.com/gcu-core"),
+        encoding=Encoding.PROFILES,
+        register="enflame.com/gcu-drs-capacity",
+        allocated="hami.io/enflame-vgpu-devices-allocated",
+        use_uuid="enflame.com/use-gpuuuid",
+        avoid_uuid="enflame.com/nouse-gpuuuid",
+        rules=Rules(profiles=True, exclusive=False),
+        reading=Reading.PROFILES,
+    ),
+    Vendor(
+        word="GCU",
+        family="enflame",
+        resources=Resources(count="enflame.com/gcu"),
+        encoding=Encoding.CAPACITY,
+        to_allocate="hami.io/enflame-gcu-devices-to-allocate",
+        allocated="hami.io/enflame-gcu-devices-allocated",
+        use_uuid="enflame.com/use-gpuuuid",
+        avoid_uuid="enflame.com/nouse-gpuuuid",
+        rules=Rules(idle=True),
+        default_cores=100,
+        default_memory=100,
+        unit=Unit(tag="GCU", slots=1, cores=100, memory=100),
+    ),
+    Vendor(
+        word=NEURON,
+        family="awsneuron",
+        resources=Resources(count="aws.amazon.com/neuron", cores="aws.amazon.com/neuroncore"),
+        encoding=Encoding.CAPACITY,
+        allocated="hami.io/aws-neuron-devices-allocated",
+        use_uuid="aws.amazon.com/use-neuron-uuid",
+        avoid_uuid="aws.amazon.com/nouse-neuron-uuid",
+        rules=Rules(picking=Picking.RUNS, core_bits=True),
+        reading=Reading.NEURON,
+        unit=Unit(tag="AWSNeuron", slots=2, cores=3),
+    ),
+    *CHIPS,
+    _whole("Vastai", "va", "vastaitech.com", "va", dies=True),
     _whole("Biren", "biren", "birentech.com", "gpu"),
 )
 

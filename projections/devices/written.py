@@ -1,10 +1,9 @@
 """What is written on a pod for the cards it got, vendor by vendor (hami-semantics §1.2, §2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
-from events.card import CardShare
 from projections.devices.annotations import (
     MIG_ALLOCATIONS,
     MigAllocation,
@@ -14,8 +13,7 @@ from projections.devices.annotations import (
 from projections.devices.terms import SOFT_SPLIT, SOFT_SPLIT_POD
 from projections.devices.vendor import Vendor
 from projections.devices.vendors import MLU, NVIDIA
-
-Containers = Sequence[Sequence[CardShare]]
+from projections.devices.written_indexes import SPECIAL, Containers, Place
 
 
 class _Runtime(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -27,12 +25,15 @@ class _Runtime(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     core: int = 0
 
 
-def written(vendor: Vendor, containers: Containers, annotations: Mapping[str, str], at: str) -> dict[str, str]:
-    """The annotations of one vendor for a pod's shares; `at` is the text of the time in the vendor's own form."""
+def written(vendor: Vendor, containers: Containers, annotations: Mapping[str, str], place: Place) -> dict[str, str]:
+    """The annotations of one vendor for a pod's shares."""
     if not containers:
         return {}
-    text = encode_allocation(containers)
-    result = {vendor.to_allocate: text, vendor.allocated: text}
+    at, text = place.at, encode_allocation(containers)
+    result = {key: text for key in (vendor.to_allocate, vendor.allocated) if key}
+    special = SPECIAL.get(vendor.word)
+    if special is not None:
+        return {**result, **special(containers, place)}
     if vendor.word == NVIDIA:
         result.update(_mig(containers))
     elif vendor.word == MLU:

@@ -15,7 +15,8 @@ from projections.devices.annotations import ASSIGNED_NODE, pod_shares
 from projections.devices.bad_annotation import BadAnnotation
 from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.handshake import parse_handshake
-from projections.devices.registration import CORDON, PAIR_SCORES, cards_on, decode_pair_scores
+from projections.devices.node_cards import cards_on
+from projections.devices.registration import CORDON, PAIR_SCORES, decode_pair_scores
 from projections.devices.requests import asks_for_cards
 from projections.devices.steering import names_in
 from projections.devices.vendor import Vendor
@@ -98,7 +99,7 @@ def _registered(found: ApiNode) -> DevicesRegistered:
     """The cards of a node. Raises `BadAnnotation`."""
     name, annotations = found.metadata.name, found.metadata.annotations or {}
     allocatable = _readable(found.status.allocatable)
-    cards = cards_on(name, annotations, {**allocatable, **_readable(found.status.capacity)})
+    cards = cards_on(name, annotations, {**allocatable, **_readable(found.status.capacity)}, found.metadata.labels)
     vendors = {card.vendor for card in cards}
     scores = annotations.get(PAIR_SCORES, "")
     cordoned = {*names_in(annotations.get(CORDON, "")), *names_in(annotations.get(OUR_CORDON, ""))}

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.card import Card
+from events.card import Card, CardShare
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved, PodPlacement
@@ -15,12 +15,12 @@ from projections.card_time import CardTime
 from projections.devices.annotations import encode_allocation, pod_shares
 from projections.devices.drift import all_findings
 from projections.devices.gang import place
-from projections.devices.rebuild import PodShares, rebuilt
-from projections.devices.use import IDLE, effective_shares
+from projections.devices.use import IDLE, effective_use
 from projections.evolve import evolve
 from projections.place import Place
 from projections.state_hash import state_hash
 from projections.world import World
+from tests.laws.rebuilt_cards import PodShares, rebuilt
 from tests.projections.devices.makers import MODEL, container, gang
 
 gangs = st.builds(
@@ -101,6 +101,14 @@ def test_no_card_ever_holds_more_than_it_has_and_every_release_is_exact(story: l
     assert not any(books.world.cards.stakes.values())
 
 
+def _effective(pod: PodObserved) -> tuple[CardShare, ...]:
+    """What a pod takes of each card, as one share."""
+    return tuple(
+        CardShare(uuid=uuid, vendor="NVIDIA", memory=use.memory, cores=use.cores, slots=use.slots)
+        for uuid, use in effective_use(pod.shares, pod.init).items()
+    )
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(gangs, min_size=1, max_size=8))
 def test_what_annotations_say_is_what_the_log_has_reserved(story: list[object]) -> None:
@@ -110,7 +118,7 @@ def test_what_annotations_say_is_what_the_log_has_reserved(story: list[object]) 
     seen = pods_of(books)
     for node in ("n1", "n2"):
         on = books.world.cards.cards_of(node)
-        held = [PodShares(shares=effective_shares(pod.shares, pod.init, "NVIDIA")) for pod in seen if pod.node == node]
+        held = [PodShares(shares=_effective(pod)) for pod in seen if pod.node == node]
         again = {state.card.uuid: state.use for state in rebuilt(on.cards, held)}
         assert again == dict(on.used)
     before = dict(books.world.cards.used)

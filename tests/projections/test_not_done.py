@@ -42,8 +42,6 @@ ASKED = [
     (job(annotations={f"{K}elastic-job": "true"}), "ElasticJobNotSupported"),
     (job(annotations={f"{K}workload-slice-name": "s"}), "ElasticJobNotSupported"),
     (job(resourceClaims=[{"name": "gpu"}]), "ResourceClaimsNotSupported"),
-    (job(**shares("metax-tech.com/sgpu")), "CardVendorNotSupported"),
-    (job(**shares("mthreads.com/vgpu")), "CardVendorNotSupported"),
 ]
 
 

@@ -1,5 +1,6 @@
 """Cards of each vendor: from what a node tells, through quota and reservation, to the pins, and back from what HAMi writes."""
 
+import json
 from typing import Any
 
 import pytest
@@ -25,25 +26,46 @@ from projections.devices.registration import encode_json, encode_legacy
 from projections.devices.vendor import Encoding, Vendor
 from projections.devices.vendors import VENDORS
 from projections.devices.written import written
+from projections.devices.written_indexes import Place
 from services.applier.manifests import card_pins
 from services.watcher.view import View
 from tests.stories.small_world import Story
+
+MEMORY = 98304
+SLICES = [
+    {"uuid": f"card-{i}", "totalDevCount": 4, "totalCompute": 100, "totalVRam": MEMORY, "healthy": True} for i in (0, 1)
+]
+CUT = {
+    "devices": [{"index": str(i), "minor": str(i), "capacity": 6} for i in (0, 1)],
+    "profiles": {"1g.6gb": "0", "3g.20gb": "1", "6g.40gb": "2"},
+}
 
 
 def node(vendor: Vendor) -> dict[str, Any]:
     """A node with two cards, as the vendor's plugin tells them."""
     names, cores = vendor.resources, vendor.registered_cores or 100
     cards = [
-        Card(uuid=f"card-{i}", index=i, slots=4, memory=65536, cores=cores, model=vendor.word, mode="")
+        Card(uuid=f"card-{i}", index=i, slots=4, memory=MEMORY, cores=cores, model=vendor.word, mode="")
         for i in range(2)
     ]
     status: dict[str, Any] = {"allocatable": {names.count: "8"}, "capacity": {}}
     annotations = {}
-    if vendor.encoding is Encoding.CAPACITY:
-        status["capacity"] = {names.cores: "200", names.memory: str(2 * 65536 // names.factor)}
-    else:
-        encode = encode_legacy if vendor.encoding is Encoding.LEGACY else encode_json
-        annotations[vendor.register] = encode(cards)
+    match vendor.encoding:
+        case Encoding.CAPACITY:
+            assert vendor.unit is not None
+            status = {"allocatable": {names.count: "2"}, "capacity": {names.count: "2"}}
+            if names.cores:
+                status["capacity"][names.cores] = str(2 * (2 if vendor.rules.core_bits else vendor.unit.cores))
+            if names.memory:
+                status["capacity"][names.memory] = str(2 * MEMORY // names.factor)
+        case Encoding.SLICES:
+            annotations[vendor.register] = json.dumps(SLICES)
+        case Encoding.PROFILES:
+            annotations[vendor.register] = json.dumps(CUT)
+        case Encoding.LEGACY:
+            annotations[vendor.register] = encode_legacy(cards)
+        case Encoding.JSON:
+            annotations[vendor.register] = encode_json(cards)
     return {"metadata": {"name": "n1", "labels": {"card": "x"}, "annotations": annotations}, "status": status}
 
 
@@ -94,7 +116,7 @@ def test_a_job_gets_its_cards_and_what_hami_writes_is_what_the_log_has_reserved(
             "name": "job-0",
             "uid": "p",
             "annotations": {
-                **written(vendor, placement.containers, {}, "1"),
+                **written(vendor, placement.containers, {}, Place(at="1", node="n1")),
                 "kueue.x-k8s.io/workload": "job",
             },
         },

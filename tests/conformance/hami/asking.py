@@ -81,11 +81,11 @@ def mutate_container(case: Case) -> str | None:
     """The webhook's effect on one container."""
     given, expected = case["in"], case["out"]
     defaults = defaults_in(given["config"])
-    found = mutate(vendor_of(given), asked_in(given["container"]), given["pod"]["annotations"] or {}, defaults)
+    annotations = given["pod"]["annotations"] or {}
+    found = mutate(vendor_of(given), asked_in(given["container"]), annotations, defaults)
     if found.refused:
-        return first_difference(
-            {"error": expected["error"], "found": expected["found"]}, {"error": True, "found": False}
-        )
+        told = {"error": expected["error"], "found": expected["found"]}
+        return first_difference(told, {"error": True, "found": found.found})
     runtime = given["pod"].get("runtime_class") or found.asked.runtime_class or None
     return first_difference(
         {
@@ -93,8 +93,15 @@ def mutate_container(case: Case) -> str | None:
             "found": expected["found"],
             "container": _container_out(asked_in(expected["container"])),
             "runtime_class": expected["pod"]["runtime_class"],
+            "annotations": expected["pod"]["annotations"] or {},
         },
-        {"error": None, "found": found.found, "container": _container_out(found.asked), "runtime_class": runtime},
+        {
+            "error": None,
+            "found": found.found,
+            "container": _container_out(found.asked),
+            "runtime_class": runtime,
+            "annotations": {**annotations, **found.annotations},
+        },
     )
 
 

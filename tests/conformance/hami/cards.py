@@ -4,9 +4,11 @@ from typing import Any
 
 from events.card import CardShare
 from projections.devices import mig
-from projections.devices.fit import reason_text
+from projections.devices.annotations import names_in
+from projections.devices.fit import charge, reason_text
 from projections.devices.namespace_quota import room
 from projections.devices.pick import pick_cards, settled
+from projections.devices.registration import CORDON
 from projections.devices.score import asked_of, card_order, card_score
 from projections.devices.steering import BadWeights, Weights, model_choice, parse_weights, uuid_choice
 from projections.devices.terms import terms_of
@@ -26,7 +28,6 @@ from tests.conformance.hami.shapes import (
 )
 
 Case = dict[str, Any]
-CORDON = "hami.io/device-cordon"
 
 
 def check_uuid(case: Case) -> str | None:
@@ -122,7 +123,7 @@ def fit(case: Case) -> str | None:
     """The cards for one request on one node."""
     given = case["in"]
     vendor, node = vendor_of(given), given["node"]
-    cordoned = frozenset(part.strip() for part in node["annotations"].get(CORDON, "").split(","))
+    cordoned = frozenset(names_in(node["annotations"].get(CORDON, "")))
     states = [state_in(row, cordoned=cordoned, custom=node.get("registered_custom")) for row in given["devices"]]
     limits = limits_in(given["env"]["quota"].get(given["pod"]["namespace"], {}))
     terms = terms_of(
@@ -142,6 +143,13 @@ def fit(case: Case) -> str | None:
         terms,
         before=before,
         pair_scores=node.get("pair_scores"),
+        held=frozenset(
+            share.uuid
+            for word, containers in (given["allocated"] or {}).items()
+            if word == vendor.word
+            for shares in containers_in(containers)
+            for share in shares
+        ),
         soft_node=vendor.soft_split_everywhere or node["annotations"].get("hami-vnpu-core") == "true",
     )
     expected = {**case["out"], "devices": _plain(case["out"]["devices"])}
@@ -164,7 +172,7 @@ def add_usage(case: Case) -> str | None:
     given = case["in"]
     state, share = state_in(given["device"]), share_in(given["chosen"])
     share = settled(state, _with_piece(state, share))
-    after = CardState(state.card, state.use.plus(use_of(share)))
+    (after,) = charge([state], [share])
     expected = {"chosen": share_out(share_in(case["out"]["chosen"])), "device": case["out"]["device"]}
     expected["device"] = state_out(state_in(case["out"]["device"]))
     return first_difference(expected, {"chosen": share_out(share), "device": state_out(after)})

@@ -8,6 +8,7 @@ import msgspec
 from events.timestamp import format_timestamp
 from projections.devices import annotations, registration
 from projections.devices.bad_annotation import BadAnnotation
+from projections.devices.node_cards import node_cards
 from projections.devices.node_lock import parse_node_lock
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.quantities import whole_quantities
@@ -135,7 +136,7 @@ def node_devices(case: Case) -> str | None:
     texts = node["annotations"] or {}
 
     def read() -> Any:
-        cards = registration.node_cards(vendor, node["name"], texts, whole_quantities(node["capacity"]))
+        cards = node_cards(vendor, node["name"], texts, whole_quantities(node["capacity"]), node["labels"])
         scores = {}
         if vendor.rules.topology and registration.PAIR_SCORES in texts:
             scores = registration.decode_pair_scores(texts[registration.PAIR_SCORES])

@@ -4,14 +4,17 @@ from fractions import Fraction
 from typing import Any
 
 from events.card import CardRequest, CardShare
-from projections.devices.annotations import NODE_POLICY, by_vendor
+from projections.devices.annotations import NODE_POLICY, by_vendor, names_in
+from projections.devices.chip_families import ascend
 from projections.devices.fit import Asking, asking, fit_container, reason_text
 from projections.devices.namespace_quota import Limit
-from projections.devices.ranking import network_score, rank
+from projections.devices.node_scores import vendor_score, weighted
+from projections.devices.ranking import rank
+from projections.devices.registration import CORDON
 from projections.devices.score import node_score
 from projections.devices.use import IDLE, NodeCards, use_of
+from projections.devices.vendors import BY_WORD
 from tests.conformance.difference import first_difference
-from tests.conformance.hami.cards import CORDON, weights_in
 from tests.conformance.hami.shapes import (
     containers_in,
     limits_in,
@@ -19,6 +22,7 @@ from tests.conformance.hami.shapes import (
     share_in,
     share_out,
     state_in,
+    vendor_of,
     vendors_in,
 )
 
@@ -31,7 +35,7 @@ def node_in(row: Case) -> NodeCards:
     return NodeCards(
         node=row["name"],
         cards=tuple(state.card for state in states),
-        cordoned=frozenset(part.strip() for part in (row["annotations"] or {}).get(CORDON, "").split(",")),
+        cordoned=frozenset(names_in((row["annotations"] or {}).get(CORDON, ""))),
         used={state.card.uuid: state.use for state in states},
         pair_scores=row.get("pair_scores") or {},
         annotations=row["annotations"] or {},
@@ -51,7 +55,6 @@ def asking_in(given: Case, requests: list[tuple[CardRequest, ...]]) -> Asking:
         pod["annotations"] or {},
         [request for each in requests for request in each],
         default_policy=env["gpu_policy_default"],
-        weights=weights_in(given["weights"]),
         limits=limits,
         vendors=vendors_in(env),
     )
@@ -86,7 +89,8 @@ def fit_in_devices(case: Case) -> str | None:
     for share in (share for rows in already.values() for shares in rows for share in shares):
         before = before.plus(use_of(share))
     states = [state_in(row) for row in given["node"]["devices"]]
-    fit, after = fit_container(states, requests, pod, on=on, before=before)
+    held = [share for rows in already.values() for shares in rows for share in shares]
+    fit, after = fit_container(states, requests, pod, on=on, before=before, held=held)
     allocated = plain_slots(given["allocated"] or {})
     if fit.complete:
         for word, rows in slots_out((fit.picked,), {request.vendor for request in requests}).items():
@@ -105,15 +109,15 @@ def fit_in_devices(case: Case) -> str | None:
 def calc_score(case: Case) -> str | None:
     """All nodes tried with one pod."""
     given, expected = case["in"], case["out"]
-    if given["weights_error"]:
-        return first_difference(expected["error"], True, ".error")
     requests = [requests_in(rows or {}) for rows in given["requests"]]
     pod = asking_in(given, requests)
     init = len(given["pod"]["init_containers"])
     policy = pod.annotations.get(NODE_POLICY, given["env"]["node_policy_default"])
-    ranking = rank([node_in(row) for row in given["nodes"]], requests, init, pod)
+    if pod.unreadable:
+        return first_difference(expected["error"], True, ".error")
+    ranking = rank([node_in(row) for row in given["nodes"]], requests, init, pod, policy)
     words = {request.vendor for each in requests for request in each}
-    best = ranking.best(policy)
+    best = [fit.node for fit in ranking.best_of_equals(policy)]
     fits = {fit.node: {"score": fit.score, "devices": _aligned(slots_out(fit.shares, words))} for fit in ranking.fits}
     recorded = {
         row["node"]: {"score": row["score"], "devices": _aligned(plain_slots(row["devices"]))}
@@ -135,7 +139,7 @@ def calc_score(case: Case) -> str | None:
             "fits": fits,
             "failed": ranking.failed,
             "policy": policy,
-            "best": best.node if best and expected["best_node"] is not None else expected["best_node"],
+            "best": best[0] if len(best) == 1 else None,
             "after": {
                 fit.node: {uuid: [use.slots, use.memory, use.cores] for uuid, use in fit.after.items()}
                 for fit in ranking.fits
@@ -167,20 +171,27 @@ def node_default_score(case: Case) -> str | None:
 
 def score_node(case: Case) -> str | None:
     """What the vendor adds to a node's score."""
-    chosen = _chosen(case["in"]["chosen"], case["in"]["node"], case["in"]["vendor"])
-    return first_difference(case["out"], {"score": chosen})
-
-
-def _chosen(rows: Case, node: Case, vendor: str) -> Fraction:
-    del node
-    return network_score(containers_in(rows)) if vendor == "ascend" else Fraction(0)
+    given = case["in"]
+    before = [state_in(row) for row in given["previous"]]
+    found = vendor_score(
+        vendor_of(given),
+        containers_in(given["chosen"]),
+        before,
+        given["node"]["annotations"] or {},
+        given["policy"],
+    )
+    return first_difference(case["out"], {"score": found})
 
 
 def node_override_score(case: Case) -> str | None:
     """The score of a node with what the vendors of its cards add."""
     given = case["in"]
-    added = sum(
-        (network_score(containers_in(rows)) for word, rows in given["devices"].items() if word.startswith("Ascend")),
-        Fraction(0),
-    )
-    return first_difference(case["out"], {"score": Fraction(given["score_before"]) + added})
+    before = [state_in(row) for row in given["previous"]]
+    total = Fraction(given["score_before"])
+    for word, rows in given["devices"].items():
+        vendor = BY_WORD.get(word) or (ascend(word) if word.startswith("Ascend") else None)
+        if vendor is not None:
+            annotations, policy = given["node"]["annotations"] or {}, given["policy"]
+            own = vendor_score(vendor, containers_in(rows), before, annotations, policy)
+            total += weighted(vendor, own, policy)
+    return first_difference(case["out"], {"score": total})

@@ -2,37 +2,41 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
+from events.card import CardShare
+from events.device import DevicesRegistered, PodObserved
+from projections.card_holdings import CardHoldings
 from projections.devices.annotations import (
     ASSIGNED_NODE,
     ASSIGNED_TIME,
     MIG_ALLOCATIONS,
     NODE_POLICY,
+    MigAllocation,
     by_vendor,
     decode_mig_allocations,
+    names_in,
 )
 from projections.devices.bad_annotation import BadAnnotation
 from projections.devices.fit import asking
-from projections.devices.namespace_quota import (
-    charged,
-)
+from projections.devices.namespace_quota import charged
+from projections.devices.node_cards import node_cards
 from projections.devices.ranking import rank
-from projections.devices.rebuild import PodShares, rebuilt
-from projections.devices.registration import node_cards
+from projections.devices.registration import CORDON
 from projections.devices.requests import read_request
-from projections.devices.steering import EVEN, is_true
-from projections.devices.terms import CARD_POLICY, NUMA_BIND
-from projections.devices.use import CardState, NodeCards, effective_shares
-from projections.devices.vendors import BY_WORD
+from projections.devices.terms import terms_of
+from projections.devices.use import CardState, CardUse, NodeCards, effective_use, states_of
+from projections.devices.vendors import BY_WORD, NVIDIA
 from projections.devices.written import written
+from projections.devices.written_indexes import Place
+from projections.trail import Trail
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.asking import asked_in
-from tests.conformance.hami.cards import CORDON
 from tests.conformance.hami.quantities import whole_quantities
 from tests.conformance.hami.shapes import (
     containers_in,
     limits_in,
     registered_in,
-    share_out,
     state_out,
     vendors_in,
 )
@@ -44,14 +48,7 @@ Case = dict[str, Any]
 def _effective(case: Case, *, init_done: bool) -> str | None:
     given = case["in"]
     found = {
-        word: [
-            [
-                share_out(share, slots=True)
-                for share in effective_shares(
-                    containers_in(rows), given["init_container_count"], word, init_done=init_done
-                )
-            ]
-        ]
+        word: [used_out(word, effective_use(containers_in(rows), given["init_container_count"], init_done=init_done))]
         for word, rows in (given["devices"] or {}).items()
     }
     expected = {
@@ -72,38 +69,72 @@ def app_only_usage(case: Case) -> str | None:
     return _effective(case, init_done=True)
 
 
-def _pod_shares(row: Case, own: set[str]) -> PodShares:
-    """What one recorded pod holds of a node's cards of the vendors in `own`."""
-    shares = tuple(
-        share
-        for word, containers in (row["devices"] or {}).items()
-        if word in own
-        for container in containers_in(containers)
-        for share in container
-    )
-    text = (row["pod"]["annotations"] or {}).get(MIG_ALLOCATIONS, "")
-    return PodShares(shares=shares, pieces=decode_mig_allocations(text) if text else ())
+def used_out(word: str, uses: dict[str, CardUse]) -> list[Case]:
+    """What is taken of each card of a vendor, as recorded."""
+    return [
+        {"uuid": uuid, "type": word, "mem": use.memory, "cores": use.cores, "idx": 0, "slots": use.slots}
+        for uuid, use in uses.items()
+    ]
 
 
-def _states(node: Case, pods: list[Case]) -> list[CardState]:
-    cards = [registered_in(row, word) for word, rows in node["devices"].items() for row in rows]
-    own = set(node["devices"])
-    return rebuilt(cards, [_pod_shares(row, own) for row in pods if row["node"] == node["name"]])
+def books_in(given: Case, nodes: list[Case], pods: list[Case]) -> CardHoldings:
+    """The book of cards after nodes and pods were seen, as the watcher tells of them."""
+    books = CardHoldings(Trail())
+    vendors: dict[str, set[str]] = {}
+    for node in nodes:
+        cards = tuple(registered_in(row, word) for word, rows in node["devices"].items() for row in rows)
+        books.register(DevicesRegistered(node=node["name"], cards=cards, cordoned=_cordoned(node)))
+        vendors[node["name"]] = set(node["devices"])
+    for row in pods:
+        own = vendors.get(row["node"], set())
+        shares = [
+            share
+            for word, containers in (row["devices"] or {}).items()
+            if word in own
+            for container in containers_in(containers)
+            for share in container
+        ]
+        text = (row["pod"]["annotations"] or {}).get(MIG_ALLOCATIONS, "")
+        seen = PodObserved(
+            namespace=row["pod"]["namespace"],
+            name=row["pod"]["name"],
+            uid=row["pod"]["uid"],
+            node=row["node"],
+            phase="Running",
+            shares=(_with_pieces(shares, decode_mig_allocations(text) if text else ()),),
+        )
+        books.observe_pod(seen)
+    return books
+
+
+def _cordoned(node: Case) -> tuple[str, ...]:
+    return names_in((node["annotations"] or {}).get(CORDON, ""))
+
+
+def _with_pieces(shares: list[CardShare], pieces: tuple[MigAllocation, ...]) -> tuple[CardShare, ...]:
+    """The shares with the pieces of MIG cards that stand beside them; what is recorded of one card as one share is split."""
+    found: list[CardShare] = []
+    for share in shares:
+        own = [piece.instance() for piece in pieces if piece.gpu_uuid == share.uuid]
+        found.append(replace(share, instance=own[0] if own else None))
+        found += [replace(share, memory=0, cores=0, slots=0, instance=piece) for piece in own[1:]]
+    return tuple(found)
 
 
 def nodes_usage(case: Case) -> str | None:
     """The use of every card, put together from the pods."""
     given = case["in"]
-    annotations = (given["task"] or {}).get("annotations") or {}
-    by_name = {node["name"]: node for node in given["nodes"]}
-    registered = [name for name in given["names"] if name in by_name]
+    task = (given["task"] or {}).get("annotations") or {}
+    pod = asking(task, [], default_policy=given["env"]["gpu_policy_default"])
+    books = books_in(given, given["nodes"], given["pods"])
+    registered = [name for name in given["names"] if name in books.nodes]
     overall = [
         {
             "name": name,
             "annotations": {},
-            "gpu_policy": annotations.get(CARD_POLICY, given["env"]["gpu_policy_default"]),
-            "numa_bind": is_true(annotations.get(NUMA_BIND, "")),
-            "devices": [state_out(state) for state in _states(by_name[name], given["pods"])],
+            "gpu_policy": pod.policy(),
+            "numa_bind": terms_of(BY_WORD[NVIDIA], task).numa_bind,
+            "devices": [state_out(state) for state in states_of(books.cards_of(name))],
         }
         for name in registered
     ]
@@ -116,7 +147,7 @@ def nodes_usage(case: Case) -> str | None:
         },
         {
             "candidates": registered,
-            "failed": {name: "node-unregistered" for name in given["names"] if name not in by_name},
+            "failed": {name: "node-unregistered" for name in given["names"] if name not in books.nodes},
             "overall": overall,
         },
     )
@@ -159,7 +190,6 @@ def filter_pod(case: Case) -> str | None:
         annotations,
         [request for each in requests for request in each],
         default_policy=env["gpu_policy_default"],
-        weights=EVEN,
         limits=limits,
         vendors=vendors,
     )
@@ -180,15 +210,14 @@ def filter_pod(case: Case) -> str | None:
         slots = by_vendor(best.shares)
         patches = {ASSIGNED_NODE: best.node, ASSIGNED_TIME: TIME}
         for word, containers in slots.items():
-            patches.update(written(vendors[word], containers, annotations, TIME))
+            patches.update(written(vendors[word], containers, annotations, Place(at=TIME)))
         result.update(
             assigned_node=best.node,
             node_names=[best.node],
             annotations_after={**annotations, **patches},
             failed_nodes={},
             effective_devices={
-                word: [[share_out(share, slots=True) for share in effective_shares(containers, init, word)]]
-                for word, containers in slots.items()
+                word: [used_out(word, effective_use(containers, init))] for word, containers in slots.items()
             },
         )
     return first_difference({key: expected[key] for key in result}, result)
@@ -196,7 +225,8 @@ def filter_pod(case: Case) -> str | None:
 
 def _live_nodes(given: Case, pods: list[Case]) -> list[NodeCards]:
     nodes = [node for node in given["nodes"] if node["name"] in (given["node_names"] or [])]
-    return [_node_cards(node["name"], node["annotations"] or {}, _states(node, pods)) for node in nodes]
+    books = books_in(given, nodes, pods)
+    return [books.cards_of(node["name"]) for node in nodes]
 
 
 def _template_node(row: Case) -> NodeCards:
@@ -214,7 +244,7 @@ def _node_cards(name: str, annotations: Case, states: list[CardState]) -> NodeCa
     return NodeCards(
         node=name,
         cards=tuple(state.card for state in states),
-        cordoned=frozenset(part.strip() for part in annotations.get(CORDON, "").split(",")),
+        cordoned=frozenset(names_in(annotations.get(CORDON, ""))),
         used={state.card.uuid: state.use for state in states},
         annotations=annotations,
     )

@@ -1,25 +1,37 @@
 """Turns the recorded shapes of cards, requests and shares into kuelog's values and back."""
 
+import json
 from typing import Any
 
 from msgspec.structs import replace
 
 from events.card import Card, CardRequest, CardShare, MigInstance, MigProfile, Span
+from projections.devices.chip_families import ascend, iluvatar
 from projections.devices.namespace_quota import Limit
+from projections.devices.terms import CLASS
 from projections.devices.use import CardState, CardUse
 from projections.devices.vendor import Resources, Template, Vendor
-from projections.devices.vendors import BY_WORD, ascend, iluvatar
+from projections.devices.vendors import BY_WORD
 
 Json = Any
 UNSET_PERCENT = 101
-FAMILIES = {
+BACKENDS = {
     "nvidia": "NVIDIA",
     "amd": "AMD",
     "hygon": "DCU",
     "cambricon": "MLU",
     "vastai": "Vastai",
     "biren": "Biren",
+    "mthreads": "Mthreads",
+    "awsneuron": "AWSNeuron",
+    "MetaxDevices": "Metax-GPU",
+    "MetaxSDevices": "Metax-SGPU",
+    "KunlunDevices": "kunlun",
+    "KunlunVDevices": "XPU",
+    "EnflameDevices": "Enflame",
+    "GCUDevices": "GCU",
 }
+"""The vendor word by the vendor that a case names, or by its part of HAMi where a vendor has several."""
 
 
 def vendor_of(given: Json) -> Vendor:
@@ -29,7 +41,8 @@ def vendor_of(given: Json) -> Vendor:
         return _ascend(config)
     if given["vendor"] == "iluvatar":
         return replace(with_names(iluvatar(config["chip"]["CommonWord"]), config["names"]), register="")
-    return with_names(BY_WORD[FAMILIES[given["vendor"]]], config["names"], config.get("mem_percentage_name", ""))
+    word = BACKENDS.get(given.get("backend", "")) or BACKENDS[given["vendor"]]
+    return with_names(BY_WORD[word], config["names"], config.get("mem_percentage_name", ""))
 
 
 def _ascend(config: Json) -> Vendor:
@@ -136,19 +149,38 @@ def state_in(row: Json, *, cordoned: frozenset[str] = frozenset(), custom: Json 
         mode=row["mode"],
         healthy=row["health"],
         profiles=profiles_in(row.get("mig_profiles")),
-        custom={key: value for key, value in known.items() if isinstance(value, int | str)},
+        custom=custom_in(known),
     )
     pieces = tuple(
         MigInstance(profile=piece["profile"], start=piece["start"], size=piece["size"])
         for piece in row.get("mig_in_use") or ()
     )
-    return CardState(card, CardUse(row["used"], row["used_mem"], row["used_cores"], pieces), card.uuid in cordoned)
+    tenants = tuple((pod["annotations"] or {}).get(CLASS, "") for pod in row.get("pods") or ())
+    use = CardUse(row["used"], row["used_mem"], row["used_cores"], pieces)
+    return CardState(card, use, card.uuid in cordoned, tenants)
+
+
+def custom_in(row: Json) -> dict[str, int | str]:
+    """What only a vendor knows of a card; what is nested stands as its text."""
+    return {
+        key: json.dumps(value, separators=(",", ":"), sort_keys=True) if isinstance(value, dict) else value
+        for key, value in (row or {}).items()
+        if isinstance(value, int | str | dict)
+    }
+
+
+def custom_out(custom: dict[str, int | str]) -> Json:
+    """The same as recorded."""
+    return {
+        key: json.loads(value) if isinstance(value, str) and value.startswith("{") else value
+        for key, value in custom.items()
+    }
 
 
 def state_out(state: CardState) -> Json:
     """A card with its use, as recorded."""
     card, use = state.card, state.use
-    row = {
+    row: Json = {
         "uuid": card.uuid,
         "index": card.index,
         "used": use.slots,
@@ -186,13 +218,13 @@ def registered_in(row: Json, vendor: str = "") -> Card:
         healthy=row["health"],
         vendor=row["vendor"] or vendor,
         profiles=profiles_in(row.get("mig_profiles")),
-        custom=row.get("custom") or {},
+        custom=custom_in(row.get("custom")),
     )
 
 
 def registered_out(card: Card, vendor: str | None = None) -> Json:
     """A registered card, as recorded."""
-    row = {
+    row: Json = {
         "uuid": card.uuid,
         "index": card.index,
         "count": card.slots,
@@ -207,7 +239,7 @@ def registered_out(card: Card, vendor: str | None = None) -> Json:
     if card.profiles:
         row["mig_profiles"] = profiles_out(card.profiles)
     if card.custom:
-        row["custom"] = card.custom
+        row["custom"] = custom_out(card.custom)
     return row
 
 
@@ -232,7 +264,7 @@ def share_in(row: Json) -> CardShare:
         cores=row["cores"],
         index=row["idx"],
         slots=row.get("slots", 1),
-        custom={key: value for key, value in (row.get("custom") or {}).items() if isinstance(value, int | str)},
+        custom=custom_in(row.get("custom")),
     )
 
 

@@ -3,7 +3,9 @@
 from typing import Any
 
 from projections.devices.admission_rule import Applicant, judge
+from projections.devices.annotations import ASSIGNED_NODE
 from projections.devices.written import written
+from projections.devices.written_indexes import Place
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.asking import asked_in, quantities
 from tests.conformance.hami.shapes import containers_in, limits_in, vendor_of, vendors_in
@@ -18,7 +20,14 @@ def patch_annotations(case: Case) -> str | None:
     vendor = vendor_of(given)
     containers = (given["devices"] or {}).get(vendor.word)
     annotations = given["pod"]["annotations"] or {}
-    found = written(vendor, containers_in(containers), annotations, TIME) if containers else {}
+    before, containers_of = given["before"] or {}, given["pod"]["containers"]
+    place = Place(
+        at=TIME,
+        node=before.get(ASSIGNED_NODE, ""),
+        names=tuple(row["name"] for row in containers_of),
+        by_count=tuple(vendor.resources.count in row["limits"] for row in containers_of),
+    )
+    found = written(vendor, containers_in(containers), annotations, place) if containers else {}
     expected = dict(case["out"]["annotations"])
     if "" in expected:
         expected[vendor.to_allocate] = expected[vendor.allocated] = expected.pop("")

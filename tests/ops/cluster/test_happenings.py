@@ -10,7 +10,7 @@ from ops.cluster.failures import ApiFailure
 from ops.cluster.hami import HamiNodes
 from ops.cluster.happenings import set_card_health, set_node_ready
 from ops.cluster.nodes import gpu_node
-from projections.devices.registration import cards_on
+from projections.devices.node_cards import cards_on
 
 CARDS = {"product": "V100", "zone": "z", "cards": 2, "memory_mib": 32768, "model": "NVIDIA-V100"}
 

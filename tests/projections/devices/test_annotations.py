@@ -1,14 +1,24 @@
 """Annotations are written as HAMi reads them, and what cannot be read is named."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from events.card import Card, CardShare, MigInstance, MigProfile, Span
-from projections.devices.annotations import by_vendor, decode_allocation, decode_register, encode_allocation, pod_shares
+from projections.devices.annotations import (
+    by_vendor,
+    decode_allocation,
+    decode_mig_allocations,
+    decode_register,
+    encode_allocation,
+    pod_shares,
+)
 from projections.devices.bad_annotation import BadAnnotation
+from projections.devices.node_cards import cards_on
 from projections.devices.node_lock import NodeLock, parse_node_lock
-from projections.devices.registration import cards_on, decode_json, decode_legacy, encode_json, encode_legacy
+from projections.devices.registration import decode_json, decode_legacy, encode_json, encode_legacy
 
 words = st.text(st.characters(categories=["L", "N"], include_characters="-. "), min_size=1, max_size=12)
 numbers = st.integers(0, 2**31 - 1)
@@ -122,3 +132,22 @@ def test_the_cards_of_all_vendors_on_a_node_are_read_together() -> None:
         ("n1-cambricon-mlu-0", "MLU", 49152),
         ("n1-cambricon-mlu-1", "MLU", 49152),
     ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"containerIndex": -1},
+        {"deviceIndex": -1},
+        {"gpuUUID": ""},
+        {"profile": ""},
+        {"placement": {"start": 0, "size": 0}},
+        {"containerIndex": 0, "deviceIndex": 0},
+    ],
+)
+def test_pieces_of_mig_cards_that_nobody_can_mean_are_refused(change: dict[str, object]) -> None:
+    good = {"gpuUUID": "GPU-a", "profile": "1g.5gb", "placement": {"start": 0, "size": 1}}
+    pieces = [good, {**good, "containerIndex": 1, **change}]
+    assert len(decode_mig_allocations(json.dumps([good, {**good, "containerIndex": 1}]))) == 2
+    with pytest.raises(BadAnnotation, match="must say once"):
+        decode_mig_allocations(json.dumps(pieces))
