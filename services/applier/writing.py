@@ -166,9 +166,7 @@ class ApplicationWriter:
         for _ in range(_MOST_WRITES):
             write = self._next_write(job, application)
             if write is None:
-                if turned:
-                    self._tell_turn(application)
-                return ()
+                return self._steered(application, turned=turned)
             try:
                 answer = await self._write_job(application, write)
                 turned, job = turned or application.turns(job), answer
@@ -179,8 +177,13 @@ class ApplicationWriter:
                 if not write.optional:
                     raise
                 log.info("not restored", workload=application.workload, problem=str(problem))
-                return ()
+                return self._steered(application, turned=turned)
         raise ObjectConflict(f"job {application.job} keeps changing")
+
+    def _steered(self, application: Application, *, turned: bool) -> Ended:
+        if turned:
+            self._tell_turn(application)
+        return ()
 
     def _next_write(self, job: dict[str, Any], application: Application) -> JobWrite | None:
         try:

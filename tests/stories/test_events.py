@@ -16,10 +16,12 @@ def told(stage: Stage, kind: str, name: str) -> dict[str, str]:
 async def test_a_job_and_its_workload_are_told_of_from_the_first_to_the_last(stage: Stage) -> None:
     stage.serve()
     pods = Pods(stage)
-    await stage.add(job("patient", 40))
+    await stage.add(job("patient", 3600))
     await pods.until(lambda: stage.running("patient"))
     await stage.add(job("urgent", 5, urgent=True))
-    await pods.until(lambda: stage.complete("patient", "urgent"))
+    await pods.until(lambda: stage.complete("urgent") and stage.running("patient"))
+    await stage.end_pods("patient")
+    await pods.until(lambda: stage.complete("patient"))
     names = {one["metadata"]["ownerReferences"][0]["name"]: name for name, one in pods.workloads().items()}
 
     def all_told() -> bool:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ops.cluster.kubelet import RUN_SECONDS
 from ops.log.history import read_everything
 from ops.replay import fold_lane
 from ops.wiring import LANE, SERVICES, stopped
@@ -45,8 +46,10 @@ async def replays(stage: Stage) -> None:
 async def test_a_pod_is_held_until_its_end_is_on_the_log(stage: Stage) -> None:
     stage.serve()
     pods = Pods(stage)
-    await created(stage, pod("alone", seconds=5), pod("other"))
+    await created(stage, pod("alone", seconds=3600), pod("other"))
+    await pods.until(lambda: pods.phase("alone") == "Running")
     assert held(pods, "alone", "other")
+    await stage.client.merge(PODS, "default", "alone", {"metadata": {"annotations": {RUN_SECONDS: "0"}}})
     await pods.until(lambda: pods.phase("alone") == "Succeeded" and not held(pods, "alone"))
     await pods.until(lambda: pods.phase("other") == "Running")
     await stage.client.delete(PODS, "default", "other")
