@@ -6,9 +6,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-from nats.errors import ConnectionClosedError, Error, NoRespondersError
-from nats.errors import TimeoutError as NatsTimeout
+from nats.js.errors import APIError
 
 from events.merkle import leaf_hash
 from ops.audit.archive import LIST, check_proofs, read_segment, segments_of
@@ -17,16 +15,15 @@ from ops.audit.evidence import judge, load_evidence
 from ops.audit.folder import Folder
 from ops.audit.keys import KEY
 from ops.backup import MANIFEST, Manifest, Part, Progress, is_safe, read_manifest
-from ops.log.generations import asked, generations
+from ops.log.generations import asked, decoded, generations
 from ops.log.jetstream import JetStreamBus
 from ops.log.jetstream_stream import PublishAck
 from ops.log.pull import STORED
+from ops.log.refusals import UNANSWERED, refused, unanswered
 from ops.log.shelf import STREAM as SHELF
 from ops.witness import HEADS
-from services.log_errors import LogUnavailable
 from services.log_port import Entry
 
-_ack = msgspec.json.Decoder(PublishAck)
 _SUBJECT = re.compile(r"kuelog\.[\w.-]+")
 _HEADER = frozenset("\r\n\0")
 """What no value of a header may hold."""
@@ -110,8 +107,10 @@ async def _restore_stream(source: str, bus: JetStreamBus, name: str, part: Part)
     settings.first_seq = part.first
     try:
         await bus.client.jetstream().add_stream(settings)
-    except Error as problem:
-        raise LogUnavailable(stream=name, problem=str(problem)) from problem
+    except APIError as problem:
+        raise refused(name, problem) from problem
+    except UNANSWERED as problem:
+        raise unanswered(bus.client, f"$JS.API.STREAM.CREATE.{name}", name, problem) from problem
     folder = Folder(source)
     for segment in segments_of(folder):
         if segment.stream != name or segment.last < part.first:
@@ -143,9 +142,9 @@ async def _store(bus: JetStreamBus, entries: Sequence[Entry]) -> None:
         headers |= {"traceparent": f"00-{entry.trace}-{entry.trace[:16]}-01"} if entry.trace else {}
         try:
             reply = await bus.client.request(entry.subject, entry.data, timeout=_DEADLINE_S, headers=headers)
-        except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, Error) as problem:
-            raise LogUnavailable(stream=entry.stream, problem=str(problem) or type(problem).__name__) from problem
-        ack = _ack.decode(reply.data)
+        except UNANSWERED as problem:
+            raise unanswered(bus.client, entry.subject, entry.stream, problem) from problem
+        ack = decoded(entry.stream, reply.data, PublishAck)
         if ack.error is not None or ack.seq != entry.sequence:
             problem = "it was stored elsewhere" if ack.error is None else str(ack.error.get("description"))
             raise BackupRefused(

@@ -13,9 +13,10 @@ class LogUnavailable(Exception):
     """The bus can't be reached, or does not answer. Nothing is decided until it does."""
 
     what = "can't be reached"
+    then = "Nothing is admitted until the bus answers again"
 
     def __init__(self, *, stream: str, problem: str) -> None:
-        super().__init__(f"{stream} {self.what}: {problem}. Nothing is admitted until the bus answers again")
+        super().__init__(f"{stream} {self.what}: {problem}. {self.then}")
         self.stream, self.problem = stream, problem
 
 
@@ -38,6 +39,17 @@ class DiskFull(LogUnavailable):
             stream=stream,
             problem=f"the disk of the bus is full ({problem}); free space on it, and start a bus anew that still does not store",
         )
+
+
+class NotAllowed(LogUnavailable):
+    """The bus lets this user not do what was asked. It is tried again all the same: rights may change."""
+
+    what = "is not this user's to use so"
+    then = "Connect as the user of the bus who may, or give this one the right; docs/security.md says who may what"
+
+    def __init__(self, *, stream: str, subject: str) -> None:
+        super().__init__(stream=stream, problem=f"it may not publish to {subject}")
+        self.subject = subject
 
 
 class LogGap(Exception):

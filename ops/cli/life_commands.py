@@ -168,14 +168,18 @@ async def bus_here(source: LogSource) -> "AsyncGenerator[JetStreamBus, None]":
 
 @asynccontextmanager
 async def _server(data: Path | None, nats: str) -> AsyncGenerator[str, None]:
+    """Where the bus takes connections; one in a folder is held as long as it is used. Raises `FolderHeld`."""
     from ops.log.server import NatsServer  # noqa: PLC0415
+    from ops.run_folder import held, keep_from_demos  # noqa: PLC0415
 
     if nats or data is None:
         yield nats
         return
-    server = NatsServer(data.resolve() / "nats")
-    await server.start()
-    try:
-        yield server.url
-    finally:
-        await server.stop()
+    with held(data.resolve()):
+        keep_from_demos(data.resolve())
+        server = NatsServer(data.resolve() / "nats")
+        await server.start()
+        try:
+            yield server.url
+        finally:
+            await server.stop()

@@ -10,6 +10,7 @@ from events.authors import AUTHORS
 from events.subjects import CLUSTER, CONTROL, commit_subject
 from ops.log.control import OPERATOR
 from ops.log.generations import mark_subject, names_of, room_name
+from ops.log.jetstream import subjects_of
 from ops.log.shelf import STREAM as SHELF
 from ops.log.shelf import WATCHER, rooms_of
 from ops.wiring import DEVICE_LANE, LANE, ROLLED, WITNESSED
@@ -30,6 +31,8 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     """Whose saved worlds it may put on the shelf."""
     rolls: tuple[str, ...] = ()
     """The streams that it may have go on in fresh ones, and remove when they are archived."""
+    restores: tuple[str, ...] = ()
+    """The streams that it may fill anew from a backup, whatever stood in them, and may remove for that."""
 
     @property
     def variable(self) -> str:
@@ -48,6 +51,12 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
             ]
             allowed += [mark_subject(stream), *verbs]
             allowed += [f"$JS.API.STREAM.{verb}.{room_name(stream)}" for verb in ("CREATE", "DELETE")]
+        for stream in self.restores:
+            allowed += [f"$JS.API.STREAM.{verb}.{name}" for verb in ("CREATE", "DELETE") for name in names_of(stream)]
+            # A backup is what stood on the log, and that may be more than what anybody may say today.
+            allowed.append(subjects_of(stream))
+        if self.restores:
+            allowed += [f"$JS.API.STREAM.{verb}.{SHELF}" for verb in ("CREATE", "DELETE")]
         return {"publish": {"allow": allowed}, "subscribe": {"allow": ["_INBOX.>"]}}
 
 
@@ -70,9 +79,10 @@ USERS = (
     User(name=OPERATOR, publishes=(*_facts_of("watcher"), commit_subject(CONTROL, OPERATOR))),
     User(name="streams", creates=(*STREAMS, SHELF)),
     User(name="archivist", publishes=(*_facts_of("watcher"), *_facts_of("applier")), rolls=ROLLED),
+    User(name="restorer", restores=STREAMS, saves=(LANE, DEVICE_LANE, WATCHER)),
 )
-"""The services; `reader` for everybody who asks, `operator` for adoption and quarantine, `streams` for the setup, `archivist` for rolling: the only one
-that may remove a stream, and which tells facts again that strayed into one."""
+"""The services; `reader` for everybody who asks, `operator` for adoption and quarantine, `streams` for the setup, `archivist` for rolling,
+which may remove a stream and tells facts again that strayed into one; `restorer` for restoring, which may do anything to the log."""
 
 
 def server_configuration() -> Plain:

@@ -5,15 +5,17 @@ Two names take turns, so that rights can name them. A rolled one listens to no s
 it is a mark, which belongs to the roller and not to the log, and behind which nothing that is appended on a condition can land.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from nats.aio.client import Client
-from nats.errors import ConnectionClosedError, Error, NoRespondersError
-from nats.errors import TimeoutError as NatsTimeout
 
 from ops.log.cancellable import cancellable
+from ops.log.connection import is_answered
+from ops.log.refusals import UNANSWERED, unanswered
 from services.log_errors import LogUnavailable
+
+T = TypeVar("T")
 
 NOT_THERE = 10059
 _NO_MESSAGE = 10037
@@ -96,7 +98,7 @@ async def generations(client: Client, stream: str) -> list[Generation]:
 
 
 async def _generation(client: Client, stream: str, name: str) -> Generation | None:
-    info = msgspec.convert(await asked(client, f"STREAM.INFO.{name}", {}), _Info)
+    info = as_answer(name, await asked(client, f"STREAM.INFO.{name}", {}), _Info)
     if info.error is not None:
         if info.error.err_code == NOT_THERE:
             return None
@@ -121,7 +123,7 @@ async def _generation(client: Client, stream: str, name: str) -> Generation | No
 async def _mark(client: Client, stream: str, name: str) -> int:
     """The sequence of the mark; 0 while there is none. Of several the first counts: what was rolled stays so."""
     body = {"seq": 1, "next_by_subj": mark_subject(stream)}
-    found = msgspec.convert(await asked(client, f"STREAM.MSG.GET.{name}", body), _Found)
+    found = as_answer(name, await asked(client, f"STREAM.MSG.GET.{name}", body), _Found)
     if found.error is None:
         return found.message.seq
     if found.error.err_code in (_NO_MESSAGE, NOT_THERE):
@@ -129,10 +131,34 @@ async def _mark(client: Client, stream: str, name: str) -> int:
     raise LogUnavailable(stream=name, problem=found.error.description)
 
 
-async def asked(client: Client, what: str, body: Any) -> Any:
+async def asked(client: Client, what: str, body: Any) -> dict[str, Any]:
     """The server's answer to a question about its streams. Raises `LogUnavailable`."""
+    subject, stream = f"$JS.API.{what}", what.rpartition(".")[2]
     try:
-        reply = await cancellable(client.request(f"$JS.API.{what}", msgspec.json.encode(body), timeout=_DEADLINE_S))
-        return msgspec.json.decode(reply.data)
-    except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, Error, msgspec.MsgspecError) as problem:
-        raise LogUnavailable(stream=what, problem=str(problem) or type(problem).__name__) from problem
+        reply = await cancellable(client.request(subject, msgspec.json.encode(body), timeout=_DEADLINE_S))
+    except UNANSWERED as problem:
+        raise unanswered(client, subject, stream, problem) from problem
+    is_answered(client, subject)
+    answer = decoded(stream, reply.data, dict[str, Any])
+    if not isinstance(answer.get("error"), dict | None):
+        raise LogUnavailable(stream=stream, problem=_NO_ANSWER.format("its error is none"))
+    return answer
+
+
+def decoded(stream: str, data: bytes, kind: type[T]) -> T:
+    """An answer from its bytes. Raises `LogUnavailable`."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        raise LogUnavailable(stream=stream, problem=_NO_ANSWER.format(problem)) from problem
+
+
+def as_answer(stream: str, answer: dict[str, Any], kind: type[T]) -> T:
+    """What an answer says. Raises `LogUnavailable`."""
+    try:
+        return msgspec.convert(answer, kind)
+    except msgspec.MsgspecError as problem:
+        raise LogUnavailable(stream=stream, problem=_NO_ANSWER.format(problem)) from problem
+
+
+_NO_ANSWER = "what answers there is no NATS server with JetStream that kuelog knows: {}"

@@ -4,24 +4,28 @@ import asyncio
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
-import nats
 from nats.aio.client import Client
 from nats.errors import Error
 from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 from nats.js.errors import APIError, NotFoundError
 
 from ops.log.cancellable import cancellable
+from ops.log.connection import Connection
 from ops.log.filling import Filled, filled
 from ops.log.generations import generations, names_of
 from ops.log.jetstream_stream import JetStreamStream
-from ops.log.refusals import UNANSWERED, refusal, unavailable
+from ops.log.refusals import UNANSWERED, refused, unanswered, unavailable
 from ops.log.shelf import BusShelf
-from services.log_errors import LogUnavailable, UnsafeStream
+from services.log_errors import UnsafeStream
 from services.log_port import Stream
 from services.shelf_port import Shelf
 
 _GIB = 1 << 30
+
+
+_FOR_EVER: dict[str, Any] = {"allow_reconnect": True, "max_reconnect_attempts": -1, "reconnect_time_wait": 0.2}
 
 
 class JetStreamBus:
@@ -45,9 +49,9 @@ class JetStreamBus:
             if not standing:
                 await cancellable(js.add_stream(self.settings_of(name)))
         except APIError as problem:
-            raise refusal(name, {"err_code": problem.err_code, "description": problem.description}) from problem
+            raise refused(name, problem) from problem
         except UNANSWERED as problem:
-            raise unavailable(name, problem) from problem
+            raise unanswered(self.client, f"$JS.API.STREAM.CREATE.{name}", name, problem) from problem
         return JetStreamStream(self.client, name)
 
     async def filled(self, names: Sequence[str]) -> list[Filled]:
@@ -106,22 +110,12 @@ async def connect(
 ) -> JetStreamBus:
     """Connect, and reconnect for ever. Raises `LogUnavailable` when the bus does not answer at first."""
 
-    async def ignore(problem: Exception) -> None:
-        """The client tells of each lost connection; what matters shows where a request fails."""
-        del problem
-
+    client = Connection()
     try:
         async with asyncio.timeout(patience):
-            client = await nats.connect(
-                url.split(","),
-                name=name,
-                max_reconnect_attempts=-1,
-                reconnect_time_wait=0.2,
-                error_cb=ignore,
-                allow_reconnect=True,
-            )
+            await client.connect(url.split(","), name=name, error_cb=client.hear, **_FOR_EVER)
     except (TimeoutError, OSError, Error) as problem:
-        raise LogUnavailable(stream=without_password(url), problem=str(problem) or "no answer") from problem
+        raise unavailable(without_password(url), problem) from problem
     return JetStreamBus(client, replicas=replicas, max_bytes=max_bytes)
 
 

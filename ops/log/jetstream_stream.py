@@ -20,9 +20,10 @@ from nats.js.errors import NotFoundError
 
 from events.event import Millis
 from ops.log.cancellable import cancellable
-from ops.log.generations import Generation, generations, mark_subject
+from ops.log.connection import is_answered, is_refused
+from ops.log.generations import Generation, decoded, generations, mark_subject
 from ops.log.pull import TRACE, PullReader, StreamGone, stored_at
-from ops.log.refusals import UNANSWERED, refusal, unavailable
+from ops.log.refusals import UNANSWERED, refusal, unanswered, unavailable
 from services.log_errors import DiskFull, LogGap, LogMovedOn, LogUnavailable, UnsafeStream
 from services.log_port import Entry, Head, Message
 
@@ -50,7 +51,6 @@ class _Told(msgspec.Struct, frozen=True):
     ts: datetime | None = None
 
 
-_ack = msgspec.json.Decoder(PublishAck)
 _told = msgspec.json.Decoder(_Told)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -78,9 +78,10 @@ class JetStreamStream:
         sent = {**(headers or {}), "Nats-Msg-Id": message_id, "Nats-Expected-Last-Sequence": str(base)}
         try:
             reply = await cancellable(self._client.request(subject, data, timeout=_DEADLINE_S, headers=sent))
-            ack = _ack.decode(reply.data)
+            ack = decoded(self.name, reply.data, PublishAck)
         except UNANSWERED as problem:
-            return await self._resolve(message_id, base, problem)
+            return await self._resolve(subject, message_id, base, problem)
+        is_answered(self._client, subject)
         if ack.error is None and not ack.duplicate:
             return ack.seq
         if ack.error is None or ack.error.get("err_code") in WRONG_LAST_SEQUENCE:
@@ -250,8 +251,9 @@ class JetStreamStream:
             if not isinstance(problem, NoRespondersError):
                 self._unsure.add(message.message_id)
             await self.last()
-            raise self._not_stored(problem) from problem
-        ack = _ack.decode(reply.data)
+            raise self._not_stored(message.subject, problem) from problem
+        is_answered(self._client, message.subject)
+        ack = decoded(self.name, reply.data, PublishAck)
         if ack.error is not None:
             raise refusal(self.name, ack.error)
         self._unsure.discard(message.message_id)
@@ -269,21 +271,21 @@ class JetStreamStream:
                     break
         return frozenset(found)
 
-    async def _resolve(self, message_id: str, base: int, problem: Exception) -> int:
+    async def _resolve(self, subject: str, message_id: str, base: int, problem: Exception) -> int:
         """No acknowledgement came: whether the message is there says whether it was stored."""
         try:
             return await self._mine_or_moved_on(message_id, base)
         except LogMovedOn as moved:
             if (await self.last()).sequence == base:
                 # Nothing was stored, nor by anyone else: the bus did not take it.
-                raise self._not_stored(problem) from problem
+                raise self._not_stored(subject, problem) from problem
             raise moved from problem
 
-    def _not_stored(self, problem: Exception) -> LogUnavailable:
-        """Of a bus that answers a question. To a message that it can't write, nats-server answers nothing at all."""
-        if isinstance(problem, NatsTimeout):
+    def _not_stored(self, subject: str, problem: Exception) -> LogUnavailable:
+        """Of a bus that answers a question. To a message that it can't write, or may not take, it answers nothing at all."""
+        if isinstance(problem, NatsTimeout) and not is_refused(self._client, subject):
             return DiskFull(stream=self.name, problem=f"it answers, but has stored nothing for {_DEADLINE_S:.0f} s")
-        return unavailable(self.name, problem)
+        return unanswered(self._client, subject, self.name, problem)
 
     async def _mine_or_moved_on(self, message_id: str, base: int) -> int:
         head = await self.last()

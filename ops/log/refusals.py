@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from nats.errors import Error
+from nats.aio.client import Client
+from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoRespondersError, NoServersError
+from nats.js.errors import APIError
 
-from services.log_errors import DiskFull, LogFull, LogUnavailable
+from ops.log.connection import is_refused
+from services.log_errors import DiskFull, LogFull, LogUnavailable, NotAllowed
 
 UNANSWERED = (OSError, Error)
 """What the client raises when no answer comes: its own errors, timeouts, and those of the connection."""
@@ -16,14 +19,44 @@ _STREAM_FULL = ("maximum bytes exceeded", "maximum messages exceeded")
 
 def refusal(stream: str, error: Mapping[str, Any]) -> LogUnavailable:
     """Why the bus has not done something, by the error in its answer."""
-    code, told = error.get("err_code"), str(error.get("description"))
-    if code == _STORE_FAILED and told in _STREAM_FULL:
+    code, why = error.get("err_code"), str(error.get("description") or _NOBODY)
+    if code == _STORE_FAILED and why in _STREAM_FULL:
         return LogFull(stream=stream)
     if code == _STORE_FAILED or code in _STORAGE_EXCEEDED:
-        return DiskFull(stream=stream, problem=told)
-    return LogUnavailable(stream=stream, problem=told)
+        return DiskFull(stream=stream, problem=why)
+    return LogUnavailable(stream=stream, problem=why)
+
+
+def refused(stream: str, problem: APIError) -> LogUnavailable:
+    """The same, of an error that the client has read already."""
+    return refusal(stream, {"err_code": problem.err_code, "description": problem.description})
 
 
 def unavailable(stream: str, problem: Exception) -> LogUnavailable:
     """Of a question to which no answer came."""
-    return LogUnavailable(stream=stream, problem=str(problem) or type(problem).__name__)
+    return LogUnavailable(stream=stream, problem=told(problem))
+
+
+def unanswered(client: Client, subject: str, stream: str, problem: Exception) -> LogUnavailable:
+    """Of what was published to a subject, and to which no answer came: perhaps it may not be."""
+    return NotAllowed(stream=stream, subject=subject) if is_refused(client, subject) else unavailable(stream, problem)
+
+
+def told(problem: Exception) -> str:
+    """What the client raises, in words for a person."""
+    if isinstance(problem, APIError):
+        return str(problem.description or _NOBODY)
+    for kind, words in _WORDS:
+        if isinstance(problem, kind):
+            return words
+    return str(problem).removeprefix("nats: ") or type(problem).__name__
+
+
+_NOBODY = "nobody answers there: JetStream is off, or just starting"
+_WORDS: tuple[tuple[type[Exception], str], ...] = (
+    (TimeoutError, "no answer in time"),
+    (NoRespondersError, _NOBODY),
+    (ConnectionClosedError, "the connection is closed"),
+    (NoServersError, "no server answers at that address"),
+    (AuthorizationError, "it does not let in this user with this password"),
+)

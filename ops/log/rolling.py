@@ -9,23 +9,20 @@ flight lies before the mark, or fails at it; a fact that strayed behind it is pu
 import asyncio
 from typing import Any
 
-import msgspec
 import structlog
-from nats.errors import ConnectionClosedError, Error, NoRespondersError
-from nats.errors import TimeoutError as NatsTimeout
 
 from events.subjects import FACTS
 from ops.log.cancellable import cancellable
-from ops.log.generations import Generation, asked, generations, mark_subject, names_of, room_name
+from ops.log.generations import Generation, asked, decoded, generations, mark_subject, names_of, room_name
 from ops.log.jetstream import JetStreamBus, subjects_of
 from ops.log.jetstream_stream import PublishAck
 from ops.log.pull import PullReader
+from ops.log.refusals import UNANSWERED, unanswered
 from services.log_errors import LogUnavailable
 from services.log_port import Message
 
 log = structlog.get_logger()
 
-_ack = msgspec.json.Decoder(PublishAck)
 _DEADLINE_S = 5.0
 
 
@@ -115,9 +112,9 @@ async def _mark(bus: JetStreamBus, stream: str, old: Generation) -> None:
     headers = {"Nats-Expected-Last-Sequence": str(old.stored), "Nats-Expected-Stream": old.name}
     try:
         reply = await cancellable(bus.client.request(mark_subject(stream), b"{}", timeout=_DEADLINE_S, headers=headers))
-        ack = _ack.decode(reply.data)
-    except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, Error, msgspec.MsgspecError) as problem:
-        raise LogUnavailable(stream=old.name, problem=str(problem) or type(problem).__name__) from problem
+    except UNANSWERED as problem:
+        raise unanswered(bus.client, mark_subject(stream), old.name, problem) from problem
+    ack = decoded(old.name, reply.data, PublishAck)
     if ack.error is not None:
         # What was still in flight was stored meanwhile, or another roller was here: both show when one looks again.
         log.info("the mark came second", stream=stream, problem=ack.error.get("description"))

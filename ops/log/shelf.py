@@ -11,12 +11,12 @@ from collections.abc import Mapping
 
 import msgspec
 from nats.aio.client import Client
-from nats.errors import ConnectionClosedError, Error, NoRespondersError
-from nats.errors import TimeoutError as NatsTimeout
 
 from ops.log.cancellable import cancellable
-from ops.log.generations import NOT_THERE, asked
-from services.log_errors import LogFull, LogUnavailable
+from ops.log.connection import is_answered
+from ops.log.generations import NOT_THERE, as_answer, asked, decoded
+from ops.log.refusals import UNANSWERED, refusal, unanswered
+from services.log_errors import LogUnavailable
 from services.shelf_port import Kept
 from services.watcher.saved_view import KEY
 
@@ -24,7 +24,6 @@ STREAM = "SNAPSHOTS"
 WATCHER = KEY
 """The key of the watcher's view."""
 _NO_MESSAGE = 10037
-_STORE_FULL = frozenset({10077, 10023, 10047})
 _PART = 512 << 10
 _MOST = 2 << 30
 """No saved world that is unpacked may be larger: who sends us more wants to fill our memory."""
@@ -57,6 +56,10 @@ class _Found(msgspec.Struct, frozen=True):
     error: _Error | None = None
 
 
+class _Ack(msgspec.Struct, frozen=True):
+    error: _Error | None = None
+
+
 class BusShelf:
     """The shelf on a bus."""
 
@@ -80,7 +83,7 @@ class BusShelf:
         }
         made = await asked(self._client, f"STREAM.CREATE.{STREAM}", config)
         if made.get("error") is not None:
-            raise LogUnavailable(stream=STREAM, problem=str(made["error"].get("description")))
+            raise refusal(STREAM, made["error"])
 
     async def put(self, key: str, data: bytes, *, upto: Mapping[str, int], rules: str) -> None:
         """Keep one more, in place of the older of the two. Raises `LogUnavailable`."""
@@ -122,9 +125,9 @@ class BusShelf:
 
     async def _last(self, subject: str) -> bytes | None:
         answer = await asked(self._client, f"STREAM.MSG.GET.{STREAM}", {"last_by_subj": subject})
-        found = msgspec.convert(answer, _Found)
+        found = as_answer(STREAM, answer, _Found)
         if found.error is None:
-            return base64.b64decode(found.message.data)
+            return _part(found.message.data)
         if found.error.err_code in (_NO_MESSAGE, NOT_THERE):
             return None
         raise LogUnavailable(stream=STREAM, problem=found.error.description)
@@ -132,14 +135,20 @@ class BusShelf:
     async def _store(self, subject: str, data: bytes) -> None:
         try:
             reply = await cancellable(self._client.request(subject, data, timeout=_DEADLINE_S))
-            answer = msgspec.json.decode(reply.data)
-        except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, Error, msgspec.MsgspecError) as problem:
-            raise LogUnavailable(stream=STREAM, problem=str(problem) or type(problem).__name__) from problem
-        error = answer.get("error")
-        if error is not None:
-            if error.get("err_code") in _STORE_FULL:
-                raise LogFull(stream=STREAM)
-            raise LogUnavailable(stream=STREAM, problem=str(error.get("description")))
+        except UNANSWERED as problem:
+            raise unanswered(self._client, subject, STREAM, problem) from problem
+        is_answered(self._client, subject)
+        ack = decoded(STREAM, reply.data, _Ack)
+        if ack.error is not None:
+            raise refusal(STREAM, msgspec.to_builtins(ack.error))
+
+
+def _part(text: str) -> bytes:
+    """A part as it was stored; nothing when it can't be read, so that what it belongs to is not whole."""
+    try:
+        return base64.b64decode(text)
+    except ValueError:
+        return b""
 
 
 def _unpacked(packed: bytes) -> bytes:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from typer.testing import CliRunner
 
 from events.codec import decode_commit, encode
 from events.commit import bytes_hash
@@ -16,6 +17,7 @@ from ops.audit.evidence import load_evidence
 from ops.audit.verify import Auditor
 from ops.backup import MANIFEST, make_backup
 from ops.bench.day import played, small_day
+from ops.cli.main import app
 from ops.log.generations import generations
 from ops.log.history import read_everything
 from ops.log.jetstream import JetStreamBus, connect
@@ -23,9 +25,13 @@ from ops.log.server import NatsServer
 from ops.log.shelf import WATCHER
 from ops.replay import fold_lane
 from ops.restore import restore_backup
+from ops.run_folder import held
 from ops.wiring import DEVICE_LANE, LANE
 from ops.witness import HeadWitness
+from services.log_errors import NotAllowed
 from tests.ops.audit.logs import Log
+from tests.ops.deploy.test_bus_users import address
+from tests.ops.deploy.test_bus_users import bus as generated_bus
 from tests.ops.test_archivist import Place
 
 
@@ -102,6 +108,30 @@ async def test_a_restored_log_is_the_log_and_goes_on(backup: Path, log: Log, tmp
         report = Auditor(load_evidence(str(witness))).examine(await read_everything(bus, str(archive)))
         assert report.findings == ()
         assert {one.stream: one.signed for one in report.streams}[LANE] == len(log[LANE]) + 1
+
+
+async def test_the_user_who_restores_may_do_that_on_a_bus_with_the_generated_rights(
+    backup: Path, log: Log, tmp_path: Path
+) -> None:
+    folder = tmp_path / "bus"
+    folder.mkdir()
+    async with generated_bus(folder) as port:
+        for number in ("one", "two"):
+            bus = await connect(address(port, "restorer"))
+            await restore_backup(str(backup), bus, tmp_path / number, str(tmp_path / f"a-{number}"), force=True)
+            assert (await (await bus.stream(LANE)).last()).sequence == len(log[LANE])
+            await bus.close()
+        reader = await connect(address(port, "operator"))
+        with pytest.raises(NotAllowed, match=r"may not publish to \$JS\.API\.STREAM\.DELETE"):
+            await restore_backup(str(backup), reader, tmp_path / "no", str(tmp_path / "a-no"), force=True)
+        await reader.close()
+
+
+def test_a_folder_that_is_in_use_is_not_restored_to(backup: Path, tmp_path: Path) -> None:
+    with held(tmp_path):
+        done = CliRunner().invoke(app, ["restore", str(backup), "--data", str(tmp_path)], env={"COLUMNS": "400"})
+    assert done.exit_code == 2 and f"{tmp_path} is in use by process" in done.output
+    assert not (tmp_path / "nats").exists()
 
 
 async def test_nothing_is_restored_over_a_log_unless_that_is_asked_for(backup: Path, log: Log, tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ from events.authors import AUTHORS
 from events.catalogue import Fact
 from events.subjects import commit_subject, fact_subject
 from ops.deploy.bus import STREAMS, USERS, configuration_text, server_configuration, server_file
-from ops.log.generations import generations, mark_subject, names_of
+from ops.log.generations import asked, generations, mark_subject, names_of
 from ops.log.jetstream import connect, subjects_of
 from ops.log.rolling import remove, roll
 from ops.log.server import nats_binary
-from ops.log.shelf import WATCHER
+from ops.log.shelf import WATCHER, rooms_of
 from ops.wiring import DEVICE_LANE, LANE, ROLLED, SERVICES
-from services.log_errors import LogUnavailable
+from services.log_errors import LogUnavailable, NotAllowed
 from services.log_port import Message
 from tests.stage.ports import reserved_port
 
@@ -53,7 +53,7 @@ def test_every_service_has_a_user_and_every_subject_one_service_that_may_use_it(
         outcome = kind in {one.__name__ for one in AUTHORS["applier"].says}
         assert speakers == (set() if outcome else {"watcher"})
         assert not outcome or may("applier", fact_subject("", kind))
-    assert {one for one in BY_NAME if may(one, "kuelog.control.operator")} == {"operator"}
+    assert {one for one in BY_NAME if may(one, "kuelog.control.operator")} == {"operator", "restorer"}
 
 
 def test_no_user_may_touch_what_is_stored() -> None:
@@ -63,17 +63,17 @@ def test_no_user_may_touch_what_is_stored() -> None:
             for name in names_of(stream):
                 for verb in ("PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE"):
                     assert not may(user, f"$JS.API.STREAM.{verb}.{name}")
-                for verb in ("DELETE", "UPDATE"):
-                    assert may(user, f"$JS.API.STREAM.{verb}.{name}") == rolls
-            assert may(user, f"$JS.API.STREAM.CREATE.{stream}") == (user == "streams" or rolls)
+                assert may(user, f"$JS.API.STREAM.DELETE.{name}") == (user == "restorer" or rolls)
+                assert may(user, f"$JS.API.STREAM.UPDATE.{name}") == rolls
+            assert may(user, f"$JS.API.STREAM.CREATE.{stream}") == (user in ("streams", "restorer") or rolls)
             assert may(user, mark_subject(stream)) == rolls
 
 
 def test_worlds_are_saved_by_those_who_decide_on_them_and_the_view_by_the_watcher() -> None:
     for key, owners in ((LANE, {"queue-manager", "admitter", "preemptor"}), (DEVICE_LANE, {"accountant"})):
-        assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{key}.a.0")} == owners
-    assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{WATCHER}.b.label")} == {"watcher"}
-    assert not [one for one in BY_NAME if may(one, "$JS.API.STREAM.DELETE.SNAPSHOTS")]
+        assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{key}.a.0")} == owners | {"restorer"}
+    assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{WATCHER}.b.label")} == {"watcher", "restorer"}
+    assert [one for one in BY_NAME if may(one, "$JS.API.STREAM.DELETE.SNAPSHOTS")] == ["restorer"]
 
 
 def test_the_whole_configuration_is_one_that_the_server_understands(tmp_path: Path) -> None:
@@ -186,7 +186,12 @@ def owners() -> dict[str, set[str]]:
         found[f"$JS.API.STREAM.PURGE.{stream}"] = set()
         found[mark_subject(stream)] = {"archivist"} if stream in ROLLED else set()
     control = "kuelog.control.operator"
-    return found | {control: {"operator"}, "kuelog.control._.operator": set(), "kuelog.control.watcher": set()}
+    found |= {control: {"operator"}, "kuelog.control._.operator": set(), "kuelog.control.watcher": set()}
+    saved = [place for key in KEYS for place in rooms_of(key)]
+    for subject, who in found.items():
+        if any(matches(pattern, subject) for pattern in (*map(subjects_of, STREAMS), *saved)):
+            who.add("restorer")
+    return found
 
 
 async def test_each_user_publishes_what_is_his_and_is_refused_everything_else(port: int) -> None:
@@ -224,6 +229,23 @@ async def test_the_archivist_rolls_and_removes_what_nobody_else_may(port: int) -
     assert await archivist.shelf.take(kept) == b"world"
     await writer.close()
     await archivist.close()
+
+
+async def test_who_may_not_do_what_was_asked_is_told_that_and_not_of_a_full_disk(port: int) -> None:
+    reader = await connect(address(port, "reader"))
+    lane, facts = await reader.stream(LANE), await reader.stream("FACTS")
+    subject, kind = commit_subject(LANE, "admitter"), fact_subject("", "PodsGone")
+    asking = (
+        (lane.append(subject, b"{}", message_id="mine", base=0), subject),
+        (facts.publish([Message(kind, b"{}", "mine")]), kind),
+        (asked(reader.client, f"STREAM.DELETE.{LANE}", {}), f"$JS.API.STREAM.DELETE.{LANE}"),
+        (reader.shelf.put(LANE, b"world", upto={LANE: 1}, rules="1"), f"kuelog.snapshots.{LANE}.a.0"),
+    )
+    answers = await asyncio.gather(*(one for one, _ in asking), return_exceptions=True)
+    for (_, refused), answer in zip(asking, answers, strict=True):
+        assert isinstance(answer, NotAllowed) and answer.subject == refused, answer
+        assert f"it may not publish to {refused}. Connect as the user of the bus who may" in str(answer)
+    await reader.close()
 
 
 async def test_a_stranger_is_not_let_in(port: int) -> None:
