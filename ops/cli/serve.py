@@ -19,8 +19,8 @@ from ops.health import health_served
 from ops.kube.absent import AbsentCluster
 from ops.kube.client import connect as connect_kube
 from ops.kube.reflector import Reflector
+from ops.log.jetstream import JetStreamBus, without_password
 from ops.log.jetstream import connect as connect_bus
-from ops.log.jetstream import without_password
 from ops.log.late_bus import LateBus
 from ops.log.server import NatsServer
 from ops.metrics_endpoint import served
@@ -29,6 +29,7 @@ from ops.run_folder import held, keep_from_demos
 from ops.scenario.platform import platform
 from ops.wiring import SERVICES, Ports, Running, stopped
 from services.cluster_port import Reader, Writer
+from services.log_errors import LogUnavailable
 
 NOWHERE = Endpoint()
 ON_CLUSTER = ("watcher", "applier")
@@ -173,7 +174,7 @@ async def _up_on_cluster(
             stack.push_async_callback(server.stop)
             await server.start()
             nats = server.url
-        bus = await connect_bus(nats)
+        bus = await reached(nats, console)
         stack.push_async_callback(bus.close)
         client = await connect_kube(kubeconfig, context, service="up")
         stack.push_async_callback(client.close)
@@ -186,6 +187,20 @@ async def _up_on_cluster(
         await stack.enter_async_context(served(running, metrics))
         await until_stopped(running)
     console.print("stopped")
+
+
+async def reached(nats: str, console: Console) -> JetStreamBus:
+    """The bus, as soon as it answers; that it is waited for is said once a minute."""
+    said: float | None = None
+    while True:
+        try:
+            return await connect_bus(nats, patience=_PATIENCE_S)
+        except LogUnavailable as problem:
+            now = asyncio.get_running_loop().time()
+            if said is None or now - said >= _SAY_S:
+                console.print(f"waiting for the bus: {problem}", highlight=False)
+                said = now
+            await asyncio.sleep(_AGAIN_S)
 
 
 async def until_stopped(running: Running) -> None:
@@ -206,3 +221,6 @@ def stop_signal() -> asyncio.Event:
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop.set)
     return stop
+
+
+_PATIENCE_S, _AGAIN_S, _SAY_S = 3.0, 1.0, 60.0

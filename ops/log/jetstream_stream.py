@@ -194,16 +194,14 @@ class JetStreamStream:
     async def now(self) -> Millis:
         """The time of the server that leads the stream."""
         try:
-            reply = await cancellable(self._client.request(f"$JS.API.STREAM.INFO.{self._open}", timeout=_DEADLINE_S))
-            told = _told.decode(reply.data).ts
-            if told is None and await self._standing():
-                reply = await cancellable(
-                    self._client.request(f"$JS.API.STREAM.INFO.{self._open}", timeout=_DEADLINE_S)
-                )
-                told = _told.decode(reply.data).ts
+            told = await self._told_time() or (await self._told_time() if await self._standing() else None)
         except (*UNANSWERED, msgspec.MsgspecError) as problem:
             raise unavailable(self.name, problem) from problem
         return _millis(told) if told is not None else 0
+
+    async def _told_time(self) -> datetime | None:
+        reply = await cancellable(self._client.request(f"$JS.API.STREAM.INFO.{self._open}", timeout=_DEADLINE_S))
+        return _told.decode(reply.data).ts
 
     async def _last_over_seams(self) -> Head:
         """The end of a stream that was rolled a moment ago, or holds nothing yet. Raises `LogUnavailable`."""

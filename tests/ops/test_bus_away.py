@@ -4,11 +4,14 @@ import asyncio
 import resource
 import sys
 from collections.abc import AsyncIterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from events.subjects import FACTS
+from ops.cli.serve import reached
 from ops.health import Health
 from ops.log.jetstream import connect
 from ops.log.late_bus import LateBus
@@ -104,6 +107,23 @@ async def test_a_stream_at_its_own_limit_is_told_as_that(server: NatsServer) -> 
             await facts.publish([Message("kuelog.facts.x", b"x" * 200_000, "first")])
     finally:
         await bus.close()
+
+
+async def test_up_waits_for_a_bus_that_is_not_there_yet_and_says_so(server: NatsServer) -> None:
+    told = StringIO()
+    waiting = asyncio.create_task(reached(server.url, Console(file=told, width=300)))
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            while not told.getvalue():  # noqa: ASYNC110 - a console tells nobody that something was written
+                await asyncio.sleep(0.05)
+            assert told.getvalue().startswith(f"waiting for the bus: {server.url} can't be reached: no answer in time")
+            await server.start()
+            bus = await waiting
+        assert (await (await bus.stream(FACTS)).last()).sequence == 0
+        assert told.getvalue().count("waiting") == 1
+        await bus.close()
+    finally:
+        waiting.cancel()
 
 
 async def test_a_bus_without_room_for_its_streams_says_so(server: NatsServer) -> None:
