@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 from events.rules import RULES
 from ops.wiring import Running
 from projections.aside import Aside, Scope
+from projections.preemption.loops import preemption_loops
 from services.lane_halts import KINDS
 
 Counts = dict[tuple[str, ...], int]
@@ -39,6 +40,10 @@ class AlarmMetrics(Collector):
         yield _gauge("kuelog_amiss_messages", "Messages that are not as they must be", _AMISS, self._amiss())
         skipped = Counter((stream,) for stream, _ in control.skipped)
         yield _gauge("kuelog_quarantined_messages", "Messages that an operator had skipped", ("stream",), dict(skipped))
+        loops = {(lane,): len(preemption_loops(one.fold.world)) for lane, one in hosts.items()}
+        yield _gauge(
+            "kuelog_preemption_loops", "Pairs of workloads that preempt each other again and again", ("lane",), loops
+        )
         unread = {("CONTROL",): len(control.unread)}
         yield _gauge("kuelog_ignored_messages", "Words of control that do not count", ("stream",), unread)
 

@@ -129,7 +129,8 @@ class _File(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     kind: str = "Configuration"
     fair_sharing: _FairSharing | None = None
     admission_fair_sharing: _AdmissionFairSharing | None = None
-    wait_for_pods_ready: _WaitForPodsReady | None = None
+    wait_for_pods_ready: _WaitForPodsReady = _WaitForPodsReady()
+    """On where nothing is said, as in Kueue."""
     resources: _Resources = _Resources()
     integrations: Integrations = Integrations()
     object_retention_policies: _RetentionPolicies = _RetentionPolicies()
@@ -238,8 +239,8 @@ def _settings(file: _File) -> SettingsObserved:
     )
 
 
-def _pods_ready(rule: _WaitForPodsReady | None) -> PodsReadyRule | None:
-    if rule is None or not rule.enable:
+def _pods_ready(rule: _WaitForPodsReady) -> PodsReadyRule | None:
+    if not rule.enable:
         return None
     again = rule.requeuing_strategy
     return PodsReadyRule(

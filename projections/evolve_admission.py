@@ -232,7 +232,8 @@ def _release(world: World, workload: Workload, event: QuotaReleased, place: Plac
     reason = event.reason if event.withdrawn else PENDING
     workload = without_quota(workload, world.settings, reason, event.message, place)
     if not event.withdrawn:
-        may_return = event.reason in {"Preempted", "NodeFailures"}
+        alone = workload.owner is not None and workload.owner.kind == "Pod"  # A pod that was lost does not come back.
+        may_return = event.reason == "Preempted" or (event.reason == "NodeFailures" and not alone)
         status = ConditionStatus.TRUE if may_return else ConditionStatus.FALSE
         told = condition_at(REQUEUED, status, event.reason, event.message, workload, place)
         workload = with_condition(workload, told)

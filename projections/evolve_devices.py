@@ -22,6 +22,7 @@ from events.device import (
 )
 from projections.card_care import OVERDUE, Suspect, Told
 from projections.evolve_objects import stir_all
+from projections.lost_places import review_places
 from projections.place import Place
 from projections.pod_cards import assign, forget_assignments, hold_at_gate
 from projections.workloads import Devices
@@ -50,6 +51,7 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
             put(world.nodes, event.name, event)
             world.cards.change_service(event.name)
             care.node_seen(event.name)
+            review_places(world, event.name)
             stir_all(world)
         case DevicesRegistered():
             put(world.registered, event.node, event)
@@ -59,6 +61,7 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
             if not world.cards.nodes:
                 world.review_holders()
             world.cards.register(event)
+            review_places(world, event.node)
             stir_all(world)
         case PodObserved():
             _see_pod(world, event, place)

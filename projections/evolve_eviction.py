@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from events.preemption import PreemptionOrdered
 from events.workload import CheckState, CheckStatus, ConditionStatus, EvictionCount
 from projections.place import Place
+from projections.preemption.loops import preempted_once_more
 from projections.preemption.message import both_priorities, making_room_message
 from projections.workloads import (
     BLOCKED_ON_GATES,
@@ -25,7 +26,12 @@ def preempted(world: World, event: PreemptionOrdered, workload: Workload, place:
     told = true_condition(PREEMPTED, event.reason, event.message, workload, place)
     message = _preempted_message(world, event, workload)
     workload = with_news(with_condition(workload, told), place, "Preempted", message)
-    workload = replace(workload, preempted_count=workload.preempted_count + 1, preempted_at=place.at)
+    workload = replace(
+        workload,
+        preempted_count=workload.preempted_count + 1,
+        preempted_at=place.at,
+        preempted_by=preempted_once_more(workload, event.preemptor),
+    )
     return evicted(workload, "Preempted", "", event.message, place)
 
 

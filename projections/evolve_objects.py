@@ -20,6 +20,7 @@ from events.quota import (
 )
 from events.settings import SettingsObserved
 from projections.lining import reclass
+from projections.lost_places import review_owner, review_places
 from projections.pod_cards import leave_gate
 from projections.world import World
 
@@ -221,12 +222,9 @@ def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one cas
             _forget_plans(world)
             stir_all(world)
         case "Node":
-            drop(world.nodes, event.name)
-            drop(world.registered, event.name)
-            world.cards.remove_node(event.name)
-            if not world.cards.nodes:
-                world.review_holders()
+            _remove_node(world, event.name)
         case "Pod":
+            review_owner(world, spaced)
             if world.cards.remove_pod(spaced):
                 stir_all(world)
             leave_gate(world, spaced)
@@ -235,3 +233,12 @@ def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one cas
             world.review_pods.forget(spaced)
         case _:
             pass  # An object of a kind that decides nothing, such as a job that was refused.
+
+
+def _remove_node(world: World, name: str) -> None:
+    world.trail.drop(world.nodes, name)
+    world.trail.drop(world.registered, name)
+    world.cards.remove_node(name)
+    review_places(world, name)
+    if not world.cards.nodes:
+        world.review_holders()

@@ -114,6 +114,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The cluster queue in whose line it waits, or beside which it is parked."""
     preempted_count: int = 0
     preempted_at: Millis | None = None
+    preempted_by: tuple[tuple[str, int], ...] = ()
+    """Who has preempted it and how often, the last of them at the end; the latest few are remembered."""
     admitted_at: Millis | None = None
     decided: int = 0
     """Sequence of the last decision about it on its lane: what the applier has to reach."""

@@ -30,6 +30,7 @@ from projections.explanation.shortages import shortages
 from projections.explanation.words import Explanation, Raise, Shortage, Stop, Tier
 from projections.flavors.plan import Plan
 from projections.place import Place
+from projections.preemption.loops import loops_of
 from projections.preemption.message import HUMAN_REASONS
 from projections.workloads import Workload
 from projections.world import World
@@ -66,6 +67,7 @@ def find_workload(world: World, name: str) -> Workload | None:
 def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) -> Explanation:
     """Why it stands as it does; with `deep` also what would change that. The world is left as it was."""
     told = outline(world, workload)
+    told.loops = tuple(f"{one.other} ({one.turns} times each)" for one in loops_of(world, workload))
     holding(world, workload, told)
     told.left_alone = workload_left_alone(world, workload)
     if told.left_alone:

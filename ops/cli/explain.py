@@ -86,6 +86,12 @@ def _busy(console: Console) -> Progress:
     return progress
 
 
+def _alarms(told: Plain) -> list[str]:
+    """What somebody should look after."""
+    aside = [f"set aside since {format_timestamp(one['since'])}: {one['message']}" for one in told["left_alone"]]
+    return [*aside, *(f"it preempts in turns with {other}" for other in told["loops"])]
+
+
 def show(told: Plain, console: Console) -> None:
     """What was explained, for a person."""
     if "queue" in told:
@@ -102,8 +108,8 @@ def show(told: Plain, console: Console) -> None:
         say(f"  because of {told['tier']}: {told['reason']}", "yellow")
     if told["message"] and not any(one["message"] == told["message"] for one in told["left_alone"]):
         say(f"  {told['message']}")
-    for one in told["left_alone"]:
-        say(f"  set aside since {format_timestamp(one['since'])}: {one['message']}", "red")
+    for text in _alarms(told):
+        say(f"  {text}", "red")
     line = told["line"]
     if line["position"]:
         ahead = f", behind {', '.join(line['ahead'])}" if line["ahead"] else ""

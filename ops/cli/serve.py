@@ -11,7 +11,7 @@ from events.settings import SettingsObserved
 from ops.archivist import archivist_of
 from ops.cli.failures import known_failures
 from ops.cluster.clock import ScaledClock
-from ops.configuration import read_configuration
+from ops.configuration import configuration_of, read_configuration
 from ops.crash import Mortal
 from ops.endpoint import Endpoint
 from ops.event_loop import run
@@ -94,7 +94,7 @@ def run_up(
 def settings_of(config: Path | None, console: Console) -> SettingsObserved:
     """The settings of a file, with a word about what in it has no meaning; the defaults without one."""
     if config is None:
-        return SettingsObserved()
+        return configuration_of({}, "the defaults").settings
     found = read_configuration(config)
     if found.ignored:
         console.print(f"{config}: of no meaning to kuelog: {', '.join(found.ignored)}", style="dim", highlight=False)

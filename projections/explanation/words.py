@@ -132,4 +132,6 @@ class Explanation(msgspec.Struct, kw_only=True):
     """What its owner, or the owner of the queue, can do about it."""
     left_alone: tuple[LeftAlone, ...] = ()
     """What services have failed on, as far as it waits for that."""
+    loops: tuple[str, ...] = ()
+    """Workloads with which it preempts in turns, and how often."""
     stops: tuple[Stop, ...] = ()

@@ -7,6 +7,7 @@ from events.upkeep import CheckSettled, DeactivationOrdered, WorkloadFailedToSta
 from events.workload import CheckState, CheckStatus, EvictionOrdered, MemberState, QuotaReleased
 from projections.budgets import EXHAUSTED, own_checks, used_up
 from projections.deadlines import pods_ready_until, runs_until
+from projections.lost_places import lost_place
 from projections.pods_of_workload import stands_still
 from projections.workloads import EVICTED, PODS_READY, Workload
 from projections.world import World
@@ -14,6 +15,7 @@ from services.queue_manager.provisioning import decide_provisioning
 from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message, hold_message
 
 LIMIT_EXCEEDED = "RequeuingLimitExceeded"
+NODE_FAILURES = "NodeFailures"
 
 
 def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decision]:
@@ -35,6 +37,7 @@ def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decisio
         _local_queue,
         _cluster_queue,
         _cards,
+        _place_lost,
         _ran_too_long,
         _not_ready,
     ):
@@ -156,6 +159,13 @@ def _cards(world: World, workload: Workload, at: Millis) -> list[Decision]:
         return []
     message = f"Cards can't be given: {workload.devices.message}"
     return [EvictionOrdered(workload=workload.key, reason="DevicesRefused", message=message)]
+
+
+def _place_lost(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """Who can't go on where it runs is let in anew somewhere else."""
+    del at
+    message = lost_place(world, workload) if workload.admitted else ""
+    return [EvictionOrdered(workload=workload.key, reason=NODE_FAILURES, message=message)] if message else []
 
 
 def _ran_too_long(world: World, workload: Workload, at: Millis) -> list[Decision]:

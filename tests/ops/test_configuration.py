@@ -6,7 +6,7 @@ import pytest
 
 from events.selector import LabelSelector, Operator, Requirement
 from events.settings import DevicePolicy, FairStrategy, QuotaCheckStrategy
-from ops.configuration import ConfigurationBroken, duration, read_configuration
+from ops.configuration import ConfigurationBroken, configuration_of, duration, read_configuration
 
 FILE = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
@@ -137,3 +137,15 @@ def test_what_is_no_configuration_at_all_is_told_as_that(tmp_path: Path, data: b
 def test_a_duration_that_never_ends_is_refused() -> None:
     with pytest.raises(ValueError, match="too long"):
         duration("9" * 400 + "h")
+
+
+def test_jobs_whose_pods_do_not_get_ready_are_stopped_after_half_an_hour_unless_that_is_turned_off() -> None:
+    plain = configuration_of({}, "nothing").settings.pods_ready
+    assert plain is not None
+    assert (plain.timeout, plain.recovery_timeout, plain.block_admission, plain.backoff_limit) == (
+        1_800_000,
+        None,
+        False,
+        None,
+    )
+    assert configuration_of({"waitForPodsReady": {"enable": False}}, "off").settings.pods_ready is None

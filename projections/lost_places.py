@@ -1,0 +1,59 @@
+"""Workloads that run where nothing can run any more: their node is lost, or a card that they were given has failed.
+
+Kueue's rule for places that it chose (kueue-topology §17): who ran on a node that is gone has to go; on one that is not
+ready, who has no pod left there that goes on.
+"""
+
+from collections.abc import Iterable
+
+from projections.workloads import Workload
+from projections.world import World
+
+
+def lost_place(world: World, workload: Workload) -> str:
+    """What a workload has lost of the cards that it was given, told as the reason why it has to go; empty when nothing."""
+    if workload.devices is None or not workload.devices.placements:
+        return ""
+    nodes = sorted({one.node for one in workload.devices.placements})
+    lost = [node for node in nodes if _lost(world, workload, node)]
+    if lost:
+        return f"Workload was evicted as there was no replacement for unhealthy node(s): {','.join(lost)}"
+    failed = sorted(set(_failed_cards(world, workload)))
+    return f"Workload was evicted as there was no replacement for failed card(s): {','.join(failed)}" if failed else ""
+
+
+def review_places(world: World, node: str) -> None:
+    """Have those looked at that were given cards of a node: something happened to it."""
+    for holding in world.cards.holdings.values():
+        if any(one.node == node for one in holding.placements):
+            world.review.add(holding.workload)
+
+
+def review_owner(world: World, pod: str) -> None:
+    """Have the workload looked at whose pod is gone."""
+    gone = world.pods.get(pod)
+    if gone is not None and gone.workload in world.workloads:
+        world.review.add(gone.workload)
+
+
+def _lost(world: World, workload: Workload, node: str) -> bool:
+    known = world.nodes.get(node)
+    if known is None:
+        return bool(world.nodes)  # Where no node was ever told of, none was lost.
+    return not known.ready and not _goes_on(world, workload, node)
+
+
+def _goes_on(world: World, workload: Workload, node: str) -> bool:
+    """Whether some pod of it is on the node and was not told to end."""
+    for key in world.cards.living.get(workload.key, ()):
+        pod = world.pods.get(key)
+        if pod is not None and pod.node == node and not pod.terminating:
+            return True
+    return False
+
+
+def _failed_cards(world: World, workload: Workload) -> Iterable[str]:
+    for placement in workload.devices.placements if workload.devices is not None else ():
+        registered = world.cards.nodes.get(placement.node)
+        failed = {card.uuid for card in registered.cards if not card.healthy} if registered is not None else set()
+        yield from (share.uuid for shares in placement.containers for share in shares if share.uuid in failed)

@@ -1,0 +1,59 @@
+"""Two workloads that preempt each other again and again are told as a loop, and one that is preempted often is not."""
+
+from msgspec.structs import replace
+
+from events.preemption import PreemptionOrdered
+from events.workload import WorkloadDeleted
+from projections.evolve import evolve
+from projections.place import Place
+from projections.preemption.loops import PreemptionLoop, loops_of, preemption_loops
+from projections.world import World
+from tests.services.queue_manager.waiting_room import KEY, MINUTE, submitted
+
+OTHER, THIRD = "team/other", "team/third"
+
+
+def world_with_three() -> World:
+    world = World()
+    for sequence, key in enumerate((KEY, OTHER, THIRD)):
+        evolve(world, replace(submitted(reserved=True, admitted_at=MINUTE), workload=key, uid=key), place(sequence))
+    return world
+
+
+def place(sequence: int) -> Place:
+    return Place(lane="LOG_0", sequence=sequence, at=MINUTE)
+
+
+def preempt(world: World, *pairs: tuple[str, str]) -> None:
+    for sequence, (preemptor, victim) in enumerate(pairs, 10):
+        evolve(world, PreemptionOrdered(workload=victim, preemptor=preemptor, reason="r", message="m"), place(sequence))
+
+
+def test_two_that_take_turns_are_a_loop_after_the_second_one() -> None:
+    world = world_with_three()
+    preempt(world, (KEY, OTHER), (OTHER, KEY), (KEY, OTHER))
+    assert preemption_loops(world) == []
+    preempt(world, (OTHER, KEY))
+    assert preemption_loops(world) == [PreemptionLoop(one=OTHER, other=KEY, turns=2)]
+    assert loops_of(world, world.workloads[KEY]) == [PreemptionLoop(one=KEY, other=OTHER, turns=2)]
+    assert loops_of(world, world.workloads[THIRD]) == []
+
+
+def test_one_that_is_always_the_victim_is_in_no_loop() -> None:
+    world = world_with_three()
+    preempt(world, *[(KEY, OTHER)] * 5, (THIRD, KEY), (OTHER, THIRD))
+    assert preemption_loops(world) == []
+
+
+def test_a_loop_ends_with_either_of_the_two() -> None:
+    world = world_with_three()
+    preempt(world, *[(KEY, OTHER), (OTHER, KEY)] * 2)
+    evolve(world, WorkloadDeleted(workload=OTHER), place(30))
+    assert preemption_loops(world) == []
+
+
+def test_only_the_latest_preemptors_are_remembered() -> None:
+    world = world_with_three()
+    preempt(world, (THIRD, KEY), *[(f"team/{number}", KEY) for number in range(8)], (THIRD, KEY))
+    assert len(world.workloads[KEY].preempted_by) == 8
+    assert world.workloads[KEY].preempted_by[-1] == (THIRD, 1)

@@ -1,0 +1,66 @@
+"""Who runs where nothing can run any more has to go, and queues again (kueue-topology §17)."""
+
+from msgspec.structs import replace
+
+from events.card import Card, CardShare
+from events.control import ObjectRemoved
+from events.device import DevicesRegistered, DevicesReserved, NodeObserved, PodObserved, PodPlacement
+from events.workload import EvictionOrdered, Owner, PodsGone
+from tests.services.queue_manager.waiting_room import KEY, MINUTE, Room, submitted
+
+CARD = Card(uuid="gpu-1", index=0, slots=10, memory=1000, cores=100, model="V100", vendor="NVIDIA")
+SHARE = CardShare(uuid="gpu-1", vendor="NVIDIA", memory=1000, cores=100)
+JOB = Owner(kind="Job", name="j", uid="j")
+LOST = "Workload was evicted as there was no replacement for unhealthy node(s): node"
+FAILED = "Workload was evicted as there was no replacement for failed card(s): gpu-1"
+
+
+def running(owner: Owner = JOB) -> Room:
+    room = Room(NodeObserved(name="node"), NodeObserved(name="other"), DevicesRegistered(node="node", cards=(CARD,)))
+    room.tell(submitted(reserved=True, admitted_at=MINUTE, owner=owner))
+    admission = room.workload.admission
+    assert admission is not None
+    placement = PodPlacement(pod_set="main", index=0, node="node", containers=((SHARE,),))
+    return room.tell(
+        DevicesReserved(workload=KEY, reservation=admission.reservation, placements=(placement,)),
+        PodObserved(namespace="team", name="p", uid="p", node="node", phase="Running", workload=KEY),
+    )
+
+
+def evicted(message: str) -> list[EvictionOrdered]:
+    return [EvictionOrdered(workload=KEY, reason="NodeFailures", message=message)]
+
+
+def test_who_runs_on_a_healthy_node_runs_on() -> None:
+    assert running().steps() == []
+
+
+def test_who_ran_on_a_node_that_is_gone_is_evicted_and_may_return_at_once() -> None:
+    room = running().tell(ObjectRemoved(kind="Node", name="node"))
+    assert room.step() == evicted(LOST)
+    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stopped_by}")).step()
+    assert room.told("Requeued") == ("True", "NodeFailures", LOST)
+
+
+def test_a_pod_that_was_its_own_job_does_not_come_back() -> None:
+    room = running(Owner(kind="Pod", name="p", uid="p", api_version="v1")).tell(ObjectRemoved(kind="Node", name="node"))
+    assert room.step() == evicted(LOST)
+
+
+def test_on_a_node_that_is_not_ready_it_goes_when_no_pod_of_it_goes_on_there() -> None:
+    room = running().tell(NodeObserved(name="node", ready=False))
+    assert room.steps() == []
+    pod = PodObserved(namespace="team", name="p", uid="p", node="node", workload=KEY, terminating=True)
+    assert room.tell(pod).step() == evicted(LOST)
+
+
+def test_who_was_given_a_card_that_has_failed_is_evicted() -> None:
+    room = running().tell(DevicesRegistered(node="node", cards=(replace(CARD, healthy=False),)))
+    assert room.step() == evicted(FAILED)
+
+
+def test_something_that_happens_to_a_node_has_its_workloads_looked_at() -> None:
+    room = running()
+    list(room.world.review.take("queue-manager"))
+    room.tell(ObjectRemoved(kind="Node", name="node"))
+    assert list(room.world.review.take("queue-manager")) == [KEY]
