@@ -21,6 +21,10 @@ FAILED_TO_START = "FailedToStart"
 """Why a decision was rejected: what admission checks want added to the pods contradicts what these have already."""
 
 
+FAILED = "Failed"
+"""The same: the applier failed on the workload, and goes on with all others."""
+
+
 class DecisionRejected(Event, frozen=True, kw_only=True, tag="DecisionRejected.v1"):
     """The cluster did not take a decision: why, and what to do."""
 

@@ -39,6 +39,11 @@ class RoomClaimed(Event, frozen=True, kw_only=True, tag="RoomClaimed.v1"):
     until: Millis
     victims: tuple[str, ...] = ()
     """While one of them has not left, its part of the room is still its own."""
+    admissions: tuple[int, ...] = ()
+    """For each victim the sequence of the reservation in which it was found: what it holds by a later one is not meant.
+
+    Empty where that was not told yet.
+    """
 
 
 class PreemptionWasted(Event, frozen=True, kw_only=True, tag="PreemptionWasted.v1"):

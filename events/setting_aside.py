@@ -4,7 +4,7 @@ from events.event import Event
 
 
 class SetAside(Event, frozen=True, kw_only=True, tag="SetAside.v1"):
-    """A service failed on one workload, tree or node, and leaves just that alone; one of the three is named.
+    """A service failed on one workload, tree, node, card, pod or flavor, and leaves just that alone; one of them is named.
 
     It is tried again when the object changes, when what it depends on changes, or under other rules.
     """
@@ -14,6 +14,10 @@ class SetAside(Event, frozen=True, kw_only=True, tag="SetAside.v1"):
     tree: str = ""
     """The root cohort, or the cluster queue that has none."""
     node: str = ""
+    card: str = ""
+    pod: str = ""
+    """As `namespace/name`."""
+    flavor: str = ""
     reason: str
     """What went wrong, in the words of the failure."""
     rules: str

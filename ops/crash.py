@@ -131,8 +131,8 @@ class _MortalWriter:
         self._point("apply", "after")
         return applied
 
-    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
-        await self._writer.delete(resource, namespace, name)
+    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
+        await self._writer.delete(resource, namespace, name, uid=uid)
 
 
 def _call(name: str, resource: Resource) -> str:

@@ -44,6 +44,8 @@ class Health:
         if set(running.services) - {"watcher"} and not running.hosts:
             found.append("the services have not begun yet")
         found.extend(f"{one.told()}: it is full" for one in await running.filled() if one.full)
+        if watcher is not None and watcher.halts.told:
+            found.append(f"watcher: {watcher.halts.told}")
         for lane, host in sorted(running.hosts.items()):
             if host.halted:
                 found.append(f"{lane}: {host.halted}")

@@ -195,6 +195,8 @@ class Running:
             self.control.take(batch)
             for host in self.hosts.values():
                 host.nudge()
+            if self.watcher is not None:
+                self.watcher.nudge()
 
     def world_of_cards(self) -> World | None:
         """What this process has folded about cards; None if it runs no service that folds."""

@@ -29,7 +29,7 @@ def adjusted_shape(world: World, namespace: str, shape: PodShape) -> PodShape:
     """The shape with defaults, with limits where requests are missing, and with its runtime class's overhead."""
     bounds = bounds_of(world, namespace, "Container")
     overhead = shape.overhead
-    if not overhead and shape.runtime_class in world.runtime_classes:
+    if not overhead and shape.runtime_class and shape.runtime_class in world.runtime_classes:
         overhead = world.runtime_classes[shape.runtime_class].overhead
     return msgspec.structs.replace(
         shape,

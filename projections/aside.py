@@ -23,6 +23,9 @@ class Scope(StrEnum):
     WORKLOAD = "workload"
     TREE = "tree"
     NODE = "node"
+    CARD = "card"
+    POD = "pod"
+    FLAVOR = "flavor"
 
 
 class Aside(msgspec.Struct, frozen=True, kw_only=True):

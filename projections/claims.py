@@ -3,7 +3,9 @@
 kuelog's own (Kueue keeps no room across cycles, kueue-semantics §4.2): a queue turns it on with its preemption rules.
 """
 
+from events.admission import Victim
 from events.preemption import RoomClaimed
+from projections.preemption.requested import ANY_ADMISSION, still_holds
 from projections.quota_columns import Usage
 from projections.quota_node import Node
 from projections.world import World
@@ -36,11 +38,20 @@ def _kept(world: World, claim: RoomClaimed) -> Usage:
     for room in claim.rooms:
         column = world.quota.column(room.flavor, room.resource)
         kept[column] = kept.get(column, 0) + room.amount
-    for key in claim.victims:
-        workload = world.workloads.get(key)
+    for victim in _victims(claim):
+        workload = still_holds(world, victim)
         if workload is None or workload.admission is None or not workload.evicted:
             continue
-        for column, amount in world.holders(workload.admission.cluster_queue).usage.get(key, {}).items():
+        for column, amount in world.holders(workload.admission.cluster_queue).usage.get(workload.key, {}).items():
             if column in kept:
                 kept[column] = max(kept[column] - amount, 0)
     return {column: amount for column, amount in kept.items() if amount}
+
+
+def _victims(claim: RoomClaimed) -> list[Victim]:
+    """Those that leave the room, each as it was admitted when it was found."""
+    admissions = claim.admissions or (ANY_ADMISSION,) * len(claim.victims)
+    return [
+        Victim(workload=key, reason="", admission=admission)
+        for key, admission in zip(claim.victims, admissions, strict=False)
+    ]

@@ -4,7 +4,7 @@ import msgspec
 
 from events.catalogue import AnyEvent
 from events.control import ObjectRefused, ObjectRemoved
-from events.device import DevicesRegistered, NodeObserved
+from events.device import DevicesRegistered, NodeObserved, PodObserved
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -45,7 +45,7 @@ def set_aside(world: World, event: SetAside, place: Place) -> None:
     """Fold that a service leaves something alone; a workload is told."""
     scope, name = scope_of(event)
     workload = world.workloads.get(name) if scope is Scope.WORKLOAD else None
-    if scope is Scope.WORKLOAD and workload is None:
+    if scope is Scope.WORKLOAD and workload is None and not world.cards.attempts_of(name):
         return
     aside = Aside(
         service=event.service,
@@ -77,7 +77,8 @@ def scope_of(event: SetAside) -> tuple[Scope, str]:
     """What an event sets aside."""
     if event.workload:
         return Scope.WORKLOAD, event.workload
-    return (Scope.TREE, event.tree) if event.tree else (Scope.NODE, event.node)
+    named = ((Scope.TREE, event.tree), (Scope.CARD, event.card), (Scope.POD, event.pod), (Scope.FLAVOR, event.flavor))
+    return next((one for one in named if one[1]), (Scope.NODE, event.node))
 
 
 def take_up_again(world: World, event: AnyEvent, place: Place) -> None:
@@ -105,11 +106,19 @@ def _concerns(world: World, event: AnyEvent, aside: Aside) -> bool:  # noqa: PLR
             workload = world.workloads.get(aside.name) if aside.scope is Scope.WORKLOAD else None
             return workload is not None and workload.local_queue == f"{event.namespace}/{event.name}"
         case ClusterQueueObserved():
-            return aside.scope is Scope.TREE or _tree_of(world, aside) == world.quota.root_of(event.name)
+            return aside.scope in (Scope.TREE, Scope.FLAVOR) or _tree_of(world, aside) == world.quota.root_of(
+                event.name
+            )
         case NodeObserved():
             return aside.scope is Scope.NODE and aside.name == event.name
         case DevicesRegistered():
-            return aside.scope is Scope.NODE and aside.name == event.node
+            if aside.scope is Scope.CARD:
+                return any(one.uuid == aside.name for one in event.cards)
+            return aside.scope is Scope.FLAVOR or (aside.scope is Scope.NODE and aside.name == event.node)
+        case PodObserved():
+            if aside.scope is Scope.CARD:
+                return any(share.uuid == aside.name for shares in event.shares for share in shares)
+            return aside.scope is Scope.POD and aside.name == f"{event.namespace}/{event.name}"
         case (
             CohortObserved()
             | FlavorObserved()
@@ -140,6 +149,8 @@ def _take_up(world: World, key: str, place: Place) -> None:
     if aside.scope is Scope.TREE:
         for queue in world.quota.members(aside.name):
             world.quota.touch(queue)
+    if aside.scope is Scope.CARD:
+        world.cards.stir(aside.name)
     if workload is None or asides_of(world.aside, Scope.WORKLOAD, aside.name):
         return
     told = Condition(

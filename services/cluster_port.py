@@ -108,6 +108,6 @@ class Writer(Protocol):
         """
         ...
 
-    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
-        """Take an object away."""
+    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
+        """Take an object away; with a UID only that very one, and another of its name is an `ObjectConflict`."""
         ...

@@ -1,4 +1,4 @@
-"""What a decider does when it fails on one workload, tree or node: it leaves just that alone, on record, and goes on."""
+"""What a decider does when it fails on one workload, tree, node, card, pod or flavor: it leaves just that alone, on record, and goes on."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,15 @@ _ADDRESS = re.compile("0x[0-9a-fA-F]+")
 
 
 def guarded(
-    decide: Callable[[], T], service: str, *, workload: str = "", tree: str = "", node: str = ""
+    decide: Callable[[], T],
+    service: str,
+    *,
+    workload: str = "",
+    tree: str = "",
+    node: str = "",
+    card: str = "",
+    pod: str = "",
+    flavor: str = "",
 ) -> T | SetAside:
     """What is decided, or that its object is set aside because of an error.
 
@@ -25,7 +33,17 @@ def guarded(
     except MemoryError:
         raise
     except Exception as problem:  # noqa: BLE001 - whatever it is, it concerns this one object
-        return SetAside(service=service, workload=workload, tree=tree, node=node, reason=told(problem), rules=RULES)
+        return SetAside(
+            service=service,
+            workload=workload,
+            tree=tree,
+            node=node,
+            card=card,
+            pod=pod,
+            flavor=flavor,
+            reason=told(problem),
+            rules=RULES,
+        )
 
 
 def told(problem: Exception) -> str:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from events.commit import GENESIS, Commit, InputRun, Sighting, bytes_hash
 from events.event import Millis
+from events.subjects import DEVICES, FACTS, LOG, family_of
 from projections.amiss import AUTHOR, TIME, note_amiss
 from projections.evolve import evolve, evolve_sighting
 from projections.place import Place
@@ -96,10 +97,9 @@ class LaneFold:
 
     def missing_for(self, commit: Commit) -> InputRun | None:
         """The first input run of a commit that has not been handed over yet in full."""
-        needed = {run.stream: run for run in commit.inputs}
         ahead = {entry.stream: entry.sequence for entry in self._ahead}
-        for stream, run in sorted(needed.items()):
-            if max(self.received(stream), ahead.get(stream, 0)) < run.upto:
+        for run in sorted(commit.inputs, key=lambda one: one.stream):
+            if max(self.received(run.stream), ahead.get(run.stream, 0)) < run.upto:
                 return run
         return None
 
@@ -112,15 +112,24 @@ class LaneFold:
             raise ChainBroken(
                 stream=self.lane, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash
             )
-        for run in commit.inputs:
-            if run.upto < self.settled.get(run.stream, 0):
-                problem = f"names {run.stream} up to {run.upto}, and a commit before it named more"
-                raise InputsWrong(stream=self.lane, sequence=entry.sequence, problem=problem)
+        self._check_inputs(entry, commit)
         self.rewind()
         self.fold_ahead(commit.inputs)
         self._fold(commit, Place(lane=self.lane, sequence=entry.sequence, at=commit.at))
         self._note_hurried(entry, self.opened(entry))
         self.settled_as_decided(entry.sequence, entry.data, commit)
+
+    def _check_inputs(self, entry: Entry, commit: Commit) -> None:
+        named = dict(self.settled)
+        for run in commit.inputs:
+            problem = ""
+            if family_of(run.stream) not in _INPUTS - {family_of(self.lane)}:
+                problem = f"rests on {run.stream}, which is no input of the lane"
+            elif run.upto < named.get(run.stream, 0):
+                problem = f"names {run.stream} up to {run.upto}, and more of it was named before"
+            if problem:
+                raise InputsWrong(stream=self.lane, sequence=entry.sequence, problem=problem)
+            named[run.stream] = run.upto
 
     def rewind(self) -> None:
         """Take back everything that no commit has fixed; it waits to be folded again."""
@@ -215,6 +224,10 @@ class LaneFold:
             author=author,
             detail=detail,
         )
+
+
+_INPUTS = frozenset({FACTS, LOG, DEVICES})
+"""The families of streams that are folded; a lane rests on those that are not its own."""
 
 
 def replay(lane: str, commits: Sequence[Entry], inputs: Mapping[str, Sequence[Entry]]) -> LaneFold:

@@ -42,6 +42,6 @@ class AbsentCluster:
         """Refused."""
         raise ClusterNotMine
 
-    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
+    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
         """Refused."""
         raise ClusterNotMine

@@ -85,9 +85,12 @@ class ApiRequests(ABC):
         path = path_of(resource, namespace, value["metadata"]["name"], subresource)
         return await self.request("PATCH", f"{path}?fieldManager={manager}&force=true", value, form=_APPLY)
 
-    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
+    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
         """Take an object away."""
-        await self.request("DELETE", path_of(resource, namespace, name), {"propagationPolicy": "Background"})
+        options: dict[str, Any] = {"propagationPolicy": "Background"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        await self.request("DELETE", path_of(resource, namespace, name), options)
 
     async def request(
         self, method: str, path: str, body: dict[str, Any] | None = None, *, form: str = "application/json"

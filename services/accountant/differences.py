@@ -1,44 +1,56 @@
 """What is told of differences between log and cluster: each once when it comes, and once when it is gone."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from events.catalogue import Decision
 from events.device import AllocationStale, DriftDetected, DriftResolved
 from events.event import Millis
+from projections.aside import Scope
 from projections.card_care import OVERDUE
 from projections.devices.drift import NOTES, card_findings
 from projections.world import World
+from services.accountant.guarding import each, one
 
 
 def differences(world: World, at: Millis) -> Iterator[Decision]:
     """Look once at every card that something happened to, and tell what has come and what has gone."""
     for card in sorted(world.cards.stirred):
-        if not world.cards.stakes.get(card) and card not in world.cards.care.told:
-            world.cards.looked_at(card)  # Nobody has anything of it, and nothing stands that was told of it.
-            continue
-        found = {
-            (one.kind, one.holder, one.node): one
-            for one in card_findings(world.cards, world.nodes, card)
-            if one.kind not in NOTES
-        }
-        told = {(one.kind, one.holder, one.node) for one in world.cards.care.told.get(card, ())}
-        for kind, holder, node in sorted(told - found.keys()):
-            yield DriftResolved(node=node, card=card, kind=kind, holder=holder)
-        for key in sorted(found.keys() - told):
-            one = found[key]
-            yield DriftDetected(node=one.node, card=card, kind=one.kind, holder=one.holder, message=one.message)
-        for pod in _on_lost_nodes(world, card):
-            yield _stale(world, pod, at, "its node is gone")
+        # Where nobody has anything of it, and nothing stands that was told of it, there is nothing to tell.
+        if world.cards.stakes.get(card) or card in world.cards.care.told:
+            yield from one(world, Scope.CARD, card, partial(_of_card, world, card, at))
         world.cards.looked_at(card)
 
 
 def overdue(world: World, at: Millis) -> Iterator[Decision]:
     """Pods that should have let go of their cards by now. They keep them on the books until they are proven gone."""
     care = world.cards.care
-    for pod in sorted(care.suspects.keys() - care.stale.keys()):
-        suspect = care.suspects[pod]
-        if pod in world.cards.pods and world.cards.pods[pod].use and suspect.since + OVERDUE <= at:
-            yield _stale(world, pod, suspect.since, suspect.why)
+    pods = sorted(care.suspects.keys() - care.stale.keys())
+    yield from each(world, Scope.POD, pods, lambda pod: _overdue(world, pod, at))
+
+
+def _of_card(world: World, card: str, at: Millis) -> list[Decision]:
+    found = {
+        (one.kind, one.holder, one.node): one
+        for one in card_findings(world.cards, world.nodes, card)
+        if one.kind not in NOTES
+    }
+    told = {(one.kind, one.holder, one.node) for one in world.cards.care.told.get(card, ())}
+    gone = [
+        DriftResolved(node=node, card=card, kind=kind, holder=holder)
+        for kind, holder, node in sorted(told - found.keys())
+    ]
+    come = [
+        DriftDetected(node=one.node, card=card, kind=one.kind, holder=one.holder, message=one.message)
+        for one in (found[key] for key in sorted(found.keys() - told))
+    ]
+    return [*gone, *come, *(_stale(world, pod, at, "its node is gone") for pod in _on_lost_nodes(world, card))]
+
+
+def _overdue(world: World, pod: str, at: Millis) -> list[Decision]:
+    suspect = world.cards.care.suspects[pod]
+    late = pod in world.cards.pods and world.cards.pods[pod].use and suspect.since + OVERDUE <= at
+    return [_stale(world, pod, suspect.since, suspect.why)] if late else []
 
 
 def _on_lost_nodes(world: World, card: str) -> list[str]:

@@ -5,30 +5,26 @@ from functools import partial
 
 from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
-from projections.aside import Scope, is_aside
+from projections.aside import Scope
 from projections.card_holdings import holding_key
 from projections.devices.gang import place
 from projections.devices.requests import asks_for_cards
 from projections.devices.workload_gangs import gangs_of
 from projections.workloads import Workload
 from projections.world import World
-from services.accountant.releasing import REVIEWER
-from services.guard import guarded
+from services.accountant.guarding import REVIEWER, one
 
 
 def gifts(world: World) -> Iterator[Decision]:
     """Give cards to the workloads under review that wait for them."""
     for key in world.review.take(REVIEWER):
         workload = world.workloads.get(key)
-        if workload is None or is_aside(world.aside, REVIEWER, Scope.WORKLOAD, key):
-            continue
-        found = guarded(partial(_gift, world, workload), REVIEWER, workload=key)
-        if found is not None:
-            yield found
+        if workload is not None:
+            yield from one(world, Scope.WORKLOAD, key, partial(_gift, world, workload))
 
 
-def _gift(world: World, workload: Workload) -> Decision | None:
-    return _give(world, workload) if _waits_for_cards(world, workload) else None
+def _gift(world: World, workload: Workload) -> list[Decision]:
+    return [_give(world, workload)] if _waits_for_cards(world, workload) else []
 
 
 def _waits_for_cards(world: World, workload: Workload) -> bool:

@@ -5,13 +5,10 @@ from functools import partial
 
 from events.catalogue import Decision
 from events.device import DevicesReleased
-from events.setting_aside import SetAside
-from projections.aside import Scope, is_aside
+from projections.aside import Scope
 from projections.card_holdings import Holding
 from projections.world import World
-from services.guard import guarded
-
-REVIEWER = "accountant"
+from services.accountant.guarding import REVIEWER, one
 
 
 def releases(world: World) -> Iterator[Decision]:
@@ -21,14 +18,8 @@ def releases(world: World) -> Iterator[Decision]:
     """
     gone = (key for key in world.cards.holders() if key not in world.workloads)
     for key in sorted({*world.cards.loose, *gone, *world.review.waiting(REVIEWER)}):
-        if not is_aside(world.aside, REVIEWER, Scope.WORKLOAD, key):
-            found = guarded(partial(_released, world, key), REVIEWER, workload=key)
-            yield from (found,) if isinstance(found, SetAside) else found
+        yield from one(world, Scope.WORKLOAD, key, partial(releases_of, world, key))
         world.cards.looked_after(key)
-
-
-def _released(world: World, key: str) -> list[Decision]:
-    return list(releases_of(world, key))
 
 
 def releases_of(world: World, key: str) -> Iterator[Decision]:

@@ -1,29 +1,38 @@
 """Which cards come into service again, and which go out of it because their plugin is silent: when time is up."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from events.catalogue import Decision
 from events.device import CardReturned, PluginLost
 from events.event import Millis
+from projections.aside import Scope
 from projections.devices.handshake import TIMEOUT
 from projections.devices.health import due
 from projections.world import World
+from services.accountant.guarding import each, one
 
 
 def returns(world: World, at: Millis) -> Iterator[Decision]:
     """Cards that have been healthy for long enough."""
-    health = world.cards.care.health
-    for card in sorted(health):
-        known = health[card]
-        time = due(known)
-        if time is not None and known.healthy_since is not None and time <= at:
-            yield CardReturned(node=known.node, card=card, healthy_since=known.healthy_since)
+    yield from each(world, Scope.CARD, sorted(world.cards.care.health), lambda card: _returned(world, card, at))
 
 
 def losses(world: World, at: Millis) -> Iterator[Decision]:
     """Plugins that have been silent for too long."""
     care = world.cards.care
     for key in sorted(care.silent.keys() - care.lost.keys()):
-        if care.silent[key] + TIMEOUT <= at:
-            node, _, vendor = key.partition("/")
-            yield PluginLost(node=node, vendor=vendor, since=care.silent[key])
+        node, _, vendor = key.partition("/")
+        yield from one(world, Scope.NODE, node, partial(_lost, node, vendor, care.silent[key], at))
+
+
+def _returned(world: World, card: str, at: Millis) -> list[Decision]:
+    known = world.cards.care.health[card]
+    time = due(known)
+    if time is None or known.healthy_since is None or time > at:
+        return []
+    return [CardReturned(node=known.node, card=card, healthy_since=known.healthy_since)]
+
+
+def _lost(node: str, vendor: str, since: Millis, at: Millis) -> list[Decision]:
+    return [PluginLost(node=node, vendor=vendor, since=since)] if since + TIMEOUT <= at else []

@@ -5,29 +5,32 @@ from collections.abc import Iterator
 from events.catalogue import Decision
 from events.device import CapacityCovered, CapacityShort
 from events.settings import DevicePolicy
+from projections.aside import Scope
 from projections.devices.offer import Offer, offers, policy_of
 from projections.world import World
+from services.accountant.guarding import each
 
 
 def shortages(world: World) -> Iterator[Decision]:
     """Tell a shortage when it comes or its numbers change, and when it is over."""
-    told = dict(world.cards.care.short)
-    for flavor in sorted(world.flavors):
-        for offer in offers(world, flavor) if policy_of(world, flavor) is not DevicePolicy.IGNORE else ():
-            before = told.pop(f"{flavor}/{offer.resource}", None)
-            if offer.short and before != (offer.nominal, offer.offered):
-                yield CapacityShort(
-                    flavor=flavor,
-                    resource=offer.resource,
-                    nominal=offer.nominal,
-                    offered=offer.offered,
-                    message=told_of(offer),
-                )
-            elif before is not None and not offer.short:
-                yield _covered(flavor, offer.resource, offer.nominal, offer.offered)
+    told = world.cards.care.short
+    known = sorted(world.flavors)
+    gone = sorted({key.partition("/")[0] for key in told} - world.flavors.keys())
+    yield from each(world, Scope.FLAVOR, (*known, *gone), lambda flavor: _of_flavor(world, flavor))
+
+
+def _of_flavor(world: World, flavor: str) -> list[Decision]:
+    told = {key: numbers for key, numbers in world.cards.care.short.items() if key.partition("/")[0] == flavor}
+    found: list[Decision] = []
+    for offer in offers(world, flavor) if policy_of(world, flavor) is not DevicePolicy.IGNORE else ():
+        before = told.pop(f"{flavor}/{offer.resource}", None)
+        if offer.short and before != (offer.nominal, offer.offered):
+            found.append(_short(offer))
+        elif before is not None and not offer.short:
+            found.append(_covered(flavor, offer.resource, offer.nominal, offer.offered))
     for key in sorted(told):
-        flavor, _, resource = key.partition("/")
-        yield _covered(flavor, resource, *told[key])
+        found.append(_covered(flavor, key.partition("/")[2], *told[key]))
+    return found
 
 
 def told_of(offer: Offer) -> str:
@@ -46,6 +49,16 @@ def told_of(offer: Offer) -> str:
     return (
         f"quotas promise {offer.nominal} {offer.resource} of flavor {offer.flavor}; its cards offer {offer.offered} of "
         f"{offer.registered} registered{why}"
+    )
+
+
+def _short(offer: Offer) -> Decision:
+    return CapacityShort(
+        flavor=offer.flavor,
+        resource=offer.resource,
+        nominal=offer.nominal,
+        offered=offer.offered,
+        message=told_of(offer),
     )
 
 

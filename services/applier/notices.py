@@ -69,10 +69,12 @@ class Notices:
                 await self._write((self._warnings or self._others).popleft())
 
     async def _write(self, notice: Notice) -> None:
-        event = event_of(notice)
         try:
+            event = event_of(notice)
             await self._writer.create(EVENTS, event["metadata"]["namespace"], event)
         except ObjectConflict:
             log.debug("told already", object=notice.name)
         except (ClusterUnavailable, ObjectInvalid, ObjectMissing) as problem:
             log.warning("not told", object=notice.name, problem=str(problem))
+        except Exception as problem:  # noqa: BLE001 - a hint for people stops nobody
+            log.error("failed on an Event", object=notice.name, exc_info=problem)

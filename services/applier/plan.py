@@ -14,6 +14,7 @@ from projections.workloads import EVICTED, PODS_READY, News, Workload
 from projections.world import World
 from services.applier.manifests import Plain, injections, job_should_run, originals, workload_status
 from services.cluster_port import Resource
+from services.guard import told
 from services.jobs.found import Injection, Original
 from services.jobs.kinds import kinds_of, resource_of
 from services.jobs.standing import is_suspended
@@ -72,6 +73,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing was ever written about it."""
     waits: bool = False
     """It waits and has held nothing since it came: nobody waits for its status."""
+    broken: str = ""
+    """Why it can't be said what is to be applied; empty where it can."""
 
     @property
     def nothing_decided(self) -> bool:
@@ -146,11 +149,26 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
 def plan(world: World, lane: str, keys: Iterable[str]) -> list[Application]:
     """What the cluster does not show yet, of these workloads; admissions before anything else."""
     found = [
-        _application(world, lane, workload)
+        _planned(world, lane, workload)
         for key in sorted(set(keys))
         if (workload := world.workloads.get(key)) is not None and not _shown(world, workload)
     ]
     return sorted(found, key=lambda one: (not one.run, one.workload))
+
+
+def _planned(world: World, lane: str, workload: Workload) -> Application:
+    try:
+        return _application(world, lane, workload)
+    except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are applied
+        return Application(
+            workload=workload.key,
+            lane=lane,
+            sequence=workload.decided,
+            of=workload,
+            seen=workload.seen,
+            finished=workload.finished,
+            broken=told(problem),
+        )
 
 
 def _shown(world: World, workload: Workload) -> bool:

@@ -64,6 +64,8 @@ class PodKeeper:
             return False
         except ObjectInvalid as problem:
             log.error("pod not let go", pod=event.name, problem=str(problem))
+        except Exception as problem:  # noqa: BLE001 - whatever a pod holds, all others are let go
+            log.error("failed on a pod", pod=event.name, exc_info=problem)
         return True
 
     async def _let_go(self, event: PodAccounted) -> None:

@@ -77,7 +77,7 @@ async def doom(writer: Writer, pod: dict[str, Any], reason: str, message: str) -
     version = {"resourceVersion": pod["metadata"]["resourceVersion"]}
     status = {"metadata": version, "status": {"conditions": rules.told_to_end(pod, reason, message)}}
     await writer.merge(PODS, namespace, name, status, subresource="status")
-    await writer.delete(PODS, namespace, name)
+    await writer.delete(PODS, namespace, name, uid=pod["metadata"].get("uid", ""))
 
 
 async def _write(writer: Writer, application: Application, pod: dict[str, Any], wanted: dict[str, Any]) -> None:

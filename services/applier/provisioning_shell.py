@@ -135,6 +135,8 @@ class ProvisioningWriter:
         except _NotTaken as problem:
             log.error("not asked", workload=wanted.workload, problem=str(problem))
             await self._tell(wanted, problem)
+        except Exception as problem:  # noqa: BLE001 - whatever a workload holds, nodes are asked for all others
+            log.error("failed on a workload", workload=wanted.workload, exc_info=problem)
         return _LATER
 
     async def _take_away(self, namespace: str, name: str, uid: str) -> None:
@@ -148,11 +150,11 @@ class ProvisioningWriter:
         # The request last: as long as it is there, somebody finds what belongs to it.
         for template in templates_of(found):
             await self._delete(TEMPLATES, namespace, template)
-        await self._delete(REQUESTS, namespace, name)
+        await self._delete(REQUESTS, namespace, name, uid)
 
-    async def _delete(self, resource: Resource, namespace: str, name: str) -> None:
+    async def _delete(self, resource: Resource, namespace: str, name: str, uid: str = "") -> None:
         try:
-            await self._writer.delete(resource, namespace, name)
+            await self._writer.delete(resource, namespace, name, uid=uid)
         except ObjectMissing:
             log.debug("gone already", object=name)
 
@@ -186,7 +188,7 @@ class ProvisioningWriter:
         except ObjectConflict:
             found = await self._writer.get(resource, namespace, name)
             if (found["metadata"].get("annotations") or {}).get(DECISION) != request.decision:
-                await self._writer.delete(resource, namespace, name)
+                await self._writer.delete(resource, namespace, name, uid=found["metadata"]["uid"])
                 raise
 
     async def _tell(self, wanted: Ask, problem: _NotTaken) -> None:

@@ -114,6 +114,9 @@ class QueueStatusWriter:
         except ObjectInvalid as problem:
             log.error("rejected", object="/".join(place), problem=str(problem))
             self._shown.pop(place, None)
+        except Exception as problem:  # noqa: BLE001 - whatever a queue holds, all others are shown
+            log.error("failed on a status", object="/".join(place), exc_info=problem)
+            self._shown.pop(place, None)
 
     def _ask(self, world: World, due: Millis) -> None:
         """Have the lane take a turn then, also when nothing else happens."""

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import structlog
 
-from events.application import FAILED_TO_START, DecisionApplied, DecisionRejected
+from events.application import FAILED, FAILED_TO_START, DecisionApplied, DecisionRejected
 from events.codec import encode
 from events.commit import Sighting
 from events.control import ObjectRefused
@@ -25,6 +25,7 @@ from services.applier.spare_time import SpareTime
 from services.applier.writing import ApplicationWriter, Ended
 from services.clock_port import Clock
 from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
+from services.guard import told
 from services.jobs.updates import UpdateConflict
 from services.log_port import Message, Stream
 from services.outbox import Letter, Outbox
@@ -100,7 +101,9 @@ class Applier:
                 self._wake()
 
     async def _apply_soon(self, application: Application) -> None:
-        if not application.waits:
+        if application.broken:
+            await self._settle(application, _rejected(application, FAILED, application.broken))
+        elif not application.waits:
             await self._apply(application, self._write.write)
         elif await self._attempt(application, self._write.steer_job) is not None:
             self._backlog.defer(application)
@@ -158,6 +161,10 @@ class Applier:
             except ObjectInvalid as problem:
                 log.error("rejected", workload=application.workload, problem=str(problem))
                 await self._settle(application, _rejected(application, "Invalid", str(problem)))
+                return None
+            except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are applied
+                log.error("failed on a workload", workload=application.workload, exc_info=problem)
+                await self._settle(application, _rejected(application, FAILED, told(problem)))
                 return None
 
     async def _settle(self, application: Application, fact: Outcome) -> None:

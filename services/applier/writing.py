@@ -257,19 +257,32 @@ class ApplicationWriter:
 
     async def _discard(self, application: Application) -> None:
         """Take the object away, and the job with it if nothing is to be tried any more; what is gone is gone."""
+        if application.discard_job and application.job and not application.made_of_pods:
+            await self._delete_job(application)
         try:
-            if application.discard_job and application.job and not application.made_of_pods:
-                await self._writer.delete(application.job_resource, application.namespace, application.job)
-        except ObjectMissing:
-            log.debug("gone already", job=application.job)
-        try:
-            if not await self._release(application):
-                await self._writer.delete(WORKLOADS, application.namespace, application.name)
+            left = await self._release(application)
+            if left.get("deletionTimestamp") is None:
+                await self._writer.delete(WORKLOADS, application.namespace, application.name, uid=left.get("uid", ""))
         except ObjectMissing:
             log.debug("gone already", workload=application.workload)
 
-    async def _release(self, application: Application) -> bool:
-        """Take our hold off the object; whether somebody has deleted it already."""
+    async def _delete_job(self, application: Application) -> None:
+        """Only the job that was decided about: one that came after it under its name stays."""
+        owner = application.of.owner
+        place = (application.job_resource, application.namespace, application.job)
+        uid = owner.uid if owner is not None else ""
+        try:
+            try:
+                await self._writer.delete(*place, uid=uid)
+            except ObjectConflict:
+                if not is_another(await self._writer.get(*place), application):
+                    raise
+                log.info("another one by now", job=application.job)
+        except ObjectMissing:
+            log.debug("gone already", job=application.job)
+
+    async def _release(self, application: Application) -> dict[str, Any]:
+        """Take our hold off the object; its metadata, as it was found."""
         found = await self._writer.get(WORKLOADS, application.namespace, application.name)
         meta = found["metadata"]
         if application.discard:
@@ -278,7 +291,7 @@ class ApplicationWriter:
         if left is not None:
             patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}
             await self._writer.merge(WORKLOADS, application.namespace, application.name, patch)
-        return meta.get("deletionTimestamp") is not None
+        return meta
 
     def _tell_news(self, application: Application, found: dict[str, Any]) -> None:
         uid = (found.get("metadata") or {}).get("uid", "")

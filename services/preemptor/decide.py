@@ -102,4 +102,5 @@ def _claim(request: PreemptionRequested, at: Millis) -> RoomClaimed:
         ),
         until=at + CLAIM_FOR,
         victims=tuple(victim.workload for victim in request.victims),
+        admissions=tuple(victim.admission for victim in request.victims),
     )

@@ -17,7 +17,7 @@ from events.workload import CheckReported, WorkloadDeleted, WorkloadSubmitted, W
 from projections.versions import ACCOUNTED
 from services.log_port import Message
 from services.outbox import Letter
-from services.watcher.places import place_of
+from services.watcher.places import object_of, place_of
 from services.watcher.seen import Seen
 from services.watcher.view import View
 
@@ -74,7 +74,7 @@ class Scribe:
             case WorkloadDeleted():
                 return self._view.left.get(fact.workload, ""), ""
             case _:
-                place = place_of(fact).partition("#")[0]
+                place = object_of(place_of(fact))
                 if place:
                     return place, ""
                 told = self._view.workloads.get(getattr(fact, "workload", ""))

@@ -1,12 +1,13 @@
 """What is on the log of what watchers have told, and whether this one still tells what folds there.
 
 A watcher is one of several, and may be late. It follows the log as every fold does: what others tell becomes part of what
-it has told, and where its own word turns out to be older than theirs it has to begin anew.
+it has told, and where its own word turns out to be older than theirs it has to begin anew. A fact that can't be read or
+folded halts it by name, as it halts the lanes, until it is skipped on record.
 """
 
-from collections.abc import Iterable
-
-import structlog
+import asyncio
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 
 from events.commit import Sighting
 from events.control import ResourceVersionsRestarted
@@ -15,7 +16,8 @@ from events.settings import SettingsObserved
 from projections.trail import Trail
 from projections.versions import Known, Versions
 from services.control_log import Control
-from services.lane_errors import MessageNotOurs
+from services.lane_errors import FoldFailed, MessageHalts
+from services.lane_halts import MESSAGE, Halts
 from services.log_errors import LogGap
 from services.log_port import Entry, Stream
 from services.stored_message import Opened, open_message
@@ -23,8 +25,6 @@ from services.watcher.places import known, place_of
 from services.watcher.seen import Seen
 from services.watcher.told import says_so
 from services.watcher.view import View
-
-log = structlog.get_logger()
 
 AUTHOR = "watcher"
 _REMEMBERED = 10_000
@@ -37,8 +37,12 @@ class FellBehind(Exception):
 class ToldByAll:
     """The facts on the log, and those of this watcher that are on their way there."""
 
-    def __init__(self, view: View, seen: Seen, control: Control | None = None) -> None:
+    def __init__(self, view: View, seen: Seen, control: Control | None = None, halts: Halts | None = None) -> None:
         self.view, self._seen, self._control = view, seen, control or Control()
+        self.halts = halts or Halts(AUTHOR)
+        """What keeps it from reading on."""
+        self.skips = asyncio.Event()
+        """Set when something may have been skipped on record."""
         self._trail = Trail()
         self.versions = Versions(self._trail)
         self._on_their_way: dict[str, Sighting] = {}
@@ -52,22 +56,32 @@ class ToldByAll:
         self.epoch = 0
 
     async def read_back(self, facts: Stream) -> None:
-        """Take note of all that is there. Raises `LogUnavailable`."""
+        """Take note of all that is there. Raises `LogUnavailable`, and `MessageHalts` with all before it taken in."""
         async for batch in facts.read(self.position):
             for entry in batch:
+                with _folding(entry):
+                    sighting = self._opened(entry)
+                    if sighting is not None and self._folds(sighting):
+                        self.view.fold(sighting.fact)
                 self.position = entry.sequence
-                sighting = self._opened(entry)
-                if sighting is not None and self._folds(sighting):
-                    self.view.fold(sighting.fact)
             self.view.left.clear()
+
+    async def halted_by(self, problem: MessageHalts) -> None:
+        """Say so, and wait until something is skipped."""
+        self.halts.halt(MESSAGE, str(problem))
+        self.skips.clear()
+        await self.skips.wait()
+
+    def reads_on(self) -> None:
+        """Nothing halts it any more."""
+        self.halts.lift(MESSAGE)
 
     async def follow(self, facts: Stream) -> None:
         """Take note of all that comes, until cancelled. Raises `FellBehind`."""
         try:
             async for batch in facts.follow(self.position):
                 for entry in batch:
-                    self.position = entry.sequence
-                    self._hear(entry)
+                    await self._hear_or_wait(entry)
         except LogGap as gap:
             raise FellBehind(str(gap)) from gap
 
@@ -91,12 +105,8 @@ class ToldByAll:
         return {key: one for key, one in self.versions.known.items() if key.startswith(f"{kind}/") and "#" not in key}
 
     def _opened(self, entry: Entry) -> Sighting | None:
-        """A message that can't be read, or does not count, says nothing to a watcher; the lanes say what to do about it."""
-        try:
-            found = open_message(entry, self._control)
-        except MessageNotOurs as problem:
-            log.error("not understood", stream=entry.stream, sequence=entry.sequence, problem=str(problem))
-            return None
+        """What a message says to a watcher: nothing where it does not count. Raises `MessageNotOurs`."""
+        found = open_message(entry, self._control)
         return found.message if isinstance(found, Opened) and isinstance(found.message, Sighting) else None
 
     def _folds(self, sighting: Sighting) -> bool:
@@ -108,6 +118,18 @@ class ToldByAll:
         folds = self.versions.take(sighting.about, sighting.fact, sighting.at)
         self._trail.forget()
         return folds
+
+    async def _hear_or_wait(self, entry: Entry) -> None:
+        while True:
+            try:
+                with _folding(entry):
+                    self._hear(entry)
+            except MessageHalts as problem:
+                await self.halted_by(problem)
+            else:
+                self.reads_on()
+                self.position = entry.sequence
+                return
 
     def _hear(self, entry: Entry) -> None:
         sighting = self._opened(entry)
@@ -139,6 +161,17 @@ class ToldByAll:
             return known(self.view.facts, fact)
         workload = getattr(fact, "workload", "")
         return bool(workload) and says_so(self.view.workloads.get(workload), fact)
+
+
+@contextmanager
+def _folding(entry: Entry) -> Generator[None, None, None]:
+    """Whatever goes wrong with a fact is told by its place. Raises `FoldFailed`."""
+    try:
+        yield
+    except (MessageHalts, FellBehind):
+        raise
+    except Exception as problem:
+        raise FoldFailed(stream=entry.stream, sequence=entry.sequence, problem=problem) from problem
 
 
 def _name(sighting: Sighting) -> str:

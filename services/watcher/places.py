@@ -21,6 +21,13 @@ from events.quota import (
     RuntimeClassObserved,
 )
 
+_PARTS = ("#devices", "#accounted", "#refused")
+
+
+def object_of(place: str) -> str:
+    """The object at whose place, or at a part of it, a fact is told; whatever its name holds."""
+    return next((place.removesuffix(part) for part in _PARTS if place.endswith(part)), place)
+
 
 def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
     """Under which object a fact is told; empty for facts about workloads."""

@@ -16,6 +16,7 @@ from events.settings import SettingsObserved
 from events.subjects import FACTS
 from projections.versions import Known
 from services.clock_port import Clock
+from services.lane_errors import MessageHalts
 from services.log_errors import LogGap, LogUnavailable
 from services.log_port import Stream
 from services.shelf_port import Shelf
@@ -81,11 +82,11 @@ class ViewSaver:
                 if fresh >= EVERY or (fresh > 0 and looks >= _LOOKS):
                     await self.save()
                     looks = 0
-            except (LogUnavailable, LogGap) as problem:
+            except (LogUnavailable, LogGap, MessageHalts) as problem:
                 log.warning("view not saved", problem=str(problem))
 
     async def save(self) -> None:
-        """Fold what was told since the last saved view, and save what comes out. Raises `LogUnavailable`, `LogGap`."""
+        """Fold what was told since the last saved view, and save what comes out. Raises `LogUnavailable`, `LogGap`, `MessageHalts`."""
         told = self._begin()
         await self.restore(told)
         await told.read_back(self._facts)

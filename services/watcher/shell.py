@@ -16,13 +16,15 @@ from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vani
 from services.control_log import Control
 from services.jobs.pods import is_managed, labels_of
 from services.jobs.serving import QUEUE
+from services.lane_errors import MessageHalts
+from services.lane_halts import Halts
 from services.log_errors import LogUnavailable
 from services.log_port import Stream
 from services.outbox import Letter, Outbox
 from services.shelf_port import Shelf
 from services.watcher.definitions import DEFINITIONS, Definitions
 from services.watcher.letters import Scribe
-from services.watcher.log_reading import FellBehind, ToldByAll
+from services.watcher.log_reading import AUTHOR, FellBehind, ToldByAll
 from services.watcher.problems import is_named
 from services.watcher.saved_view import ViewSaver
 from services.watcher.seen import DEPENDED_ON, Seen, place_in
@@ -55,6 +57,8 @@ class Watcher:
         self._reader, self._facts, self._clock, self._settings = reader, facts, clock, settings
         self._saver = None if shelf is None else ViewSaver(facts, shelf, settings, self._blank)
         self._control = control or Control()
+        self.halts = Halts(AUTHOR)
+        """What keeps it from reading what others tell, or its own facts of before."""
         self._begin_anew()
 
     def _blank(self) -> ToldByAll:
@@ -63,7 +67,7 @@ class Watcher:
     def _begin_anew(self) -> None:
         self.view = View(settings=self._settings)
         self._seen = Seen()
-        self._told = ToldByAll(self.view, self._seen, self._control)
+        self._told = ToldByAll(self.view, self._seen, self._control, self.halts)
         self._scribe = Scribe(self.view, self._seen)
         self._outbox = Outbox(self._facts, self._clock)
         self._seeing = asyncio.Lock()
@@ -73,6 +77,10 @@ class Watcher:
         self._definitions = Definitions([*kinds.by_place.values(), *kinds.parents.values()], IF_INSTALLED)
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._tasks = asyncio.TaskGroup()
+
+    def nudge(self) -> None:
+        """Have it look again at what halts it, for instance after a quarantine."""
+        self._told.skips.set()
 
     async def run(self) -> None:
         """Watch every kind until cancelled; whoever was late, and told what others knew better, begins anew."""
@@ -117,7 +125,10 @@ class Watcher:
             except LogUnavailable as problem:
                 log.warning("log unavailable", problem=str(problem))
                 await self._clock.sleep(_RETRY_MS)
+            except MessageHalts as problem:
+                await self._told.halted_by(problem)
             else:
+                self._told.reads_on()
                 return
 
     async def _begin(self, resource: Resource, before: "asyncio.Task[Any] | None" = None) -> Begun:

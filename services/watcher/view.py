@@ -36,7 +36,7 @@ from services.watcher.companions import as_found, companion_facts, marks_of
 from services.watcher.families import Families
 from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import node_facts, pod_fact
-from services.watcher.places import known, place_of
+from services.watcher.places import known, object_of, place_of
 from services.watcher.pod_watch import PodWatch
 from services.watcher.problems import Refused, refusal, refuse_invalid, understood, well_formed
 from services.watcher.provisioning import provisioning_config, provisioning_request
@@ -157,7 +157,7 @@ class View:
     def places(self, kind: str) -> list[str]:
         """All objects of a kind that something was told of."""
         prefix = f"{kind}/"
-        found = {place.partition("#")[0] for place in self.facts if place.startswith(prefix)}
+        found = {object_of(place) for place in self.facts if place.startswith(prefix)}
         return sorted(found | {place for place in self.by_source if place.startswith(prefix)})
 
     def fold(self, fact: Fact) -> None:  # noqa: C901 - one case per fact
@@ -211,7 +211,7 @@ class View:
                     self.facts[place] = fact
                     # That a node is there, or a pod may go, does not say that all of it can be read again.
                     if not isinstance(fact, ObjectRefused | NodeObserved | PodAccounted):
-                        self.facts.pop(f"{place.partition('#')[0]}#refused", None)
+                        self.facts.pop(f"{object_of(place)}#refused", None)
                 if isinstance(fact, PriorityClassObserved):
                     self.priority_classes[place.replace("//", "/")] = fact
 

@@ -111,3 +111,9 @@ def test_a_resource_that_no_queue_covers_is_refused_or_ignored_as_the_settings_s
     assert refusals(told) == [("NoMatchingFlavor", message)]
     told.told(SettingsObserved(undeclared=QuotaCheckStrategy.IGNORE_UNDECLARED)).decided()
     assert charged(told) == {"cpu": 10}
+
+
+def test_a_runtime_class_without_a_name_costs_nobody_anything() -> None:
+    told = platform("cpu").told(RuntimeClassObserved(name="", overhead={"cpu": 250}))
+    told.told(asking(PodShape(containers=one(limits={"cpu": 1000}).containers))).decided()
+    assert charged(told) == {"cpu": 1000}

@@ -5,7 +5,8 @@ from events.preemption import PreemptionOrdered, PreemptionWasted, RoomClaimed
 from events.quota import LocalQueueObserved, PreemptionPolicy
 from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import PodsGone, PodsReady
-from tests.stories.small_world import Story, job, platform, queue
+from projections.claims import claimed_room
+from tests.stories.small_world import GPU, Story, job, platform, queue
 
 
 def gone(told: Story, name: str) -> Story:
@@ -38,6 +39,27 @@ def test_what_victims_give_back_is_kept_for_the_one_that_asked_for_it() -> None:
     assert not reserved(list(gone(told, "a").decided())), "the room of one victim is kept until the other has left"
     assert reserved(list(gone(told, "b").decided())) == ["team/owner"]
     assert not told.world.claims
+
+
+def test_a_victim_that_has_left_and_come_back_holds_nothing_of_the_room_any_more() -> None:
+    told = three_queues(claims=True)
+    told.told(job("owner", queue="lender", count=2)).decided()
+    gone(told, "a")
+    claim = told.world.claims["team/owner"]
+    assert claim.victims == ("team/a", "team/b") and all(claim.admissions)
+    victim = told.world.workloads["team/b"]
+    assert victim.admission is not None
+
+    def kept() -> int:
+        (usage,) = (usage for _, usage in claimed_room(told.world).values())
+        return usage.get(told.world.quota.column("v100", GPU), 0)
+
+    before = kept()
+    again = replace(victim, admission=replace(victim.admission, reservation=victim.admission.reservation + 100))
+    told.world.put_workload(again)
+    assert (before, kept()) == (0, 1), "what it holds now is not what it was to give back"
+    told.world.claims["team/owner"] = replace(claim, admissions=())
+    assert kept() == 0, "claims of old logs mean whatever their victims hold"
 
 
 def test_without_a_claim_the_room_goes_to_whoever_comes_first() -> None:

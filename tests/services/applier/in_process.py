@@ -72,9 +72,10 @@ class InProcess:
 
         return self._answered(applied)
 
-    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
+    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
         await self._some_time("delete")
-        self._answered(lambda: self.resources.delete(self.kind(resource), (namespace, name)))
+        options = {"preconditions": {"uid": uid}} if uid else None
+        self._answered(lambda: self.resources.delete(self.kind(resource), (namespace, name), options))
 
     def kind(self, resource: Resource) -> Kind:
         return self.resources.kind(resource.group, resource.version, resource.plural)

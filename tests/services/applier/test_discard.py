@@ -2,15 +2,21 @@
 
 from typing import Any
 
+import pytest
+
 from events.api.meta import RESOURCE_IN_USE
-from events.workload import WorkloadSpec
+from events.workload import Owner, WorkloadSpec
 from ops.cluster.clock import ScaledClock
+from ops.cluster.embedded import EmbeddedCluster
+from ops.cluster.in_process import InProcessClient, OpenGate
 from projections.workloads import Workload
 from services.applier.notices import Notices
 from services.applier.plan import Application
 from services.applier.spare_time import SpareTime
 from services.applier.writing import ApplicationWriter
-from services.cluster_port import ObjectMissing, Resource
+from services.cluster_port import ObjectConflict, ObjectMissing, Resource
+
+JOBS = Resource(group="batch", plural="jobs", kind="Job")
 
 
 class Cluster:
@@ -38,14 +44,22 @@ class Cluster:
     ) -> dict[str, Any]:
         raise AssertionError("nothing is shown")
 
-    async def delete(self, resource: Resource, namespace: str, name: str) -> None:
+    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
         if resource.plural not in self.objects:
             raise ObjectMissing(name)
+        if uid and self.objects[resource.plural]["metadata"].get("uid", uid) != uid:
+            raise ObjectConflict(name)
         self.done.append((f"delete {resource.plural}", name))
 
 
+JOB: dict[str, Any] = {"metadata": {"name": "j", "uid": "its own"}}
 WORKLOAD = Workload(
-    key="team/w", uid="u", owner=None, created_at=0, generation=1, spec=WorkloadSpec(queue="lq", pod_sets=())
+    key="team/w",
+    uid="u",
+    owner=Owner(kind="Job", name="j", uid="its own"),
+    created_at=0,
+    generation=1,
+    spec=WorkloadSpec(queue="lq", pod_sets=()),
 )
 
 
@@ -71,7 +85,7 @@ async def discard(cluster: Cluster, **changes: Any) -> list[tuple[str, str]]:
 
 async def test_the_hold_is_taken_off_before_the_object_is_deleted() -> None:
     held = {"metadata": {"resourceVersion": "3", "finalizers": [RESOURCE_IN_USE, "x/y"]}}
-    done = await discard(Cluster(workloads=held, jobs={}))
+    done = await discard(Cluster(workloads=held, jobs=JOB))
     assert done == [("patch workloads", "['x/y']"), ("delete workloads", "w")]
 
 
@@ -88,6 +102,32 @@ async def test_what_somebody_has_deleted_already_only_loses_the_hold() -> None:
 
 async def test_the_job_goes_first_and_what_is_gone_already_is_no_problem() -> None:
     free = {"metadata": {"resourceVersion": "3"}}
-    done = await discard(Cluster(workloads=free, jobs={}), discard_job=True)
+    done = await discard(Cluster(workloads=free, jobs=JOB), discard_job=True)
     assert done == [("delete jobs", "j"), ("delete workloads", "w")]
     assert await discard(Cluster(), discard_job=True) == []
+
+
+async def test_a_job_that_came_after_it_under_the_same_name_stays() -> None:
+    free = {"metadata": {"resourceVersion": "3"}}
+    again = {"metadata": {"name": "j", "uid": "of another"}}
+    done = await discard(Cluster(workloads=free, jobs=again), discard_job=True)
+    assert done == [("delete workloads", "w")]
+
+
+async def test_on_a_cluster_a_job_that_was_made_anew_meanwhile_stays() -> None:
+    cluster = EmbeddedCluster(controllers=False)
+    client = InProcessClient(cluster.resources, OpenGate(), ScaledClock().now)
+    pod = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x"}]}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "namespace": "team"},
+        "spec": {"template": pod},
+    }
+    cluster.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    first = await client.create(JOBS, "team", job)
+    await client.delete(JOBS, "team", "j", uid=first["metadata"]["uid"])
+    second = await client.create(JOBS, "team", job)
+    with pytest.raises(ObjectConflict):
+        await client.delete(JOBS, "team", "j", uid=first["metadata"]["uid"])
+    await client.delete(JOBS, "team", "j", uid=second["metadata"]["uid"])
