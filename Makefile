@@ -1,10 +1,12 @@
 # kuelog: `make` or `make help` lists what there is.
 PYTHON ?= python3
 SCENARIO ?= examples/ai-platform
+COUNT ?= 100000
+SEED ?= 1
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint simulate chaos bench lock clean
+.PHONY: help install demo test lint simulate fuzz chaos bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -42,6 +44,9 @@ simulate: $(READY) ## play ten thousand histories with faults in virtual time, a
 
 chaos: $(READY) ## kill real services and servers, cut and refuse between them, and hold what is left against the laws
 	@$(BIN)/python -m tests.chaos
+
+fuzz: $(READY) ## put 100,000 wild objects, facts and messages to all services (COUNT, SEED for others)
+	@$(BIN)/python -m tests.fuzz --count $(COUNT) --seed $(SEED)
 
 bench: $(READY) ## measure the log, the replay, the decisions and the way of a job
 	@$(BIN)/kuelog bench

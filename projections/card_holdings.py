@@ -211,10 +211,6 @@ class CardHoldings:
         """Changes whenever what cards offer to workloads may have: not when workloads take cards or give them back."""
         return self._versions.get(_OFFER, 0)
 
-    def stir(self, card: str) -> None:
-        """Have a card looked at."""
-        self.stirred[card] = None
-
     def stir_node(self, node: str) -> None:
         """Have all cards of a node looked at."""
         if node in self.nodes:

@@ -150,7 +150,7 @@ def _take_up(world: World, key: str, place: Place) -> None:
         for queue in world.quota.members(aside.name):
             world.quota.touch(queue)
     if aside.scope is Scope.CARD:
-        world.cards.stir(aside.name)
+        world.cards.stirred[aside.name] = None  # A hint, as all that is stirred.
     if workload is None or asides_of(world.aside, Scope.WORKLOAD, aside.name):
         return
     told = Condition(

@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 import structlog
 
 from services.applier.cluster_events import workload_notice
+from services.applier.discarding import delete_job
 from services.applier.known_jobs import KnownJobs
 from services.applier.known_objects import KnownObjects
 from services.applier.manifests import finalizers_left
@@ -258,28 +259,13 @@ class ApplicationWriter:
     async def _discard(self, application: Application) -> None:
         """Take the object away, and the job with it if nothing is to be tried any more; what is gone is gone."""
         if application.discard_job and application.job and not application.made_of_pods:
-            await self._delete_job(application)
+            await delete_job(self._writer, application)
         try:
             left = await self._release(application)
             if left.get("deletionTimestamp") is None:
                 await self._writer.delete(WORKLOADS, application.namespace, application.name, uid=left.get("uid", ""))
         except ObjectMissing:
             log.debug("gone already", workload=application.workload)
-
-    async def _delete_job(self, application: Application) -> None:
-        """Only the job that was decided about: one that came after it under its name stays."""
-        owner = application.of.owner
-        place = (application.job_resource, application.namespace, application.job)
-        uid = owner.uid if owner is not None else ""
-        try:
-            try:
-                await self._writer.delete(*place, uid=uid)
-            except ObjectConflict:
-                if not is_another(await self._writer.get(*place), application):
-                    raise
-                log.info("another one by now", job=application.job)
-        except ObjectMissing:
-            log.debug("gone already", job=application.job)
 
     async def _release(self, application: Application) -> dict[str, Any]:
         """Take our hold off the object; its metadata, as it was found."""

@@ -1,8 +1,12 @@
 """How far a watcher has seen the cluster: the version of each object, and of each kind."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from events.object_version import ObjectVersion, version_number
+from projections.versions import Known
+from services.cluster_port import Listed
+from services.watcher.problems import is_named
 
 DEPENDED_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue", "Namespace"})
 """Kinds whose objects say what others mean."""
@@ -64,3 +68,17 @@ def place_in(kind: str, value: dict[str, Any]) -> str:
     """Where an object is, as `kind/namespace/name`."""
     meta = value["metadata"]
     return f"{kind}/{meta.get('namespace', '')}/{meta['name']}"
+
+
+def contradiction(found: Listed, known: Mapping[str, Known], kind: str) -> int:
+    """The version that was told of a kind and that a list of it is behind; 0 when it is behind none."""
+    version = version_number(found.version)
+    newest = max((one.version for one in known.values()), default=0)
+    if version and newest > version:
+        return newest
+    for one in found.objects:
+        if is_named(one):
+            told, seen = known.get(place_in(kind, one)), version_number(one["metadata"].get("resourceVersion"))
+            if told is not None and 0 < seen < told.version:
+                return told.version
+    return 0

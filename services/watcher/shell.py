@@ -27,7 +27,7 @@ from services.watcher.letters import Scribe
 from services.watcher.log_reading import AUTHOR, FellBehind, ToldByAll
 from services.watcher.problems import is_named
 from services.watcher.saved_view import ViewSaver
-from services.watcher.seen import DEPENDED_ON, Seen, place_in
+from services.watcher.seen import DEPENDED_ON, Seen, contradiction, place_in
 from services.watcher.view import View
 from services.watcher.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND
 
@@ -157,14 +157,14 @@ class Watcher:
 
     async def _go_on(self, resource: Resource, sights: AsyncIterator[Sight]) -> None:
         async for sight in sights:
-            if isinstance(sight, Listed) and _contradiction(sight, self._told.known_of(resource.kind), resource.kind):
+            if isinstance(sight, Listed) and contradiction(sight, self._told.known_of(resource.kind), resource.kind):
                 # Somebody may have told meanwhile what is newer than this list. Asked again, it is sure.
                 raise FellBehind(f"{resource.kind} was listed as it was before what is told of it")
             await self._see(resource, sight)
 
     async def _notice_restart(self, resource: Resource, found: Listed, known: Mapping[str, Known]) -> None:
         """Say so when the cluster, asked after all of this was told, is not as far yet: its store was restored."""
-        version = _contradiction(found, known, resource.kind)
+        version = contradiction(found, known, resource.kind)
         if version and self._told.begins_epoch():
             restarted = ResourceVersionsRestarted(
                 epoch=self._told.epoch, kind=resource.kind, listed=version_number(found.version), known=version
@@ -287,20 +287,6 @@ class Watcher:
         return ObjectVersion(
             kind=kind, namespace=namespace, name=name, uid=uid, version=found, context=context, gone=gone, epoch=epoch
         )
-
-
-def _contradiction(found: Listed, known: Mapping[str, Known], kind: str) -> int:
-    """The version that was told of a kind and that a list of it is behind; 0 when it is behind none."""
-    version = version_number(found.version)
-    newest = max((one.version for one in known.values()), default=0)
-    if version and newest > version:
-        return newest
-    for one in found.objects:
-        if is_named(one):
-            told, seen = known.get(place_in(kind, one)), version_number(one["metadata"].get("resourceVersion"))
-            if told is not None and 0 < seen < told.version:
-                return told.version
-    return 0
 
 
 def _version(value: Plain) -> str:

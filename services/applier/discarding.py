@@ -1,0 +1,24 @@
+"""How the job behind a workload goes whose object is kept no longer."""
+
+import structlog
+
+from services.applier.patches import is_another
+from services.applier.plan import Application
+from services.cluster_port import ObjectConflict, ObjectMissing, Writer
+
+log = structlog.get_logger()
+
+
+async def delete_job(writer: Writer, application: Application) -> None:
+    """Delete just the job that was decided about: one that came after it under its name stays; what is gone is gone."""
+    owner = application.of.owner
+    place = (application.job_resource, application.namespace, application.job)
+    try:
+        try:
+            await writer.delete(*place, uid=owner.uid if owner is not None else "")
+        except ObjectConflict:
+            if not is_another(await writer.get(*place), application):
+                raise
+            log.info("another one by now", job=application.job)
+    except ObjectMissing:
+        log.debug("gone already", job=application.job)

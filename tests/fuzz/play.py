@@ -1,0 +1,113 @@
+"""One platform under the wild messages of one seed, played in virtual time; and the fewest of them that do harm."""
+
+import gc
+import random
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVar
+
+import msgspec
+
+from ops.cluster.clock import ScaledClock
+from ops.log.memory import MemoryBus
+from ops.simulate.virtual_loop import VirtualLoop
+from tests.fuzz.inputs import Input
+from tests.fuzz.scene import Harmed, Scene
+
+T = TypeVar("T")
+
+BEGINS = 1_800_000_000_000
+AT_ONCE = 4
+"""So many messages are put there before all of it has to be folded."""
+_LONGEST_S = 120
+"""Of real time, for one platform: deciders that never come to rest stop the clock of their world, not this one."""
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """How it went with one platform."""
+
+    seed: int
+    inputs: tuple[Input, ...]
+    harm: str = ""
+    """What happened that must not; empty when nothing did."""
+    aside: dict[str, int] = {}
+
+
+async def course(scene: Scene, inputs: Sequence[Input]) -> None:
+    """Put them there, some at a time; all goes on, also for who starts anew. Raises `Harmed`."""
+    await scene.begin()
+    for first in range(0, len(inputs), AT_ONCE):
+        for one in inputs[first : first + AT_ONCE]:
+            await scene.put(one)
+        await scene.settle()
+        scene.check_deciders()
+    await scene.mend()
+    await scene.until_admitted("after what was put there")
+    await scene.restart()
+    await scene.settle()
+    await scene.until_admitted("after a restart")
+    scene.check_deciders()
+
+
+def play(seed: int, inputs: Sequence[Input]) -> Course:
+    """Play the messages of a seed, or some of them."""
+    loop = VirtualLoop(f"{seed}/order")
+    loop.set_exception_handler(lambda _loop, _context: None)
+    random.seed(f"{seed}/patience")
+    clock = ScaledClock(1.0, BEGINS, loop.time)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        with _watched():
+            return loop.run_until_complete(_played(Scene(seed, MemoryBus(clock.now), clock), seed, inputs))
+    finally:
+        loop.close()
+        if collecting:
+            gc.enable()
+
+
+async def _played(scene: Scene, seed: int, inputs: Sequence[Input]) -> Course:
+    harm = ""
+    try:
+        await course(scene, inputs)
+    except Exception as problem:  # noqa: BLE001 - whatever comes out of there is a finding
+        harm = str(problem) if isinstance(problem, Harmed) else f"{type(problem).__name__}: {problem}"
+    finally:
+        await scene.end()
+    return Course(seed=seed, inputs=tuple(inputs), harm=harm, aside=dict(scene.aside))
+
+
+class NeverAtRest(Exception):
+    """The services of a platform are at work without end."""
+
+
+@contextmanager
+def _watched() -> Iterator[None]:
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise NeverAtRest(f"nothing comes to rest within {_LONGEST_S} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(_LONGEST_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def fewest(things: Sequence[T], harmful: Callable[[Sequence[T]], bool]) -> list[T]:
+    """As few of them as still do harm: parts are left out, smaller ones each time nothing can be."""
+    kept, size = list(things), max(len(things) // 2, 1)
+    while True:
+        first, shorter = 0, False
+        while first < len(kept):
+            rest = kept[:first] + kept[first + size :]
+            if harmful(rest):
+                kept, shorter = rest, True
+            else:
+                first += size
+        if size == 1 and not shorter:
+            return kept
+        size = size if shorter else max(size // 2, 1)
