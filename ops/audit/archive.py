@@ -16,7 +16,8 @@ from ops.audit.errors import ArchiveDamaged, ArchiveOfAnotherLog, LogDiffers
 from ops.audit.evidence import Evidence, judge, load_evidence, prefix_agrees, save_evidence
 from ops.audit.finding import Finding
 from ops.audit.folder import Folder
-from ops.audit.segment import SegmentUnreadable, file_hash, from_parquet, to_parquet
+from ops.audit.segment import UNTOLD, SegmentUnreadable, check_segment, file_hash, from_parquet, size_of, to_parquet
+from ops.parquet_reading import Bounds
 from ops.witness import HEADS, leaves_name
 from services.log_errors import LogGap
 from services.log_port import Bus, Entry, Stream
@@ -36,6 +37,14 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     last: Annotated[int, msgspec.Meta(ge=1, le=MOST)]
     file: str
     sha256: str
+    bytes: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """How many bytes its messages have, unpacked; 0 in archives of before."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """How much its file may hold: twice as much, so that of a file to which something was added it is told where."""
+        rows = min(2 * (self.last - self.first + 1), UNTOLD.rows)
+        return Bounds(rows=rows, bytes=min(2 * self.bytes, UNTOLD.bytes) if self.bytes else UNTOLD.bytes)
 
 
 def segments_of(folder: Folder) -> list[Segment]:
@@ -75,6 +84,11 @@ def check_files(url: str) -> list[Segment]:
         data = folder.read(segment.file)
         if data is None or file_hash(data) != segment.sha256:
             raise ArchiveDamaged(url, _finding(segment, read_segment(folder, segment)[1]))
+        try:
+            # Besides the messages there are columns that follow from them, which may name all of it once more.
+            check_segment(data, Bounds(rows=segment.bounds.rows, bytes=2 * segment.bounds.bytes))
+        except SegmentUnreadable as unreadable:
+            raise ArchiveDamaged(url, _finding(segment, f"can't be read: {unreadable}")) from unreadable
     return segments
 
 
@@ -85,7 +99,7 @@ def read_segment(folder: Folder, segment: Segment) -> tuple[list[Entry], str]:
         return [], "is not there"
     other = "" if file_hash(data) == segment.sha256 else "is not the file that was archived"
     try:
-        entries = from_parquet(data)
+        entries = from_parquet(data, segment.bounds)
     except SegmentUnreadable as unreadable:
         return [], f"{other} and can't be read: {unreadable}" if other else f"can't be read: {unreadable}"
     row = _wrong_row(entries, segment, folder.read(leaves_name(segment.stream)) or b"" if other else b"")
@@ -206,7 +220,7 @@ def _put(folder: Folder, stream: str, part: Sequence[Entry]) -> Segment:
     first, last = part[0].sequence, part[-1].sequence
     data = to_parquet(part)
     file = f"{stream}/{first:012d}-{last:012d}.parquet"
-    segment = Segment(stream=stream, first=first, last=last, file=file, sha256=file_hash(data))
+    segment = Segment(stream=stream, first=first, last=last, file=file, sha256=file_hash(data), bytes=size_of(part))
     folder.write(file, data)
     back, problem = read_segment(folder, segment)
     if problem or list(part) != back:

@@ -9,6 +9,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ops.parquet_reading import Bounds, check_parquet, parquet_columns
 from services.log_port import Entry
 
 SCHEMA = pa.schema(
@@ -30,7 +31,9 @@ SCHEMA = pa.schema(
 """The first five columns are what is proved; the rest follows from them, but for trace and time of storing, which no proof covers."""
 
 
-ROWS_AT_MOST = 1_000_000
+UNTOLD = Bounds(rows=1_000_000, bytes=2 << 30)
+"""What a segment may hold of which nobody has said how much it holds."""
+_A_NUMBER = 8
 _NEVER = 1 << 53
 _KEPT = ("stream", "sequence", "subject", "message_id", "data", "trace", "stored")
 
@@ -57,16 +60,28 @@ def to_parquet(entries: Sequence[Entry]) -> bytes:
     return out.getvalue()
 
 
-def from_parquet(data: bytes) -> list[Entry]:
-    """The messages of a Parquet file, in its order. Raises `SegmentUnreadable`."""
+def size_of(entries: Sequence[Entry]) -> int:
+    """How many bytes the columns of messages have of which the file is read back, unpacked."""
+    texts = (len(one.subject.encode()) + len(one.message_id.encode()) + len(one.trace.encode()) for one in entries)
+    named = sum(len(one.stream.encode()) + 2 * _A_NUMBER + len(one.data) for one in entries)
+    return named + sum(texts)
+
+
+def check_segment(data: bytes, bounds: Bounds) -> None:
+    """That no column of a file holds more than it may. Raises `SegmentUnreadable`."""
     try:
-        if pq.read_metadata(io.BytesIO(data)).num_rows > ROWS_AT_MOST:
-            raise SegmentUnreadable(f"it says that it has more than {ROWS_AT_MOST} rows")
-        # Its own thread pool and its checksums: a damaged page must be an error, not other rows.
-        there = [name for name in _KEPT if name != "stored" or name in pq.read_schema(io.BytesIO(data)).names]
-        table = pq.read_table(io.BytesIO(data), columns=there, use_threads=False)
+        check_parquet(data, SCHEMA.names, bounds)
+    except _UNREADABLE as problem:
+        raise SegmentUnreadable(_told_of(problem)) from problem
+
+
+def from_parquet(data: bytes, bounds: Bounds = UNTOLD) -> list[Entry]:
+    """The messages of a Parquet file, in its order, if it holds no more than it may. Raises `SegmentUnreadable`."""
+    try:
+        found = parquet_columns(data, _KEPT, bounds)
+        rows = len(next(iter(found.values()), ()))
         # Older archives don't say when a message was stored.
-        columns = [table.column(name).to_pylist() if name in there else [0] * len(table) for name in _KEPT]
+        columns = [found[name] if name != "stored" else found.get(name, [0] * rows) for name in _KEPT]
         return [
             Entry(
                 stream=stream,
@@ -80,8 +95,15 @@ def from_parquet(data: bytes) -> list[Entry]:
             for stream, sequence, subject, message_id, content, trace, stored in zip(*columns, strict=True)
             if isinstance(content, bytes)
         ]
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as problem:
-        raise SegmentUnreadable(str(problem).partition("\n")[0].rstrip(".")) from problem
+    except _UNREADABLE as problem:
+        raise SegmentUnreadable(_told_of(problem)) from problem
+
+
+_UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, IndexError, MemoryError)
+
+
+def _told_of(problem: BaseException) -> str:
+    return str(problem).partition("\n")[0].rstrip(".")
 
 
 def file_hash(data: bytes) -> str:
