@@ -18,6 +18,7 @@ from events.device import (
     AllocationStale,
     CapacityCovered,
     CapacityShort,
+    CardQuotaObserved,
     CardReturned,
     DevicesRefused,
     DevicesRegistered,
@@ -97,6 +98,7 @@ Fact: TypeAlias = (
     | NodeObserved
     | DevicesRegistered
     | PodObserved
+    | CardQuotaObserved
     | WorkloadSubmitted
     | WorkloadChanged
     | PodsReady

@@ -63,6 +63,15 @@ class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
     """Which one of an Indexed Job's pods it is, of a pod that waits so."""
 
 
+class CardQuotaObserved(Event, frozen=True, kw_only=True, tag="CardQuotaObserved.v1"):
+    """What a ResourceQuota leaves a namespace of card memory and cores, which HAMi keeps and Kubernetes does not."""
+
+    namespace: str
+    name: str
+    hard: dict[str, int] = {}
+    """By key of the ResourceQuota, `limits.<resource>`; only those of cards."""
+
+
 class PodPlacement(Value, frozen=True, kw_only=True):
     """Where one pod of a workload is to run, and the cards that its containers get, init containers first."""
 

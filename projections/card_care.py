@@ -3,12 +3,16 @@
 import msgspec
 
 from events.card import Card
-from events.device import DevicesRegistered, DriftKind, PodObserved
+from events.device import CardQuotaObserved, DevicesRegistered, DriftKind, PodObserved
 from events.event import Millis
 from projections.devices.handshake import TIMEOUT
 from projections.devices.health import CardHealth, due, out_of_service, reported, returned
+from projections.devices.namespace_quota import Limits, managed, relimited, unlimited
+from projections.devices.vendors import BY_WORD
 from projections.trail import Trail
 
+CARD_LIMITS = managed({word: vendor.resources for word, vendor in BY_WORD.items()})
+"""The resources of cards whose limits in ResourceQuotas HAMi keeps."""
 OVERDUE: Millis = 60_000
 """How long after its time a pod that should be gone may hold cards before that is told."""
 
@@ -45,6 +49,10 @@ class CardCare:
         """Pods whose allocation was told to be stale."""
         self.told: dict[str, tuple[Told, ...]] = {}
         """By card."""
+        self.quotas: dict[str, CardQuotaObserved] = {}
+        """What ResourceQuotas say of cards, by `namespace/name`."""
+        self.limits: dict[str, Limits] = {}
+        """What they come to, by namespace."""
         self.gated: dict[str, dict[str, None]] = {}
         """Keys of pods that wait to be told their cards, by workload; what is remembered of pods says so, too."""
         self.short: dict[str, tuple[int, int]] = {}
@@ -68,6 +76,22 @@ class CardCare:
             self._trail.drop(self.silent, key)
             self._trail.drop(self.lost, key)
         return dues
+
+    def set_quota(self, quota: CardQuotaObserved) -> None:
+        """A ResourceQuota says this of cards; a limit that it keeps is at no time away."""
+        key = f"{quota.namespace}/{quota.name}"
+        old = self.quotas.get(key)
+        limits = relimited(self.limits.get(quota.namespace, {}), old.hard if old else {}, quota.hard, CARD_LIMITS)
+        self._trail.put(self.quotas, key, quota)
+        self._trail.put(self.limits, quota.namespace, limits)
+
+    def drop_quota(self, namespace: str, name: str) -> None:
+        """A ResourceQuota is gone."""
+        old = self.quotas.get(f"{namespace}/{name}")
+        if old is not None:
+            self._trail.drop(self.quotas, f"{namespace}/{name}")
+            limits = unlimited(self.limits.get(namespace, {}), old.hard, CARD_LIMITS)
+            self._trail.put(self.limits, namespace, limits)
 
     def card_returned(self, card: str) -> None:
         """New pods may have the card again."""

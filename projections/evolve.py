@@ -20,6 +20,7 @@ from events.device import (
     AllocationStale,
     CapacityCovered,
     CapacityShort,
+    CardQuotaObserved,
     CardReturned,
     DevicesRefused,
     DevicesRegistered,
@@ -178,6 +179,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             NodeObserved()
             | DevicesRegistered()
             | PodObserved()
+            | CardQuotaObserved()
             | DevicesReserved()
             | DevicesRefused()
             | PodCardsAssigned()

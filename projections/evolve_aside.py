@@ -4,7 +4,7 @@ import msgspec
 
 from events.catalogue import AnyEvent
 from events.control import ObjectRefused, ObjectRemoved
-from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.device import CardQuotaObserved, DevicesRegistered, NodeObserved, PodObserved
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -126,6 +126,7 @@ def _concerns(world: World, event: AnyEvent, aside: Aside) -> bool:  # noqa: PLR
             | NamespaceObserved()
             | AdmissionCheckObserved()
             | LimitRangeObserved()
+            | CardQuotaObserved()
             | RuntimeClassObserved()
             | SettingsObserved()
             | ObjectRemoved()

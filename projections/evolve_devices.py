@@ -8,6 +8,7 @@ from events.device import (
     AllocationStale,
     CapacityCovered,
     CapacityShort,
+    CardQuotaObserved,
     CardReturned,
     DevicesRefused,
     DevicesRegistered,
@@ -21,7 +22,7 @@ from events.device import (
     PodObserved,
 )
 from projections.card_care import OVERDUE, Suspect, Told
-from projections.evolve_objects import stir_all
+from projections.evolve_objects import readjust, stir_all
 from projections.lost_places import review_places
 from projections.place import Place
 from projections.pod_cards import assign, forget_assignments, hold_at_gate
@@ -35,6 +36,7 @@ DeviceEvent: TypeAlias = (
     NodeObserved
     | DevicesRegistered
     | PodObserved
+    | CardQuotaObserved
     | DevicesReserved
     | DevicesRefused
     | PodCardsAssigned
@@ -43,7 +45,7 @@ DeviceEvent: TypeAlias = (
 )
 
 
-def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
+def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:  # noqa: C901 - one case for each event
     """Fold one event about nodes, pods or cards."""
     put, drop, care = world.trail.put, world.trail.drop, world.cards.care
     match event:
@@ -65,6 +67,10 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:
             stir_all(world)
         case PodObserved():
             _see_pod(world, event, place)
+        case CardQuotaObserved():
+            care.set_quota(event)
+            readjust(world, event.namespace)
+            stir_all(world)
         case DevicesReserved():
             world.cards.confirm(event.workload, event.reservation, event.placements)
             _answer(world, event.workload, Devices(reservation=event.reservation, placements=event.placements))

@@ -82,7 +82,7 @@ def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901, PLR
         case LimitRangeObserved():
             accept(world, "LimitRange", event.namespace, event.name)
             put(world.limit_ranges, f"{event.namespace}/{event.name}", event)
-            _readjust(world, event.namespace)
+            readjust(world, event.namespace)
         case RuntimeClassObserved():
             accept(world, "RuntimeClass", "", event.name)
             put(world.runtime_classes, event.name, event)
@@ -161,7 +161,7 @@ def _forget_plans(world: World) -> None:
     world.trail.note(world.memory.clear)
 
 
-def _readjust(world: World, namespace: str) -> None:
+def readjust(world: World, namespace: str) -> None:
     """What pods of a namespace ask for is filled in otherwise from now on."""
     _forget_plans(world)
     for door in sorted(world.by_local_queue):
@@ -184,6 +184,12 @@ def stir_users_of_check(world: World, check: str) -> None:
         if any(rule.name == check for rule in queue.checks):
             stir(world, name)
             review_cluster_queue(world, name)
+
+
+def _drop_card_quota(world: World, event: ObjectRemoved) -> None:
+    world.cards.care.drop_quota(event.namespace, event.name)
+    readjust(world, event.namespace)
+    stir_all(world)
 
 
 def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one case after the other
@@ -216,7 +222,9 @@ def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one cas
                 review_cluster_queue(world, name)
         case "LimitRange":
             drop(world.limit_ranges, spaced)
-            _readjust(world, event.namespace)
+            readjust(world, event.namespace)
+        case "ResourceQuota":
+            _drop_card_quota(world, event)
         case "RuntimeClass":
             drop(world.runtime_classes, event.name)
             _forget_plans(world)

@@ -28,6 +28,7 @@ from projections.equivalence import equivalence_of
 from projections.gates import enabled
 from projections.holding import give_back, hold, hold_less
 from projections.line_order import order_in_line
+from projections.lining import told_by_namespace
 from projections.place import Place
 from projections.pods_of_workload import found_running, with_waiting_for_pods
 from projections.preemption.requested import end_request
@@ -157,7 +158,7 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
     if event.adopted is not None:
         workload = adopt(world, workload, event.adopted, place)
     workload = with_waiting_for_pods(with_gates(world.settings, workload, place), place)
-    workload = replace(workload, equivalence=equivalence_of(workload, by_namespace=bool(world.limit_ranges)))
+    workload = replace(workload, equivalence=equivalence_of(workload, by_namespace=told_by_namespace(world)))
     name = event.owner.name if event.owner else workload.name
     kind = event.owner.kind if event.owner else "Workload"
     world.trail.drop(world.refused, f"{kind}/{workload.namespace}/{name}")
@@ -188,7 +189,7 @@ def _change(world: World, workload: Workload, event: WorkloadChanged, place: Pla
     changed = with_waiting_for_pods(with_gates(world.settings, changed, place), place)
     if changed.condition(WAITING_FOR_PODS) is not workload.condition(WAITING_FOR_PODS) or _others(workload, changed):
         changed = replace(changed, seen=place.sequence)
-    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=bool(world.limit_ranges)))
+    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=told_by_namespace(world)))
     world.put_workload(changed)
     if moved:
         _index(world, changed)
@@ -237,7 +238,7 @@ def _reclaim(world: World, workload: Workload, counts: dict[str, int], place: Pl
     if not enabled(world.settings, "ReclaimablePods"):
         return
     changed = replace(workload, reclaimable=dict(sorted(counts.items())), seen=place.sequence)
-    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=bool(world.limit_ranges)))
+    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=told_by_namespace(world)))
     world.put_workload(changed)
     hold_less(world, changed)
 

@@ -18,6 +18,11 @@ WAITS_FOR_OTHERS = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PE
 """Refusals of a workload that gets in when others have left."""
 
 
+def told_by_namespace(world: World) -> bool:
+    """Whether what a workload gets may rest on its namespace."""
+    return bool(world.limit_ranges or world.cards.care.quotas)
+
+
 def line_up(world: World, workload: Workload) -> None:
     """The workload waits in the line that it belongs to, unless its like was refused and nothing has changed since."""
     line = world.lines.of(workload.line)
@@ -64,7 +69,7 @@ def place_refused(world: World, workload: Workload, event: AdmissionRefused) -> 
 
 def reclass(world: World, workload: Workload) -> None:
     """What the workload asks for counts otherwise from now on, though it asks for the same: try it anew (§3.4)."""
-    equivalence = equivalence_of(workload, by_namespace=bool(world.limit_ranges))
+    equivalence = equivalence_of(workload, by_namespace=told_by_namespace(world))
     changed = replace(workload, equivalence=equivalence)
     world.put_workload(changed)
     line = world.lines.of(workload.line)

@@ -8,7 +8,7 @@ import msgspec
 
 from events.admission import PreemptionRequested
 from events.control import ObjectRefused
-from events.device import DevicesRegistered, NodeObserved, PodCardsAssigned, PodObserved
+from events.device import CardQuotaObserved, DevicesRegistered, NodeObserved, PodCardsAssigned, PodObserved
 from events.event import Millis
 from events.pod import PodAccounted
 from events.preemption import RoomClaimed
@@ -30,6 +30,7 @@ from projections.aside import Aside
 from projections.card_care import Suspect, Told
 from projections.card_holdings import Holding
 from projections.devices.health import CardHealth
+from projections.devices.namespace_quota import Limit
 from projections.fair_sharing.ledger import Entered, Ledger
 from projections.holding import hold
 from projections.line_order import order_in_line
@@ -67,6 +68,8 @@ class CareTables(msgspec.Struct, frozen=True, kw_only=True):
     stale: dict[str, Suspect]
     told: dict[str, tuple[Told, ...]]
     short: dict[str, tuple[int, int]]
+    quotas: dict[str, CardQuotaObserved] = {}
+    limits: dict[str, dict[str, Limit]] = {}
 
 
 class Tables(msgspec.Struct, frozen=True, kw_only=True):

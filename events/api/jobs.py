@@ -78,6 +78,19 @@ class LimitRangeSpec(ApiStruct, frozen=True, kw_only=True):
     limits: tuple[ApiLimitRangeItem, ...] = ()
 
 
+class ResourceQuotaSpec(ApiStruct, frozen=True, kw_only=True):
+    """A ResourceQuota's specification."""
+
+    hard: dict[str, Quantity] | None = None
+
+
+class ApiResourceQuota(ApiStruct, frozen=True, kw_only=True):
+    """A ResourceQuota."""
+
+    metadata: ObjectMeta
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+
+
 class ApiLimitRange(ApiStruct, frozen=True, kw_only=True):
     """A LimitRange."""
 

@@ -19,14 +19,18 @@ from events.pod_set import PodSet
 from events.quota import FlavorObserved
 from projections.card_holdings import CardHoldings
 from projections.devices.annotations import CARD_POLICY, NODE_POLICY
+from projections.devices.checks import OVER_QUOTA
 from projections.devices.digest import may_hold
 from projections.devices.fit import Asking, asking, fit_asking
+from projections.devices.namespace_quota import Limits, lets_in
 from projections.devices.ranking import rank
-from projections.devices.refusal import refusal
+from projections.devices.refusal import asked_text, refusal
 from projections.devices.requests import pod_card_requests
 from projections.devices.steering import BINPACK, SPREAD
 from projections.devices.suitability import Suitability
 from projections.devices.vendor import NodeScoring
+from projections.devices.vendors import BY_WORD
+from projections.namespace_cards import emptied, limits_of, with_placements
 from projections.trail import Trail
 
 EXCEEDS_CARDS = "ExceedsCardCapacity"
@@ -34,6 +38,7 @@ EXCEEDS_CARDS = "ExceedsCardCapacity"
 WAITING_FOR_CARDS = "WaitingForDevices"
 """It would fit if others gave cards back."""
 
+_RESOURCES = {word: vendor.resources for word, vendor in BY_WORD.items()}
 _BEYOND = 1 << 20
 """Makes any percentage of a card count for more than any amount that is named."""
 
@@ -46,6 +51,7 @@ class Gang(msgspec.Struct, frozen=True, kw_only=True):
     pod_set: PodSet
     count: int
     flavor: FlavorObserved | None
+    namespace: str = ""
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +143,7 @@ def _place_gang(
                 trial.keep()
                 return True
             if not refused:
-                refused.append(_refused(cards, nodes, asked, index))
+                refused.append(_refused(cards, nodes, asked, index, placements))
         del placements[before:]
     return False
 
@@ -151,9 +157,10 @@ def _place_under(
 ) -> int | None:
     """Place all pods of a gang under one card policy; the first that finds no place, None if all do."""
     gang, shape = asked.gang, asked.gang.pod_set.shape
-    pod = _pod(asked, policy)
+    limits = limits_of(cards, gang.namespace)
+    pod = _pod(asked, policy, limits)
     if any(terms.vendor.rules.scoring is not NodeScoring.NOTHING for terms in pod.terms.values()):
-        return _place_ranked(cards, nodes, asked, policy, pod, placements)
+        return _place_ranked(cards, nodes, asked, policy, limits, placements)
     spread = shape.device_annotations.get(NODE_POLICY, BINPACK) == SPREAD
     line = [
         (found.fullness if spread else -found.fullness, name)
@@ -163,6 +170,11 @@ def _place_under(
     ]
     heapq.heapify(line)
     for index in range(gang.count):
+        if limits:
+            now = with_placements(limits, placements)
+            if not lets_in(now, asked.requests, asked.init, _RESOURCES):
+                return index
+            pod = _pod(asked, policy, now)
         placement = _place_pod(cards, line, asked, index, pod, spread=spread)
         if placement is None:
             return index
@@ -175,7 +187,7 @@ def _place_ranked(
     nodes: Mapping[str, NodeObserved],
     asked: _Asked,
     policy: str,
-    pod: Asking,
+    limits: Limits,
     placements: list[PodPlacement],
 ) -> int | None:
     """The same where a node's score rests on the cards that it would give: every node is tried for every pod."""
@@ -183,7 +195,11 @@ def _place_ranked(
     wanted = gang.pod_set.shape.device_annotations.get(NODE_POLICY, BINPACK)
     names = [name for name in _suitable(cards, nodes, gang) if may_hold(cards.digest(name), asked.requests)]
     for index in range(gang.count):
-        ranking = rank((cards.digest(name).on for name in names), asked.requests, asked.init, pod, wanted)
+        now = with_placements(limits, placements)
+        if not lets_in(now, asked.requests, asked.init, _RESOURCES):
+            return index
+        nodes_cards = (cards.digest(name).on for name in names)
+        ranking = rank(nodes_cards, asked.requests, asked.init, _pod(asked, policy, now), wanted)
         best = ranking.best(wanted)
         if best is None:
             return index
@@ -220,11 +236,23 @@ def _place_pod(
     return None
 
 
-def _refused(cards: CardHoldings, nodes: Mapping[str, NodeObserved], asked: _Asked, index: int) -> Placed:
+def _refused(
+    cards: CardHoldings,
+    nodes: Mapping[str, NodeObserved],
+    asked: _Asked,
+    index: int,
+    placements: Sequence[PodPlacement],
+) -> Placed:
     """Why a pod finds no place beside what is taken already, in words."""
     gang = asked.gang
+    limits = limits_of(cards, gang.namespace)
+    now = with_placements(limits, placements)
+    if not lets_in(now, asked.requests, asked.init, _RESOURCES):
+        return _over_quota(asked, index, emptied(limits))
     names = sorted(_suitable(cards, nodes, gang))
-    ever, message = refusal(cards, names, asked.requests, asked.init, _pod(asked, ""))
+    ever, message = refusal(
+        cards, names, asked.requests, asked.init, _pod(asked, "", now), _pod(asked, "", emptied(limits))
+    )
     where = f"flavor {gang.flavor.name}" if gang.flavor is not None else "any flavor"
     return Placed(
         pod_set=gang.pod_set.name,
@@ -233,12 +261,23 @@ def _refused(cards: CardHoldings, nodes: Mapping[str, NodeObserved], asked: _Ask
     )
 
 
+def _over_quota(asked: _Asked, index: int, whole: Limits) -> Placed:
+    gang = asked.gang
+    ever = lets_in(whole, asked.requests, asked.init, _RESOURCES)
+    return Placed(
+        pod_set=gang.pod_set.name,
+        reason=WAITING_FOR_CARDS if ever else EXCEEDS_CARDS,
+        message=f"pod {index + 1} of {gang.count} of pod set {gang.pod_set.name}: asked {asked_text(asked.requests)}, more than "
+        f"the ResourceQuotas of namespace {gang.namespace} leave ({OVER_QUOTA})",
+    )
+
+
 def _suitable(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gang: Gang) -> list[str]:
     suitable = Suitability(gang.pod_set.shape, gang.flavor)
     return [name for name in cards.nodes if name in nodes and suitable.allows(nodes[name])]
 
 
-def _pod(asked: _Asked, policy: str) -> Asking:
+def _pod(asked: _Asked, policy: str, limits: Limits) -> Asking:
     own = asked.gang.pod_set.shape.device_annotations
     annotations = {**own, CARD_POLICY: policy} if policy else own
-    return asking(annotations, [request for each in asked.requests for request in each])
+    return asking(annotations, [request for each in asked.requests for request in each], limits=limits)

@@ -3,7 +3,7 @@
 Counting cards is left to Kubernetes; memory is counted in MiB after the vendor's unit, cores in percent.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -34,6 +34,8 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None = None
 
 
+Names = Mapping[str, Resources]
+"""By vendor word."""
 Limits = dict[str, Limit]
 """By resource name."""
 _NOTHING = Limit()
@@ -64,6 +66,12 @@ def asked_at_once(requests: Iterable[Iterable[CardRequest]], init: int, vendor: 
     memory = max([sum(each[0] for each in apps), *(each[0] for each in totals[:init])])
     cores = max([sum(each[1] for each in apps), *(each[1] for each in totals[:init])])
     return memory, cores
+
+
+def lets_in(limits: Mapping[str, Limit], requests: Sequence[Sequence[CardRequest]], init: int, names: Names) -> bool:
+    """Whether a namespace's limits hold a pod, as HAMi's webhook reckons before any card is chosen."""
+    words = {request.vendor for asked in requests for request in asked if request.vendor in names}
+    return all(room(limits, names[word]).holds(*asked_at_once(requests, init, word)) for word in sorted(words))
 
 
 def managed(vendors: Mapping[str, Resources]) -> frozenset[str]:

@@ -14,9 +14,9 @@ Containers = Sequence[Sequence[CardRequest]]
 
 
 def refusal(
-    cards: CardHoldings, names: Sequence[str], requests: Containers, init: int, pod: Asking
+    cards: CardHoldings, names: Sequence[str], requests: Containers, init: int, pod: Asking, alone: Asking
 ) -> tuple[bool, str]:
-    """Whether it would fit if nothing ran there, and the message for a person.
+    """Whether it would fit if nothing ran there, and the message for a person; `alone` is the pod if its namespace had nothing.
 
     The reasons are counted over the first nodes by name only, so that a refusal costs little on a large fleet.
     """
@@ -26,7 +26,7 @@ def refusal(
             counted[code] = counted.get(code, 0) + times
     codes = ", ".join(f"{times} {code}" for code, times in sorted(counted.items())) or "no node has cards"
     looked_at = f", reasons of the first {REASONS_OF}" if len(names) > REASONS_OF else ""
-    ever = any(fit_asking(on, requests, init, pod).shares is not None for on in _emptied(cards, names))
+    ever = any(fit_asking(on, requests, init, alone).shares is not None for on in _emptied(cards, names))
     message = f"asked {asked_text(requests)}; {_largest(cards, names)}; {len(names)} node(s){looked_at}: {codes}"
     return ever, message
 

@@ -17,6 +17,7 @@ def gangs_of(world: World, workload: Workload) -> list[Gang]:
             flavor=world.flavors.get(
                 next((assignment.flavors[r] for r in sorted(assignment.flavors) if r in CARD_RESOURCES), "")
             ),
+            namespace=workload.namespace,
         )
         for pod_set, assignment in zip(workload.spec.pod_sets, workload.admission.assignments, strict=True)
         if asks_for_cards(pod_set.shape)

@@ -3,7 +3,7 @@
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.catalogue import AnyEvent
 from events.control import ObjectRefused, ObjectRemoved
-from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.device import CardQuotaObserved, DevicesRegistered, NodeObserved, PodObserved
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningOrdered, ProvisioningRequestObserved
 from events.quota import (
@@ -103,6 +103,8 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             return (f"workload/{event.workload}", f"admissioncheck/{event.check}", request)
         case LimitRangeObserved():
             return (f"limitrange/{event.namespace}/{event.name}",)
+        case CardQuotaObserved():
+            return (f"resourcequota/{event.namespace}/{event.name}",)
         case RuntimeClassObserved():
             return (f"runtimeclass/{event.name}",)
         case SettingsObserved():

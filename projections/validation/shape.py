@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from events.api.jobs import ApiJob, ApiLimitRange, ApiNamespace, ApiPriorityClass, ApiRuntimeClass
+from events.api.jobs import ApiJob, ApiLimitRange, ApiNamespace, ApiPriorityClass, ApiResourceQuota, ApiRuntimeClass
 from events.api.kueue import (
     ApiAdmissionCheck,
     ApiClusterQueue,
@@ -37,6 +37,7 @@ STRUCTS: dict[str, type[ApiStruct]] = {
     "PriorityClass": ApiPriorityClass,
     "ProvisioningRequestConfig": ApiProvisioningRequestConfig,
     "ResourceFlavor": ApiResourceFlavor,
+    "ResourceQuota": ApiResourceQuota,
     "RuntimeClass": ApiRuntimeClass,
     "Topology": ApiTopology,
     "Workload": ApiWorkload,

@@ -109,6 +109,7 @@ def _gangs(world: World, entry: Entry, plan: Plan) -> list[Gang]:
             pod_set=one.pod_set,
             count=one.count,
             flavor=world.flavors.get(card_flavor(entry, one.pod_set.name)),
+            namespace=entry.workload.namespace,
         )
         for one in plan.asked
         if asks_for_cards(one.pod_set.shape)

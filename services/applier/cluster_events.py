@@ -22,6 +22,7 @@ _API = {
     "Node": "v1",
     "Namespace": "v1",
     "LimitRange": "v1",
+    "ResourceQuota": "v1",
     "PriorityClass": "scheduling.k8s.io/v1",
     "RuntimeClass": "node.k8s.io/v1",
 }

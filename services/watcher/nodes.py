@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+from events.api.jobs import ApiResourceQuota
 from events.api.meta import Quantity
 from events.api.pods import ApiNode, ApiPod, PodTemplate
 from events.catalogue import Fact
 from events.control import ObjectRefused
-from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.device import CardQuotaObserved, DevicesRegistered, NodeObserved, PodObserved
 from events.quantity import BadQuantity, to_units
 from events.timestamp import parse_timestamp
 from events.whole_number import whole_number
+from projections.card_care import CARD_LIMITS
 from projections.devices.annotations import ASSIGNED_NODE, pod_shares
 from projections.devices.bad_annotation import BadAnnotation
 from projections.devices.checks import SOFT_SPLIT_NODE
@@ -92,6 +94,15 @@ def pod_fact(value: dict[str, Any]) -> Fact | None:
         gated=gated,
         created_at=created_at(meta) if gated else 0,
         completion_index=whole_number(annotations.get(INDEX, "")) if gated else None,
+    )
+
+
+def card_quota(value: dict[str, Any]) -> Fact:
+    """What a ResourceQuota says of cards."""
+    found = read(value, ApiResourceQuota)
+    hard = {name: text for name, text in (found.spec.hard or {}).items() if name.removeprefix("limits.") in CARD_LIMITS}
+    return CardQuotaObserved(
+        namespace=found.metadata.namespace, name=found.metadata.name, hard=_readable({n: hard[n] for n in sorted(hard)})
     )
 
 

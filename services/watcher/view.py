@@ -35,7 +35,7 @@ from services.watcher.check_states import admission_check
 from services.watcher.companions import as_found, companion_facts, marks_of
 from services.watcher.families import Families
 from services.watcher.jobs import JobState, job_state
-from services.watcher.nodes import node_facts, pod_fact
+from services.watcher.nodes import card_quota, node_facts, pod_fact
 from services.watcher.places import known, object_of, place_of
 from services.watcher.pod_watch import PodWatch
 from services.watcher.problems import Refused, refusal, refuse_invalid, understood, well_formed
@@ -54,6 +54,7 @@ SIMPLE: dict[str, Callable[[dict[str, Any]], Fact]] = {
     "Namespace": objects.namespace,
     "AdmissionCheck": admission_check,
     "LimitRange": objects.limit_range,
+    "ResourceQuota": card_quota,
     "RuntimeClass": objects.runtime_class,
     "ProvisioningRequestConfig": provisioning_config,
 }
@@ -225,8 +226,7 @@ class View:
             case "Node":
                 return node_facts(value)
             case "Pod":
-                pod = pod_fact(value)
-                return [] if pod is None else [pod]
+                return [] if (pod := pod_fact(value)) is None else [pod]
             case "Workload":
                 return self._workload_object(place, value)
             case "ProvisioningRequest":

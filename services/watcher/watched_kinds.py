@@ -26,6 +26,7 @@ CLUSTER_KINDS = (
     Resource(group=KUEUE, version="v1beta2", plural="clusterqueues", kind="ClusterQueue", namespaced=False),
     Resource(group=KUEUE, version="v1beta2", plural="localqueues", kind="LocalQueue"),
     Resource(plural="limitranges", kind="LimitRange"),
+    Resource(plural="resourcequotas", kind="ResourceQuota"),
     Resource(group="node.k8s.io", plural="runtimeclasses", kind="RuntimeClass", namespaced=False),
     Resource(plural="nodes", kind="Node", namespaced=False),
 )

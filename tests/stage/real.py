@@ -32,6 +32,7 @@ SWEPT = (
     "podtemplates",
     "events",
     "limitranges",
+    "resourcequotas",
     *(one["metadata"]["name"] for one in definitions()),
 )
 """Kinds of which nothing outlives a test; of others goes what it has made itself."""

@@ -180,6 +180,7 @@ def _around() -> Iterator[tuple[str, Plain]]:
         "min": {},
     }
     yield "LimitRange", _object("LimitRange", "limits", TEAM, spec={"limits": [limits]})
+    yield "ResourceQuota", _object("ResourceQuota", "cards", TEAM, spec={"hard": {"limits.nvidia.com/gpumem": "1000"}})
     yield "RuntimeClass", {**_object("RuntimeClass", "kata"), "overhead": {"podFixed": {"cpu": "250m"}}}
     yield "Topology", _object("Topology", "racks", spec={"levels": [{"nodeLabel": "rack"}]})
     yield (
