@@ -18,7 +18,7 @@ from ops.cluster.clock import ScaledClock
 from ops.log.control import read_control, record_rate
 from ops.log.filling import Filled
 from ops.log.patient import PatientBus
-from ops.log.snapshots import Snapshots
+from ops.log.snapshots import EVERY, Snapshots
 from ops.reading import Unreadable
 from ops.telemetry import SpanTracer
 from ops.witness import HeadWitness, WitnessKeyMissing
@@ -95,6 +95,7 @@ class Running:
         replica: str = "",
         tracer: Tracer | None = None,
         archivist: Archiving | None = None,
+        snapshots_every: int = EVERY,
     ) -> None:
         self.ports, self.services = ports, tuple(services)
         self.watcher: Watcher | None = None
@@ -110,7 +111,7 @@ class Running:
         self.archivist = archivist
         self._witness = HeadWitness(witness) if witness is not None else None
         folder = witness / "snapshots" if witness is not None else None
-        self._snapshots = Snapshots(folder, RULES, ports.shelf)
+        self._snapshots = Snapshots(folder, RULES, ports.shelf, every=snapshots_every)
 
     async def run(self) -> None:
         """Serve until cancelled."""

@@ -1,6 +1,6 @@
 """What a stream says about itself: each commit names the one before it, and how much of its inputs it had folded."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -85,12 +85,12 @@ class Rests(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
 
 
-def rests_of(stream: str, entries: Sequence[Entry], links: Sequence[Link]) -> Rests:
-    """What the commits of a lane say of their inputs."""
+def rests_of(stream: str, entries: Sequence[Entry], links: Sequence[Link], skipped: Collection[int] = ()) -> Rests:
+    """What the commits of a lane say of their inputs; those that an operator had skipped are not asked."""
     upto: dict[str, tuple[int, str]] = {}
     findings: list[Finding] = []
     for entry, link in zip(entries, links, strict=True):
-        for run in link.envelope.inputs if link.envelope else ():
+        for run in link.envelope.inputs if link.envelope and entry.sequence not in skipped else ():
             had = upto.get(run.stream, (0, ""))[0]
             if run.upto < had:
                 detail = f"rests on {run.stream} up to {run.upto}, a commit before it up to {had}"

@@ -19,7 +19,8 @@ class Auditor:
         self._pinned = tuple(pinned)
         self._judged = judge(evidence, self._pinned)
         self._link = link
-        self._said: dict[str, tuple[list[Finding], Rests]] = {}
+        self._said: dict[str, tuple[frozenset[int], list[Finding], Rests]] = {}
+        """By stream what was skipped when it was looked at, and what came out."""
 
     def examine(
         self,
@@ -36,8 +37,10 @@ class Auditor:
         links = {stream: [self._link(entry) for entry in found[stream]] for stream in streams}
         findings = list(self._judged.findings)
         rests: list[Rests] = []
+        control = Control(found.get(CONTROL, ()))
         for stream in streams:
-            wrong, said = self._stream(stream, found[stream], links[stream])
+            skipped = frozenset(sequence for one, sequence in control.skipped if one == stream)
+            wrong, said = self._stream(stream, found[stream], links[stream], skipped)
             findings.extend(wrong)
             rests.extend([] if wrong else [said])
         if ends is None:
@@ -48,7 +51,6 @@ class Auditor:
             leaves = {stream: [link.leaf for link in links[stream]] for stream in streams}
             findings.extend(statement_findings(statement, leaves, self._pinned))
         places = {(one.stream, one.sequence) for one in findings}
-        control = Control(found.get(CONTROL, ()))
         for stream in streams:
             amiss = amiss_findings(found[stream], [link.claim for link in links[stream]], control)
             findings.extend(one for one in amiss if (one.stream, one.sequence) not in places)
@@ -56,15 +58,18 @@ class Auditor:
             streams=tuple(self._covered(stream, len(found[stream])) for stream in streams), findings=tuple(findings)
         )
 
-    def _stream(self, stream: str, entries: Sequence[Entry], links: Sequence[Link]) -> tuple[list[Finding], Rests]:
+    def _stream(
+        self, stream: str, entries: Sequence[Entry], links: Sequence[Link], skipped: frozenset[int]
+    ) -> tuple[list[Finding], Rests]:
         """What is wrong with a stream, and what it rests on."""
         sequences = [entry.sequence for entry in entries]
         record = self._judged.record.get(stream, [])
         findings = _against(stream, sequences, links, record)
         if not findings and stream in self._said and len(entries) == len(record):
             # The same leaves are the same messages, which say the same of themselves.
-            wrong, said = self._said[stream]
-            return list(wrong), said
+            known, wrong, said = self._said[stream]
+            if known == skipped:
+                return list(wrong), said
         if stream in self._judged.record and stream not in self._judged.sound:
             findings = self._doubtful(stream, links, findings)
         begin = len(record) if findings else 0
@@ -78,10 +83,10 @@ class Auditor:
         findings.extend(one for one in behind if one.sequence not in told)
         if findings:
             return findings, Rests(upto={})
-        said = rests_of(stream, entries, links)
+        said = rests_of(stream, entries, links, skipped)
         findings.extend(said.findings)
         if len(entries) == len(record) and stream in self._judged.sound:
-            self._said[stream] = (list(findings), said)
+            self._said[stream] = (skipped, list(findings), said)
         return findings, said
 
     def _doubtful(self, stream: str, links: Sequence[Link], findings: list[Finding]) -> list[Finding]:

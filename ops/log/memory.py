@@ -10,6 +10,9 @@ from events.event import Millis
 from services.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable
 from services.log_port import Entry, Head, Message, Stream
 
+IDS_KNOWN_FOR: Millis = 120_000
+"""The window in which a message that comes again under its id is not stored a second time."""
+
 
 class Fault(StrEnum):
     """What goes wrong with the next append or publish."""
@@ -22,10 +25,10 @@ class Fault(StrEnum):
 
 
 class MemoryStream:
-    """One stream in memory."""
+    """One stream in memory. It knows a message's id for as long as the bus's configuration says, and then no more."""
 
-    def __init__(self, name: str, now: Callable[[], Millis] = lambda: 0) -> None:
-        self.name, self._now = name, now
+    def __init__(self, name: str, now: Callable[[], Millis] = lambda: 0, ids_known_for: Millis = IDS_KNOWN_FOR) -> None:
+        self.name, self._now, self._ids_known_for = name, now, ids_known_for
         self.entries: list[Entry] = []
         self.faults: deque[Fault] = deque()
         self._ids: dict[str, int] = {}
@@ -53,7 +56,7 @@ class MemoryStream:
         await asyncio.sleep(0)
         for message in messages:
             fault = self._next_fault()
-            if message.message_id not in self._ids:
+            if not self._knows(message.message_id):
                 await self._store(message.subject, message.data, message.message_id)
             if fault is Fault.ACK_LOST:
                 raise LogUnavailable(stream=self.name, problem="no acknowledgement")
@@ -105,6 +108,10 @@ class MemoryStream:
         del self.entries[keep:]
         self._ids = {entry.message_id: entry.sequence for entry in self.entries}
 
+    def _knows(self, message_id: str) -> bool:
+        sequence = self._ids.get(message_id)
+        return sequence is not None and self._now() - self.entries[sequence - 1].stored < self._ids_known_for
+
     def _next_fault(self) -> Fault | None:
         fault = self.faults.popleft() if self.faults else None
         if fault is Fault.UNAVAILABLE:
@@ -133,8 +140,8 @@ class MemoryStream:
 class MemoryBus:
     """All streams in memory."""
 
-    def __init__(self, now: Callable[[], Millis] = lambda: 0) -> None:
-        self._now = now
+    def __init__(self, now: Callable[[], Millis] = lambda: 0, ids_known_for: Millis = IDS_KNOWN_FOR) -> None:
+        self._now, self._ids_known_for = now, ids_known_for
         self.streams: dict[str, MemoryStream] = {}
 
     async def stream(self, name: str) -> Stream:
@@ -144,7 +151,7 @@ class MemoryBus:
 
     def memory(self, name: str) -> MemoryStream:
         """The stream itself, for tests that order faults or look inside."""
-        return self.streams.setdefault(name, MemoryStream(name, self._now))
+        return self.streams.setdefault(name, MemoryStream(name, self._now, self._ids_known_for))
 
     async def close(self) -> None:
         """Nothing to let go of."""

@@ -48,8 +48,8 @@ class SnapshotUnusable(Exception):
 class Snapshots:
     """The newest snapshots of each lane: our own in a folder, everybody's on the shelf. Either may be lacking."""
 
-    def __init__(self, folder: Path | None, rules: str, shelf: Shelf | None = None) -> None:
-        self._folder, self._rules, self._shelf = folder, rules, shelf
+    def __init__(self, folder: Path | None, rules: str, shelf: Shelf | None = None, *, every: int = EVERY) -> None:
+        self._folder, self._rules, self._shelf, self._every = folder, rules, shelf, every
         self._taken: dict[str, int] = {}
         """Per lane the commit at which the newest in the folder was taken."""
         self._images: dict[str, tuple[str, bytes]] = {}
@@ -63,7 +63,7 @@ class Snapshots:
     def mark(self, fold: LaneFold) -> str:
         """The hash of the world for the commit that is about to be appended to name; empty when it is not yet time."""
         since = fold.base + 1 - fold.marked[0]
-        if self._shelf is None or since < EVERY + len(fold.world.workloads) // 2:
+        if self._shelf is None or since < self._every + len(fold.world.workloads) // 2:
             return ""
         image = image_of(fold)
         self._images[fold.lane] = (hashlib.sha256(image).hexdigest(), image)
@@ -76,7 +76,7 @@ class Snapshots:
             del self._images[fold.lane]
             self._on_the_way.put_nowait((fold.lane, image, {**fold.settled, fold.lane: fold.base}))
         since = fold.base - self._taken.setdefault(fold.lane, 0)
-        if self._folder is not None and since >= EVERY + len(fold.world.workloads) // 2 and not fold.runs:
+        if self._folder is not None and since >= self._every + len(fold.world.workloads) // 2 and not fold.runs:
             self._taken[fold.lane] = fold.base
             try:
                 self.take(fold)

@@ -1,30 +1,20 @@
 """What each kind of fault does to a running simulation, and how what it left behind is mended."""
 
-import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 
 from events.billing import LineKind, Meter, Price, PriceListSet
-from events.control import Quarantined
-from events.subjects import CONTROL
-from ops.billing.entering import enter
-from ops.billing.problems import BillRefused
+from events.subjects import FACTS
 from ops.cluster.happenings import set_card_health, set_node_ready
 from ops.simulate.fault_plan import Fault, Kind
-from ops.simulate.platform import KUEUE, NAMESPACE, QUEUE, Plain
+from ops.simulate.operators import enter_at_last, skip_what_halts
+from ops.simulate.platform import KUEUE
 from ops.simulate.simulation import Simulation
-from services.log_port import Message
+from ops.simulate.stray_messages import forged_message, stream_of, unfit_message
+from ops.simulate.users import NAMESPACE, QUEUE, Plain
+from ops.wiring import LANE
 
 Application = Callable[[Simulation, Fault], None]
 _MOST_SLOW_S = 2.0
-_ASKS_AGAIN_S = 1.0
-_POISONS = (
-    b"[" * 2000,
-    b"\xff\xfe",
-    b"{}",
-    b'{"id":"x","at":0,"author":"watcher","fact":{"type":"Nonsense.v9"}}',
-    b"null",
-)
 
 
 def apply(simulation: Simulation, fault: Fault) -> None:
@@ -108,6 +98,17 @@ def _quota(simulation: Simulation, fault: Fault) -> None:
     _change_queue(simulation, name, changed, fault.lasts)
 
 
+def _stop(simulation: Simulation, fault: Fault) -> None:
+    """An administrator stops a queue, and lets it go on."""
+    name = simulation.platform.queues[fault.number % len(simulation.platform.queues)]
+    policy = ("Hold", "HoldAndDrain", "HoldAndDrain")[fault.number // 8 % 3]
+
+    def changed(queue: Plain) -> Plain:
+        return {**queue, "spec": {**queue["spec"], "stopPolicy": policy}}
+
+    _change_queue(simulation, name, changed, fault.lasts)
+
+
 def _cohort(simulation: Simulation, fault: Fault) -> None:
     """An administrator moves a queue to another cohort, and back."""
     name = simulation.platform.queues[fault.number % len(simulation.platform.queues)]
@@ -147,7 +148,7 @@ def _price(simulation: Simulation, fault: Fault) -> None:
     event = PriceListSet(
         name=f"list-{fault.index}", currency="EUR", starts=now, prices=prices, charges=(LineKind.USAGE,)
     )
-    simulation.operate(lambda: _enter(simulation, event))
+    simulation.operate(lambda: enter_at_last(simulation, event))
 
 
 def _bad_object(simulation: Simulation, fault: Fault) -> None:
@@ -176,28 +177,17 @@ def _odd_job(name: str, queue: str, resources: Plain) -> Plain:
 
 
 def _bad_message(simulation: Simulation, fault: Fault) -> None:
-    """Somebody with rights stores nonsense; when an operator has seen it, it is skipped on record."""
-    stream = ("FACTS", "LOG_0", "DEVICES_default")[fault.number % 3]
-    subject = {"FACTS": "kuelog.facts._cluster.x", "LOG_0": "kuelog.log.0.x"}.get(stream, "kuelog.devices.default.x")
-    data = _POISONS[fault.number // 8 % len(_POISONS)]
-
-    async def store() -> None:
-        memory = simulation.bus.memory(stream)
-        await memory.publish([Message(subject, data, f"poison-{fault.index}")])
-        sequence = next(one.sequence for one in memory.entries if one.message_id == f"poison-{fault.index}")
-        event = Quarantined(stream=stream, sequence=sequence, reason="stored by a stray script")
-        simulation.after(max(fault.lasts, 1000), lambda: simulation.operate(lambda: _enter(simulation, event)))
-
-    simulation.operate(store)
+    """Somebody with rights stores what halts a lane; an operator who looks in a while later has it skipped."""
+    memory, facts = simulation.bus.memory(stream_of(fault)), simulation.bus.memory(FACTS)
+    simulation.bus_stores(memory, unfit_message(fault, memory, facts, simulation.clock.now()))
+    simulation.after(max(fault.lasts, 1000), lambda: simulation.operate(lambda: skip_what_halts(simulation)))
 
 
-async def _enter(simulation: Simulation, event: PriceListSet | Quarantined) -> None:
-    """An operator who is told that somebody else was faster looks again, and asks again."""
-    while True:
-        with suppress(BillRefused):
-            await enter(simulation.bus, event, simulation.clock.now(), simulation.bus.memory(CONTROL).entries)
-            return
-        await asyncio.sleep(_ASKS_AGAIN_S)
+def _forged(simulation: Simulation, fault: Fault) -> None:
+    memory, message = forged_message(
+        fault, simulation.bus.memory(FACTS), simulation.bus.memory(LANE), simulation.clock.now()
+    )
+    simulation.bus_stores(memory, message)
 
 
 _APPLICATIONS: dict[Kind, Application] = {
@@ -221,10 +211,12 @@ _APPLICATIONS: dict[Kind, Application] = {
     Kind.LATE_WATCHER: _late,
     Kind.CLOCK_SKEW: _skew,
     Kind.QUOTA: _quota,
+    Kind.QUEUE_STOP: _stop,
     Kind.COHORT: _cohort,
     Kind.NODE: _node,
     Kind.CARD: _card,
     Kind.PRICE: _price,
     Kind.POISON_OBJECT: _bad_object,
     Kind.POISON_MESSAGE: _bad_message,
+    Kind.FORGED_MESSAGE: _forged,
 }

@@ -47,6 +47,8 @@ class Kind(StrEnum):
     CLOCK_SKEW = "clock-skew"
     """The clock of a process goes wrong for a while."""
     QUOTA = "quota"
+    QUEUE_STOP = "queue-stop"
+    """An administrator stops a queue, and has what runs there go, too, or not."""
     COHORT = "cohort-move"
     NODE = "node-loss"
     CARD = "card-failure"
@@ -54,7 +56,9 @@ class Kind(StrEnum):
     POISON_OBJECT = "poison-object"
     """Somebody creates an object that can't be understood."""
     POISON_MESSAGE = "poison-message"
-    """Somebody stores a message that can't be understood; an operator has it skipped a while later."""
+    """Somebody stores a message that can't be understood or that does not follow; an operator has it skipped later."""
+    FORGED_MESSAGE = "forged-message"
+    """Somebody with the rights of one service says what only another may say."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,17 +80,25 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ALL = tuple(Kind)
+_CLOSE, _SOON_MS = 0.5, 4000
 
 
 def schedule_of(seed: int, span: Millis, kinds: Sequence[Kind] = ALL) -> list[Fault]:
-    """The faults of a seed, in the order of their time. Kinds that are left out take nothing from the others."""
+    """The faults of a seed, in the order of their time. Kinds that are left out take nothing from the others.
+
+    Most seeds draw theirs from a few kinds, so that these meet each other often; and most come soon after the one before.
+    """
     chance = random.Random(f"{seed}/faults")  # noqa: S311 - a world, not a secret
+    drawn = chance.sample(ALL, chance.choice((2, 3, 4, 6, len(ALL))))
     found: list[Fault] = []
-    for index in range(chance.randrange(2, 11)):
-        kind = chance.choice(ALL)
+    at = chance.randrange(1000, span)
+    for index in range(chance.randrange(2, 13)):
+        kind = chance.choice(drawn)
+        soon = at + chance.randrange(_SOON_MS)
+        at = soon if chance.random() < _CLOSE and soon < span else chance.randrange(1000, span)
         fault = Fault(
             index=index,
-            at=chance.randrange(1000, span),
+            at=at,
             kind=kind,
             process=chance.randrange(64),
             number=chance.randrange(1 << 30),

@@ -101,6 +101,8 @@ def _aftermath(simulation: Simulation) -> Aftermath:
         store=simulation.cluster.store,
         changes=changes,
         settings=simulation.platform.settings,
+        now=simulation.clock.now(),
+        stray=frozenset(simulation.stray),
     )
 
 

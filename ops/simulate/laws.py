@@ -1,11 +1,12 @@
 """The laws that every history obeys, whatever went wrong in it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from events.codec import NotOurs, decode_sighting
+from events.event import Millis
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
 from events.workload import WorkloadSubmitted
@@ -14,8 +15,9 @@ from ops.audit.verify import Auditor
 from ops.cluster.selection import look
 from ops.cluster.store import Change, Store
 from ops.simulate.lane_laws import LaneLaws, hold_lane
-from ops.simulate.platform import QUEUE
+from ops.simulate.users import QUEUE
 from ops.wiring import DEVICE_LANE, LANE
+from projections.amiss import AUTHOR, TIME
 from projections.world import World
 from services.applier.manifests import DECISION
 from services.applier.plan import sequence_in
@@ -38,16 +40,29 @@ class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
     changes: Sequence[Change]
     """Every change of a Job, in order."""
     settings: SettingsObserved
+    now: Millis
+    stray: Collection[tuple[str, int]] = ()
+    """What somebody has stored who should not have, by stream and sequence."""
 
 
 def unsettled(store: Store) -> list[str]:
     """What has not come to its end in the cluster."""
     found: list[str] = []
     for (namespace, name), job in sorted(store.of(_JOBS).items()):
-        if not _has_ended(job):
+        if not _has_ended(job) and job["metadata"]["uid"] not in _deactivated(store):
             how = "waiting" if job["spec"].get("suspend") else "running"
             found.append(f"job {namespace}/{name} never ends: it is {how}")
     return found
+
+
+def _deactivated(store: Store) -> set[str]:
+    """Jobs that nobody tries any more until a user says otherwise, by UID."""
+    return {
+        owner["uid"]
+        for workload in store.of(_WORKLOADS).values()
+        if workload["spec"].get("active") is False
+        for owner in workload["metadata"].get("ownerReferences") or ()
+    }
 
 
 def broken_laws(aftermath: Aftermath) -> list[str]:
@@ -60,6 +75,9 @@ def broken_laws(aftermath: Aftermath) -> list[str]:
     broken += _runs_unadmitted(aftermath, book)
     broken += _held(decided.world, given.world)
     broken += _disagreements(aftermath, decided.world)
+    for world in (decided.world, given.world):
+        broken += _amiss(aftermath, world)
+        broken += _ahead_of_time(aftermath, world)
     return broken[:_MOST_TOLD]
 
 
@@ -152,6 +170,23 @@ def _outdated(aftermath: Aftermath, world: World) -> Iterator[str]:
                 place = f"{namespace}/{name}" if namespace else name
                 if table is not None and table.get(place) != fact:
                     yield f"{resource.kind} {place} is otherwise on the log than in the cluster"
+
+
+def _amiss(aftermath: Aftermath, world: World) -> Iterator[str]:
+    """What a service itself has said is never amiss, but that the clock of a watcher may be wrong."""
+    for one in world.amiss.values():
+        if one.what == AUTHOR and (one.stream, one.sequence) not in aftermath.stray:
+            yield f"{one.stream}/{one.sequence} of {one.author} does not count: {one.detail}"
+        if one.what == TIME and one.stream != FACTS:
+            yield f"{one.stream}/{one.sequence} was decided ahead of time: {one.detail}"
+
+
+def _ahead_of_time(aftermath: Aftermath, world: World) -> Iterator[str]:
+    """Nothing has happened in the time that is still to come."""
+    for key, workload in sorted(world.workloads.items()):
+        for one in workload.conditions.values():
+            if one.since > aftermath.now:
+                yield f"workload {key} is {one.type} since {one.since - aftermath.now} ms from now"
 
 
 def _is_finished(workload: dict[str, Any]) -> bool:

@@ -1,32 +1,18 @@
-"""What a seed makes of a platform: queues, flavors, nodes and cards, and what its users do to it; all of it data."""
+"""What a seed makes of a platform: queues, flavors, nodes and cards, and what its users do; all of it data."""
 
 import random
-from typing import Any
 
 import msgspec
 
 from events.event import Millis
-from events.settings import SettingsObserved
-from ops.cluster.kubelet import RUN_SECONDS, TERMINATION_SECONDS
+from events.settings import PodsReadyRule, SettingsObserved
 from ops.cluster.nodes import gpu_node, plain_node
+from ops.log.memory import IDS_KNOWN_FOR
+from ops.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, Plain, UserAction, actions_of
 
-Plain = dict[str, Any]
 KUEUE = "kueue.x-k8s.io/v1beta2"
-NAMESPACE, QUEUE, CLASS = "default", "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
-GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 CARD_MIB = 32768
 CHECK, CHECK_CONTROLLER = "slow", "example.com/slow"
-CLASSES = {"low": 0, "middle": 10, "high": 100}
-
-
-class UserAction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user does at a time: create or delete a job, or change its queue or its priority."""
-
-    at: Millis
-    verb: str
-    job: str
-    value: str = ""
-    object: Plain = {}
 
 
 class Platform(msgspec.Struct, kw_only=True):
@@ -41,6 +27,10 @@ class Platform(msgspec.Struct, kw_only=True):
     nodes: list[str]
     layout: list[tuple[str, ...]]
     """The services of each process; there are two of every one of them."""
+    ids_known_for: Millis
+    """So long the bus knows a message's id."""
+    snapshots_every: int
+    """After so many commits a saved world is shared."""
 
 
 ALL = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
@@ -62,15 +52,22 @@ def platform_of(seed: int, span: Millis) -> Platform:
     if checked:
         objects.append(_check())
     queues, most = _queues(chance, objects, with_cards=with_cards, checked=checked)
-    settings = SettingsObserved(fair_sharing=chance.random() < 0.4)  # noqa: PLR2004
+    settings = SettingsObserved(
+        fair_sharing=chance.random() < 0.4,  # noqa: PLR2004
+        pods_ready=PodsReadyRule(timeout=chance.choice((3000, 60_000)), backoff_base=2000, backoff_max=20_000)
+        if chance.random() < 0.15  # noqa: PLR2004
+        else None,
+    )
     return Platform(
         objects=objects,
         settings=settings,
-        actions=_actions(chance, queues, span, most, with_cards=with_cards),
+        actions=actions_of(chance, queues, span, most, with_cards=with_cards),
         queues=queues,
         cards=cards,
         nodes=nodes,
         layout=list(chance.choice(LAYOUTS)),
+        ids_known_for=chance.choice((1000, 10_000, IDS_KNOWN_FOR)),
+        snapshots_every=chance.choice((3, 10, 1000)),
     )
 
 
@@ -147,60 +144,6 @@ def _group(flavors: list[str], units: int, limit: int | None, *, with_cards: boo
         "flavors": [
             {"name": flavor, "resources": [quota(name, amount) for name, amount in each.items()]} for flavor in flavors
         ],
-    }
-
-
-def _actions(
-    chance: random.Random, queues: list[str], span: Millis, most: dict[str, int], *, with_cards: bool
-) -> list[UserAction]:
-    actions: list[UserAction] = []
-    for number in range(chance.randrange(5, 12)):
-        name, queue, at = f"j{number}", chance.choice(queues), chance.randrange(span * 2 // 3)
-        job = _job(chance, name, queue, chance.randint(1, most[queue]), with_cards=with_cards)
-        actions.append(UserAction(at=at, verb="create", job=name, object=job))
-        later = at + chance.randrange(1, span // 3)
-        roll = chance.random()
-        if roll < 0.12:  # noqa: PLR2004
-            actions.append(UserAction(at=later, verb="delete", job=name))
-            if chance.random() < 0.3:  # noqa: PLR2004
-                actions.append(UserAction(at=later + chance.randrange(2000), verb="create", job=name, object=job))
-        elif roll < 0.2:  # noqa: PLR2004
-            actions.append(UserAction(at=later, verb="priority", job=name, value=chance.choice(list(CLASSES))))
-        elif roll < 0.28:  # noqa: PLR2004
-            roomy = [one for one in queues if most[one] >= job["spec"]["parallelism"]]
-            actions.append(UserAction(at=later, verb="queue", job=name, value=chance.choice(roomy)))
-    return sorted(actions, key=lambda one: one.at)
-
-
-def _job(chance: random.Random, name: str, queue: str, pods: int, *, with_cards: bool) -> Plain:
-    asked = (
-        {GPU: "1", MEMORY: str(chance.choice((4000, 8000, 16000))), CORES: str(chance.choice((10, 25, 50)))}
-        if with_cards
-        else {"cpu": chance.choice(("500m", "1"))}
-    )
-    part = "limits" if with_cards else "requests"
-    annotations = {RUN_SECONDS: str(chance.randrange(2, 90))}
-    if chance.random() < 0.3:  # noqa: PLR2004
-        annotations[TERMINATION_SECONDS] = str(chance.randrange(1, 20))
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": name,
-            "namespace": NAMESPACE,
-            "labels": {QUEUE: queue, CLASS: chance.choice(("low", "low", "middle", "high"))},
-        },
-        "spec": {
-            "parallelism": pods,
-            "completions": pods,
-            "template": {
-                "metadata": {"annotations": annotations},
-                "spec": {
-                    "restartPolicy": "Never",
-                    "containers": [{"name": "main", "image": "x", "resources": {part: asked}}],
-                },
-            },
-        },
     }
 
 

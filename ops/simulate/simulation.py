@@ -15,16 +15,19 @@ from ops.cluster.kinds import Kind
 from ops.cluster.store import Change
 from ops.crds.definitions import manifests
 from ops.kube.reflector import Reflector
-from ops.log.memory import MemoryBus
+from ops.log.memory import MemoryBus, MemoryStream
+from ops.log.shelf import MemoryShelf
 from ops.scenario.platform import convert, suspend
 from ops.simulate.active_faults import ActiveFaults
 from ops.simulate.api_gate import ApiGate
 from ops.simulate.bus_connection import Connection
 from ops.simulate.no_tracer import NoTracer
-from ops.simulate.platform import CHECK, CLASS, NAMESPACE, QUEUE, Plain, Platform, UserAction
+from ops.simulate.platform import CHECK, Platform
 from ops.simulate.process_clock import ProcessClock
+from ops.simulate.users import CLASS, NAMESPACE, QUEUE, Plain, UserAction
 from ops.simulate.virtual_loop import PROCESS, VirtualLoop
 from ops.wiring import Ports, Running
+from services.log_port import Message
 
 BEGINS: Millis = 1_800_000_000_000
 RESTART_MS = 1000
@@ -42,7 +45,7 @@ class Process:
         self.name, self.services = name, services
         self.life = 0
         self.clock: ProcessClock
-        self.running: Running
+        self.running: Running | None = None
         self.task: asyncio.Task[None]
         self.up = False
 
@@ -59,7 +62,10 @@ class Simulation:
         self.loop, self.platform = loop, platform
         self.clock = ScaledClock(1.0, BEGINS, loop.time)
         self.faults = ActiveFaults(loop, seed)
-        self.bus = MemoryBus(self.clock.now)
+        self.bus = MemoryBus(self.clock.now, platform.ids_known_for)
+        self.shelf = MemoryShelf()
+        self.stray: set[tuple[str, int]] = set()
+        """What somebody has stored who should not have, by stream and sequence."""
         self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert)
         self.changes: asyncio.Queue[Change | None] = asyncio.Queue()
         """Every change of a Job, in order."""
@@ -102,12 +108,18 @@ class Simulation:
             reader=Reflector(client),
             writer=client,
             clock=process.clock,
+            shelf=self.shelf,
         )
-        process.running = Running(
-            ports, process.services, settings=self.platform.settings, replica=process.instance, tracer=NoTracer()
+        running = process.running = Running(
+            ports,
+            process.services,
+            settings=self.platform.settings,
+            replica=process.instance,
+            tracer=NoTracer(),
+            snapshots_every=self.platform.snapshots_every,
         )
         try:
-            await process.running.run()
+            await running.run()
         except Exception as problem:  # noqa: BLE001 - whatever ends a service is a finding
             told = f"{process.name} ({', '.join(process.services)}) ended with {_told(problem)}"
             self.crashes[told] = self.crashes.get(told, 0) + 1
@@ -159,6 +171,11 @@ class Simulation:
     def operate(self, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Have an operator do something."""
         self._keep(self._operate(act()))
+
+    def bus_stores(self, stream: MemoryStream, message: Message) -> None:
+        """Somebody stores a message who should not have."""
+        self.stray.add((stream.name, len(stream.entries) + 1))
+        self._keep(stream.repeat(message))
 
     async def _operate(self, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -244,7 +244,13 @@ class Run:
                 yield f"{slot}: {one.told}"
 
     def _broken(self, entries: dict[str, list[Entry]], changes: list[Change]) -> list[str]:
-        aftermath = Aftermath(entries=entries, store=self.cluster.store, changes=changes, settings=SettingsObserved())
+        aftermath = Aftermath(
+            entries=entries,
+            store=self.cluster.store,
+            changes=changes,
+            settings=SettingsObserved(),
+            now=self.cluster.clock.now(),
+        )
         signed = Auditor(load_evidence(str(self._folder / "witness"))).examine(entries)
         return [
             *unsettled(self.cluster.store),
