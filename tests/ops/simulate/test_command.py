@@ -4,10 +4,11 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from events.subjects import CONTROL
 from ops.cli.main import app
 from ops.simulate import history
 from ops.simulate.fault_plan import Kind, schedule_of
-from ops.simulate.simulation import Simulation
+from ops.simulate.laws import Aftermath
 
 SPAN = 10_800
 SHORT = ["--hours", "0.003", "--jobs", "1"]
@@ -27,8 +28,8 @@ def test_histories_without_a_failure_end_well() -> None:
 
 
 def test_a_failure_is_told_with_the_command_that_plays_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def law(simulation: Simulation) -> list[str]:
-        return ["somebody was cheated"] if simulation.bus.memory("CONTROL").entries else []
+    def law(aftermath: Aftermath) -> list[str]:
+        return ["somebody was cheated"] if aftermath.entries.get(CONTROL) else []
 
     monkeypatch.setattr(history, "broken_laws", law)
     seed = next(

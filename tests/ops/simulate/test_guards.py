@@ -1,43 +1,14 @@
-"""Whoever takes a guard of the product away makes some history break a law."""
-
-from collections.abc import Callable
-from typing import Any, NamedTuple
+"""Whoever takes a guard of the log away makes some history break a law."""
 
 import pytest
 
-from ops.log.memory import MemoryStream
-from ops.simulate.fault_plan import Kind, schedule_of
+from ops.simulate.fault_plan import schedule_of
 from ops.simulate.history import play
-
-SPAN = 20_000
-
-
-class Guard(NamedTuple):
-    """One guard, and where it is missed."""
-
-    name: str
-    remove: Callable[[pytest.MonkeyPatch], None]
-    kinds: tuple[Kind, ...] = ()
-    seeds: range = range(1, 6)
+from tests.ops.simulate.guards import MISSED, SPAN, Missed, broken_without
 
 
-def any_end(patch: pytest.MonkeyPatch) -> None:
-    append = MemoryStream.append
-
-    async def appended(
-        stream: MemoryStream, subject: str, data: bytes, *, message_id: str, base: int, headers: Any = None
-    ) -> int:
-        del base
-        end = len(stream.entries)
-        return await append(stream, subject, data, message_id=message_id, base=end, headers=headers)
-
-    patch.setattr(MemoryStream, "append", appended)
-
-
-GUARDS = (Guard("a decision is stored only behind what it was made on", any_end),)
-
-
-@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.name)
-def test_a_history_misses(guard: Guard, monkeypatch: pytest.MonkeyPatch) -> None:
-    guard.remove(monkeypatch)
-    assert any(play(seed, SPAN, schedule_of(seed, SPAN, guard.kinds)).broken for seed in guard.seeds)
+@pytest.mark.parametrize("missed", MISSED, ids=lambda missed: missed.guard.__name__)
+def test_a_history_breaks_a_law_without_the_guard_and_none_with_it(missed: Missed) -> None:
+    found = [law for seed in missed.seeds for law in broken_without(missed.guard, seed)]
+    assert any(missed.law in law for law in found), found
+    assert play(missed.seeds[0], SPAN, schedule_of(missed.seeds[0], SPAN)).broken == ()

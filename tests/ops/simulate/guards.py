@@ -1,0 +1,229 @@
+"""The guards of the log, and how each is taken away.
+
+`python -m tests.ops.simulate.guards [A-B]` names for each the first seeds in which it is missed, and the laws that fall: where
+worlds or decisions have changed, the table is made anew from that.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from events.codec import decode_commit, decode_sighting
+from events.commit import Commit, InputRun
+from events.object_version import ObjectVersion
+from events.subjects import FACTS
+from ops import replay
+from ops.log.memory import MemoryStream
+from ops.simulate.fault_plan import schedule_of
+from ops.simulate.history import play
+from ops.telemetry import configure_logging
+from projections.versions import Versions
+from projections.world import World
+from services import lane_fold, stored_message
+from services.applier.plan import Application
+from services.bus_time import BusTime
+from services.control_log import Control
+from services.lane_fold import LaneFold
+from services.lane_host import LaneHost
+from services.log_port import Entry
+from services.stored_message import Opened, Passed, open_message
+from services.watcher import log_reading
+
+SPAN = 20_000
+Patch = pytest.MonkeyPatch
+Guard = Callable[[Patch], None]
+"""Takes one guard away; its docstring says what that guard holds."""
+
+
+def expected_end(patch: Patch) -> None:
+    """A decision is stored only behind what it was made on."""
+    append = MemoryStream.append
+
+    async def anywhere(
+        stream: MemoryStream,
+        subject: str,
+        data: bytes,
+        *,
+        message_id: str,
+        base: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> int:
+        del base
+        return await append(stream, subject, data, message_id=message_id, base=len(stream.entries), headers=headers)
+
+    patch.setattr(MemoryStream, "append", anywhere)
+
+
+def version_order(patch: Patch) -> None:
+    """A fact about an older version of an object does not fold."""
+
+    def never(versions: Versions, about: ObjectVersion) -> bool:
+        del versions, about
+        return False
+
+    patch.setattr(Versions, "outdated", never)
+
+
+def tombstones(patch: Patch) -> None:
+    """What is gone is remembered."""
+    take = Versions.take
+
+    def forget(versions: Versions, about: ObjectVersion | None, fact: Any, at: int) -> bool:
+        folds = take(versions, about, fact, at)
+        if about is not None and about.gone:
+            versions.known.pop(about.place, None)
+        return folds
+
+    patch.setattr(Versions, "take", forget)
+
+
+def authors(patch: Patch) -> None:
+    """What is not its author's to say does not count."""
+    patch.setattr(stored_message, "why_not_commit", _nothing)
+    patch.setattr(stored_message, "why_not_sighting", _nothing)
+
+
+def bound_at_append(patch: Patch) -> None:
+    """Whose clock is ahead of the bus's decides nothing."""
+
+    async def never(bus: BusTime, at: int, control: Control) -> str:
+        del bus, at, control
+        return ""
+
+    patch.setattr(BusTime, "ahead", never)
+
+
+def bound_at_fold(patch: Patch) -> None:
+    """The time of a message that is far ahead of the bus's is brought back."""
+
+    def opened(entry: Entry, control: Control) -> Opened | Passed:
+        found = open_message(entry, control)
+        if isinstance(found, Opened) and found.hurried:
+            return Opened(decode_sighting(entry.data) if entry.stream == FACTS else decode_commit(entry.data))
+        return found
+
+    _open_by(patch, opened)
+
+
+def skipped_unread(patch: Patch) -> None:
+    """What is skipped is not even decoded."""
+
+    def opened(entry: Entry, control: Control) -> Opened | Passed:
+        open_message(entry, Control())
+        return open_message(entry, control)
+
+    _open_by(patch, opened)
+
+
+def monotone_time(patch: Patch) -> None:
+    """The time of a lane never goes back."""
+
+    def ignored(fold: LaneFold, at: int) -> None:
+        del fold, at
+
+    patch.setattr(LaneFold, "at", property(lambda _: 0, ignored), raising=False)
+
+
+def inputs_exist(patch: Patch) -> None:
+    """A commit that rests on what is not there halts its lane by name."""
+
+    async def wait(host: LaneHost, entry: Entry, run: InputRun) -> None:
+        del entry, run
+        await host._next_news()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    patch.setattr(LaneHost, "_await_input", wait)
+
+
+def chain(patch: Patch) -> None:
+    """A commit that does not follow the one before it is not folded."""
+    fold_commit = LaneFold.fold_commit
+
+    def anyhow(fold: LaneFold, entry: Entry, commit: Commit) -> None:
+        fold_commit(fold, entry, replace(commit, base=fold.base, prev_hash=fold.prev_hash))
+
+    patch.setattr(LaneFold, "fold_commit", anyhow)
+
+
+def lost_race(patch: Patch) -> None:
+    """What was decided and did not come to stand is taken back."""
+
+    def keep(world: World, mark: int) -> None:
+        del world, mark
+
+    patch.setattr(World, "take_back", keep)
+
+
+def mark_of_decision(patch: Patch) -> None:
+    """A job that bears the mark of a later decision is left alone."""
+
+    def none(application: Application, mark: str) -> int:
+        del application, mark
+        return 0
+
+    patch.setattr(Application, "since", none)
+
+
+class Missed(NamedTuple):
+    """A guard, and where it is missed."""
+
+    guard: Guard
+    seeds: tuple[int, ...]
+    """Seeds that break a law without it; each by itself may cease to when worlds change."""
+    law: str
+    """What is said of the law that falls."""
+
+
+MISSED = (
+    Missed(expected_end, (2, 3), "never ends"),
+    Missed(lost_race, (1,), "is its limit"),
+    Missed(version_order, (2,), "again, which has held it since"),
+    Missed(tombstones, (2,), "again, which has held it since"),
+    Missed(authors, (6, 87), "which holds no quota"),
+    Missed(bound_at_append, (54, 280), "was decided ahead of time"),
+    Missed(bound_at_fold, (217,), "ms from now"),
+    Missed(monotone_time, (38, 47), "before the decision ahead of it"),
+    Missed(skipped_unread, (15, 1), "can't be read"),
+    Missed(inputs_exist, (26, 86), "never ends"),
+    Missed(chain, (17, 57), "names another message as its predecessor"),
+    Missed(mark_of_decision, (13,), "never ends"),
+)
+
+
+def broken_without(guard: Guard, seed: int) -> tuple[str, ...]:
+    """The laws that a seed breaks when a guard is away."""
+    with pytest.MonkeyPatch.context() as patch:
+        guard(patch)
+        return play(seed, SPAN, schedule_of(seed, SPAN)).broken
+
+
+def _nothing(*_: object) -> str:
+    return ""
+
+
+def _open_by(patch: Patch, opened: Callable[[Entry, Control], Opened | Passed]) -> None:
+    for module in (lane_fold, replay, log_reading):
+        patch.setattr(module, "open_message", opened)
+
+
+def _search(first: int, last: int) -> None:
+    """Tell for each guard the first seeds in which it is missed."""
+    for guard, _, _ in MISSED:
+        missed = 0
+        for seed in range(first, last + 1):
+            broken = broken_without(guard, seed)
+            for law in broken[:2]:
+                print(f"{guard.__name__}: seed {seed}: {law[:160]}", flush=True)  # noqa: T201 - what it is for
+            missed += bool(broken)
+            if missed == _ENOUGH:
+                break
+
+
+_ENOUGH = 3
+
+if __name__ == "__main__":
+    configure_logging("critical")
+    begin, _, end = (sys.argv[1] if len(sys.argv) > 1 else "1-60").partition("-")
+    _search(int(begin), int(end))
