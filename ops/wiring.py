@@ -217,6 +217,10 @@ class Running:
         found = [*self._bus.problems.values(), self.regressed, self.witness_problem, self._snapshots.problem]
         return list(dict.fromkeys(filter(None, found)))
 
+    def disk_full(self) -> bool:
+        """Whether the bus says that its disk is full."""
+        return self._bus.disk_full
+
     async def quiet(self) -> None:
         """Return when everything that was seen so far has been decided."""
         for host in self.hosts.values():

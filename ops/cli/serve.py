@@ -23,6 +23,7 @@ from ops.log.jetstream import JetStreamBus, without_password
 from ops.log.jetstream import connect as connect_bus
 from ops.log.late_bus import LateBus
 from ops.log.server import NatsServer
+from ops.log.server_keeper import kept
 from ops.metrics_endpoint import served
 from ops.quiet_garbage import collect_seldom
 from ops.run_folder import held, keep_from_demos
@@ -169,6 +170,7 @@ async def _up_on_cluster(
     async with AsyncExitStack() as stack:
         stack.enter_context(held(data.resolve()))
         keep_from_demos(data.resolve())
+        server = None
         if not nats:
             server = NatsServer(data.resolve() / "nats")
             stack.push_async_callback(server.stop)
@@ -185,6 +187,8 @@ async def _up_on_cluster(
         archivist = archivist_of(bus, data.resolve())
         running = Running(ports, settings=settings, witness=data.resolve() / "witness", archivist=archivist)
         await stack.enter_async_context(served(running, metrics))
+        if server is not None:
+            await stack.enter_async_context(kept(server, running.disk_full))
         await until_stopped(running)
     console.print("stopped")
 

@@ -18,6 +18,8 @@ from services.log_errors import LogUnavailable
 T = TypeVar("T")
 
 NOT_THERE = 10059
+_DIGITS = 12
+"""Of a sequence, as a subject names it."""
 _NO_MESSAGE = 10037
 _DEADLINE_S = 5.0
 
@@ -91,6 +93,26 @@ def mark_subject(stream: str) -> str:
     return f"kuelog.rolled.{stream}"
 
 
+def begin_subject(stream: str, first: int) -> str:
+    """A subject that nothing is published on: the stream of the server that begins at a sequence listens to it."""
+    return ".".join((mark_subject(stream), "from", *f"{first:0{_DIGITS}d}"))
+
+
+def begins_upto(stream: str, first: int) -> list[str]:
+    """Subjects that cover the `begin_subject` of every sequence up to one, and of no later one.
+
+    The server creates no stream that listens to what another one listens to. While these are listened to, nobody can create a
+    stream that begins there, however long ago he had decided to.
+    """
+    digits = f"{first:0{_DIGITS}d}"
+    found = [begin_subject(stream, first)]
+    for place, digit in enumerate(digits):
+        rest = [">"] if place < _DIGITS - 1 else []
+        head = (mark_subject(stream), "from", *digits[:place])
+        found += [".".join((*head, str(lower), *rest)) for lower in range(int(digit))]
+    return found
+
+
 async def generations(client: Client, stream: str) -> list[Generation]:
     """All that stand, the oldest first; none when the stream was never created. Raises `LogUnavailable`."""
     found = [one for name in names_of(stream) if (one := await _generation(client, stream, name)) is not None]
@@ -105,7 +127,7 @@ async def _generation(client: Client, stream: str, name: str) -> Generation | No
         raise LogUnavailable(stream=name, problem=info.error.description)
     first = max(info.config.first_seq, 1)
     stored = max(info.state.last_seq, first - 1)
-    takes_in = info.config.subjects != (mark_subject(stream),)
+    takes_in = mark_subject(stream) not in info.config.subjects
     mark = 0 if takes_in else await _mark(client, stream, name)
     return Generation(
         name=name,

@@ -15,20 +15,18 @@ from typing import Any
 import msgspec
 from nats.aio.client import Client
 from nats.errors import NoRespondersError
-from nats.errors import TimeoutError as NatsTimeout
 from nats.js.errors import NotFoundError
 
 from events.event import Millis
 from ops.log.cancellable import cancellable
-from ops.log.connection import is_answered, is_refused
+from ops.log.connection import is_answered
 from ops.log.generations import Generation, decoded, generations, mark_subject
 from ops.log.pull import TRACE, PullReader, StreamGone, stored_at
-from ops.log.refusals import UNANSWERED, refusal, unanswered, unavailable
+from ops.log.refusals import DEADLINE_S, UNANSWERED, not_stored, refusal, unavailable
 from services.log_errors import DiskFull, LogGap, LogMovedOn, LogUnavailable, UnsafeStream
 from services.log_port import Entry, Head, Message
 
 WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
-_DEADLINE_S = 5.0
 _WINDOW = 256
 _SEAM_S = 0.1
 """How soon we look again for the stream that goes on where one was rolled."""
@@ -76,11 +74,12 @@ class JetStreamStream:
     ) -> int:
         """Store on the condition that the stream ends at `base`; a lost acknowledgement is resolved by reading."""
         sent = {**(headers or {}), "Nats-Msg-Id": message_id, "Nats-Expected-Last-Sequence": str(base)}
+        breaks = int(self._client.stats["reconnects"])
         try:
-            reply = await cancellable(self._client.request(subject, data, timeout=_DEADLINE_S, headers=sent))
+            reply = await cancellable(self._client.request(subject, data, timeout=DEADLINE_S, headers=sent))
             ack = decoded(self.name, reply.data, PublishAck)
         except UNANSWERED as problem:
-            return await self._resolve(subject, message_id, base, problem)
+            return await self._resolve(subject, message_id, base, problem, breaks)
         is_answered(self._client, subject)
         if ack.error is None and not ack.duplicate:
             return ack.seq
@@ -144,7 +143,7 @@ class JetStreamStream:
         try:
             info = await cancellable(self._js.stream_info(self._open))
             first = max(info.config.first_seq or 1, 1)
-            if info.config.subjects != [mark_subject(self.name)] and info.state.last_seq >= first:
+            if mark_subject(self.name) not in (info.config.subjects or ()) and info.state.last_seq >= first:
                 return _head(await self._get(self._open, info.state.last_seq))
         except NotFoundError:
             pass
@@ -200,7 +199,7 @@ class JetStreamStream:
         return _millis(told) if told is not None else 0
 
     async def _told_time(self) -> datetime | None:
-        reply = await cancellable(self._client.request(f"$JS.API.STREAM.INFO.{self._open}", timeout=_DEADLINE_S))
+        reply = await cancellable(self._client.request(f"$JS.API.STREAM.INFO.{self._open}", timeout=DEADLINE_S))
         return _told.decode(reply.data).ts
 
     async def _last_over_seams(self) -> Head:
@@ -211,7 +210,9 @@ class JetStreamStream:
                 try:
                     return _head(await self._get(one.name, one.last))
                 except NotFoundError as problem:
-                    raise unavailable(self.name, problem) from problem
+                    # nats-server counts the first message of a stream before it has failed to write it.
+                    told = f"it counts message {one.last}, and has not stored it"
+                    raise DiskFull(stream=self.name, problem=told) from problem
         return Head(sequence=found[-1].last) if found else Head()
 
     async def _standing(self) -> list[Generation]:
@@ -239,17 +240,18 @@ class JetStreamStream:
         return None
 
     async def _publish(self, message: Message) -> None:
+        breaks = int(self._client.stats["reconnects"])
         try:
             reply = await cancellable(
                 self._client.request(
-                    message.subject, message.data, timeout=_DEADLINE_S, headers={"Nats-Msg-Id": message.message_id}
+                    message.subject, message.data, timeout=DEADLINE_S, headers={"Nats-Msg-Id": message.message_id}
                 )
             )
         except UNANSWERED as problem:
             if not isinstance(problem, NoRespondersError):
                 self._unsure.add(message.message_id)
             await self.last()
-            raise self._not_stored(message.subject, problem) from problem
+            raise not_stored(self._client, message.subject, self.name, problem, breaks) from problem
         is_answered(self._client, message.subject)
         ack = decoded(self.name, reply.data, PublishAck)
         if ack.error is not None:
@@ -269,21 +271,15 @@ class JetStreamStream:
                     break
         return frozenset(found)
 
-    async def _resolve(self, subject: str, message_id: str, base: int, problem: Exception) -> int:
+    async def _resolve(self, subject: str, message_id: str, base: int, problem: Exception, breaks: int) -> int:
         """No acknowledgement came: whether the message is there says whether it was stored."""
         try:
             return await self._mine_or_moved_on(message_id, base)
         except LogMovedOn as moved:
             if (await self.last()).sequence == base:
                 # Nothing was stored, nor by anyone else: the bus did not take it.
-                raise self._not_stored(subject, problem) from problem
+                raise not_stored(self._client, subject, self.name, problem, breaks) from problem
             raise moved from problem
-
-    def _not_stored(self, subject: str, problem: Exception) -> LogUnavailable:
-        """Of a bus that answers a question. To a message that it can't write, or may not take, it answers nothing at all."""
-        if isinstance(problem, NatsTimeout) and not is_refused(self._client, subject):
-            return DiskFull(stream=self.name, problem=f"it answers, but has stored nothing for {_DEADLINE_S:.0f} s")
-        return unanswered(self._client, subject, self.name, problem)
 
     async def _mine_or_moved_on(self, message_id: str, base: int) -> int:
         head = await self.last()

@@ -11,7 +11,7 @@ import structlog
 
 from events.event import Millis
 from services.clock_port import Clock
-from services.log_errors import LogUnavailable
+from services.log_errors import DiskFull, LogUnavailable
 from services.log_port import Bus, Entry, Head, Message, Stream
 
 log = structlog.get_logger()
@@ -27,6 +27,12 @@ class PatientBus:
         self._bus, self._clock = bus, clock
         self.problems: dict[str, str] = {}
         """By stream and what was asked of it: why the bus did not do it the last time; nothing where it did."""
+        self._full: set[str] = set()
+
+    @property
+    def disk_full(self) -> bool:
+        """Whether the bus has told of a full disk the last time that anything was to be stored in a stream."""
+        return bool(self._full)
 
     async def stream(self, name: str) -> Stream:
         """The stream of that name, as soon as the bus has it. Raises `UnsafeStream`."""
@@ -50,10 +56,12 @@ class PatientBus:
         try:
             found = await ask()
         except LogUnavailable as problem:
+            (self._full.add if isinstance(problem, DiskFull) else self._full.discard)(key)
             if self.problems.get(key) != str(problem):
                 self.problems[key] = str(problem)
                 log.warning("log unavailable", stream=stream, asked=what, problem=str(problem))
             raise
+        self._full.discard(key)
         if self.problems.pop(key, ""):
             log.warning("log available again", stream=stream, asked=what)
         return found

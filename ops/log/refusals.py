@@ -12,6 +12,8 @@ from services.log_errors import DiskFull, LogFull, LogUnavailable, NotAllowed
 
 UNANSWERED = (OSError, Error)
 """What the client raises when no answer comes: its own errors, timeouts, and those of the connection."""
+DEADLINE_S = 5.0
+"""How long an answer to a message is waited for."""
 _STORE_FAILED, _STORAGE_EXCEEDED = 10077, frozenset({10023, 10047})
 _STREAM_FULL = ("maximum bytes exceeded", "maximum messages exceeded")
 """What the server says of a store that has failed because of the stream's own limits and nothing else."""
@@ -40,6 +42,20 @@ def unavailable(stream: str, problem: Exception) -> LogUnavailable:
 def unanswered(client: Client, subject: str, stream: str, problem: Exception) -> LogUnavailable:
     """Of what was published to a subject, and to which no answer came: perhaps it may not be."""
     return NotAllowed(stream=stream, subject=subject) if is_refused(client, subject) else unavailable(stream, problem)
+
+
+def not_stored(client: Client, subject: str, stream: str, problem: Exception, breaks: int) -> LogUnavailable:
+    """The same, of a message that a bus which answers questions has not stored; `breaks` of the connection had been before.
+
+    To a message that it can't write, or may not take, nats-server answers nothing at all.
+    """
+    if is_refused(client, subject):
+        return NotAllowed(stream=stream, subject=subject)
+    if int(client.stats["reconnects"]) > breaks:
+        return LogUnavailable(stream=stream, problem="the connection broke before an answer came")
+    if isinstance(problem, TimeoutError):
+        return DiskFull(stream=stream, problem=f"it answers, but has stored nothing for {DEADLINE_S:.0f} s")
+    return unavailable(stream, problem)
 
 
 def told(problem: Exception) -> str:

@@ -13,7 +13,17 @@ import structlog
 
 from events.subjects import FACTS
 from ops.log.cancellable import cancellable
-from ops.log.generations import Generation, asked, decoded, generations, mark_subject, names_of, room_name
+from ops.log.generations import (
+    Generation,
+    asked,
+    begin_subject,
+    begins_upto,
+    decoded,
+    generations,
+    mark_subject,
+    names_of,
+    room_name,
+)
 from ops.log.jetstream import JetStreamBus, subjects_of
 from ops.log.jetstream_stream import PublishAck
 from ops.log.pull import PullReader
@@ -43,7 +53,7 @@ async def roll(bus: JetStreamBus, stream: str) -> int:
     if len(found) == 1 and found[0].takes_in and found[0].last >= found[0].first:
         await _check_room(bus, stream, found[0].name)
         log.info("rolling", stream=stream, upto=found[0].last)
-        await _turn_away(bus, stream, found[0].name)
+        await _turn_away(bus, stream, found[0])
     return await finish(bus, stream)
 
 
@@ -74,6 +84,12 @@ async def remove(bus: JetStreamBus, stream: str) -> None:
     if fresh.last < fresh.first:
         raise StillNeeded(stream, "nothing was stored behind it yet")
     await _publish_strays(bus, stream, old)
+    # A deletion has no condition, and the next roll but one has the same name: so it is looked at again right before.
+    if not any(
+        (one.name, one.first, one.takes_in) == (old.name, old.first, False)
+        for one in await generations(bus.client, stream)
+    ):
+        return
     answer = await asked(bus.client, f"STREAM.DELETE.{old.name}", {})
     if answer.get("error") is not None:
         raise LogUnavailable(stream=old.name, problem=str(answer["error"].get("description")))
@@ -97,14 +113,15 @@ def _kept(config: dict[str, Any]) -> dict[str, Any]:
     return {field: value for field, value in config.items() if field in (*fields, "duplicate_window")}
 
 
-async def _turn_away(bus: JetStreamBus, stream: str, name: str) -> None:
-    info = await asked(bus.client, f"STREAM.INFO.{name}", {})
+async def _turn_away(bus: JetStreamBus, stream: str, old: Generation) -> None:
+    """From here on nobody can create a stream that begins where this one does or earlier: such a roller is out of date."""
+    info = await asked(bus.client, f"STREAM.INFO.{old.name}", {})
     if info.get("error") is not None:
-        raise LogUnavailable(stream=name, problem=str(info["error"].get("description")))
-    config = {**info["config"], "subjects": [mark_subject(stream)]}
-    answer = await asked(bus.client, f"STREAM.UPDATE.{name}", config)
+        raise LogUnavailable(stream=old.name, problem=str(info["error"].get("description")))
+    config = {**info["config"], "subjects": [mark_subject(stream), *begins_upto(stream, old.first)]}
+    answer = await asked(bus.client, f"STREAM.UPDATE.{old.name}", config)
     if answer.get("error") is not None:
-        raise LogUnavailable(stream=name, problem=str(answer["error"].get("description")))
+        raise LogUnavailable(stream=old.name, problem=str(answer["error"].get("description")))
 
 
 async def _mark(bus: JetStreamBus, stream: str, old: Generation) -> None:
@@ -128,7 +145,7 @@ async def _begin(bus: JetStreamBus, stream: str, old: Generation) -> None:
     config = {
         **_kept(info.get("config", {})),
         "name": name,
-        "subjects": [subjects_of(stream)],
+        "subjects": [subjects_of(stream), begin_subject(stream, old.last + 1)],
         "first_seq": old.last + 1,
     }
     answer = await asked(bus.client, f"STREAM.CREATE.{name}", config)

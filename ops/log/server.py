@@ -99,6 +99,11 @@ class NatsServer:
         """Whether the process runs."""
         return self._process is not None and self._process.returncode is None
 
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended without having been told to."""
+        return self._process is not None and self._process.returncode is not None
+
     async def start(self) -> None:
         """Start, and wait until it takes connections. Raises `LogUnavailable`, `StoreInUse`."""
         self.store.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,7 @@ from ops.kube.reflector import Reflector
 from ops.log.jetstream import JetStreamBus
 from ops.log.jetstream import connect as connect_bus
 from ops.log.server import NatsServer
+from ops.log.server_keeper import kept
 from ops.run_folder import check_demo, clear_for_demo, held, keep_from_demos
 from ops.visibility import GROUP as VISIBILITY
 from ops.visibility import Visibility
@@ -131,9 +132,10 @@ async def _served(
         cluster.aggregated[VISIBILITY] = Visibility(Followed(running).world)
         task = asyncio.create_task(running.run())
         try:
-            yield Platform(
-                cluster=cluster, server=server, bus=bus, client=client, clock=clock, running=running, task=task
-            )
+            async with kept(server, running.disk_full):
+                yield Platform(
+                    cluster=cluster, server=server, bus=bus, client=client, clock=clock, running=running, task=task
+                )
         finally:
             await stopped(task)
             await client.close()

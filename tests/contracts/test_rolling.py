@@ -12,7 +12,7 @@ from nats.errors import NoRespondersError
 
 from events.subjects import FACTS
 from ops.log import rolling
-from ops.log.generations import Generation, mark_subject
+from ops.log.generations import Generation
 from ops.log.generations import asked as asked_once
 from ops.log.generations import generations as generations_once
 from ops.log.jetstream import JetStreamBus, connect
@@ -115,13 +115,10 @@ async def put(lane: Stream, name: str) -> int:
 async def begin_to_roll(bus: JetStreamBus, name: str, step: str) -> None:
     """What a roller that is killed behind a step has done."""
     [one] = await generations(bus.client, name)
-    info = await asked(bus.client, f"STREAM.INFO.{one.name}", {})
-    config = {**info["config"], "subjects": [mark_subject(name)]}
-    assert "error" not in await asked(bus.client, f"STREAM.UPDATE.{one.name}", config)
+    await patient(lambda: rolling._turn_away(bus, name, one))
     if step == "turned away":
         return
-    headers = {"Nats-Expected-Last-Sequence": str(one.last)}
-    await stored(bus.client, mark_subject(name), b"{}", headers)
+    await patient(lambda: rolling._mark(bus, name, one))
     if step == "begun":
         await finish(bus, name)
 
@@ -243,6 +240,49 @@ async def test_a_roll_that_was_broken_off_anywhere_is_finished_by_the_next_rolle
     assert {await roll(bus, name) for _ in range(2)} == {1}
     assert await writing == 2
     assert [entry.data for entry in await everything(starting)] == [b"before", b"after"]
+
+
+@pytest.mark.parametrize("lane", [True, False], ids=["lane", "facts"])
+async def test_a_roller_that_was_paused_through_two_rolls_creates_no_stream_at_an_old_sequence(
+    bus: JetStreamBus, lane: bool
+) -> None:
+    name = "LOG_paused" if lane else FACTS
+    stream = await patiently(bus, name)
+
+    async def grow(word: str) -> None:
+        if lane:
+            await put(stream, word)
+        else:
+            message = Message("kuelog.facts.t.k", word.encode(), f"paused-{word}")
+            await patient(lambda: stream.publish([message]))
+
+    await begin_anew(bus, name, grow)
+    begin = (await stream.last()).sequence
+    await begin_to_roll(bus, name, "marked")
+    [paused_at] = await generations(bus.client, name)
+    for word in ("a", "b"):
+        await finish(bus, name)
+        await grow(word)
+        await remove(bus, name)
+        if word == "a":
+            await roll(bus, name)
+    await begin_to_roll(bus, name, "marked")
+    # It wakes up just where no stream takes in, and goes on with the step that it had decided on two rolls ago.
+    with pytest.raises(LogUnavailable, match="overlap"):
+        await rolling._begin(bus, name, paused_at)
+    told = asyncio.create_task(grow("c"))
+    await finish(bus, name)
+    await told
+    found = await generations(bus.client, name)
+    assert [one.first for one in found][-1] == begin + 3
+    assert [entry.data for entry in await everything(stream, begin + 1)] == [b"b", b"c"]
+
+
+async def begin_anew(bus: JetStreamBus, name: str, grow: Callable[[str], Awaitable[None]]) -> None:
+    """One message, and no roll of another test under way."""
+    await grow("first")
+    await finish(bus, name)
+    await remove(bus, name)
 
 
 async def test_nothing_is_removed_while_the_stream_that_goes_on_is_empty(bus: JetStreamBus) -> None:

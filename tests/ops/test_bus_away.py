@@ -13,7 +13,7 @@ from rich.console import Console
 from events.subjects import FACTS
 from ops.cli.serve import reached
 from ops.health import Health
-from ops.log.jetstream import connect
+from ops.log.jetstream import JetStreamBus, connect
 from ops.log.late_bus import LateBus
 from ops.log.server import NatsServer
 from ops.wiring import Ports, Running, stopped
@@ -30,6 +30,13 @@ async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
     one = NatsServer(tmp_path / "late", port=reserved_port())
     yield one
     await one.stop()
+
+
+async def sent(bus: JetStreamBus) -> None:
+    """Wait until the client has handed everything that it was given to the connection."""
+    await asyncio.sleep(0)
+    while bus.client.pending_data_size:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
 
 
 async def said(health: Health, text: str) -> None:
@@ -94,6 +101,22 @@ async def test_a_disk_that_takes_no_more_is_told_as_that_and_not_as_a_full_strea
                 except LogUnavailable:
                     await asyncio.sleep(0.1)
         assert [entry.message_id async for batch in facts.read() for entry in batch] == ["first", "second"]
+    finally:
+        await bus.close()
+
+
+async def test_a_message_that_was_lost_with_the_server_is_not_told_as_a_full_disk(server: NatsServer) -> None:
+    await server.start()
+    bus = await connect(server.url)
+    try:
+        facts = await bus.stream(FACTS)
+        server.pause()
+        publishing = asyncio.create_task(facts.publish([Message("kuelog.facts.x", b"x", "lost")]))
+        await sent(bus)
+        await server.kill()
+        await server.start()
+        with pytest.raises(LogUnavailable, match="the connection broke before an answer came"):
+            await publishing
     finally:
         await bus.close()
 

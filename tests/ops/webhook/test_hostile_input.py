@@ -208,6 +208,34 @@ async def test_the_honest_are_answered_while_others_send_garbage_without_end(ser
     assert sent > len(senders)
 
 
+async def answered(reader: asyncio.StreamReader) -> tuple[str, bytes]:
+    """The next answer on a connection: its status and what it says."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+    length = int(head.partition("content-length: ")[2].partition("\r\n")[0])
+    return head.split()[1], await reader.readexactly(length)
+
+
+def posted(path: str, body: bytes) -> bytes:
+    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def test_between_garbage_of_each_kind_each_honest_question_gets_its_own_answer(server: Server) -> None:
+    reader, writer = await server.raw()
+    allowed = review("Job", job(NAMED), group="batch")
+    refused = review("ClusterQueue", queue(resourceGroups=[{}]))
+    for name, body in NO_REVIEWS.items():
+        # All at once: an answer that came to the wrong question would stand in its place.
+        asked = [("/mutate", HONEST), ("/validate", body), ("/validate", refused), ("/convert", body)]
+        asked += [("/validate", allowed), ("/mutate", body), ("/mutate", HONEST)]
+        writer.write(b"".join(posted(*one) for one in asked))
+        statuses, answers = zip(*[await answered(reader) for _ in asked], strict=True)
+        assert statuses == ("200", "400", "200", "400", "200", "400", "200"), name
+        assert b'"patch"' in answers[0] and b'"patch"' in answers[6]
+        assert json.loads(answers[2])["response"]["allowed"] is False
+        assert json.loads(answers[4])["response"]["allowed"] is True
+    writer.close()
+
+
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8)
 )
