@@ -3,10 +3,11 @@ PYTHON ?= python3
 SCENARIO ?= examples/ai-platform
 COUNT ?= 100000
 SEED ?= 1
+EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint simulate fuzz chaos bench lock clean
+.PHONY: help install demo test lint simulate fuzz chaos mutants bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -47,6 +48,9 @@ chaos: $(READY) ## kill real services and servers, cut and refuse between them, 
 
 fuzz: $(READY) ## put 100,000 wild objects, facts and messages to all services (COUNT, SEED for others)
 	@$(BIN)/python -m tests.fuzz --count $(COUNT) --seed $(SEED)
+
+mutants: $(READY) ## change the rules in small ways and see whether a test notices (EACH=12 of each area)
+	@nice -n 19 $(BIN)/python -m tests.mutants --each $(EACH)
 
 bench: $(READY) ## measure the log, the replay, the decisions and the way of a job
 	@$(BIN)/kuelog bench

@@ -1,0 +1,62 @@
+"""What is mutated, area by area, and the tests of this repository that have to notice."""
+
+from typing import NamedTuple
+
+
+class Area(NamedTuple):
+    """Some modules that decide one thing, and the tests that hold them."""
+
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+CASES = "tests/cases"
+AREAS = {
+    "quota": Area(
+        ("projections/quota_node.py", "projections/quota_layout.py", "projections/quota_tree.py"),
+        (CASES, "tests/projections/test_quota_tree.py"),
+    ),
+    "flavors": Area(
+        (
+            "projections/flavors/search.py",
+            "projections/flavors/mode.py",
+            "projections/flavors/refusal.py",
+            "projections/flavors/straight.py",
+        ),
+        (CASES, "tests/services/admitter"),
+    ),
+    "preemption": Area(
+        (
+            "projections/preemption/candidates.py",
+            "projections/preemption/classic.py",
+            "projections/preemption/oracle.py",
+            "projections/preemption/policy.py",
+        ),
+        (CASES, "tests/services/preemptor"),
+    ),
+    "fair sharing": Area(
+        (
+            "projections/fair_sharing/share.py",
+            "projections/preemption/fair.py",
+            "projections/preemption/fair_targets.py",
+        ),
+        (CASES, "tests/projections/fair_sharing", "tests/projections/preemption"),
+    ),
+    "fit": Area(
+        ("projections/devices/fit.py", "projections/devices/pick.py"),
+        ("tests/projections/devices", "tests/laws/test_placements.py"),
+    ),
+    "back-off": Area(
+        ("services/queue_manager/eviction.py", "services/queue_manager/standing.py", "projections/deadlines.py"),
+        ("tests/services/queue_manager",),
+    ),
+    "lane": Area(
+        ("services/lane_fold.py", "services/lane_host.py"),
+        ("tests/services/test_lane_host.py", "tests/services/test_lane_fold.py", "tests/services/test_lane_chain.py"),
+    ),
+    "hash chain": Area(("ops/audit/chain.py", "ops/audit/verify.py"), ("tests/ops/audit",)),
+    "billing": Area(
+        ("projections/billing/charge.py", "projections/billing/ledger.py"),
+        ("tests/laws/test_ledger.py", "tests/ops/billing"),
+    ),
+}
