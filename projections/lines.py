@@ -20,6 +20,8 @@ from projections.trail import Trail
 OrderKey = tuple[int | str, ...]
 DOOR = 5
 """Where an order names the local queue, if it does."""
+_STALE = 16
+"""So many entries of a heap may be stale, and twice as many as wait, before it is made anew."""
 Place = tuple[OrderKey, str]
 """An order and the key of the workload that has it."""
 
@@ -102,7 +104,9 @@ class Line:
         self._moved[self._name] = None
         trail.put(self.waiting, key, order)
         trail.put(self._kind_of, key, kind)
-        trail.put(self._alike.setdefault(kind, {}), key, None)
+        if kind not in self._alike:
+            trail.put(self._alike, kind, {})
+        trail.put(self._alike[kind], key, None)
         self._enter((order, key))
 
     def park(self, trail: Trail, key: str, reason: str) -> None:
@@ -170,9 +174,15 @@ class Line:
                 yield door, first
 
     def _enter(self, place: Place) -> None:
-        heapq.heappush(self._heap, place)
+        self._push_onto(self._heap, place)
         if len(place[0]) > DOOR:
-            heapq.heappush(self._doors.setdefault(str(place[0][DOOR]), []), place)
+            self._push_onto(self._doors.setdefault(str(place[0][DOOR]), []), place)
+
+    def _push_onto(self, heap: list[Place], place: Place) -> None:
+        heapq.heappush(heap, place)
+        if len(heap) > _STALE + 2 * len(self.waiting):
+            # Where nobody asks who is first, stale entries would stay for ever.
+            heap[:] = sorted({one for one in heap if self.waiting.get(one[1]) == one[0]})
 
     def _first_of(self, heap: list[Place]) -> Place | None:
         while heap:
@@ -226,6 +236,8 @@ class Line:
         kind = self._kind_of[key]
         trail.drop(self._kind_of, key)
         trail.drop(self._alike[kind], key)
+        if not self._alike[kind]:
+            trail.drop(self._alike, kind)
 
 
 class Lines:

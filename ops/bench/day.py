@@ -39,7 +39,7 @@ DAY: Millis = 86_400_000
 BEGINS: Millis = 1_767_225_600_000
 """2026-01-01T00:00:00Z."""
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
-_KINDS = ((70, 1, 50, 200), (25, 5, 100, 500), (5, 20, 200, 1000))
+KINDS = ((70, 1, 50, 200), (25, 5, 100, 500), (5, 20, 200, 1000))
 """Per cent of all, CPUs, priority, seconds: the classes of Kueue's scheduler benchmark."""
 
 
@@ -55,17 +55,17 @@ def large_day(workloads: int, seed: int = 0) -> Day:
     """So many workloads in 24 hours, on 30 queues in 5 cohorts whose quota is used to 75 per cent on average."""
     chance = random.Random(seed)  # noqa: S311 - a load, not a secret
     day = Day(platform=[], happenings=[], course=_course())
-    work = sum(share * cpus * seconds for share, cpus, _, seconds in _KINDS) * workloads // 100
+    work = sum(share * cpus * seconds for share, cpus, _, seconds in KINDS) * workloads // 100
     nominal = max(work * 100 // 75 * 1000 // (DAY // 1000) // 30, 40_000)
     day.platform += [NamespaceObserved(name="day"), FlavorObserved(name="default")]
     for number in range(30):
         name = f"queue-{number}"
         quota = Quota(resource="cpu", nominal=nominal, borrowing_limit=nominal)
-        day.platform.append(_queue(name, f"cohort-{number // 6}", (("default", (quota,)),), _RECLAIMING))
+        day.platform.append(cluster_queue(name, f"cohort-{number // 6}", (("default", (quota,)),), _RECLAIMING))
         day.platform.append(LocalQueueObserved(namespace="day", name=name, cluster_queue=name))
     for number in range(workloads):
         roll = chance.randrange(100)
-        _, cpus, priority, seconds = _KINDS[0 if roll < 70 else 1 if roll < 95 else 2]  # noqa: PLR2004
+        _, cpus, priority, seconds = KINDS[0 if roll < 70 else 1 if roll < 95 else 2]  # noqa: PLR2004
         shape = PodShape(containers=(ContainerShape(name="c", requests={"cpu": cpus * 1000}),))
         at = BEGINS + chance.randrange(DAY)
         _arrive(day, f"w{number}", f"queue-{chance.randrange(30)}", shape, at, priority=priority)
@@ -125,7 +125,7 @@ def _sorted(day: Day) -> Day:
     return day
 
 
-def _queue(
+def cluster_queue(
     name: str,
     cohort: str,
     flavors: tuple[tuple[str, tuple[Quota, ...]], ...],
@@ -133,6 +133,7 @@ def _queue(
     strategy: QueueingStrategy = QueueingStrategy.BEST_EFFORT_FIFO,
     weight: Weight = Weight(),
 ) -> ClusterQueueObserved:
+    """A cluster queue with one resource group."""
     resources = tuple(one.resource for one in flavors[0][1])
     quotas = tuple(FlavorQuotas(flavor=flavor, quotas=found) for flavor, found in flavors)
     return ClusterQueueObserved(
@@ -195,7 +196,7 @@ def _small_platform(chance: random.Random) -> Iterator[Fact]:
             for name, each in ((GPU, 1), (MEMORY, 32768), (CORES, 100))
         )
         name = f"queue-{number}"
-        yield _queue(
+        yield cluster_queue(
             name,
             chance.choice(("", "team", "team")),
             tuple((flavor, quotas) for flavor in flavors),

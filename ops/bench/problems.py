@@ -22,3 +22,18 @@ class NobodyAdmits(Exception):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no ClusterQueue became active within {seconds:.0f} s: is kuelog running on this cluster?")
+
+
+class NotRolled(Exception):
+    """The archivist could not do what was due."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the log was not rolled: {why}")
+
+
+class NotMeasured(Exception):
+    """A process that was measured could not do its work."""
+
+    def __init__(self, what: str, code: int, told: str) -> None:
+        last = told.strip().splitlines()[-1:] or ["it said nothing"]
+        super().__init__(f"{what} ended with {code}: {last[0]}")

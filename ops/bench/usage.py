@@ -1,6 +1,8 @@
 """What processes cost: CPU seconds and peak memory of a process and all that it has started."""
 
 import asyncio
+import os
+from pathlib import Path
 
 import msgspec
 import psutil
@@ -50,3 +52,18 @@ class Observed:
                 continue
             self._cpu[process.pid] = times.user + times.system
         self._peak = max(self._peak, held)
+
+
+def own_peak_mib() -> float:
+    """The most memory that this process has held."""
+    return peak_mib_of(os.getpid())
+
+
+def peak_mib_of(pid: int) -> float:
+    """The most memory that a process has held; what it holds now where the system does not tell."""
+    try:
+        told = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return psutil.Process(pid).memory_info().rss / (1 << 20)
+    found = next((line.split()[1] for line in told.splitlines() if line.startswith("VmHWM:")), "0")
+    return int(found) / 1024

@@ -117,3 +117,23 @@ def jobs(
     where = Where(kubeconfig=kubeconfig, context=context, running=running)
     shown = Console(soft_wrap=False)
     raise typer.Exit(run_bench_jobs(where, count=count, rate=rate, output=output, console=shown))
+
+
+@bench_app.command()
+def life(
+    workloads: Annotated[int, typer.Option(min=10, help="How many live on the log.")] = 100_000,
+    roll_size: Annotated[int, typer.Option(min=1, help="Streams that hold so many bytes are rolled.")] = 64 << 20,
+    seed: Annotated[int, typer.Option(help="Decides who arrives when and how long each runs.")] = 0,
+    data: Annotated[
+        Path | None, typer.Option(help="Keep the log in this folder; a log that is there already is only measured.")
+    ] = None,
+    output: Output = "text",
+) -> None:
+    """Write the log of a long life, roll it into archives several times, and measure who starts on it and who asks it.
+
+    Example: kuelog bench life --workloads 1000000 --roll-size 134217728 -o json
+    """
+    from ops.cli.bench_life import run_bench_life  # noqa: PLC0415 - a command loads what it needs
+
+    shown = Console(soft_wrap=False)
+    raise typer.Exit(run_bench_life(workloads, roll_size, seed=seed, data=data, output=output, console=shown))

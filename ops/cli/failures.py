@@ -22,7 +22,7 @@ from ops.audit.errors import (
     QueryRefused,
 )
 from ops.bench.load import LoadUnreadable
-from ops.bench.problems import ClusterInUse, KindsMissing, NobodyAdmits
+from ops.bench.problems import ClusterInUse, KindsMissing, NobodyAdmits, NotMeasured, NotRolled
 from ops.billing.problems import BillRefused
 from ops.configuration import ConfigurationBroken
 from ops.kube.client import KubeConfigMissing
@@ -72,6 +72,8 @@ KNOWN: tuple[type[Exception], ...] = (
     NatsMissing,
     NobodyAdmits,
     NotADemosFolder,
+    NotMeasured,
+    NotRolled,
     NotProvable,
     NotOnTheLog,
     ObjectInvalid,

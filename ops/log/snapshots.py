@@ -90,13 +90,20 @@ class Snapshots:
     async def run(self) -> None:
         """Bring to the shelf what belongs there, until cancelled."""
         while self._shelf is not None:
-            lane, image, upto = await self._on_the_way.get()
-            try:
-                await self._shelf.put(lane, image, upto=upto, rules=self._rules)
-                log.info("snapshot shared", lane=lane, sequence=upto[lane])
-            except LogUnavailable as problem:
-                # The next one will do; until then who starts anew has more to fold.
-                log.warning("snapshot not shared", lane=lane, problem=str(problem))
+            await self._bring(self._shelf, *await self._on_the_way.get())
+
+    async def share(self) -> None:
+        """Bring to the shelf what belongs there by now."""
+        while self._shelf is not None and not self._on_the_way.empty():
+            await self._bring(self._shelf, *self._on_the_way.get_nowait())
+
+    async def _bring(self, shelf: Shelf, lane: str, image: bytes, upto: dict[str, int]) -> None:
+        try:
+            await shelf.put(lane, image, upto=upto, rules=self._rules)
+            log.info("snapshot shared", lane=lane, sequence=upto[lane])
+        except LogUnavailable as problem:
+            # The next one will do; until then who starts anew has more to fold.
+            log.warning("snapshot not shared", lane=lane, problem=str(problem))
 
     def take(self, fold: LaneFold) -> None:
         """Store the world as it is at the last commit in the folder; nothing may be folded ahead of it."""

@@ -58,6 +58,8 @@ class Course(msgspec.Struct, kw_only=True):
     """From admission until the pods are ready."""
     check_delay: dict[str, Millis] = {}
     """By admission check, from the reservation until it was ready."""
+    kept_for: Millis | None = None
+    """How long an object stays after its end; for ever when None."""
     began: Millis = 0
     ended: Millis = 0
 

@@ -70,15 +70,24 @@ class VirtualRun:
 
     def run(self, most: int | None = None, told: Progress = lambda _done, _all: None) -> Outcomes:
         """Run on until nothing is to come any more, or for so many turns; `told` hears how many happenings are over."""
-        turns = 0
-        while most is None or turns < most:
-            turns += 1
-            if turns % _TOLD_EVERY == 0:
-                told(self._next, len(self._happenings))
-            if not self._turn() and not self._jump():
+        left = most
+        while left is None or left > 0:
+            turns = _TOLD_EVERY if left is None else min(left, _TOLD_EVERY)
+            if not self.go_on(turns):
                 break
+            left = None if left is None else left - turns
+            told(self._next, len(self._happenings))
         self.outcomes.close(self.now)
         return self.outcomes
+
+    def go_on(self, turns: int) -> bool:
+        """Take so many turns; whether anything is to come after them."""
+        return all(self._turn() or self._jump() for _ in range(turns))
+
+    @property
+    def over(self) -> int:
+        """How many happenings are over."""
+        return self._next
 
     def _begin(self) -> None:
         """What is under way at the fork will go on: those that run will end, those that have to stop will be gone."""
@@ -138,6 +147,10 @@ class VirtualRun:
                 self._tell(WorkloadFinished(workload=due.key, reason="Succeeded"))
                 self._pods_go(due.key)
                 self.outcomes.finish(due.key, self.now)
+                if self._course.kept_for is not None:
+                    self._later(self._course.kept_for, Due(due.key, "deleted", due.attempt))
+            case "deleted":
+                self._tell(WorkloadDeleted(workload=due.key))
             case "gone":
                 self._tell(PodsGone(workload=due.key, decision=f"{LANE}/{workload.stopped_by}"))
                 self._pods_go(due.key)

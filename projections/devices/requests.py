@@ -118,6 +118,8 @@ def _percent(amount: Amount) -> int | None:
 
 def container_requests(container: ContainerShape, annotations: Mapping[str, str]) -> tuple[CardRequest, ...]:
     """All requests of one container, by vendor word, after the webhook's effects."""
+    if CARD_RESOURCES.isdisjoint(container.limits) and CARD_RESOURCES.isdisjoint(container.requests):
+        return ()
     found: list[CardRequest] = []
     for vendor in VENDORS:
         if not any(name in container.limits or name in container.requests for name in vendor.resources.names()):
