@@ -27,6 +27,8 @@ log = structlog.get_logger()
 
 EVERY = 500
 """A snapshot is taken after so many commits and half as many as there are workloads: what it costs grows with them."""
+_INPUTS = 10
+"""So many inputs count as one commit: a lane that says nothing has to be saved as well, or its inputs could not be rolled."""
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,10 +50,14 @@ class SnapshotUnusable(Exception):
 class Snapshots:
     """The newest snapshots of each lane: our own in a folder, everybody's on the shelf. Either may be lacking."""
 
-    def __init__(self, folder: Path | None, rules: str, shelf: Shelf | None = None, *, every: int = EVERY) -> None:
+    def __init__(
+        self, folder: Path | None, rules: str, shelf: Shelf | None = None, *, every: int | None = None
+    ) -> None:
         self._folder, self._rules, self._shelf, self._every = folder, rules, shelf, every
         self._taken: dict[str, int] = {}
         """Per lane the commit at which the newest in the folder was taken."""
+        self._marked: dict[str, tuple[int, int]] = {}
+        """Per lane the last commit that named a hash, and how many inputs had come when we first saw it."""
         self._images: dict[str, tuple[str, bytes]] = {}
         """Per lane the image whose hash we have named in a commit, until that commit stands on the log."""
         self._on_the_way: asyncio.Queue[tuple[str, bytes, dict[str, int]]] = asyncio.Queue()
@@ -62,12 +68,24 @@ class Snapshots:
 
     def mark(self, fold: LaneFold) -> str:
         """The hash of the world for the commit that is about to be appended to name; empty when it is not yet time."""
-        since = fold.base + 1 - fold.marked[0]
-        if self._shelf is None or since < self._every + len(fold.world.workloads) // 2:
+        if self._shelf is None or not self._due(fold):
             return ""
         image = image_of(fold)
         self._images[fold.lane] = (hashlib.sha256(image).hexdigest(), image)
         return self._images[fold.lane][0]
+
+    def _due(self, fold: LaneFold) -> bool:
+        """After so many commits; of a lane on which hardly anybody has anything to say, after ten times as many inputs."""
+        came = sum({**fold.settled, **{run.stream: run.upto for run in fold.runs}}.values())
+        marked, before = self._marked.get(fold.lane, (-1, came))
+        if marked != fold.marked[0]:
+            before = came
+            self._marked[fold.lane] = (fold.marked[0], came)
+        many = self._many(fold)
+        return fold.base + 1 - fold.marked[0] >= many or came - before >= _INPUTS * many
+
+    def _many(self, fold: LaneFold) -> int:
+        return (EVERY if self._every is None else self._every) + len(fold.world.workloads) // 2
 
     def settled(self, fold: LaneFold) -> None:
         """Told after each commit: take a snapshot when it is time."""
@@ -76,7 +94,7 @@ class Snapshots:
             del self._images[fold.lane]
             self._on_the_way.put_nowait((fold.lane, image, {**fold.settled, fold.lane: fold.base}))
         since = fold.base - self._taken.setdefault(fold.lane, 0)
-        if self._folder is not None and since >= self._every + len(fold.world.workloads) // 2 and not fold.runs:
+        if self._folder is not None and since >= self._many(fold) and not fold.runs:
             self._taken[fold.lane] = fold.base
             try:
                 self.take(fold)

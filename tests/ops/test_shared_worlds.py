@@ -8,6 +8,9 @@ import pytest
 
 from events.catalogue import Fact
 from events.codec import decode_commit
+from events.quota import NamespaceObserved
+from events.subjects import FACTS
+from ops.bench.lanes import WrittenLanes
 from ops.cluster.clock import ScaledClock
 from ops.log import snapshots
 from ops.log.history import read_everything
@@ -19,6 +22,7 @@ from ops.wiring import DEVICE_LANE, LANE, Ports, Running
 from projections.state_hash import state_hash
 from services.cluster_port import Reader, Writer
 from services.lane_fold import LaneFold
+from services.log_port import Entry
 from tests.services.test_lane_host import NoCluster, admitted, stop, tell
 from tests.stories.small_world import job, platform
 
@@ -75,3 +79,20 @@ async def test_who_starts_anew_begins_at_a_shared_world_and_comes_to_the_same(mo
         if lane == LANE:
             again, _ = fold_lane(lane, entries, start=begun)
             assert state_hash(again.world) == state_hash(fold.world)
+
+
+def test_a_lane_that_says_nothing_is_saved_after_many_inputs_so_that_these_can_be_rolled() -> None:
+    saved = snapshots.Snapshots(None, "1", MemoryShelf())
+    log: list[Entry] = []
+    lanes = WrittenLanes(log.append)
+    lanes.tell(NamespaceObserved(name="a"), 0)
+    fold = LaneFold(DEVICE_LANE)
+    assert saved.mark(fold) == ""
+    for number in range(snapshots.EVERY * 10):
+        lanes.tell(NamespaceObserved(name="a", labels={"n": str(number)}), 0)
+    fold.offer(FACTS, log[:-2])
+    fold.fold_inputs()
+    assert saved.mark(fold) == ""
+    fold.offer(FACTS, log[-2:])
+    fold.fold_inputs()
+    assert saved.mark(fold) == hashlib.sha256(image_of(fold)).hexdigest()
