@@ -151,7 +151,7 @@ class CardHoldings:
         if use or pod.workload:
             hold = PodHold(owner=pod.workload or POD + key, node=node, use=use)
             self._trail.put(self.pods, key, hold)
-            self._add(self.living, hold.owner, key)
+            self._trail.add(self.living, hold.owner, key)
             for uuid, amount in use.items():
                 stake = self._stake(uuid, hold.owner)
                 self._set(uuid, hold.owner, Stake(stake.reserved, stake.held.plus(amount)))
@@ -245,7 +245,7 @@ class CardHoldings:
     def _hold(self, holding: Holding) -> None:
         key = holding_key(holding.workload, holding.reservation)
         self._trail.put(self.holdings, key, holding)
-        self._add(self._attempts, holding.workload, key)
+        self._trail.add(self._attempts, holding.workload, key)
         self.loose[holding.workload] = None
         for uuid, use in uses_of(holding.placements).items():
             stake = self._stake(uuid, holding.workload)
@@ -256,7 +256,7 @@ class CardHoldings:
         if holding is None:
             return
         self._trail.drop(self.holdings, key)
-        self._take(self._attempts, holding.workload, key)
+        self._trail.take(self._attempts, holding.workload, key)
         for uuid, use in uses_of(holding.placements).items():
             stake = self._stake(uuid, holding.workload)
             self._set(uuid, holding.workload, Stake(stake.reserved.minus(use), stake.held))
@@ -266,23 +266,12 @@ class CardHoldings:
         if hold is None:
             return False
         self._trail.drop(self.pods, key)
-        self._take(self.living, hold.owner, key)
+        self._trail.take(self.living, hold.owner, key)
         self.loose[hold.owner] = None
         for uuid, use in hold.use.items():
             stake = self._stake(uuid, hold.owner)
             self._set(uuid, hold.owner, Stake(stake.reserved, stake.held.minus(use)))
         return hold.owner.startswith(POD) and bool(hold.use)
-
-    def _add(self, table: dict[str, dict[str, None]], owner: str, key: str) -> None:
-        if owner not in table:
-            self._trail.put(table, owner, {})
-        self._trail.put(table[owner], key, None)
-
-    def _take(self, table: dict[str, dict[str, None]], owner: str, key: str) -> None:
-        """Who has nothing left is forgotten: there are more and more of those."""
-        self._trail.drop(table[owner], key)
-        if not table[owner]:
-            self._trail.drop(table, owner)
 
     def _stake(self, uuid: str, owner: str) -> Stake:
         return self.stakes.get(uuid, {}).get(owner, _NOTHING)

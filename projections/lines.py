@@ -104,9 +104,7 @@ class Line:
         self._moved[self._name] = None
         trail.put(self.waiting, key, order)
         trail.put(self._kind_of, key, kind)
-        if kind not in self._alike:
-            trail.put(self._alike, kind, {})
-        trail.put(self._alike[kind], key, None)
+        trail.add(self._alike, kind, key)
         self._enter((order, key))
 
     def park(self, trail: Trail, key: str, reason: str) -> None:
@@ -235,9 +233,7 @@ class Line:
         trail.drop(self.waiting, key)
         kind = self._kind_of[key]
         trail.drop(self._kind_of, key)
-        trail.drop(self._alike[kind], key)
-        if not self._alike[kind]:
-            trail.drop(self._alike, kind)
+        trail.take(self._alike, kind, key)
 
 
 class Lines:

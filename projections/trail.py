@@ -40,6 +40,18 @@ class Trail:
         if key in table:
             self._undo.append((table, key, table.pop(key)))
 
+    def add(self, table: MutableMapping[K, dict[str, None]], owner: K, key: str) -> None:
+        """Put a key among those of an owner."""
+        if owner not in table:
+            self.put(table, owner, {})
+        self.put(table[owner], key, None)
+
+    def take(self, table: MutableMapping[K, dict[str, None]], owner: K, key: str) -> None:
+        """Remove a key of an owner; who has none left is forgotten, because there are more and more of those."""
+        self.drop(table[owner], key)
+        if not table[owner]:
+            self.drop(table, owner)
+
     def clear(self, table: MutableMapping[K, V]) -> None:
         """Empty a table, remembering what was there."""
         if table:
