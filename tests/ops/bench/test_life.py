@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from tests.places import ROOT
@@ -16,6 +17,8 @@ async def started(*words: str, folder: Path) -> asyncio.subprocess.Process:
         env={"PATH": "", "TMPDIR": str(folder)},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        # Whoever starts these tests in the background has them ignore it.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     )
 
 
