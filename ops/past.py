@@ -72,7 +72,7 @@ def span(entries: Entries) -> tuple[Millis, Millis]:
     return (min(times), max(times)) if times else (0, 0)
 
 
-def until(entries: Entries, at: Millis) -> dict[str, list[Entry]]:
+def until(entries: Entries, at: Millis) -> dict[str, Sequence[Entry]]:
     """What was stored by then. A fact that a decision of that time rests on is kept, whatever its own clock said."""
     control = Control(entries.get(CONTROL, ()))
     ends = {name: _end(found, at, control) for name, found in entries.items() if name != CONTROL}
@@ -83,10 +83,12 @@ def until(entries: Entries, at: Millis) -> dict[str, list[Entry]]:
             for stream, sequence in _rests_on(name, entries[name], end).items():
                 if ends.get(stream, sequence) < sequence:
                     ends[stream], changed = sequence, True
-    return {
-        name: [entry for entry in found if name == CONTROL or entry.sequence <= ends[name]]
-        for name, found in entries.items()
-    }
+    return {name: found if name == CONTROL else first(found, ends[name]) for name, found in entries.items()}
+
+
+def first(found: Sequence[Entry], upto: int) -> Sequence[Entry]:
+    """The messages of a stream up to a sequence."""
+    return found[: max(upto + 1 - found[0].sequence, 0)] if found else found
 
 
 def _end(found: Sequence[Entry], at: Millis, control: Control) -> int:

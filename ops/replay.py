@@ -97,12 +97,11 @@ def fold_lane(
     began = fold.base
     fold.control = Control(entries.get(CONTROL, ()))
     inputs = {name: found for name, found in entries.items() if name not in (lane, CONTROL)}
-    for name, found in inputs.items():
-        fold.offer(name, found)
+    feeds = _Feeds(fold, inputs)
     again = _Again(inputs) if verify else None
     events = 0
     rules: dict[str, None] = {}
-    commits = [entry for entry in entries.get(lane, ()) if entry.sequence > began]
+    commits = _behind(entries.get(lane, ()), began)
     for count, entry in enumerate(commits):
         if told is not None and count % _TOLD_EVERY == 0:
             told(count, len(commits))
@@ -110,6 +109,7 @@ def fold_lane(
         if commit is None:
             fold.skip(entry)
             continue
+        feeds.offer(commit)
         rules[commit.rules] = None
         if again is None or not again.compare(fold, entry, commit):
             fold.fold_commit(entry, commit)
@@ -120,6 +120,7 @@ def fold_lane(
             for event in commit.events:
                 listener(event, Place(lane=lane, sequence=entry.sequence, at=commit.at))
     facts = sum(fold.settled.get(name, 0) for name in inputs if name == FACTS)
+    feeds.offer_rest()
     fold.fold_inputs()
     return fold, Replayed(
         lane=lane,
@@ -135,6 +136,39 @@ def fold_lane(
         other_states=tuple(again.other_states) if again is not None else (),
         amiss=tuple(one for _, one in sorted(fold.world.amiss.items())),
     )
+
+
+class _Feeds:
+    """The inputs of a lane, handed to its fold as far as the next commit rests on them: a long log is never held whole."""
+
+    def __init__(self, fold: LaneFold, inputs: Mapping[str, Sequence[Entry]]) -> None:
+        self._fold = fold
+        self._left = {name: iter(_behind(found, fold.position(name))) for name, found in inputs.items()}
+        self._next = {name: next(left, None) for name, left in self._left.items()}
+
+    def offer(self, commit: Commit) -> None:
+        """Hand over what a commit rests on."""
+        for run in commit.inputs:
+            self._offer(run.stream, run.upto)
+
+    def offer_rest(self) -> None:
+        """Hand over what is left."""
+        for stream in self._left:
+            self._offer(stream, None)
+
+    def _offer(self, stream: str, upto: int | None) -> None:
+        found: list[Entry] = []
+        entry = self._next.get(stream)
+        while entry is not None and (upto is None or entry.sequence <= upto):
+            found.append(entry)
+            entry = self._next[stream] = next(self._left[stream], None)
+        if found:
+            self._fold.offer(stream, found)
+
+
+def _behind(entries: Sequence[Entry], sequence: int) -> Sequence[Entry]:
+    """What is stored behind a sequence."""
+    return entries[max(sequence + 1 - entries[0].sequence, 0) :] if sequence and entries else entries
 
 
 class _Again:

@@ -8,7 +8,7 @@ from events.codec import NotOurs, decode_commit
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from events.timestamp import format_timestamp
-from ops.past import moment, span, until
+from ops.past import first, moment, span, until
 from ops.wiring import DEVICE_LANE, LANE
 from services.log_port import Entry
 
@@ -22,7 +22,7 @@ class NotOnTheLog(ValueError):
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """The log up to a point, and what point that is."""
 
-    entries: dict[str, list[Entry]]
+    entries: dict[str, Sequence[Entry]]
     at: Millis
     """The time as of which questions are answered."""
     ended: bool = True
@@ -49,7 +49,7 @@ def point_at(entries: Entries, text: str = "") -> Point:
     """
     began, ended = span(entries)
     if not text:
-        return Point(entries={name: list(found) for name, found in entries.items()}, at=ended)
+        return Point(entries=dict(entries), at=ended)
     if not any(entries.values()):
         raise NotOnTheLog("the log is empty")
     lane, _, number = text.rpartition("/")
@@ -69,12 +69,9 @@ def _at_sequence(entries: Entries, lane: str, sequence: int) -> Point:
     if not found or not found[0].sequence <= sequence <= found[-1].sequence:
         there = f"sequences {found[0].sequence} to {found[-1].sequence}" if found else "nothing"
         raise NotOnTheLog(f"{lane} has no sequence {sequence}: it holds {there}")
-    kept = [entry for entry in found if entry.sequence <= sequence]
+    kept = first(found, sequence)
     ends, at = inputs_of(kept)
-    cut = {
-        name: list(stored) if name == CONTROL else [entry for entry in stored if entry.sequence <= ends.get(name, 0)]
-        for name, stored in entries.items()
-    }
+    cut = {name: stored if name == CONTROL else first(stored, ends.get(name, 0)) for name, stored in entries.items()}
     return Point(entries={**cut, lane: kept}, at=at, ended=False)
 
 

@@ -30,7 +30,8 @@ def begin(lane: str, entries: Mapping[str, Sequence[Entry]], folder: Path | None
         found = entries.get(lane, ())
         if not asked and (not found or found[-1].sequence < snapshot.base):
             return LaneFold(lane)  # The point that is asked for lies before it.
-        stored = next((entry.data for entry in found if entry.sequence == snapshot.base), None)
+        place = snapshot.base - found[0].sequence if found else -1
+        stored = found[place].data if 0 <= place < len(found) else None
         return fold_from(snapshot, stored)
     except SnapshotUnusable as problem:
         if asked:

@@ -67,8 +67,17 @@ def read_archive(url: str, streams: Collection[str] = ()) -> tuple[dict[str, lis
         found, problem = read_segment(folder, segment)
         entries.setdefault(segment.stream, []).extend(found)
         if problem:
-            findings.append(_finding(segment, problem))
+            findings.append(finding_of(segment, problem))
     return entries, findings
+
+
+def listed(url: str) -> list[Segment]:
+    """The segments of an archive, none of which is missing in its list. Raises `FolderUnreadable`, `ArchiveDamaged`."""
+    folder = Folder(url)
+    segments = _segments(folder)
+    for finding in _not_listed(folder, segments):
+        raise ArchiveDamaged(url, finding)
+    return segments
 
 
 def check_files(url: str) -> list[Segment]:
@@ -76,19 +85,16 @@ def check_files(url: str) -> list[Segment]:
 
     Raises `FolderUnreadable`, `ArchiveDamaged`.
     """
-    folder = Folder(url)
-    segments = _segments(folder)
-    for finding in _not_listed(folder, segments):
-        raise ArchiveDamaged(url, finding)
+    folder, segments = Folder(url), listed(url)
     for segment in segments:
         data = folder.read(segment.file)
         if data is None or file_hash(data) != segment.sha256:
-            raise ArchiveDamaged(url, _finding(segment, read_segment(folder, segment)[1]))
+            raise ArchiveDamaged(url, finding_of(segment, read_segment(folder, segment)[1]))
         try:
             # Besides the messages there are columns that follow from them, which may name all of it once more.
             check_segment(data, Bounds(rows=segment.bounds.rows, bytes=2 * segment.bounds.bytes))
         except SegmentUnreadable as unreadable:
-            raise ArchiveDamaged(url, _finding(segment, f"can't be read: {unreadable}")) from unreadable
+            raise ArchiveDamaged(url, finding_of(segment, f"can't be read: {unreadable}")) from unreadable
     return segments
 
 
@@ -168,9 +174,7 @@ def check_proofs(url: str, stream: str, first: int, last: int, pinned: Collectio
     judged = judge(evidence, pinned)
     for finding in judged.findings:
         raise ArchiveDamaged(url, finding)
-    segments = _segments(folder)
-    for finding in _not_listed(folder, segments):
-        raise ArchiveDamaged(url, finding)
+    segments = listed(url)
     reaches = max((one.last for one in segments if one.stream == stream), default=0)
     if reaches < last or stream not in judged.sound:
         detail = f"nothing in it that is proved goes further than {reaches if stream in judged.sound else 0}"
@@ -182,7 +186,7 @@ def check_proofs(url: str, stream: str, first: int, last: int, pinned: Collectio
             continue
         entries, problem = read_segment(folder, segment)
         if problem:
-            raise ArchiveDamaged(url, _finding(segment, problem))
+            raise ArchiveDamaged(url, finding_of(segment, problem))
         wrong = _not_signed(stream, entries, judged.record[stream])
         if wrong is not None:
             raise ArchiveDamaged(url, wrong)
@@ -224,7 +228,7 @@ def _put(folder: Folder, stream: str, part: Sequence[Entry]) -> Segment:
     folder.write(file, data)
     back, problem = read_segment(folder, segment)
     if problem or list(part) != back:
-        raise ArchiveDamaged(folder.url, _finding(segment, problem or "does not come back as it was written"))
+        raise ArchiveDamaged(folder.url, finding_of(segment, problem or "does not come back as it was written"))
     return segment
 
 
@@ -233,7 +237,8 @@ def _segments(folder: Folder) -> list[Segment]:
     return segments_of(folder)
 
 
-def _finding(segment: Segment, problem: str) -> Finding:
+def finding_of(segment: Segment, problem: str) -> Finding:
+    """What is wrong with a file of an archive."""
     detail = f"{segment.file} {problem}"
     return Finding(stream=segment.stream, sequence=segment.first, upto=segment.last, what="archive", detail=detail)
 
@@ -252,7 +257,7 @@ def _not_listed(folder: Folder, segments: Sequence[Segment]) -> list[Finding]:
     for segment in segments:
         lacks(segment.stream, segment.first - 1)
         if segment.first <= ends.get(segment.stream, 0):
-            findings.append(_finding(segment, f"holds what {LIST} names another file for"))
+            findings.append(finding_of(segment, f"holds what {LIST} names another file for"))
         ends[segment.stream] = segment.last
     for stream, head in sorted(_heads(folder).items()):
         lacks(stream, head.sequence)

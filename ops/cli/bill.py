@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,7 @@ from ops.billing.problems import BillRefused
 from ops.billing.reading import Read, ledger_of, seen
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.cli.log_reading import archive_of, bus_of, read_log
+from ops.cli.log_reading import archive_of, bus_of, opened_log
 from ops.cluster.clock import ScaledClock
 from ops.log.history import read_everything
 from ops.past import span
@@ -32,6 +32,7 @@ from projections.billing.money import decimal
 from projections.billing.reconcile import Mismatch, reconcile
 from projections.billing.totals import GROUPS, Bill, bill
 from services.control_log import Control
+from services.log_port import Entry as StoredEntry
 
 FORMS = ("table", "csv", "json", "parquet", "focus")
 
@@ -123,7 +124,13 @@ def run_correct(asked: Asked, event: CorrectionEntered, since: str, until: str, 
 
 def read_ledger(asked: Asked, *, grain: Millis | None = None, quiet: bool = True) -> tuple[Ledger, Read, Window]:
     """The ledger of the period that is asked for. Raises the known failures."""
-    entries = read_log(asked.source)
+    with opened_log(asked.source) as entries:
+        return _ledger_of(entries, asked, grain=grain, quiet=quiet)
+
+
+def _ledger_of(
+    entries: Mapping[str, Sequence[StoredEntry]], asked: Asked, *, grain: Millis | None, quiet: bool
+) -> tuple[Ledger, Read, Window]:
     collect_seldom()
     first, last = seen(entries)
     if not last:

@@ -118,12 +118,17 @@ def roll(
     from ops.cluster.clock import ScaledClock  # noqa: PLC0415
     from ops.log.generations import generations  # noqa: PLC0415
     from ops.wiring import ROLLED  # noqa: PLC0415
+    from services.log_errors import LogUnavailable  # noqa: PLC0415
 
     source = LogSource(data=data, nats=nats, archive=archive)
 
     async def look() -> str:
         folder, stored = _beside(source, witness)
         async with bus_here(source) as bus:
+            for name in ROLLED:
+                # Its user may create streams, and would create them as they are on one server.
+                if not await generations(bus.client, name):
+                    raise LogUnavailable(stream=name, problem="it is not there yet: `kuelog deploy streams` creates it")
             limits = Limits(bytes=max_bytes, days=days)
             archivist = archivist_of(bus, folder.parent, witness=folder, archive=stored, limits=limits)
             await archivist.sign()

@@ -1,14 +1,20 @@
 """The log that a command asks, read from where a person said: folder, running bus, archive, or archive and what follows."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+import threading
+from collections.abc import AsyncGenerator, Coroutine, Generator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
+
+import uvloop
 
 from ops.audit.errors import ArchiveNeverGrows
 from ops.cli.log_options import LogSource
-from ops.log.history import STREAMS, History, begins_at_one, end_of, read_everything
+from ops.log.history import STREAMS, History, Paged, begins_at_one, end_of, read_everything
 from ops.log.jetstream import connect
+from ops.log.paged_history import Waits, open_everything
 from ops.log.server import NatsServer, running_server
 from ops.run_folder import NATS, FolderHeld, Hold, take
 from ops.scenario.script import ScenarioBroken
@@ -26,6 +32,72 @@ def read_log(source: LogSource) -> History:
             return await read_everything(bus, await archive_of(source, bus))
 
     return asyncio.run(read())
+
+
+@contextmanager
+def opened_log(source: LogSource) -> Generator[Paged, None, None]:
+    """Every stream of the log, read a page at a time for as long as it is looked at. Raises the known failures, also then."""
+    with ExitStack() as stack:
+        if source.archive_alone:
+            yield open_everything(Waits(asyncio.run), archive=source.archive)
+            return
+        loop = stack.enter_context(_loop_aside())
+        holder = _Holder(source, loop)
+        stack.callback(holder.let_go)
+        bus = holder.bus()
+        yield open_everything(Waits(holder.wait), bus, holder.wait(archive_of(source, bus)))
+
+
+@contextmanager
+def _loop_aside() -> Generator[asyncio.AbstractEventLoop, None, None]:
+    """An event loop in a thread of its own: the bus lives there while what was read is worked on here."""
+    loop = uvloop.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+class _Holder:
+    """Keeps a bus open on another thread's loop, and waits there for what is asked of it; no longer than it lasts."""
+
+    def __init__(self, source: LogSource, loop: asyncio.AbstractEventLoop) -> None:
+        self._source, self._loop = source, loop
+        self._opened: Future[Bus] = Future()
+        self._done = asyncio.Event()
+        self._held = asyncio.run_coroutine_threadsafe(self._hold(), loop)
+
+    def bus(self) -> Bus:
+        """The bus, once it is open."""
+        either: tuple[Future[Any], ...] = (self._opened, self._held)
+        wait(either, return_when=FIRST_COMPLETED)
+        if not self._opened.done():
+            self._held.result()
+        return self._opened.result()
+
+    def wait(self, what: Coroutine[Any, Any, Any]) -> Any:
+        """What comes out."""
+        asked = asyncio.run_coroutine_threadsafe(what, self._loop)
+        either: tuple[Future[Any], ...] = (asked, self._held)
+        wait(either, return_when=FIRST_COMPLETED)
+        if not asked.done():
+            asked.cancel()
+            self._held.result()
+        return asked.result()
+
+    def let_go(self) -> None:
+        """Close the bus."""
+        self._loop.call_soon_threadsafe(self._done.set)
+        wait((self._held,))
+
+    async def _hold(self) -> None:
+        async with bus_of(self._source) as bus:
+            self._opened.set_result(bus)
+            await self._done.wait()
 
 
 async def archive_of(source: LogSource, bus: Bus) -> str:

@@ -98,6 +98,12 @@ def up(
     metrics_address: MetricsAddress = LOOPBACK,
     metrics_token: MetricsToken = None,
     config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
+    roll_bytes: Annotated[
+        int, typer.Option(min=0, help="Roll streams that hold so much; a quarter of their limit when 0.")
+    ] = 0,
+    roll_days: Annotated[
+        int, typer.Option(min=0, help="Roll streams whose first message is so old; at any age when 0.")
+    ] = 0,
 ) -> None:
     """Run everything from this machine: bus, services and, unless one is named, a cluster. Ctrl-C stops all of it.
 
@@ -115,6 +121,8 @@ def up(
             port=port,
             metrics=Endpoint(port=metrics, address=metrics_address, token=metrics_token),
             config=config,
+            roll_bytes=roll_bytes,
+            roll_days=roll_days,
             console=console,
         )
     )

@@ -10,7 +10,7 @@ from ops.asking.point import NotOnTheLog, Point, point_at
 from ops.asking.start import begin
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.cli.log_reading import read_log
+from ops.cli.log_reading import opened_log
 from ops.cli.replay_rows import (
     SHOWN,
     rows_of,
@@ -43,19 +43,20 @@ def run_replay(source: LogSource, question: Question, *, output: str, console: C
     with known_failures(console) as outcome:
         if question.show and question.show not in SHOWN:
             raise NotOnTheLog(f"the log can't be shown as {question.show}: write one of {', '.join(SHOWN)}")
-        point = point_at(read_log(source), question.until)
-        results, world = replayed(point, question, Console(stderr=True))
-        if output == "json":
-            plain = [_plain(one) for one in results]
-            told = {"at": point.at, "sequences": point.upto, **rows_of(world, question.show, question.tree)}
-            # Without anything to show the answer is the list of lanes alone, as scripts know it.
-            print(msgspec.json.encode({"lanes": plain, **told} if question.show else plain).decode())  # noqa: T201
-        else:
-            for one in results:
-                _show(one, console, verify=question.verify)
-            if question.show:
-                show_rows(world, question.show, question.tree, console)
-                console.print(f"as of {point.told()}", style="dim", highlight=False)
+        with opened_log(source) as entries:
+            point = point_at(entries, question.until)
+            results, world = replayed(point, question, Console(stderr=True))
+            if output == "json":
+                plain = [_plain(one) for one in results]
+                told = {"at": point.at, "sequences": point.upto, **rows_of(world, question.show, question.tree)}
+                # Without anything to show the answer is the list of lanes alone, as scripts know it.
+                print(msgspec.json.encode({"lanes": plain, **told} if question.show else plain).decode())  # noqa: T201
+            else:
+                for one in results:
+                    _show(one, console, verify=question.verify)
+                if question.show:
+                    show_rows(world, question.show, question.tree, console)
+                    console.print(f"as of {point.told()}", style="dim", highlight=False)
         outcome.code = 1 if question.verify and any(one.is_wrong for one in results) else 0
     return outcome.code
 

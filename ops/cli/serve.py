@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from events.settings import SettingsObserved
-from ops.archivist import archivist_of
+from ops.archivist import Limits, archivist_of
 from ops.cli.failures import known_failures
 from ops.cluster.clock import ScaledClock
 from ops.configuration import configuration_of, read_configuration
@@ -78,16 +78,18 @@ def run_up(
     port: int,
     metrics: Endpoint = NOWHERE,
     config: Path | None = None,
+    roll_bytes: int = 0,
+    roll_days: int = 0,
     console: Console,
 ) -> int:
     """Everything, until Ctrl-C or SIGTERM."""
     with known_failures(console) as outcome:
-        settings = settings_of(config, console)
+        settings, rolled = settings_of(config, console), Limits(bytes=roll_bytes, days=roll_days)
         collect_seldom()
         if kubeconfig:
-            run(_up_on_cluster(data, kubeconfig, context, nats, metrics, settings, console))
+            run(_up_on_cluster(data, kubeconfig, context, nats, metrics, settings, rolled, console))
         else:
-            run(_up_embedded(data, scale, port, metrics, settings, console))
+            run(_up_embedded(data, scale, port, metrics, settings, rolled, console))
         outcome.code = 0
     return outcome.code
 
@@ -141,10 +143,16 @@ async def _serve_one(
 
 
 async def _up_embedded(
-    data: Path, scale: float, port: int, metrics: Endpoint, settings: SettingsObserved, console: Console
+    data: Path,
+    scale: float,
+    port: int,
+    metrics: Endpoint,
+    settings: SettingsObserved,
+    rolled: Limits | None,
+    console: Console,
 ) -> None:
     async with (
-        platform(data.resolve(), scale=scale, settings=settings, fresh=False, port=port) as on,
+        platform(data.resolve(), scale=scale, settings=settings, fresh=False, port=port, rolled=rolled) as on,
         served(on.running, metrics),
     ):
         console.print(f"Kubernetes API {on.cluster.url}, bus {on.server.url}; everything stays in {data}")
@@ -165,6 +173,7 @@ async def _up_on_cluster(
     nats: str,
     metrics: Endpoint,
     settings: SettingsObserved,
+    rolled: Limits | None,
     console: Console,
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -184,7 +193,7 @@ async def _up_on_cluster(
         ports = Ports(
             bus=bus, reader=Reflector(client), writer=client, clock=ScaledClock(), shelf=bus.shelf, filled=bus.filled
         )
-        archivist = archivist_of(bus, data.resolve())
+        archivist = archivist_of(bus, data.resolve(), limits=rolled)
         running = Running(ports, settings=settings, witness=data.resolve() / "witness", archivist=archivist)
         await stack.enter_async_context(served(running, metrics))
         if server is not None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ops.crds.definitions import manifests as definitions
+from ops.deploy.archiving import archivist
 from ops.deploy.deployments import services, streams_job, visibility, webhook
 from ops.deploy.nats import chart_values, servers
 from ops.deploy.network import policies
@@ -35,6 +36,14 @@ CHOICES: Plain = {
     "configuration": {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"},
     "bus": {"address": "kuelog-nats:4222", "replicas": "3", "maxBytes": "4294967296"},
     "witness": {"volume": {"name": "witness", "emptyDir": {}}},
+    "archivist": {
+        "suspend": False,
+        "schedule": "*/10 * * * *",
+        "archive": "/var/lib/kuelog/archive",
+        "maxBytes": "0",
+        "days": "0",
+        "volume": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "50Gi"}}},
+    },
     "certManager": False,
     "visibility": True,
     "networkPolicies": True,
@@ -85,11 +94,15 @@ def _asked(slots: Slots, annotations: dict[str, str]) -> list[Plain]:
     return configurations("kuelog-webhook", slots.namespace, spared, annotations, slots.settings)
 
 
+def _streams(slots: Slots) -> list[Plain]:
+    return [*streams_job(slots), *archivist(slots)]
+
+
 PARTS = (
     Part(name="crds", build=_crds, when="crds.install"),
     Part(name="access", build=access),
     Part(name="services", build=services),
-    Part(name="streams", build=streams_job),
+    Part(name="streams", build=_streams),
     Part(name="webhook", build=_webhook_with_own_certificate, when="certManager", unless=True),
     Part(name="webhook-cert-manager", build=_webhook_with_cert_manager, when="certManager"),
     Part(name="visibility", build=visibility, when="visibility"),

@@ -40,8 +40,8 @@ def services(slots: Slots) -> list[Plain]:
         metrics = ["--metrics", str(METRICS), "--metrics-address", EVERYWHERE, "--metrics-token", TOKEN]
         health = ["--health", str(HEALTH), "--health-address", EVERYWHERE, "--health-token", TOKEN]
         args = ["run", service, *health, *metrics, "--witness", "/var/lib/kuelog", *watches]
-        container = _container(slots, service, args)
-        container["env"] = _bus_address(slots, service)
+        container = container_of(slots, service, args)
+        container["env"] = bus_address(slots, service)
         container["ports"] = [
             {"name": "health", "containerPort": HEALTH},
             {"name": "metrics", "containerPort": METRICS},
@@ -58,7 +58,7 @@ def webhook(slots: Slots, *, cert_manager: bool) -> list[Plain]:
     service = f"{slots.namespace}/kuelog-webhook"
     given = ["--cert-dir", "/etc/certificate"] if cert_manager else []
     args = ["run", "webhook", "--port", str(HTTPS), "--service", service, "--config", CONFIGURATION, *given]
-    container = _container(slots, "webhook", args)
+    container = container_of(slots, "webhook", args)
     container["ports"] = [{"name": "https", "containerPort": HTTPS}]
     container.update(_probes("https", "HTTPS"))
     volumes: list[Plain] = []
@@ -76,8 +76,8 @@ def visibility(slots: Slots) -> list[Plain]:
     """The visibility API: on the bus, reached by the API server, which hands on what people ask it."""
     name = f"kuelog-{VISIBILITY}"
     args = [VISIBILITY, "--host", EVERYWHERE, "--port", str(HTTPS), "--service", f"{slots.namespace}/{name}"]
-    container = _container(slots, VISIBILITY, args)
-    container["env"] = _bus_address(slots, VISIBILITY)
+    container = container_of(slots, VISIBILITY, args)
+    container["env"] = bus_address(slots, VISIBILITY)
     container["ports"] = [{"name": "https", "containerPort": HTTPS}]
     container.update(_probes("https", "HTTPS"))
     service = {"namespace": slots.namespace, "name": name}
@@ -149,8 +149,8 @@ def _issued(slots: Slots) -> list[Plain]:
 def streams_job(slots: Slots) -> list[Plain]:
     """A Job that creates the streams, three times each: the only one whose user may."""
     args = ["deploy", "streams", "--replicas", slots.text("bus.replicas"), "--max-bytes", slots.text("bus.maxBytes")]
-    container = _container(slots, "streams", args)
-    container["env"] = _bus_address(slots, "streams")
+    container = container_of(slots, "streams", args)
+    container["env"] = bus_address(slots, "streams")
     account = service_account(slots, "streams")
     hooks = {
         "helm.sh/hook": "post-install,post-upgrade",
@@ -167,7 +167,7 @@ def streams_job(slots: Slots) -> list[Plain]:
                 "ttlSecondsAfterFinished": 600,
                 "template": {
                     "metadata": {"labels": {**labels("streams"), ON_BUS: "true"}},
-                    "spec": {**_pod(slots, "streams", container, []), "restartPolicy": "OnFailure"},
+                    "spec": {**pod_of(slots, "streams", container, []), "restartPolicy": "OnFailure"},
                 },
             },
         },
@@ -202,7 +202,7 @@ def _deployed(slots: Slots, service: str, container: Plain, volumes: list[Plain]
                 "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
                 "template": {
                     "metadata": {"labels": {**labels(service), **marks}},
-                    "spec": _pod(slots, service, container, [*volumes, *mounted]),
+                    "spec": pod_of(slots, service, container, [*volumes, *mounted]),
                 },
             },
         },
@@ -215,7 +215,8 @@ def _deployed(slots: Slots, service: str, container: Plain, volumes: list[Plain]
     ]
 
 
-def _pod(slots: Slots, service: str, container: Plain, volumes: list[Plain]) -> Plain:
+def pod_of(slots: Slots, service: str, container: Plain, volumes: list[Plain]) -> Plain:
+    """A pod that may do as little as a pod can."""
     return {
         "serviceAccountName": f"kuelog-{service}",
         "securityContext": {
@@ -242,7 +243,8 @@ def _pod(slots: Slots, service: str, container: Plain, volumes: list[Plain]) -> 
     }
 
 
-def _container(slots: Slots, name: str, args: list[str]) -> Plain:
+def container_of(slots: Slots, name: str, args: list[str]) -> Plain:
+    """What runs in it: one command of kuelog."""
     return {
         "name": name,
         "image": f"{slots.text('image.repository')}:{slots.text('image.tag')}",
@@ -269,7 +271,8 @@ def _probes(port: str, scheme: str) -> Plain:
     }
 
 
-def _bus_address(slots: Slots, service: str) -> list[Plain]:
+def bus_address(slots: Slots, service: str) -> list[Plain]:
+    """The bus with the user of a service, as KUELOG_NATS."""
     assert service in {one.name for one in USERS}, f"{service} is no user of the bus"
     return [
         {"name": "KUELOG_PASSWORD", "valueFrom": {"secretKeyRef": {"name": USERS_SECRET, "key": service}}},

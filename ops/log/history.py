@@ -17,6 +17,8 @@ log = structlog.get_logger()
 
 STREAMS = (CONTROL, FACTS, LANE, DEVICE_LANE)
 History = dict[str, list[Entry]]
+Paged = dict[str, Sequence[Entry]]
+"""The same, where nobody has to hold all of it."""
 
 
 class _Rests(msgspec.Struct, frozen=True):
@@ -35,14 +37,17 @@ async def read_everything(bus: Bus | None = None, archive: str = "", names: Sequ
     is not there yet, and are left for the next time. Raises what `read_stored` raises, and `LogGap` for what a bus has lost.
     """
     found = await read_stored(bus, archive, names)
-    lacking = _lacking(found)
-    if bus is not None and lacking:
+    lacks = lacking(found)
+    if bus is not None and lacks:
         await _read_on(bus, found, archive)
-        for stream, upto in lacking.items():
+        for stream, upto in lacks.items():
             # It was stored before the commit that rests on it, so it is there by now, or it was lost.
             if _end(found[stream]) < upto:
                 raise LogGap(stream=stream, expected=_end(found[stream]) + 1, found=upto)
-    _cut_to_common_end(found, tell=bus is None)
+    cut: Paged = dict(found)
+    cut_to_common_end(cut, tell=bus is None)
+    for name, entries in found.items():
+        del entries[len(cut[name]) :]
     return found
 
 
@@ -109,14 +114,14 @@ async def _check_goes_on(bus: Bus, archived: History, archive: str) -> None:
         stream = await bus.stream(name)
         ends[name] = await end_of(stream)
         last = entries[min(ends[name], len(entries)) - 1] if entries and ends[name] else None
-        if last is not None and not await _holds(stream, last):
+        if last is not None and not await holds(stream, last):
             raise ArchiveOfAnotherLog(archive, name, last.sequence)
     for name, entries in archived.items():
         if ends[name] < len(entries):
             raise ArchiveGoesFurther(archive, name, len(entries), ends[name])
 
 
-async def _holds(stream: Stream, entry: Entry) -> bool:
+async def holds(stream: Stream, entry: Entry) -> bool:
     """Whether a stream holds the same message at that place, if it holds one: it may have been begun anew behind it."""
     try:
         there = await stream.get(entry.sequence)
@@ -157,20 +162,20 @@ def common_ends(tails: History, ends: Mapping[str, int]) -> dict[str, int]:
     return upto
 
 
-def _lacking(found: History) -> dict[str, int]:
+def lacking(found: Mapping[str, Sequence[Entry]]) -> dict[str, int]:
     """How far other streams would have to go for all that was read to have what it rests on."""
-    lacking: dict[str, int] = {}
+    lacks: dict[str, int] = {}
     skipped = Control(found.get(CONTROL, ())).skipped
     ends = {name: _end(entries) for name, entries in found.items()}
     for name in found:
         for sequence, run in _resting_on_more(name, found, ends):
             if (name, sequence) in skipped:
                 continue
-            lacking[run.stream] = max(run.upto, lacking.get(run.stream, 0))
-    return lacking
+            lacks[run.stream] = max(run.upto, lacks.get(run.stream, 0))
+    return lacks
 
 
-def _cut_to_common_end(found: History, *, tell: bool) -> None:
+def cut_to_common_end(found: Paged, *, tell: bool) -> None:
     """Leave out the last commits of a lane that rest on more than was read, and those of others that rest on them."""
     ends = {name: _end(entries) for name, entries in found.items()}
     skipped = Control(found.get(CONTROL, ())).skipped
@@ -180,14 +185,16 @@ def _cut_to_common_end(found: History, *, tell: bool) -> None:
         for name in found:
             early = [s for s, _ in _resting_on_more(name, found, ends) if (name, s) not in skipped]
             if early:
-                del found[name][min(early) - 1 :]
+                found[name] = found[name][: min(early) - 1]
                 ends[name], changed = min(early) - 1, True
                 if tell:
                     why = "they rest on messages that are not in the archive"
                     log.warning("commits left out", stream=name, first=min(early), last=max(early), why=why)
 
 
-def _resting_on_more(name: str, found: History, ends: Mapping[str, int]) -> list[tuple[int, InputRun]]:
+def _resting_on_more(
+    name: str, found: Mapping[str, Sequence[Entry]], ends: Mapping[str, int]
+) -> list[tuple[int, InputRun]]:
     """The commits of a lane that rest on more of a stream than was read, the last one first."""
     more: list[tuple[int, InputRun]] = []
     if name in {FACTS, CONTROL}:

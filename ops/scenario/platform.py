@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from events.settings import SettingsObserved
-from ops.archivist import archivist_of
+from ops.archivist import Limits, archivist_of
 from ops.cluster.clock import ScaledClock
 from ops.cluster.embedded import EmbeddedCluster
 from ops.cluster.kinds import Kind
@@ -84,6 +84,7 @@ async def platform(
     services: Sequence[str] = SERVICES,
     fresh: bool = True,
     port: int = 0,
+    rolled: Limits | None = None,
 ) -> AsyncGenerator[Platform, None]:
     """Start all of it in a folder, and stop all of it at the end; `fresh` as a demo, in a folder that it clears.
 
@@ -96,13 +97,13 @@ async def platform(
             clear_for_demo(data)
         else:
             keep_from_demos(data)
-        async with _served(data, scale, settings or SettingsObserved(), services, port) as on:
+        async with _served(data, scale, settings or SettingsObserved(), services, port, rolled) as on:
             yield on
 
 
 @asynccontextmanager
 async def _served(
-    data: Path, scale: float, settings: SettingsObserved, services: Sequence[str], port: int
+    data: Path, scale: float, settings: SettingsObserved, services: Sequence[str], port: int, rolled: Limits | None
 ) -> AsyncGenerator[Platform, None]:
     clock = ScaledClock(scale)
 
@@ -127,7 +128,7 @@ async def _served(
         bus = await connect_bus(server.url)
         client = await connect_kube(str(data / "kubeconfig"))
         ports = Ports(bus=bus, reader=Reflector(client), writer=client, clock=clock, shelf=bus.shelf, filled=bus.filled)
-        archivist = archivist_of(bus, data)
+        archivist = archivist_of(bus, data, limits=rolled)
         running = Running(ports, services, settings=settings, witness=data / "witness", archivist=archivist)
         cluster.aggregated[VISIBILITY] = Visibility(Followed(running).world)
         task = asyncio.create_task(running.run())

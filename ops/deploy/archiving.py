@@ -1,0 +1,51 @@
+"""What keeps the log short in a cluster: a job every so often that rolls streams, with a volume for its witness and its archive.
+
+It is the only one whose user may remove a stream, never runs twice at once, and is given nothing of the cluster itself.
+"""
+
+from ops.archivist import ARCHIVE
+from ops.deploy.deployments import ON_BUS, Plain, bus_address, container_of, labels, pod_of
+from ops.deploy.permissions import service_account
+from ops.deploy.slots import Slots
+
+ARCHIVIST = "archivist"
+_NAME = f"kuelog-{ARCHIVIST}"
+_PLACE = "/var/lib/kuelog"
+
+
+def archivist(slots: Slots) -> list[Plain]:
+    """The archivist: account, volume and CronJob."""
+    limits = ["--max-bytes", slots.text("archivist.maxBytes"), "--days", slots.text("archivist.days")]
+    places = ["--witness", f"{_PLACE}/witness", "--archive", slots.text("archivist.archive")]
+    container = container_of(slots, ARCHIVIST, ["log", "roll", "--nats", "$(KUELOG_NATS)", *places, *limits])
+    container["env"] = bus_address(slots, ARCHIVIST)
+    container["volumeMounts"].append({"name": ARCHIVE, "mountPath": _PLACE})
+    volume: Plain = {"name": ARCHIVE, "persistentVolumeClaim": {"claimName": _NAME}}
+    pod = {**pod_of(slots, ARCHIVIST, container, [volume]), "restartPolicy": "Never"}
+    meta = {"name": _NAME, "namespace": slots.namespace, "labels": labels(ARCHIVIST)}
+    return [
+        service_account(slots, ARCHIVIST),
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            # The proof of all that was removed from the bus: it outlives an uninstalled chart.
+            "metadata": {**meta, "annotations": {"helm.sh/resource-policy": "keep"}},
+            "spec": slots.whole("archivist.volume"),
+        },
+        {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": meta,
+            "spec": {
+                "schedule": slots.text("archivist.schedule"),
+                "suspend": slots.whole("archivist.suspend"),
+                "concurrencyPolicy": "Forbid",
+                "jobTemplate": {
+                    "spec": {
+                        "backoffLimit": 0,
+                        "template": {"metadata": {"labels": {**labels(ARCHIVIST), ON_BUS: "true"}}, "spec": pod},
+                    }
+                },
+            },
+        },
+    ]
