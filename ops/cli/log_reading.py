@@ -73,7 +73,7 @@ class _Holder:
 
     def bus(self) -> Bus:
         """The bus, once it is open."""
-        either: tuple[Future[Any], ...] = (self._opened, self._held)
+        either: list[Future[Any]] = [self._opened, self._held]
         wait(either, return_when=FIRST_COMPLETED)
         if not self._opened.done():
             self._held.result()
@@ -82,7 +82,7 @@ class _Holder:
     def wait(self, what: Coroutine[Any, Any, Any]) -> Any:
         """What comes out."""
         asked = asyncio.run_coroutine_threadsafe(what, self._loop)
-        either: tuple[Future[Any], ...] = (asked, self._held)
+        either: list[Future[Any]] = [asked, self._held]
         wait(either, return_when=FIRST_COMPLETED)
         if not asked.done():
             asked.cancel()

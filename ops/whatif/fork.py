@@ -152,7 +152,7 @@ def _child(fork: Fork, plan: Plan, pipe: Any) -> None:
         pipe.send(("failed", problem))
 
 
-def _nothing(entries: Mapping[str, Sequence[Entry]]) -> dict[str, list[Entry]]:
+def _nothing(entries: Mapping[str, Sequence[Entry]]) -> dict[str, Sequence[Entry]]:
     return {name: (list(found) if name == "CONTROL" else []) for name, found in entries.items()}
 
 
