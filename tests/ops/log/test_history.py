@@ -114,7 +114,8 @@ async def test_a_log_of_which_one_stream_is_another_is_another_log(log: Log, tmp
     with pytest.raises(ArchiveOfAnotherLog, match=f"at {LANE}"):
         await read_everything(holding({**log, FACTS: [], LANE: other[LANE]}), str(tmp_path))
     with pytest.raises(
-        ArchiveGoesFurther, match=f"{FACTS} holds less than its archive: .* goes up to {len(log[FACTS])}, the log only to 9"
+        ArchiveGoesFurther,
+        match=f"{FACTS} holds less than its archive: .* goes up to {len(log[FACTS])}, the log only to 9",
     ):
         await read_everything(holding(upto(log, {FACTS: 9})), str(tmp_path))
 
