@@ -4,14 +4,19 @@ from typing import Any
 
 import msgspec
 
+from events.card import CardShare
 from events.event import Millis
 from events.quantity import BadQuantity, to_units
 from ops.cluster.selection import look
 from ops.cluster.store import Object, Store
+from projections.devices.vendors import BY_WORD, NVIDIA
+from projections.devices.written import written
+from projections.devices.written_indexes import Place
 
 REGISTER = "hami.io/node-nvidia-register"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
 _WHOLE = 100
+_NVIDIA = BY_WORD[NVIDIA]
 
 
 class GpuRequest(msgspec.Struct, frozen=True):
@@ -34,7 +39,7 @@ class HamiNodes:
     ) -> tuple[tuple[Object, dict[str, str]] | None, str]:
         """A node and the annotations of the allocation; or why there is none."""
         why = "CardInsufficientMemory"
-        best: tuple[int, str, Object, list[list[str]]] | None = None
+        best: tuple[int, str, Object, list[list[CardShare]]] | None = None
         for node in nodes:
             cards = self._cards(node)
             taken = self.taken(node["metadata"]["name"])
@@ -48,14 +53,14 @@ class HamiNodes:
                 best = rank
         if best is None:
             return None, why
-        text = "".join("".join(entries) + ";" for entries in best[3])
-        stamp = str(now // 1000)
+        stamp, notes = str(now // 1000), pod["metadata"].get("annotations") or {}
+        given = written(_NVIDIA, best[3], notes, Place(at=stamp, node=best[1]))
         return (
             best[2],
             {
                 "hami.io/vgpu-node": best[1],
                 "hami.io/vgpu-time": stamp,
-                ALLOCATED: text,
+                **given,
                 "hami.io/vgpu-devices-to-allocate": ";" * len(best[3]),
                 "hami.io/bind-time": stamp,
                 "hami.io/bind-phase": "success",
@@ -94,7 +99,7 @@ class HamiNodes:
         taken: dict[str, tuple[int, int, int]],
         pod: Object,
         requests: list[GpuRequest | None],
-    ) -> tuple[list[list[str]] | None, str]:
+    ) -> tuple[list[list[CardShare]] | None, str]:
         del node
         annotations = pod["metadata"].get("annotations") or {}
         pins = [one.strip() for one in annotations.get("nvidia.com/use-gpuuuid", "").split(",") if one.strip()]
@@ -103,12 +108,12 @@ class HamiNodes:
         unwanted = annotations.get("nvidia.com/nouse-gputype", "").lower()
         sign = -1 if annotations.get("hami.io/gpu-scheduler-policy") == "binpack" else 1
         state = dict(taken)
-        result: list[list[str]] = []
+        result: list[list[CardShare]] = []
         for request in requests:
             if request is None:
                 result.append([])
                 continue
-            picked: list[str] = []
+            picked: list[CardShare] = []
             order = sorted(cards, key=lambda card: (sign * state.get(card["id"], (0, 0, 0))[1], card.get("index", 0)))
             for card in order:
                 uuid, model = card["id"], str(card.get("type", "")).lower()
@@ -125,7 +130,7 @@ class HamiNodes:
                 if used + request.cores > card["devcore"]:
                     continue
                 state[uuid] = (slots + 1, held + memory, used + request.cores)
-                picked.append(f"{uuid},NVIDIA,{memory},{request.cores}:")
+                picked.append(CardShare(uuid=uuid, vendor=NVIDIA, memory=memory, cores=request.cores))
                 if len(picked) == request.count:
                     break
             if len(picked) < request.count:

@@ -103,8 +103,8 @@ def sort_cards(
 ) -> list[CardState]:
     """The cards in the order from which they are tried back to front.
 
-    The score of a card counts what is asked of it. HAMi does so only where the model is the bare vendor word, which no
-    real card has (hami-semantics §8, 4).
+    The score of a card counts what is asked of it only where its model is the bare vendor word, as HAMi has it: on real
+    cards it is what is taken already (hami-semantics §8, 4), and another order would not be the one that HAMi chooses by.
     """
     key = card_order(policy, numa_bind=numa_bind)
 

@@ -11,7 +11,7 @@ from events.card import Card, CardRequest
 from projections.devices.steering import BINPACK, EVEN, MUTEX, NUMA, SPREAD, Weights
 from projections.devices.use import IDLE, CardState, CardUse
 
-_SCALE = 1 << 96
+SCALE = 1 << 96
 Key = tuple[int, ...]
 
 
@@ -25,28 +25,14 @@ def fullness(card: Card, use: CardUse, weights: Weights = EVEN) -> int:
         + weights.core * use.cores * card.slots * card.memory
         + weights.memory * use.memory * card.slots * card.cores
     )
-    return taken * _SCALE // whole
+    return taken * SCALE // whole
 
 
-def card_score(card: Card, use: CardUse, asked: CardUse, weights: Weights = EVEN) -> Fraction:
-    """The score that HAMi shows for a card: 10 times the weighted fullness, with the request where it is counted."""
-    if not (card.slots and card.cores and card.memory):
-        return Fraction(0)
-    return 10 * (
-        Fraction(weights.slot * (asked.slots + use.slots), card.slots)
-        + Fraction(weights.core * (asked.cores + use.cores), card.cores)
-        + Fraction(weights.memory * (asked.memory + use.memory), card.memory)
-    )
-
-
-def asked_of(card: Card, requests: Iterable[CardRequest], *, as_shown: bool = False) -> CardUse:
-    """What the requests of one container would take of a card if it served all that are for its kind.
-
-    In the score that HAMi shows, a request counts only where the model is the bare vendor word (hami-semantics §8, 4).
-    """
+def asked_of(card: Card, requests: Iterable[CardRequest]) -> CardUse:
+    """What the requests of one container count in a card's score: those whose vendor word is its model (§8, 4)."""
     asked = IDLE
     for request in requests:
-        if request.vendor != card.model and (as_shown or request.vendor.upper() not in card.model.upper()):
+        if request.vendor != card.model:
             continue
         memory = card.memory * request.percent // 100 if request.percent else request.memory
         asked = asked.plus(CardUse(1, memory, request.cores))
@@ -75,7 +61,7 @@ def node_fullness(states: Iterable[CardState]) -> int:
     parts = [
         (used, whole) for used, whole in ((used_slots, slots), (used_cores, cores), (used_memory, memory)) if whole
     ]
-    return sum(used * _SCALE // whole for used, whole in parts)
+    return sum(used * SCALE // whole for used, whole in parts)
 
 
 def _part(used: int, whole: int) -> Fraction:

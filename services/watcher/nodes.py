@@ -18,6 +18,7 @@ from projections.devices.bad_annotation import BadAnnotation
 from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.handshake import parse_handshake
 from projections.devices.node_cards import cards_on
+from projections.devices.node_lock import NODE_LOCK, parse_node_lock
 from projections.devices.registration import CORDON, PAIR_SCORES, decode_pair_scores
 from projections.devices.requests import asks_for_cards
 from projections.devices.steering import names_in
@@ -60,6 +61,16 @@ def node_facts(value: dict[str, Any]) -> list[Fact]:
     except BadAnnotation as bad:
         refused = problem(f"metadata.annotations[{bad.key}]", str(bad), "what the vendor's device plugin writes")
         facts.append(ObjectRefused(kind="Node", namespace="", name=meta.name, uid=meta.uid, problems=(refused,)))
+        return facts
+    lock = (meta.annotations or {}).get(NODE_LOCK, "")
+    try:
+        if lock:
+            parse_node_lock(lock)
+    except BadAnnotation as bad:
+        told = problem(
+            f"metadata.annotations[{NODE_LOCK}]", f"{bad}; HAMi binds no pod here", "take the annotation away"
+        )
+        facts.append(ObjectRefused(kind="Node", namespace="", name=meta.name, uid=meta.uid, problems=(told,)))
     return facts
 
 

@@ -1,5 +1,6 @@
 """Checks of cases about single cards: selection, order, scores, MIG pieces and fit."""
 
+from fractions import Fraction
 from typing import Any
 
 from events.card import CardShare
@@ -9,7 +10,7 @@ from projections.devices.fit import charge, reason_text
 from projections.devices.namespace_quota import room
 from projections.devices.pick import pick_cards, settled
 from projections.devices.registration import CORDON
-from projections.devices.score import asked_of, card_order, card_score
+from projections.devices.score import SCALE, asked_of, card_order, fullness
 from projections.devices.steering import BadWeights, Weights, model_choice, parse_weights, uuid_choice
 from projections.devices.terms import terms_of
 from projections.devices.use import IDLE, CardState, use_of
@@ -28,6 +29,7 @@ from tests.conformance.hami.shapes import (
 )
 
 Case = dict[str, Any]
+_DIGITS = 12
 
 
 def check_uuid(case: Case) -> str | None:
@@ -70,9 +72,10 @@ def device_score(case: Case) -> str | None:
     """The score of a card for the requests of its type."""
     given = case["in"]
     state = state_in(given["device"])
-    asked = asked_of(state.card, [request_in(row) for row in given["requests"].values()], as_shown=True)
-    score = card_score(state.card, state.use, asked, weights_in(given["weights"]))
-    return first_difference(case["out"], {"score": score})
+    asked = asked_of(state.card, [request_in(row) for row in given["requests"].values()])
+    full = fullness(state.card, state.use.plus(asked), weights_in(given["weights"]))
+    # Ten times the fullness is the score; the scale is a power of two, so tenths come back by rounding.
+    return first_difference(case["out"], {"score": round(Fraction(10 * full, SCALE), _DIGITS)})
 
 
 def weights(case: Case) -> str | None:

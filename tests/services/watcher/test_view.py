@@ -151,3 +151,12 @@ def test_a_queue_that_breaks_a_rule_is_refused_with_the_field_and_the_old_one_go
     assert "resourceGroups[1]" in refused.problems[0].field and refused.problems[0].message
     assert [type(fact) for fact in view.see("ClusterQueue", QUEUE)] == [ClusterQueueObserved], "it is lifted"
     assert view.see("ClusterQueue", QUEUE) == []
+
+
+def test_a_lock_of_a_node_that_nobody_can_read_is_told_and_one_that_can_be_is_not() -> None:
+    def seen(lock: str) -> list[str]:
+        value = {"metadata": {"name": "n1", "annotations": {"hami.io/mutex.lock": lock}}}
+        return [type(fact).__name__ for fact in View().see("Node", value)]
+
+    assert "ObjectRefused" not in seen("2026-01-01T00:00:00Z,team,job-0")
+    assert seen("yesterday")[-1] == "ObjectRefused"
