@@ -9,7 +9,7 @@ from aiohttp import web
 from events.event import Millis
 from ops.cluster import discovery
 from ops.cluster.applied import applied
-from ops.cluster.failures import ApiFailure, bad_request, conflict
+from ops.cluster.failures import ApiFailure, bad_request, conflict, whole
 from ops.cluster.faults import Faults
 from ops.cluster.patches import json_patch, merge_patch, strategic_patch
 from ops.cluster.resources import Resources
@@ -202,7 +202,7 @@ class Api:
         if "propagationPolicy" in request.query:
             options["propagationPolicy"] = request.query["propagationPolicy"]
         if "gracePeriodSeconds" in request.query:
-            options["gracePeriodSeconds"] = int(request.query["gracePeriodSeconds"])
+            options["gracePeriodSeconds"] = whole(request.query["gracePeriodSeconds"], "gracePeriodSeconds")
         if target.name:
             return reply(self._resources.delete(target.kind, target.key, options))
         found = list_objects(request, self._resources, target.kind, target.namespace, self._now())

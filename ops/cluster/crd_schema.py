@@ -36,15 +36,26 @@ class Schemas:
         validator = self._compiled.get(found)
         if validator is None:
             validator = self._compiled[found] = jsonschema_rs.validator_for(plain_schema(kind.schema))
-        causes = [
-            (".".join(str(part) for part in error.instance_path), f"Invalid value: {error.message}")
-            for error in validator.iter_errors(shaped)
-        ]
+        causes = [(_field(error), f"Invalid value: {error.message}") for error in _errors(kind, validator, shaped)]
         # As a real one does: rules are only asked of what has the shape that they are about.
         causes = causes or list(_broken(shaped, before, kind.schema, ""))
         if causes:
             raise invalid(kind.kind, value["metadata"]["name"], causes)
         return shaped
+
+
+def _field(error: jsonschema_rs.ValidationError) -> str:
+    """Where it is wrong; of what the object itself lacks, the name of that."""
+    path = ".".join(str(part) for part in error.instance_path)
+    return path or next(iter(error.message.split('"')[1:2]), "object")
+
+
+def _errors(kind: Kind, validator: jsonschema_rs.Validator, value: Object) -> list[jsonschema_rs.ValidationError]:
+    try:
+        return list(validator.iter_errors(value))
+    except ValueError as problem:
+        causes = [("spec", f"Invalid value: it is nested too deeply ({problem})")]
+        raise invalid(kind.kind, value["metadata"]["name"], causes) from problem
 
 
 def _broken(value: Any, before: Any, schema: dict[str, Any], path: str) -> Iterator[tuple[str, str]]:

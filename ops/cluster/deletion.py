@@ -1,9 +1,19 @@
 """When a deleted object is gone: pods that run are given time, and what holds an object keeps it."""
 
+from ops.cluster.failures import bad_request, whole
 from ops.cluster.kinds import Kind
 from ops.cluster.store import Object
 
 ENDED = ("Succeeded", "Failed")
+
+
+def understood(options: Object) -> Object:
+    """How somebody wants it to be deleted. Raises 400 with the field that can't be understood."""
+    if not isinstance(options.get("preconditions") or {}, dict):
+        raise bad_request("preconditions: an object with uid or resourceVersion is expected")
+    if options.get("gracePeriodSeconds") is not None:
+        options = {**options, "gracePeriodSeconds": whole(options["gracePeriodSeconds"], "gracePeriodSeconds")}
+    return options
 
 
 def grace_of(kind: Kind, found: Object, options: Object) -> int:

@@ -68,6 +68,20 @@ def bad_request(message: str) -> ApiFailure:
     return ApiFailure(400, "BadRequest", message)
 
 
+def whole(text: object, field: str) -> int:
+    """A whole number that came as text or as a number, of a length that can be one. Raises 400 with its field."""
+    sign, digits = (-1, text[1:]) if isinstance(text, str) and text.startswith("-") else (1, text)
+    if isinstance(digits, str) and digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS:
+        return sign * int(digits)
+    if isinstance(text, int) and not isinstance(text, bool) and abs(text) < 10**_MOST_DIGITS:
+        return text
+    raise bad_request(f"{field}: {str(text)[:_SHOWN]!r} is no whole number")
+
+
 def gone(message: str) -> ApiFailure:
     """The history that was asked for is not kept any more."""
     return ApiFailure(410, "Expired", message)
+
+
+_MOST_DIGITS = 18
+_SHOWN = 60

@@ -73,9 +73,10 @@ def json_patch(target: Any, operations: Any) -> Any:
     for operation in operations:
         try:
             result = _operate(result, operation)
-        except (KeyError, IndexError, TypeError, ValueError) as problem:
-            path = operation.get("path", "") if isinstance(operation, dict) else ""
-            raise invalid("JSON patch", path, [(path, f"does not apply: {problem}")]) from problem
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as problem:
+            found = operation.get("path") if isinstance(operation, dict) else None
+            path = found if isinstance(found, str) else ""
+            raise invalid("JSON patch", path, [(path or "path", f"does not apply: {problem}")]) from problem
     return result
 
 
@@ -99,7 +100,9 @@ def _operate(root: Any, operation: dict[str, Any]) -> Any:
             raise ValueError(f"unknown operation {verb!r}")
 
 
-def _pointer(text: str) -> list[str]:
+def _pointer(text: object) -> list[str]:
+    if not isinstance(text, str) or not (text.startswith("/") or not text):
+        raise ValueError(f"{text!r} is no path: a text that begins with a slash is expected")
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 

@@ -10,7 +10,7 @@ from ops.cluster.quantities import canonical
 
 Object = dict[str, Any]
 Problems = list[tuple[str, str]]
-_TEMPLATES: dict[str, tuple[str, ...]] = {
+TEMPLATES: dict[str, tuple[str, ...]] = {
     "jobs.batch": ("spec", "template"),
     "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
     "deployments.apps": ("spec", "template"),
@@ -30,7 +30,7 @@ def settled(key: str, value: Object) -> tuple[Object, Problems]:
     if key == "pods":
         spec = _settled_spec(value.get("spec") or {}, "spec", problems, requests=True)
         return {**value, "spec": spec}, problems
-    at = _TEMPLATES.get(key)
+    at = TEMPLATES.get(key)
     if at is None:
         return value, problems
     return _within(value, at, key, ".".join(at), problems), problems

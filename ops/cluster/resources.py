@@ -8,10 +8,11 @@ from events.timestamp import format_timestamp
 from ops.cluster.admission import settled
 from ops.cluster.built_in import filled
 from ops.cluster.crd_schema import Schemas
-from ops.cluster.deletion import grace_of, is_let_go
+from ops.cluster.deletion import grace_of, is_let_go, understood
 from ops.cluster.failures import ApiFailure, already_exists, bad_request, conflict, invalid, not_found
 from ops.cluster.immutable import refuse_immutable, refuse_status
 from ops.cluster.kinds import BUILT_IN, Kind, kinds_of
+from ops.cluster.outline import refuse_outline
 from ops.cluster.ownership import owned_by
 from ops.cluster.store import Name, Object, Store
 from ops.cluster.versions import Converter, Versions, renamed
@@ -94,6 +95,7 @@ class Resources:
         made = {**value, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
         if kind.status and kind.key not in _STATUS_AT_CREATION:
             made.pop("status", None)
+        refuse_outline(kind, made)
         made = self._mutated("CREATE", kind, made)
         made = self._versions.stored(kind, self._schemas.admit(kind, filled(kind.key, made)))
         if made["apiVersion"] != kind.api_version:
@@ -133,6 +135,7 @@ class Resources:
         if meta.get("uid") and meta["uid"] != old["uid"]:
             raise conflict(kind.key, name[1])
         after = self._merged(kind, before, value, meta, subresource)
+        refuse_outline(kind, after)
         after = after if subresource else self._mutated("UPDATE", kind, after)
         after = self._schemas.admit(self._kept_as(kind, after), after, before)
         if subresource != "status":
@@ -160,7 +163,7 @@ class Resources:
         found = self.store.get(kind.key, name)
         if found is None:
             raise not_found(kind.key, name[1])
-        options = options or {}
+        options = understood(options or {})
         wanted = options.get("preconditions") or {}
         meta = found["metadata"]
         if wanted.get("uid") not in (None, meta["uid"]) or wanted.get("resourceVersion") not in (

@@ -7,7 +7,7 @@ import msgspec
 from aiohttp import web
 
 from events.event import Millis
-from ops.cluster.failures import ApiFailure, bad_request, gone
+from ops.cluster.failures import ApiFailure, bad_request, gone, whole
 from ops.cluster.kinds import Kind
 from ops.cluster.resources import Resources
 from ops.cluster.selection import Test, field_test, label_test
@@ -73,7 +73,7 @@ async def watch_objects(
         else:
             backlog = [
                 line
-                for change in store.since(int(version))
+                for change in store.since(whole(version, "resourceVersion"))
                 if (line := _told(request, resources, kind, test, change, now)) is not None
             ]
         await response.prepare(request)
