@@ -68,6 +68,7 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:  # n
         case PodObserved():
             _see_pod(world, event, place)
         case CardQuotaObserved():
+            drop(world.refused, f"ResourceQuota/{event.namespace}/{event.name}")
             care.set_quota(event)
             readjust(world, event.namespace)
             stir_all(world)

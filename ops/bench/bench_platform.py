@@ -6,6 +6,7 @@ from contextlib import suppress
 from ops.bench.cluster_objects import Plain
 from ops.bench.problems import ClusterInUse, KindsMissing
 from ops.kube.client import KubeClient
+from services.applier.manifests import finalizers_left
 from services.cluster_port import ObjectConflict, ObjectMissing, Resource
 
 
@@ -26,10 +27,19 @@ class BenchPlatform:
             raise
 
     async def remove(self) -> None:
-        """Delete what was created."""
+        """Delete what was created; where kuelog has ended before, nobody else lets go of what it has held."""
         while self._made:
-            with suppress(ObjectMissing):
-                await self._client.delete(*self._made.pop())
+            place = self._made.pop()
+            with suppress(ObjectMissing, ObjectConflict):
+                await self._client.delete(*place)
+                await self._let_go(*place)
+
+    async def _let_go(self, resource: Resource, namespace: str, name: str) -> None:
+        meta = (await self._client.get(resource, namespace, name))["metadata"]
+        left = finalizers_left(meta)
+        if left is not None:
+            patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}
+            await self._client.merge(resource, namespace, name, patch)
 
     async def _create(self, resource: Resource, value: Plain) -> None:
         meta = value["metadata"]
