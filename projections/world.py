@@ -216,7 +216,7 @@ class World:
             self.trail.note(partial(self._fall_due, passed))
             due, key = passed
             if key.startswith(_BUDGET):
-                self._budget_due(key.removeprefix(_BUDGET), due)
+                self._budget_due(key.removeprefix(_BUDGET), due, at)
             elif key.startswith(_QUEUE):
                 self.quota.touch(key.removeprefix(_QUEUE))
             elif key:
@@ -250,12 +250,12 @@ class World:
         if due is not None:
             heapq.heappush(self._deadlines, (due, _BUDGET + scope))
 
-    def _budget_due(self, scope: str, due: Millis) -> None:
-        """Nothing, where the budget has come to stand otherwise since."""
+    def _budget_due(self, scope: str, due: Millis, at: Millis) -> None:
+        """Nothing, where the budget has come to stand otherwise since; one look now stands for all that were due until now."""
         spent = self.budgets.get(scope)
         if spent is not None and changes_after(spent, due - 1) == due:
             self.review_budget(scope)
-            self._look_at_budget(scope, spent, due)
+            self._look_at_budget(scope, spent, at)
 
     def next_deadline(self) -> Millis | None:
         """When the next workload has to be looked at, though nothing happened."""

@@ -8,10 +8,11 @@ from events.quota import AdmissionCheckObserved, Budget, BudgetPeriod, CheckRule
 from events.timestamp import parse_timestamp
 from events.upkeep import CheckSettled
 from events.workload import CheckState, QuotaReleased, WorkloadFinished, WorkloadParked, WorkloadQueued
+from projections import world
 from projections.budgets import CONTROLLER, EXHAUSTED
 from projections.calendar import begin, end
 from projections.snapshot import tables_of, world_of
-from projections.spent import changes_after, settled
+from projections.spent import Spent, changes_after, settled
 from projections.state_hash import state_hash
 from services.watcher.budget_text import budget
 from services.watcher.check_states import admission_check
@@ -222,3 +223,22 @@ def test_periods_begin_in_utc() -> None:
     assert {end(period, at) for period in (BudgetPeriod.DAY, BudgetPeriod.MONTH)} == {
         parse_timestamp("2027-01-01T00:00:00Z")
     }
+
+
+def test_a_budget_that_is_told_of_a_time_long_past_is_looked_at_once_and_not_for_every_period_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Story()
+    told.at = -(10**12)
+    told.told(*platform(), replace(with_budget(0), budget=Budget(period=BudgetPeriod.DAY, limits={GPU: 0})))
+    asked: list[int] = []
+
+    def counted(spent: Spent, at: int) -> int | None:
+        asked.append(at)
+        return changes_after(spent, at)
+
+    monkeypatch.setattr(world, "changes_after", counted)
+    told.world.advance(FRIDAY)
+    assert len(asked) <= 4
+    due = told.world.next_deadline()
+    assert due is not None and FRIDAY < due <= FRIDAY + 24 * HOUR
