@@ -39,6 +39,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     """Runs what is ready in an order that the seed decides."""
 
     _ready: "deque[asyncio.Handle]"
+    _scheduled: list[asyncio.TimerHandle]
 
     def __init__(self, seed: str) -> None:
         super().__init__()
@@ -77,6 +78,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _run_once(self) -> None:
         ready = self._ready
+        if self._scheduled and self._virtual < self._scheduled[0].when() < self._virtual + self._clock_resolution:
+            # It is due within the resolution although its time has not come: who asks the time then, waits for no other.
+            self._virtual = self._scheduled[0].when()
         if len(ready) > 1 and self._chance.random() < _SHUFFLED:
             order = list(ready)
             self._chance.shuffle(order)

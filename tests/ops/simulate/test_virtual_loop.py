@@ -63,3 +63,23 @@ def test_the_order_of_what_is_ready_follows_from_the_seed() -> None:
 
     assert order("a") == order("a")
     assert order("a") != order("b")
+
+
+def test_who_waits_for_very_little_does_not_wait_for_ever_beside_others_who_do() -> None:
+    loop, looks = VirtualLoop("seed"), 0
+
+    async def wait(steps: int) -> None:
+        nonlocal looks
+        end = loop.time() + 1e-7
+        while loop.time() < end:
+            looks += 1
+            assert looks < 1000, "no time passes"
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            await asyncio.sleep(end - loop.time())
+
+    async def play() -> None:
+        await asyncio.gather(*(wait(steps) for steps in range(60)))
+
+    loop.run_until_complete(play())
+    loop.close()
