@@ -55,6 +55,9 @@ class Process:
         return f"{self.name}.{self.life}"
 
 
+_SAID_AGAIN_S = 1.0
+
+
 class Simulation:
     """All of it. What it does by itself runs under no process, and no fault holds it."""
 
@@ -238,6 +241,12 @@ class Simulation:
         await self.cluster.stop()
         for task in self._tasks:
             task.cancel()
+        _, left = await asyncio.wait(self._tasks, timeout=_SAID_AGAIN_S)
+        while left:
+            # Before Python 3.12 a wait that ends in the same turn can swallow a cancellation: then it is said again.
+            for task in asyncio.all_tasks().difference({asyncio.current_task()}):
+                task.cancel()
+            _, left = await asyncio.wait(left, timeout=_SAID_AGAIN_S)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
