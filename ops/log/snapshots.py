@@ -50,9 +50,7 @@ class SnapshotUnusable(Exception):
 class Snapshots:
     """The newest snapshots of each lane: our own in a folder, everybody's on the shelf. Either may be lacking."""
 
-    def __init__(
-        self, folder: Path | None, rules: str, shelf: Shelf | None = None, *, every: int | None = None
-    ) -> None:
+    def __init__(self, folder: Path | None, rules: str, shelf: Shelf | None = None, *, every: int = EVERY) -> None:
         self._folder, self._rules, self._shelf, self._every = folder, rules, shelf, every
         self._taken: dict[str, int] = {}
         """Per lane the commit at which the newest in the folder was taken."""
@@ -85,7 +83,7 @@ class Snapshots:
         return fold.base + 1 - fold.marked[0] >= many or came - before >= _INPUTS * many
 
     def _many(self, fold: LaneFold) -> int:
-        return (EVERY if self._every is None else self._every) + len(fold.world.workloads) // 2
+        return self._every + len(fold.world.workloads) // 2
 
     def settled(self, fold: LaneFold) -> None:
         """Told after each commit: take a snapshot when it is time."""

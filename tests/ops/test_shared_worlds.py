@@ -4,8 +4,6 @@ import asyncio
 import hashlib
 from typing import cast
 
-import pytest
-
 from events.catalogue import Fact
 from events.codec import decode_commit
 from events.quota import NamespaceObserved
@@ -35,7 +33,7 @@ async def played(bus: MemoryBus, shelf: MemoryShelf, first: int, count: int) -> 
     """Services serve until so many more jobs are admitted, and stop."""
     nobody = NoCluster()
     ports = Ports(bus=bus, reader=cast(Reader, nobody), writer=cast(Writer, nobody), clock=ScaledClock(), shelf=shelf)
-    services = Running(ports, DECIDERS)
+    services = Running(ports, DECIDERS, snapshots_every=OFTEN)
     task = asyncio.create_task(services.run())
     for number in range(first, first + count):
         await tell(bus, [job(f"j{number}", memory=1000, cores=5)], begin=1000 + number)
@@ -44,8 +42,7 @@ async def played(bus: MemoryBus, shelf: MemoryShelf, first: int, count: int) -> 
     await stop(task)
 
 
-async def test_a_commit_names_the_world_that_anybody_folds_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "EVERY", OFTEN)
+async def test_a_commit_names_the_world_that_anybody_folds_there() -> None:
     bus, shelf = MemoryBus(), MemoryShelf()
     await tell(bus, cast(list[Fact], platform(nominal=60, cards=8)))
     await played(bus, shelf, 0, 20)
@@ -64,8 +61,7 @@ async def test_a_commit_names_the_world_that_anybody_folds_there(monkeypatch: py
             assert hashlib.sha256(image_of(fold)).hexdigest() == digest, f"{lane} {sequence}"
 
 
-async def test_who_starts_anew_begins_at_a_shared_world_and_comes_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "EVERY", OFTEN)
+async def test_who_starts_anew_begins_at_a_shared_world_and_comes_to_the_same() -> None:
     bus, shelf = MemoryBus(), MemoryShelf()
     await tell(bus, cast(list[Fact], platform(nominal=60, cards=8)))
     await played(bus, shelf, 0, 20)
