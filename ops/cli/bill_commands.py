@@ -20,12 +20,6 @@ price_app = typer.Typer(help="Price lists: entered once, in force from a time on
 console = Console(soft_wrap=False)
 
 
-def register(app: typer.Typer) -> None:
-    """Add all of them."""
-    app.add_typer(bill_app, name="bill")
-    app.add_typer(price_app, name="price")
-
-
 @bill_app.callback()
 def bill(
     context: typer.Context,

@@ -18,13 +18,6 @@ console = Console()
 Witness = Annotated[Path | None, typer.Option(help="The folder of the head witness; else in the folder of --data.")]
 
 
-def register(app: typer.Typer, log_app: typer.Typer) -> None:
-    """Put the commands where they belong."""
-    app.command()(backup)
-    app.command()(restore)
-    log_app.command()(roll)
-
-
 def backup(
     to: Annotated[str, typer.Argument(help="An empty folder, or any address that fsspec knows.")],
     data: Data = None,

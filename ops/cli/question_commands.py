@@ -16,15 +16,6 @@ Until = Annotated[
 ]
 
 
-def register(app: typer.Typer, log_app: typer.Typer) -> None:
-    """Add all of them."""
-    app.command()(replay)
-    app.command()(history)
-    app.command()(explain)
-    app.command()(whatif)
-    log_app.command(name="show")(log_show)
-
-
 def replay(
     data: Data = None,
     nats: Bus = "",

@@ -6,11 +6,22 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from ops.cli.late import LATE
+from ops.cli.lazy_commands import COMMANDS, LazyCommand
 from ops.cli.main import app
 from tests.places import ROOT
 
-HEAVY = {"aiohttp", "duckdb", "kubernetes", "nats", "pyarrow"}
+HEAVY = {
+    "aiohttp",
+    "asyncio",
+    "duckdb",
+    "kubernetes",
+    "msgspec",
+    "nats",
+    "opentelemetry",
+    "psutil",
+    "pyarrow",
+    "structlog",
+}
 
 
 def test_the_command_line_loads_no_heavy_library_before_a_command_needs_it() -> None:
@@ -20,11 +31,13 @@ def test_the_command_line_loads_no_heavy_library_before_a_command_needs_it() -> 
     assert not loaded
 
 
-@pytest.mark.parametrize("name", sorted(LATE))
-def test_every_late_command_can_be_fetched_and_explains_itself(name: str) -> None:
+@pytest.mark.parametrize("name", [one.name for one in COMMANDS])
+def test_every_command_can_be_loaded_and_says_of_itself_what_help_says_of_it(name: str) -> None:
     done = CliRunner().invoke(app, [name, "--help"])
     assert done.exit_code == 0 and "Usage" in done.output
     assert "install-completion" not in done.output
+    listed = next(one for one in COMMANDS if one.name == name)
+    assert (LazyCommand(listed).real().help or "").partition("\n\n")[0].replace("\n", " ") == listed.summary
 
 
 def test_a_command_that_does_not_exist_is_told_as_such() -> None:

@@ -1,0 +1,188 @@
+"""The commands of `kuelog` without their code: it is imported when a command is called, so that help and completion are quick."""
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+class _Place(NamedTuple):
+    """Where a command is, and what help says of it; a test holds the two together."""
+
+    name: str
+    module: str
+    attribute: str
+    """A typer app, or a function that is a command."""
+    summary: str
+
+
+COMMANDS = (
+    _Place(
+        "demo",
+        "ops.cli.run_commands",
+        "demo",
+        "Start a whole platform, play a scenario to its end, and prove the run from its log.",
+    ),
+    _Place(
+        "lint",
+        "ops.cli.run_commands",
+        "lint",
+        "Name each mistake in manifests: file, line, what is wrong, what happens because of it, what to write instead.",
+    ),
+    _Place(
+        "up",
+        "ops.cli.run_commands",
+        "up",
+        "Run everything from this machine: bus, services and, unless one is named, a cluster. Ctrl-C stops all of it.",
+    ),
+    _Place(
+        "run",
+        "ops.cli.run_commands",
+        "run",
+        "Run one service against a common bus and a common cluster. Several replicas of any service are safe.",
+    ),
+    _Place(
+        "drift",
+        "ops.cli.device_commands",
+        "drift",
+        "Where the log, HAMi's annotations and the pods that exist disagree about cards; exit code 1 if they do.",
+    ),
+    _Place(
+        "visibility",
+        "ops.cli.visibility_commands",
+        "visibility",
+        "Serve visibility.kueue.x-k8s.io: who waits for a queue at which position.",
+    ),
+    _Place(
+        "replay",
+        "ops.cli.question_commands",
+        "replay",
+        "Fold the log to any point and print what was true; with --verify decide every decision again.",
+    ),
+    _Place(
+        "history",
+        "ops.cli.question_commands",
+        "history",
+        "The life of an object, moment by moment, each with its place on the log, its cause and its trace.",
+    ),
+    _Place(
+        "explain",
+        "ops.cli.question_commands",
+        "explain",
+        "Why a workload waits, in numbers, and what would let it in; why it had to stop, by whom, by which rule.",
+    ),
+    _Place(
+        "whatif",
+        "ops.cli.question_commands",
+        "whatif",
+        "Fork the log, change it and run on with recorded arrivals and run times in virtual time; print the differences.",
+    ),
+    _Place(
+        "backup",
+        "ops.cli.life_commands",
+        "backup",
+        "Sign what there is and copy all of it, to a common end: streams, archive, witness with its private key, saved worlds.",
+    ),
+    _Place(
+        "restore",
+        "ops.cli.life_commands",
+        "restore",
+        "Prove a backup, put it onto an empty bus with all of its sequences, and read it back; then services go on from it.",
+    ),
+    _Place(
+        "audit",
+        "ops.cli.audit_commands",
+        "audit_app",
+        "Prove that the log is what it was, hand out proofs, archive it, and ask it in SQL.",
+    ),
+    _Place(
+        "bench",
+        "ops.cli.bench_commands",
+        "bench_app",
+        "Measure the log, the replay, the decisions and the whole way of a job, in one run.",
+    ),
+    _Place(
+        "bill",
+        "ops.cli.bill_commands",
+        "bill_app",
+        "What was held of which cards for how long, and what it costs; exit code 1 if something in it has no price.",
+    ),
+    _Place(
+        "price",
+        "ops.cli.bill_commands",
+        "price_app",
+        "Price lists: entered once, in force from a time on, never changed.",
+    ),
+    _Place(
+        "devices",
+        "ops.cli.device_commands",
+        "devices_app",
+        "Every card with its slices; what is free in sum and in one piece; what flavors offer beside their quota.",
+    ),
+    _Place("deploy", "ops.cli.deploy_commands", "deploy_app", "Install kuelog in a cluster."),
+    _Place("log", "ops.cli.log_commands", "log_app", "Look after the log itself."),
+    _Place(
+        "adopt",
+        "ops.cli.adopt",
+        "adopt",
+        "Record what a cluster of Kueue's holds as facts, and say what differs; what runs goes on.",
+    ),
+    _Place(
+        "convert",
+        "ops.cli.convert",
+        "convert",
+        "Write manifests of v1beta1 and v1alpha2 as v1beta2; everything else goes through as it is.",
+    ),
+    _Place("create", "ops.cli.kubectl_create", "app", "Create queues and flavors, as kueuectl does."),
+    _Place("delete", "ops.cli.kubectl_change", "delete_app", "Delete queues, flavors and workloads, as kueuectl does."),
+    _Place(
+        "describe",
+        "ops.cli.kubectl_describe",
+        "app",
+        "Tell all of a queue, workload or flavor, as kubectl describe does.",
+    ),
+    _Place("list", "ops.cli.kubectl_list", "app", "List queues, workloads and flavors, as kueuectl does."),
+    _Place("resume", "ops.cli.kubectl_change", "resume_app", "Let queues and workloads go on, as kueuectl does."),
+    _Place(
+        "simulate",
+        "ops.cli.simulate",
+        "simulate",
+        "Play whole platforms with every kind of fault, in virtual time, and hold them against the laws of admission.",
+    ),
+    _Place("stop", "ops.cli.kubectl_change", "stop_app", "Put queues and workloads on hold, as kueuectl does."),
+)
+
+
+class LazyCommand(TyperCommand):
+    """A command as help and completion see it; the real one takes its place when it is called."""
+
+    def __init__(self, place: _Place) -> None:
+        super().__init__(name=place.name, help=place.summary)
+        self._place = place
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context of the real one, which is what is invoked or completed further."""
+        return self.real().make_context(info_name, args, parent=parent, **extra)
+
+    def real(self) -> Any:
+        """The command itself, imported now."""
+        found = getattr(import_module(self._place.module), self._place.attribute)
+        app = typer.Typer(add_completion=False)
+        if isinstance(found, typer.Typer):
+            app = found
+            app._add_completion = False  # pyright: ignore[reportPrivateUsage] - kuelog has its own
+        else:
+            app.command()(found)
+        command = typer.main.get_command(app)
+        command.name = self.name
+        return command
+
+
+class LazyGroup(TyperGroup):
+    """All commands of kuelog, none of them imported yet."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for place in COMMANDS:
+            self.add_command(LazyCommand(place))

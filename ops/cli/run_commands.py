@@ -1,0 +1,161 @@
+"""`kuelog demo`, `lint`, `up` and `run`: what can be said on the command line."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ops.endpoint import LOOPBACK, Endpoint
+
+console = Console(soft_wrap=False)
+
+Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
+MetricsAddress = Annotated[str, typer.Option(help="Where metrics are served.")]
+MetricsToken = Annotated[
+    Path | None, typer.Option(help="A file with the bearer token that who fetches metrics from elsewhere has to show.")
+]
+EXAMPLES = Path("examples/ai-platform")
+
+
+def demo(
+    scenario: Annotated[Path, typer.Argument(help="A folder with manifests, and perhaps a scenario.yaml.")] = EXAMPLES,
+    data: Data = Path(".kuelog/demo"),
+    loose: Annotated[
+        bool | None,
+        typer.Option(
+            help="Give a sensible meaning to manifests that Kueue refuses; so by default without a scenario.yaml."
+        ),
+    ] = None,
+) -> None:
+    """Start a whole platform, play a scenario to its end, and prove the run from its log.
+
+    Example: kuelog demo examples/ai-platform
+    """
+    from ops.cli.demo import run_demo  # noqa: PLC0415 - a command loads what it needs
+
+    as_meant = not (scenario / "scenario.yaml").exists() if loose is None else loose
+    raise typer.Exit(run_demo(scenario, data, loose=as_meant, console=console))
+
+
+def lint(
+    files: Annotated[list[Path], typer.Argument(help="Manifest files or folders.")],
+    loose: Annotated[bool, typer.Option(help="Only warn about what can be given a sensible meaning.")] = False,
+    output: Annotated[str, typer.Option("-o", "--output", help="text or json.")] = "text",
+) -> None:
+    """Name each mistake in manifests: file, line, what is wrong, what happens because of it, what to write instead.
+
+    Example: kuelog lint examples/ai-platform
+    """
+    from ops.cli.lint import run_lint  # noqa: PLC0415
+
+    raise typer.Exit(run_lint(files, loose=loose, output=output, console=console))
+
+
+def up(
+    data: Annotated[Path, typer.Option(help="Where the embedded bus and cluster keep their state.")] = Path(
+        ".kuelog/up"
+    ),
+    kubeconfig: Annotated[str, typer.Option(help="A real cluster instead of the embedded one.")] = "",
+    context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
+    nats: Annotated[str, typer.Option(help="A running bus instead of an embedded one.")] = "",
+    scale: Annotated[float, typer.Option(help="How fast the embedded cluster's time runs.")] = 1.0,
+    port: Annotated[int, typer.Option(help="The port of the embedded Kubernetes API.")] = 0,
+    metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
+    metrics_address: MetricsAddress = LOOPBACK,
+    metrics_token: MetricsToken = None,
+    config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
+    roll_bytes: Annotated[
+        int, typer.Option(min=0, help="Roll streams that hold so much; a quarter of their limit when 0.")
+    ] = 0,
+    roll_days: Annotated[
+        int, typer.Option(min=0, help="Roll streams whose first message is so old; at any age when 0.")
+    ] = 0,
+) -> None:
+    """Run everything from this machine: bus, services and, unless one is named, a cluster. Ctrl-C stops all of it.
+
+    Example: kuelog up, then in another shell: kubectl --kubeconfig .kuelog/up/kubeconfig get clusterqueues
+    """
+    from ops.cli.serve import run_up  # noqa: PLC0415
+
+    raise typer.Exit(
+        run_up(
+            data,
+            kubeconfig=kubeconfig,
+            context=context,
+            nats=nats,
+            scale=scale,
+            port=port,
+            metrics=Endpoint(port=metrics, address=metrics_address, token=metrics_token),
+            config=config,
+            roll_bytes=roll_bytes,
+            roll_days=roll_days,
+            console=console,
+        )
+    )
+
+
+def run(
+    service: Annotated[
+        str, typer.Argument(help="watcher, queue-manager, admitter, preemptor, accountant, applier or webhook.")
+    ],
+    nats: Annotated[
+        str, typer.Option(help="The bus.", envvar="KUELOG_NATS", show_envvar=False)
+    ] = "nats://127.0.0.1:4222",
+    kubeconfig: Annotated[str, typer.Option(help="The cluster; inside a pod the service account by default.")] = "",
+    context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
+    witness: Annotated[str, typer.Option(help="The folder of the head witness; none when empty.")] = "",
+    scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
+    metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
+    metrics_address: MetricsAddress = LOOPBACK,
+    metrics_token: MetricsToken = None,
+    config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
+    health: Annotated[int, typer.Option(help="A port for probes: /livez and /readyz; none when 0.")] = 0,
+    health_address: Annotated[
+        str, typer.Option(help="Where probes are answered; elsewhere than on this machine only yes or no is told.")
+    ] = LOOPBACK,
+    health_token: Annotated[
+        Path | None, typer.Option(help="A file with the bearer token that is told everywhere why it is not ready.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="webhook: where HTTPS is served.")] = 9443,
+    cert_dir: Annotated[Path | None, typer.Option(help="webhook: tls.crt and tls.key of cert-manager.")] = None,
+    own_service: Annotated[
+        str, typer.Option("--service", help="webhook: NAMESPACE/NAME under which the API server reaches it.")
+    ] = "kuelog-system/kuelog-webhook",
+    crash: Annotated[str, typer.Option(hidden=True)] = "",
+) -> None:
+    """Run one service against a common bus and a common cluster. Several replicas of any service are safe.
+
+    Example: kuelog run admitter --nats nats://127.0.0.1:4222
+    """
+    if service == "webhook":
+        from ops.cli.webhook_commands import run_webhook  # noqa: PLC0415
+
+        raise typer.Exit(
+            run_webhook(
+                kubeconfig=kubeconfig,
+                context=context,
+                port=port,
+                cert_dir=cert_dir,
+                service=own_service,
+                config=config,
+                console=console,
+            )
+        )
+    from ops.cli.serve import run_service  # noqa: PLC0415
+
+    raise typer.Exit(
+        run_service(
+            service,
+            nats=nats,
+            kubeconfig=kubeconfig,
+            context=context,
+            witness=witness,
+            scale=scale,
+            crash=crash,
+            metrics=Endpoint(port=metrics, address=metrics_address, token=metrics_token),
+            health=Endpoint(port=health, address=health_address, token=health_token),
+            config=config,
+            console=console,
+        )
+    )
