@@ -26,6 +26,7 @@ from events.device import (
     DevicesReserved,
     DriftDetected,
     DriftResolved,
+    NodeLockObserved,
     NodeObserved,
     PluginLost,
     PodCardsAssigned,
@@ -97,6 +98,7 @@ Fact: TypeAlias = (
     | SettingsObserved
     | NodeObserved
     | DevicesRegistered
+    | NodeLockObserved
     | PodObserved
     | CardQuotaObserved
     | WorkloadSubmitted

@@ -32,6 +32,16 @@ class DevicesRegistered(Event, frozen=True, kw_only=True, tag="DevicesRegistered
     """Whether the node splits Ascend cards by software."""
 
 
+class NodeLockObserved(Event, frozen=True, kw_only=True, tag="NodeLockObserved.v1"):
+    """HAMi's lock on a node's cards, by which it binds one pod there after the other; no lock where there is no time."""
+
+    node: str
+    since: Millis = 0
+    namespace: str = ""
+    pod: str = ""
+    """For whom it was taken; an older HAMi does not say."""
+
+
 class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
     """A pod that holds cards, or may come to: where it is and what HAMi has written on it."""
 

@@ -28,6 +28,7 @@ from events.device import (
     DevicesReserved,
     DriftDetected,
     DriftResolved,
+    NodeLockObserved,
     NodeObserved,
     PluginLost,
     PodCardsAssigned,
@@ -178,6 +179,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
         case (
             NodeObserved()
             | DevicesRegistered()
+            | NodeLockObserved()
             | PodObserved()
             | CardQuotaObserved()
             | DevicesReserved()

@@ -16,6 +16,7 @@ from events.device import (
     DevicesReserved,
     DriftDetected,
     DriftResolved,
+    NodeLockObserved,
     NodeObserved,
     PluginLost,
     PodCardsAssigned,
@@ -35,6 +36,7 @@ CareEvent: TypeAlias = (
 DeviceEvent: TypeAlias = (
     NodeObserved
     | DevicesRegistered
+    | NodeLockObserved
     | PodObserved
     | CardQuotaObserved
     | DevicesReserved
@@ -65,6 +67,12 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:  # n
             world.cards.register(event)
             review_places(world, event.node)
             stir_all(world)
+        case NodeLockObserved():
+            # A pod is bound in a moment: nobody is placed otherwise for it, so nothing is looked at again.
+            if event.since:
+                put(world.node_locks, event.node, event)
+            else:
+                drop(world.node_locks, event.node)
         case PodObserved():
             _see_pod(world, event, place)
         case CardQuotaObserved():

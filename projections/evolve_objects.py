@@ -246,6 +246,7 @@ def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one cas
 def _remove_node(world: World, name: str) -> None:
     world.trail.drop(world.nodes, name)
     world.trail.drop(world.registered, name)
+    world.trail.drop(world.node_locks, name)
     world.cards.remove_node(name)
     review_places(world, name)
     if not world.cards.nodes:

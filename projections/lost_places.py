@@ -1,4 +1,4 @@
-"""Workloads that run where nothing can run any more: their node is lost, or a card that they were given has failed.
+"""Workloads that run where nothing can run any more: their node is lost, or a card that they were given has failed or is gone.
 
 Kueue's rule for places that it chose (kueue-topology §17): who ran on a node that is gone has to go; on one that is not
 ready, who has no pod left there that goes on.
@@ -6,6 +6,9 @@ ready, who has no pod left there that goes on.
 
 from collections.abc import Iterable
 
+from projections.devices.annotations import vendor_word
+from projections.devices.vendor import Encoding
+from projections.devices.vendors import BY_WORD
 from projections.workloads import Workload
 from projections.world import World
 
@@ -53,7 +56,21 @@ def _goes_on(world: World, workload: Workload, node: str) -> bool:
 
 
 def _failed_cards(world: World, workload: Workload) -> Iterable[str]:
+    """Cards that are reported as failed, and those that their node no longer tells of beside others of the vendor.
+
+    A node that tells of none of a vendor's cards says nothing of them, as HAMi takes it (hami-semantics §1.3): a plugin that
+    is replaced leaves what runs alone. Cards that are only counted are not told apart: fewer of them name none.
+    """
     for placement in workload.devices.placements if workload.devices is not None else ():
         registered = world.cards.nodes.get(placement.node)
-        failed = {card.uuid for card in registered.cards if not card.healthy} if registered is not None else set()
-        yield from (share.uuid for shares in placement.containers for share in shares if share.uuid in failed)
+        cards = {card.uuid: card for card in registered.cards} if registered is not None else {}
+        named = {card.vendor for card in cards.values() if _told_apart(card.vendor)}
+        for share in (share for shares in placement.containers for share in shares):
+            card = cards.get(share.uuid)
+            if not card.healthy if card is not None else vendor_word(share) in named:
+                yield share.uuid
+
+
+def _told_apart(word: str) -> bool:
+    vendor = BY_WORD.get(word)
+    return vendor is not None and vendor.encoding is not Encoding.CAPACITY

@@ -8,7 +8,14 @@ import msgspec
 
 from events.admission import PreemptionRequested
 from events.control import ObjectRefused
-from events.device import CardQuotaObserved, DevicesRegistered, NodeObserved, PodCardsAssigned, PodObserved
+from events.device import (
+    CardQuotaObserved,
+    DevicesRegistered,
+    NodeLockObserved,
+    NodeObserved,
+    PodCardsAssigned,
+    PodObserved,
+)
 from events.event import Millis
 from events.pod import PodAccounted
 from events.preemption import RoomClaimed
@@ -87,6 +94,7 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
     runtime_classes: dict[str, RuntimeClassObserved]
     nodes: dict[str, NodeObserved]
     registered: dict[str, DevicesRegistered]
+    node_locks: dict[str, NodeLockObserved] = {}
     pods: dict[str, PodObserved]
     pod_cards: dict[str, tuple[PodCardsAssigned, ...]] = {}
     refused: dict[str, ObjectRefused]
@@ -137,6 +145,7 @@ _PLAIN = (
     "runtime_classes",
     "nodes",
     "registered",
+    "node_locks",
     "pods",
     "pod_cards",
     "refused",

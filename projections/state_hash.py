@@ -56,6 +56,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
     answered = [("answered", dict(world.answered))] if world.answered else []
     assigned = [("pod_cards", dict(world.pod_cards))] if world.pod_cards else []
     quotas = [("card_quotas", dict(world.cards.care.quotas))] if world.cards.care.quotas else []
+    locks = [("node_locks", dict(world.node_locks))] if world.node_locks else []
     unusual = [(name, dict(table)) for name, table in (("aside", world.aside), ("amiss", world.amiss)) if table]
     let_go = [("accounted", dict(world.accounted))] if world.accounted else []
     seen = world.versions
@@ -67,6 +68,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         *answered,
         *assigned,
         *quotas,
+        *locks,
         *unusual,
         *versions,
         ("settings", dict(world.sole)),

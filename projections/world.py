@@ -14,7 +14,7 @@ from functools import partial
 
 from events.admission import PreemptionRequested
 from events.control import ObjectRefused
-from events.device import DevicesRegistered, NodeObserved, PodCardsAssigned, PodObserved
+from events.device import DevicesRegistered, NodeLockObserved, NodeObserved, PodCardsAssigned, PodObserved
 from events.event import Millis
 from events.pod import PodAccounted
 from events.preemption import RoomClaimed
@@ -73,6 +73,8 @@ class World:
         """Keys of these by workload."""
         self.nodes: dict[str, NodeObserved] = {}
         self.registered: dict[str, DevicesRegistered] = {}
+        self.node_locks: dict[str, NodeLockObserved] = {}
+        """By node, where HAMi holds one: told where somebody waits for it, and nothing is decided by it."""
         self.pods: dict[str, PodObserved] = {}
         self.pod_cards: dict[str, tuple[PodCardsAssigned, ...]] = {}
         """Which pods were told which cards are their own, by workload."""

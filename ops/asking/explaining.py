@@ -68,7 +68,7 @@ def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) 
     """Why it stands as it does; with `deep` also what would change that. The world is left as it was."""
     told = outline(world, workload)
     told.loops = tuple(f"{one.other} ({one.turns} times each)" for one in loops_of(world, workload))
-    holding(world, workload, told)
+    holding(world, workload, told, at)
     told.left_alone = workload_left_alone(world, workload)
     if told.left_alone:
         return _left_alone(world, workload, told, at)

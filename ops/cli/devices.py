@@ -16,6 +16,7 @@ from ops.cli.log_reading import read_log
 from ops.metrics_endpoint import exposition
 from ops.past import Moment, cards_at
 from projections.devices.capacity import ModelCapacity
+from projections.devices.node_lock import waited_for
 from projections.devices.offer import Offer
 
 _WIDTH, _UUID = 24, 18
@@ -29,11 +30,13 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: st
     with known_failures(console) as outcome:
         moment = read_moment(source, at)
         cards = card_views(moment.world, node=node, model=model)
+        locks = [waited_for(moment.world, name, moment.at) for name in sorted(moment.world.node_locks)]
         offers, models = flavor_offers(moment.world), model_capacities(moment.world)
         if output == "json":
             plain = {
                 **stamp(moment),
                 "cards": cards,
+                "locks": locks,
                 "unwanted": unwanted(moment.world),
                 "flavors": [{**msgspec.structs.asdict(one), "offered": one.offered} for one in offers],
                 "models": [{**msgspec.structs.asdict(one), "scattered_memory": one.scattered_memory} for one in models],
@@ -48,6 +51,8 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: st
             if room.cards:
                 console.print(f"of it {room.memory} MiB on {room.cards} card(s) serve no request that waits")
             show_offers(offers, console)
+            for lock in locks:
+                console.print(lock, style="yellow", markup=False, highlight=False, soft_wrap=True)
             console.print(f"as of {told(moment)}", style="dim")
         outcome.code = 0 if cards else 1
     return outcome.code

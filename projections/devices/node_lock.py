@@ -3,8 +3,9 @@
 import msgspec
 
 from events.event import Millis
-from events.timestamp import BadTimestamp, parse_timestamp
+from events.timestamp import BadTimestamp, format_timestamp, parse_timestamp
 from projections.devices.bad_annotation import BadAnnotation
+from projections.world import World
 
 NODE_LOCK = "hami.io/mutex.lock"
 EXPIRES_AFTER: Millis = 5 * 60 * 1000
@@ -21,6 +22,28 @@ class NodeLock(msgspec.Struct, frozen=True, kw_only=True):
     def stale(self, at: Millis) -> bool:
         """Whether whoever took it must have died over it."""
         return at - self.since > EXPIRES_AFTER
+
+
+def waited_for(world: World, node: str, at: Millis) -> str:
+    """What pods that go to a node wait for there, and who ends it; empty where no lock is held.
+
+    HAMi looks at a lock when it binds a pod: one that is older than five minutes, or whose pod is gone, is broken then. Which
+    node a pod goes to does not depend on it: a lock is held for moments, and whoever meets one is tried again.
+    """
+    told = world.node_locks.get(node)
+    if told is None:
+        return ""
+    holder = f"{told.namespace}/{told.pod}" if told.pod else ""
+    words = (
+        f"HAMi's lock on node {node}, held{f' for pod {holder}' if holder else ''} since {format_timestamp(told.since)}"
+    )
+    lock = NodeLock(since=told.since, namespace=told.namespace, name=told.pod)
+    if lock.stale(at):
+        return f"{words}: that is over, HAMi breaks it at the next pod"
+    if holder and holder not in world.pods:
+        return f"{words}: the pod is gone, HAMi breaks the lock at the next one"
+    until = format_timestamp(told.since + EXPIRES_AFTER)
+    return f"{words}: HAMi binds one pod there after the other, and this one until {until} at the longest"
 
 
 def parse_node_lock(text: str) -> NodeLock:

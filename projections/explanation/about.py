@@ -3,7 +3,7 @@
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.catalogue import AnyEvent
 from events.control import ObjectRefused, ObjectRemoved
-from events.device import CardQuotaObserved, DevicesRegistered, NodeObserved, PodObserved
+from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningOrdered, ProvisioningRequestObserved
 from events.quota import (
@@ -113,6 +113,8 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             return (f"node/{event.name}",)
         case DevicesRegistered():
             return (f"node/{event.node}", *(f"card/{card.uuid}" for card in event.cards))
+        case NodeLockObserved():
+            return (f"node/{event.node}", *((f"pod/{event.namespace}/{event.pod}",) if event.pod else ()))
         case PodObserved():
             owner = (f"workload/{event.workload}",) if event.workload else ()
             return (f"pod/{event.namespace}/{event.name}", *owner)

@@ -7,6 +7,7 @@ import msgspec
 from events.event import Millis
 from events.timestamp import format_timestamp
 from events.workload import CheckState
+from projections.devices.node_lock import waited_for
 from projections.explanation.words import Explanation, Line, Shortage, Tier
 from projections.line_order import order_in_line
 from projections.not_done import NOT_DONE
@@ -55,14 +56,15 @@ def outline(world: World, workload: Workload) -> Explanation:
     )
 
 
-def holding(world: World, workload: Workload, told: Explanation) -> None:
+def holding(world: World, workload: Workload, told: Explanation, at: Millis) -> None:
     """Why a workload that holds quota does not run yet, if it does not."""
     if told.state == "stopping":
         told.tier, told.message = Tier.TIME, "it has to stop; its quota returns when its pods are gone"
         told.waits_for = ("its own pods to be gone",)
         return
     if told.state == "admitted":
-        told.message, told.waits_for = "it may run; its pods are not all ready yet", ("its pods to be ready",)
+        told.message = "it may run; its pods are not all ready yet"
+        told.waits_for = ("its pods to be ready", *_locks(world, workload, at))
         return
     if workload.admission is None or told.state != "reserved":
         return
@@ -80,6 +82,19 @@ def holding(world: World, workload: Workload, told: Explanation) -> None:
     told.waits_for = ("the accountant to reserve its cards",)
     if workload.devices is not None and workload.devices.refused:
         told.reason, told.message = workload.devices.refused, workload.devices.message
+
+
+def _locks(world: World, workload: Workload, at: Millis) -> list[str]:
+    """What its pods that are not bound yet wait for on the nodes that they go to."""
+    nodes = sorted({one.node for one in (workload.devices.placements if workload.devices is not None else ())})
+    own = {key for key, pod in world.pods.items() if pod.workload == workload.key}
+    return [
+        words
+        for node in nodes
+        if (lock := world.node_locks.get(node)) is not None
+        and f"{lock.namespace}/{lock.pod}" not in own
+        and (words := waited_for(world, node, at))
+    ]
 
 
 def waiting(

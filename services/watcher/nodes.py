@@ -8,7 +8,7 @@ from events.api.meta import Quantity
 from events.api.pods import ApiNode, ApiPod, PodTemplate
 from events.catalogue import Fact
 from events.control import ObjectRefused
-from events.device import CardQuotaObserved, DevicesRegistered, NodeObserved, PodObserved
+from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
 from events.quantity import BadQuantity, to_units
 from events.timestamp import parse_timestamp
 from events.whole_number import whole_number
@@ -62,10 +62,8 @@ def node_facts(value: dict[str, Any]) -> list[Fact]:
         refused = problem(f"metadata.annotations[{bad.key}]", str(bad), "what the vendor's device plugin writes")
         facts.append(ObjectRefused(kind="Node", namespace="", name=meta.name, uid=meta.uid, problems=(refused,)))
         return facts
-    lock = (meta.annotations or {}).get(NODE_LOCK, "")
     try:
-        if lock:
-            parse_node_lock(lock)
+        facts.append(_lock(meta.name, (meta.annotations or {}).get(NODE_LOCK, "")))
     except BadAnnotation as bad:
         told = problem(
             f"metadata.annotations[{NODE_LOCK}]", f"{bad}; HAMi binds no pod here", "take the annotation away"
@@ -133,6 +131,14 @@ def _registered(found: ApiNode) -> DevicesRegistered:
         silent=tuple(v.word for v in VENDORS if v.word in vendors and _silent(v, annotations, allocatable)),
         soft_split=annotations.get(SOFT_SPLIT_NODE) == "true",
     )
+
+
+def _lock(node: str, text: str) -> NodeLockObserved:
+    """HAMi's lock on a node. Raises `BadAnnotation`."""
+    if not text:
+        return NodeLockObserved(node=node)
+    lock = parse_node_lock(text)
+    return NodeLockObserved(node=node, since=lock.since, namespace=lock.namespace, pod=lock.name)
 
 
 def _silent(vendor: Vendor, annotations: Mapping[str, str], allocatable: Mapping[str, int]) -> bool:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from events.catalogue import Fact
 from events.control import ObjectRefused
-from events.device import CardQuotaObserved, DevicesRegistered, NodeObserved, PodObserved
+from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
 from events.pod import PodAccounted
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import (
@@ -21,7 +21,9 @@ from events.quota import (
     RuntimeClassObserved,
 )
 
-_PARTS = ("#devices", "#accounted", "#refused")
+_OF_NODES = NodeObserved | DevicesRegistered | NodeLockObserved
+"""Facts about a part of a node: that it is as before does not say that all of the node can be read again."""
+_PARTS = ("#devices", "#lock", "#accounted", "#refused")
 
 
 def object_of(place: str) -> str:
@@ -60,6 +62,8 @@ def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
             return f"Node//{fact.name}"
         case DevicesRegistered():
             return f"Node//{fact.node}#devices"
+        case NodeLockObserved():
+            return f"Node//{fact.node}#lock"
         case PodObserved():
             return f"Pod/{fact.namespace}/{fact.name}"
         case PodAccounted():
@@ -79,11 +83,10 @@ def known(facts: Mapping[str, Fact], fact: Fact) -> bool:
         fact = replace(fact, consumed=before.consumed, consumed_at=before.consumed_at)
     if isinstance(fact, PodObserved) and place not in facts:
         return not fact.node and not fact.workload and not fact.assigned
-    if isinstance(fact, DevicesRegistered):
-        if f"Node//{fact.node}#refused" in facts:
-            return False
-        if place not in facts:
-            return not fact.cards
+    if isinstance(fact, NodeLockObserved) and before is None:
+        return not fact.since
+    if isinstance(fact, DevicesRegistered) and place not in facts:
+        return not fact.cards
     # An object that is back to what was told before has to be told again: it is not refused any more.
-    lifts = not isinstance(fact, NodeObserved) and f"{place}#refused" in facts
+    lifts = not isinstance(fact, _OF_NODES) and f"{place}#refused" in facts
     return bool(place) and not lifts and before == fact

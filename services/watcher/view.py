@@ -9,7 +9,7 @@ from typing import Any
 
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
-from events.device import NodeObserved
+from events.device import NodeLockObserved, NodeObserved
 from events.pod import PodAccounted
 from events.quota import (
     NamespaceObserved,
@@ -203,7 +203,7 @@ class View:
                 self.facts.pop(f"{fact.kind}/{fact.namespace}/{fact.name}#refused", None)
             case ObjectRemoved():
                 place = f"{fact.kind}/{fact.namespace}/{fact.name}"
-                for part in ("", "#devices", "#refused", "#accounted"):
+                for part in ("", "#devices", "#lock", "#refused", "#accounted"):
                     self.facts.pop(f"{place}{part}", None)
                 self.priority_classes.pop(f"{fact.kind}/{fact.name}", None)
             case _:
@@ -211,7 +211,7 @@ class View:
                 if place:
                     self.facts[place] = fact
                     # That a node is there, or a pod may go, does not say that all of it can be read again.
-                    if not isinstance(fact, ObjectRefused | NodeObserved | PodAccounted):
+                    if not isinstance(fact, ObjectRefused | NodeObserved | NodeLockObserved | PodAccounted):
                         self.facts.pop(f"{object_of(place)}#refused", None)
                 if isinstance(fact, PriorityClassObserved):
                     self.priority_classes[place.replace("//", "/")] = fact

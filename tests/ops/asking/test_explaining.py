@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from events.control import ObjectRemoved
+from events.device import NodeLockObserved, PodObserved
 from events.quota import ClusterQueueObserved, LocalQueueObserved, QueueingStrategy
 from ops.asking.explaining import explain, find_workload, stops, unblocking, world_at
 from ops.asking.point import NotOnTheLog, point_at
@@ -146,3 +148,28 @@ def test_a_job_is_found_by_its_name_and_by_its_workload_s() -> None:
     story = Story().told(*platform(), job("a"))
     assert find_workload(story.world, "job/team/a") is find_workload(story.world, "workload/team/a")
     assert find_workload(story.world, "job/team/nobody") is None
+
+
+def locked(story: Story, **lock: Any) -> Any:
+    return told(story.told(NodeLockObserved(node="n1", **lock)), "team/a").waits_for
+
+
+def test_who_is_admitted_to_a_node_that_hami_has_locked_is_told_for_whom_and_until_when() -> None:
+    story = Story().told(*platform(nominal=2, cards=8), job("a", count=1))
+    story.decided()
+    assert locked(story) == ("its pods to be ready",)
+    other = PodObserved(namespace="team", name="p", uid="p", assigned="n1", shares=((),))
+    (_, words) = locked(story.told(other), since=story.at, namespace="team", pod="p")
+    assert (
+        words.startswith("HAMi's lock on node n1, held for pod team/p since ")
+        and "one pod there after the other" in words
+    )
+    (_, words) = locked(
+        story.told(ObjectRemoved(kind="Pod", namespace="team", name="p")), since=story.at, namespace="team", pod="p"
+    )
+    assert words.endswith("the pod is gone, HAMi breaks the lock at the next one")
+    (_, words) = locked(story, since=story.at - 300_001)
+    assert words.endswith("that is over, HAMi breaks it at the next pod")
+    own = PodObserved(namespace="team", name="a-0", uid="a", assigned="n1", workload="team/a")
+    assert len(locked(story.told(own), since=story.at, namespace="team", pod="a-0")) == 1
+    assert locked(story.told(ObjectRemoved(kind="Node", name="n1"))) == ("its pods to be ready",)

@@ -15,12 +15,12 @@ LOST = "Workload was evicted as there was no replacement for unhealthy node(s): 
 FAILED = "Workload was evicted as there was no replacement for failed card(s): gpu-1"
 
 
-def running(owner: Owner = JOB) -> Room:
+def running(owner: Owner = JOB, share: CardShare = SHARE) -> Room:
     room = Room(NodeObserved(name="node"), NodeObserved(name="other"), DevicesRegistered(node="node", cards=(CARD,)))
     room.tell(submitted(reserved=True, admitted_at=MINUTE, owner=owner))
     admission = room.workload.admission
     assert admission is not None
-    placement = PodPlacement(pod_set="main", index=0, node="node", containers=((SHARE,),))
+    placement = PodPlacement(pod_set="main", index=0, node="node", containers=((share,),))
     return room.tell(
         DevicesReserved(workload=KEY, reservation=admission.reservation, placements=(placement,)),
         PodObserved(namespace="team", name="p", uid="p", node="node", phase="Running", workload=KEY),
@@ -57,6 +57,28 @@ def test_on_a_node_that_is_not_ready_it_goes_when_no_pod_of_it_goes_on_there() -
 def test_who_was_given_a_card_that_has_failed_is_evicted() -> None:
     room = running().tell(DevicesRegistered(node="node", cards=(replace(CARD, healthy=False),)))
     assert room.step() == evicted(FAILED)
+
+
+OTHER = replace(CARD, uuid="gpu-2", index=1)
+
+
+def test_who_was_given_a_card_that_its_node_no_longer_tells_of_is_evicted() -> None:
+    room = running().tell(DevicesRegistered(node="node", cards=(CARD, OTHER)))
+    assert room.steps() == []
+    assert room.tell(DevicesRegistered(node="node", cards=(OTHER,))).step() == evicted(FAILED)
+
+
+def test_a_node_that_tells_of_no_card_of_the_vendor_says_nothing_of_those_that_run_on_it() -> None:
+    assert running().tell(DevicesRegistered(node="node", cards=())).steps() == []
+    other = Card(uuid="dcu-1", slots=4, memory=1000, model="DCU-K100", vendor="DCU")
+    assert running().tell(DevicesRegistered(node="node", cards=(other,))).steps() == []
+
+
+def test_fewer_cards_that_are_only_counted_do_not_say_which_of_them_is_gone() -> None:
+    told = [replace(CARD, uuid=f"node-cambricon-mlu-{i}", index=i, vendor="MLU", model="MLU") for i in range(2)]
+    room = running(share=CardShare(uuid="node-cambricon-mlu-1", vendor="MLU", memory=1, cores=1))
+    assert room.tell(DevicesRegistered(node="node", cards=tuple(told))).steps() == []
+    assert room.tell(DevicesRegistered(node="node", cards=tuple(told[:1]))).steps() == []
 
 
 def test_something_that_happens_to_a_node_has_its_workloads_looked_at() -> None:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from events.card import CardShare
-from events.control import ObjectRefused
-from events.device import DevicesRegistered, NodeObserved, PodObserved
+from events.control import ObjectMended, ObjectRefused
+from events.device import DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
 from services.watcher.view import View
 
 
@@ -25,9 +25,11 @@ _KEYS = {
     "ours": "kuelog.io/card-cordon",
     "scores": "hami.io/node-nvidia-score",
     "soft": "hami-vnpu-core",
+    "lock": "hami.io/mutex.lock",
 }
 JSON = '[{"id":"GPU-a","count":10,"devmem":32768,"devcore":100,"type":"NVIDIA-T4","mode":"hami-core","health":true}]'
 TEXT = "GPU-a,10,32768,100,NVIDIA-T4,0,true:"
+TWO = JSON.replace("GPU-a", "GPU-b")
 ASCEND = '[{"id":"A-0","count":4,"devmem":65536,"devcore":20,"type":"Ascend910B3","health":true,"custominfo":{"NetworkID":1}}]'
 
 
@@ -82,8 +84,34 @@ def test_a_registration_that_cannot_be_read_leaves_the_cards_as_they_were_until_
     (refused,) = view.see("Node", node(nvidia="nonsense"))
     assert isinstance(refused, ObjectRefused)
     assert view.see("Node", node(nvidia="nonsense")) == []
-    assert cards(view, node(nvidia=JSON)).cards[0].uuid == "GPU-a"
+    assert [type(fact) for fact in view.see("Node", node(nvidia=JSON))] == [ObjectMended]
     assert view.see("Node", node(nvidia=JSON)) == []
+
+
+LOCK = "2026-01-01T00:00:00Z,team,p"
+
+
+def test_a_lock_of_hami_is_told_when_it_comes_and_when_it_goes() -> None:
+    view = View()
+    assert [type(fact) for fact in view.see("Node", node(nvidia=JSON))] == [NodeObserved, DevicesRegistered]
+    taken = NodeLockObserved(node="n1", since=1_767_225_600_000, namespace="team", pod="p")
+    assert view.see("Node", node(nvidia=JSON, lock=LOCK)) == [taken]
+    assert view.see("Node", node(nvidia=JSON, lock=LOCK)) == []
+    assert view.see("Node", node(nvidia=JSON)) == [NodeLockObserved(node="n1")]
+    view.see("Node", node(nvidia=JSON, lock=LOCK))
+    view.lose("Node", "", "n1")
+    assert [type(fact) for fact in view.see("Node", node())] == [NodeObserved]
+
+
+def test_a_lock_that_cannot_be_read_is_told_once_and_the_cards_as_well() -> None:
+    view = View()
+    seen = [type(fact) for fact in view.see("Node", node(nvidia=JSON, lock="nonsense"))]
+    assert seen == [NodeObserved, DevicesRegistered, ObjectRefused]
+    assert view.see("Node", node(nvidia=JSON, lock="nonsense")) == []
+    changed = [type(fact) for fact in view.see("Node", node(nvidia=TWO, lock="nonsense"))]
+    assert changed == [DevicesRegistered, ObjectRefused], "what a node registers lifts what was held against it"
+    view.see("Node", node(nvidia=JSON, lock="nonsense"))
+    assert [type(fact) for fact in view.see("Node", node(nvidia=JSON, lock=LOCK))] == [NodeLockObserved, ObjectMended]
 
 
 def pod(phase: str = "Pending", on: str = "", **annotations: str) -> dict[str, Any]:
