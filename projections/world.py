@@ -74,7 +74,6 @@ class World:
         self.nodes: dict[str, NodeObserved] = {}
         self.registered: dict[str, DevicesRegistered] = {}
         self.node_locks: dict[str, NodeLockObserved] = {}
-        """By node, where HAMi holds one: told where somebody waits for it, and nothing is decided by it."""
         self.pods: dict[str, PodObserved] = {}
         self.pod_cards: dict[str, tuple[PodCardsAssigned, ...]] = {}
         """Which pods were told which cards are their own, by workload."""
@@ -118,8 +117,7 @@ class World:
         self.review_pods = Review(self.trail, self.accounted)
         """The same, of pods that nothing here holds any more."""
         self.examined: dict[tuple[str, str], tuple[int, Millis, str]] = {}
-        """By cluster queue and class of refused workloads: the stamp, and the time where it matters, at which it was found not to
-        fit again."""
+        """By cluster queue and class of refused workloads: the stamp, and a time that matters, when it was found not to fit."""
         self.cards_looked_at = -1
         """So many changes of cards were known when every tree was last found quiet."""
         self.memory = Memory()

@@ -29,7 +29,14 @@ def fullness(card: Card, use: CardUse, weights: Weights = EVEN) -> int:
 
 
 def asked_of(card: Card, requests: Iterable[CardRequest]) -> CardUse:
-    """What the requests of one container count in a card's score: those whose vendor word is its model (§8, 4)."""
+    """What the requests of one container count in a card's score: one slot each, and those only whose vendor word is its model.
+
+    So HAMi has it (hami-semantics §5.4, and §8, 4 as a defect), and the recorded scores hold: a request for two cards counts one
+    slot, and on a real model name nothing of it counts. Cards are then ordered by what is taken of them already, which is the
+    same order as with the request wherever the cards of a node are alike. Releases after the one that the rules were read from
+    count requests on real models as well; where cards of unlike size stand on one node they may choose another card, and the
+    pins keep them to ours.
+    """
     asked = IDLE
     for request in requests:
         if request.vendor != card.model:
