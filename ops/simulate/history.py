@@ -71,11 +71,11 @@ async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[F
         lasted = round(loop.time() * 1000)
         entries = {name: stream.entries for name, stream in sorted(simulation.bus.streams.items())}
     finally:
-        await simulation.end()
+        stuck = await simulation.end()
     digest = hashlib.sha256(b"".join(entry.data for found in entries.values() for entry in found)).hexdigest()
     return Outcome(
         seed=seed,
-        broken=tuple(broken),
+        broken=(*broken, *stuck),
         faults=tuple(faults),
         digest=digest,
         commits=sum(len(found) for name, found in entries.items() if name != "FACTS"),

@@ -36,6 +36,8 @@ _LONGEST_MS = 300_000
 CHECK_MS = 700
 """So long the controller of the admission check takes."""
 TWINS = "ab"
+_END_S = 60.0
+"""So long whoever is told to end may take."""
 
 
 class Process:
@@ -53,9 +55,6 @@ class Process:
     def instance(self) -> str:
         """Who it is now: its successor after a death is another one."""
         return f"{self.name}.{self.life}"
-
-
-_SAID_AGAIN_S = 1.0
 
 
 class Simulation:
@@ -101,7 +100,7 @@ class Simulation:
         process.clock, process.up = ProcessClock(BEGINS, self.loop), True
         context = contextvars.copy_context()
         context.run(PROCESS.set, process.instance)
-        process.task = self.loop.create_task(self._serve(process), context=context)
+        process.task = self.loop.create_task(self._serve(process), context=context, name=process.instance)
         self._tasks.append(process.task)
 
     async def _serve(self, process: Process) -> None:
@@ -235,22 +234,17 @@ class Simulation:
         original = self._original[queue]
         self.change("clusterqueues", "", queue, lambda found: {**found, "spec": original["spec"]})
 
-    async def end(self) -> None:
-        """Stop everybody, the dead included."""
+    async def end(self) -> list[str]:
+        """Stop everybody, the dead included; who goes on although he was told to end."""
         self.loop.release_all()
         await self.cluster.stop()
         for task in self._tasks:
             task.cancel()
-        _, left = await asyncio.wait(self._tasks, timeout=_SAID_AGAIN_S)
-        while left:
-            # Before Python 3.12 a wait that ends in the same turn can swallow a cancellation: then it is said again.
-            for task in asyncio.all_tasks().difference({asyncio.current_task()}):
-                task.cancel()
-            _, left = await asyncio.wait(left, timeout=_SAID_AGAIN_S)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        _, left = await asyncio.wait(self._tasks, timeout=_END_S)
+        return sorted(f"{one.get_name()} is stuck: it goes on although it was told to end" for one in left)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks.append(self.loop.create_task(work))
+        self._tasks.append(self.loop.create_task(work, name=work.__name__.lstrip("_")))
 
     async def _check_workloads(self) -> None:
         """The controller of the admission check: it says yes after a while."""

@@ -21,6 +21,7 @@ from services.lane_halts import Halts
 from services.log_errors import LogUnavailable
 from services.log_port import Stream
 from services.outbox import Letter, Outbox
+from services.own_task import in_own_task
 from services.shelf_port import Shelf
 from services.watcher.definitions import DEFINITIONS, Definitions
 from services.watcher.letters import Scribe
@@ -86,7 +87,7 @@ class Watcher:
         """Watch every kind until cancelled; whoever was late, and told what others knew better, begins anew."""
         while True:
             try:
-                await self._live()
+                await in_own_task(self._live())
             except* FellBehind as behind:
                 log.warning("looks at everything anew", why=str(behind.exceptions[0]))
             else:

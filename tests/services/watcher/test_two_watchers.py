@@ -16,6 +16,8 @@ from ops.log.memory import MemoryStream
 from projections.evolve import evolve_sighting
 from projections.place import Place
 from projections.world import World
+from services.watcher.log_reading import FellBehind
+from services.watcher.shell import Watcher
 from services.watcher.view import View
 from services.watcher.watched_kinds import CLUSTER_KINDS
 from tests.services.watcher.scripted_cluster import Objects, OneOfSeveral, rest
@@ -247,3 +249,37 @@ async def test_whoever_is_late_and_whatever_happens_meanwhile_the_log_tells_the_
         one.gate.log.set()
     await rest(*pair.watchers)
     pair.check()
+
+
+async def test_one_that_falls_behind_while_it_is_told_to_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    lives = 0
+    lives_again, begun = asyncio.Event(), asyncio.Event()
+
+    async def live() -> None:
+        nonlocal lives
+        lives += 1
+        if lives > 1:
+            lives_again.set()
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError as cancelled:
+            if lives > 1:
+                raise
+            raise FellBehind("somebody else has told what is newer") from cancelled
+
+    async def grouped(watcher: Watcher) -> None:
+        del watcher
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(live())
+
+    monkeypatch.setattr(Watcher, "_live", grouped)
+    one = OneOfSeveral(Objects(), MemoryStream(FACTS))
+    await begun.wait()
+    one.task.cancel()
+    again = asyncio.create_task(lives_again.wait())
+    await asyncio.wait({one.task, again}, return_when=asyncio.FIRST_COMPLETED)
+    again.cancel()
+    await one.end()
+    assert lives == 1
+    assert one.task.cancelled()
