@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from ops.cluster.clock import ScaledClock
 from tests.places import CONFORMANCE, KUEUE_DEFINITIONS, SCENARIOS
@@ -23,6 +24,10 @@ ABSENT = (
 PLAYED = (
     f"the test plays the kubelets, and those of the cluster that {KUBECONFIG} names would too: set {ASSETS} instead"
 )
+
+settings.register_profile("ci", parent=settings.get_profile("default"), deadline=None, print_blob=True)
+if "HYPOTHESIS_PROFILE" in os.environ:
+    settings.load_profile(os.environ["HYPOTHESIS_PROFILE"])
 
 RECORDED = (
     ("recorded cases of Kueue and HAMi", CONFORMANCE, "KUELOG_CONFORMANCE"),

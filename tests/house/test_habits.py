@@ -1,0 +1,25 @@
+"""What people are told about the repository is true of it."""
+
+import re
+
+import pytest
+from hypothesis import settings
+
+from tests.places import ROOT
+
+PAGES = ["CONTRIBUTING.md", "docs/architecture.md"]
+PATH = re.compile(r"`((?:events|projections|services|ops|tests|docs)/[\w/.-]*\w)`")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_path_that_a_page_names_is_there(page: str) -> None:
+    named = PATH.findall((ROOT / page).read_text())
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_on_a_busy_machine_no_example_has_a_deadline_and_each_run_draws_its_own() -> None:
+    assert "HYPOTHESIS_PROFILE=ci" in (ROOT / ".ci" / "run").read_text()
+    profile = settings.get_profile("ci")
+    assert profile.deadline is None
+    assert not profile.derandomize
