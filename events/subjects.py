@@ -1,5 +1,7 @@
 """The names of streams and the subjects that messages are filed under."""
 
+from functools import lru_cache
+
 FACTS = "FACTS"
 CONTROL = "CONTROL"
 LOG = "LOG"
@@ -36,5 +38,6 @@ def commit_subject(stream: str, author: str) -> str:
     return f"{room}.{_token(place)}.{_token(author)}" if place else f"{room}.{_token(author)}"
 
 
+@lru_cache(maxsize=256)
 def _token(text: str) -> str:
     return "".join(c if c.isalnum() or c in "-_" else "_" for c in text) or "_"

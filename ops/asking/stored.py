@@ -1,6 +1,8 @@
 """The stored messages of a log one event at a time, in the order of their time, each with what was stored about it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappop, heappush, merge
+from itertools import accumulate
 
 import msgspec
 
@@ -32,6 +34,18 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return Place(lane=self.entry.stream, sequence=self.entry.sequence, at=self.at)
 
 
+class _Timed(msgspec.Struct, frozen=True):
+    """The part of a message that says when it was made; any version can read it."""
+
+    at: Millis
+
+
+_timed = msgspec.json.Decoder(_Timed)
+_STEP = 1000
+"""After so many messages is looked whose turn has come."""
+_NEVER: Millis = 1 << 62
+
+
 def opened(entry: Entry, control: Control) -> list[Stored]:
     """The events of one message; none when it does not count. Raises `MessageNotOurs`."""
     found = open_message(entry, control)
@@ -46,19 +60,48 @@ def opened(entry: Entry, control: Control) -> list[Stored]:
 
 
 def in_order(entries: Mapping[str, Sequence[Entry]]) -> Iterator[Stored]:
-    """Every fact and decision in the order of its time; a commit comes after the inputs that it rests on."""
+    """Every fact and decision in the order of its time; a commit comes after the inputs that it rests on.
+
+    Streams are gone through twice, side by side: no more of them is held than times run against the order of the log.
+    """
     known = Control(entries.get(CONTROL, ()))
-    told: list[Stored] = []
-    facts = FoldedFacts()
-    for name, found in entries.items():
-        if name == CONTROL:
-            continue
-        for entry in found:
-            stored = opened(entry, known)
-            if name != FACTS or not stored or facts.folds(decode_sighting(entry.data)):
-                told.extend(stored)
-    told.sort(key=_order)
-    return iter(told)
+    return merge(*(_sorted(name, found, known) for name, found in entries.items() if name != CONTROL), key=_order)
+
+
+def _sorted(name: str, found: Sequence[Entry], control: Control) -> Iterator[Stored]:
+    """The events of one stream in the order of their time."""
+    earliest, facts = _earliest(found, control), FoldedFacts()
+    waiting: list[tuple[tuple[Millis, int, str, int, int], Stored]] = []
+    for place, entry in enumerate(found):
+        if place % _STEP == 0:
+            # Of one time the one that was stored first comes first, so nothing that is not read yet comes before these.
+            while waiting and waiting[0][0][0] <= earliest[place // _STEP]:
+                yield heappop(waiting)[1]
+        stored = opened(entry, control)
+        if name != FACTS or not stored or facts.folds(decode_sighting(entry.data)):
+            for one in stored:
+                heappush(waiting, (_order(one), one))
+    while waiting:
+        yield heappop(waiting)[1]
+
+
+def _earliest(found: Sequence[Entry], control: Control) -> list[Millis]:
+    """By step of the stream, the earliest time of any message that stands there or behind it."""
+    least: list[Millis] = []
+    for place, entry in enumerate(found):
+        if place % _STEP == 0:
+            least.append(_NEVER)
+        least[-1] = min(least[-1], _time_of(entry, control))
+    return list(accumulate(reversed(least), min))[::-1]
+
+
+def _time_of(entry: Entry, control: Control) -> Millis:
+    try:
+        at = _timed.decode(entry.data).at
+    except (ValueError, RecursionError):
+        return _NEVER  # Whoever opens it says what it is.
+    latest = control.latest(entry.stored)
+    return at if latest is None else min(at, latest)
 
 
 def _order(one: Stored) -> tuple[Millis, int, str, int, int]:

@@ -1,7 +1,5 @@
 """What a message claims of its author and its time, and where that can't be so: the log holds it, and nobody folds it as it stands."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from events.authors import why_not_commit, why_not_sighting
@@ -33,17 +31,9 @@ def claim_of(entry: Entry) -> Claim:
         return Claim()
 
 
-def amiss_findings(entries: Sequence[Entry], claims: Sequence[Claim], control: Control) -> list[Finding]:
-    """What is not its author's to say, and what lies far ahead of the time at which the bus stored it."""
-    return [
-        finding
-        for entry, claim in zip(entries, claims, strict=True)
-        if (claim.why_not or entry.stored) and (finding := _finding(entry, claim, control)) is not None
-    ]
-
-
-def _finding(entry: Entry, claim: Claim, control: Control) -> Finding | None:
-    if control.skips(entry):
+def amiss_finding(entry: Entry, claim: Claim, control: Control) -> Finding | None:
+    """What is not its author's to say, or lies far ahead of the time at which the bus stored it."""
+    if not (claim.why_not or entry.stored) or control.skips(entry):
         return None
     if claim.why_not:
         return Finding(stream=entry.stream, sequence=entry.sequence, what=AUTHOR, detail=claim.why_not)

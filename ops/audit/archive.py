@@ -5,7 +5,8 @@ Parquet file per segment, and archive.json, which lists the segments and is writ
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Annotated
 
 import msgspec
@@ -16,6 +17,7 @@ from ops.audit.errors import ArchiveDamaged, ArchiveOfAnotherLog, LogDiffers
 from ops.audit.evidence import Evidence, judge, load_evidence, prefix_agrees, save_evidence
 from ops.audit.finding import Finding
 from ops.audit.folder import Folder
+from ops.audit.leaves import Leaves
 from ops.audit.segment import UNTOLD, SegmentUnreadable, check_segment, file_hash, from_parquet, size_of, to_parquet
 from ops.parquet_reading import Bounds
 from ops.witness import HEADS, leaves_name
@@ -58,9 +60,9 @@ def segments_of(folder: Folder) -> list[Segment]:
 def read_archive(url: str, streams: Collection[str] = ()) -> tuple[dict[str, list[Entry]], list[Finding]]:
     """All messages of an archive, or those of some streams, and what is wrong with its files. Raises `FolderUnreadable`."""
     folder = Folder(url)
-    segments = _segments(folder)
+    segments = needed_segments(folder)
     entries: dict[str, list[Entry]] = {}
-    findings = _not_listed(folder, segments)
+    findings = not_listed(folder, segments)
     for segment in segments:
         if streams and segment.stream not in streams:
             continue
@@ -74,8 +76,8 @@ def read_archive(url: str, streams: Collection[str] = ()) -> tuple[dict[str, lis
 def listed(url: str) -> list[Segment]:
     """The segments of an archive, none of which is missing in its list. Raises `FolderUnreadable`, `ArchiveDamaged`."""
     folder = Folder(url)
-    segments = _segments(folder)
-    for finding in _not_listed(folder, segments):
+    segments = needed_segments(folder)
+    for finding in not_listed(folder, segments):
         raise ArchiveDamaged(url, finding)
     return segments
 
@@ -115,12 +117,12 @@ def read_segment(folder: Folder, segment: Segment) -> tuple[list[Entry], str]:
 
 
 def write_archive(
-    entries: Mapping[str, Sequence[Entry]], evidence: Evidence, url: str, tell: Progress = lambda _: None
+    entries: Mapping[str, Iterable[Entry]], evidence: Evidence, url: str, tell: Progress = lambda _: None
 ) -> list[Segment]:
     """Copy everything that stands under a checkpoint and is not archived yet; the segments that are new.
 
-    The log has been audited against the evidence before. Each file is read back and compared before it is listed.
-    Raises `ArchiveOfAnotherLog`, `ArchiveDamaged`.
+    The log has been audited against the evidence before. Each message is held against the leaf that was signed, and each file
+    is read back and compared before it is listed. Raises `ArchiveOfAnotherLog`, `ArchiveDamaged`, `LogDiffers`.
     """
     folder = Folder(url)
     known = segments_of(folder)
@@ -128,8 +130,11 @@ def write_archive(
     fresh: list[Segment] = []
     for stream, head in sorted(evidence.heads.items()):
         begin = max((one.last for one in known if one.stream == stream), default=0)
-        for first in range(begin + 1, head.sequence + 1, SEGMENT):
-            part = entries[stream][first - 1 : min(first + SEGMENT - 1, head.sequence)]
+        signed, record = islice(entries[stream], begin, head.sequence), Leaves(evidence.leaves[stream], head.sequence)
+        while part := list(islice(signed, SEGMENT)):
+            wrong = _not_signed(stream, part, record)
+            if wrong is not None:
+                raise LogDiffers(wrong)
             fresh.append(_put(folder, stream, part))
             tell(f"{stream} {fresh[-1].first}–{fresh[-1].last}")
     # The list before the checkpoints: a crash between them leaves messages behind a checkpoint, never one without them.
@@ -232,7 +237,8 @@ def _put(folder: Folder, stream: str, part: Sequence[Entry]) -> Segment:
     return segment
 
 
-def _segments(folder: Folder) -> list[Segment]:
+def needed_segments(folder: Folder) -> list[Segment]:
+    """The segments of an archive that has to be there. Raises `FolderUnreadable`."""
     folder.need(LIST, "it is no archive; `kuelog audit archive` makes one")
     return segments_of(folder)
 
@@ -243,7 +249,7 @@ def finding_of(segment: Segment, problem: str) -> Finding:
     return Finding(stream=segment.stream, sequence=segment.first, upto=segment.last, what="archive", detail=detail)
 
 
-def _not_listed(folder: Folder, segments: Sequence[Segment]) -> list[Finding]:
+def not_listed(folder: Folder, segments: Sequence[Segment]) -> list[Finding]:
     """The messages that no file is listed for, though files behind them are or a checkpoint says so; and those listed twice."""
     findings: list[Finding] = []
     ends: dict[str, int] = {}
@@ -281,9 +287,7 @@ def _wrong_row(entries: Sequence[Entry], segment: Segment, kept: bytes) -> str:
 def _same_log(folder: Folder, evidence: Evidence) -> None:
     """What was archived before has to be the beginning of what is archived now."""
     for stream, head in _heads(folder).items():
-        kept = evidence.leaves.get(stream, b"")
-        leaves = [kept[i : i + SIZE] for i in range(0, len(kept), SIZE)]
-        if not prefix_agrees(leaves, head):
+        if not prefix_agrees(Leaves(evidence.leaves.get(stream, b"")), head):
             raise ArchiveOfAnotherLog(folder.url, stream, head.sequence)
 
 

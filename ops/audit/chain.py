@@ -1,6 +1,6 @@
 """What a stream says about itself: each commit names the one before it, and how much of its inputs it had folded."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
@@ -47,35 +47,49 @@ def link_of(entry: Entry) -> Link:
     return Link(leaf=leaf, sha256=bytes_hash(entry.data), envelope=envelope, claim=claim_of(entry))
 
 
-def gaps(stream: str, sequences: Sequence[int], after: int = 0) -> list[Finding]:
+class Gaps:
     """Sequences that are not there, or there twice, behind `after`."""
-    findings: list[Finding] = []
-    last = after
-    for sequence in sequences:
+
+    def __init__(self, stream: str, after: int) -> None:
+        self.findings: list[Finding] = []
+        self._stream, self._last = stream, after
+
+    def take(self, sequence: int) -> None:
+        """The next message behind `after`."""
+        last, self._last = self._last, sequence
         if sequence > last + 1:
             detail = f"{sequence - last - 1} message(s) are not there"
-            findings.append(Finding(stream=stream, sequence=last + 1, upto=sequence - 1, what="missing", detail=detail))
+            self._tell(last + 1, "missing", detail, upto=sequence - 1)
         elif sequence <= last:
-            detail = f"comes behind sequence {last}"
-            findings.append(Finding(stream=stream, sequence=sequence, what="reordered", detail=detail))
-        last = sequence
-    return findings
+            self._tell(sequence, "reordered", f"comes behind sequence {last}")
+
+    def _tell(self, sequence: int, what: str, detail: str, upto: int = 0) -> None:
+        self.findings.append(Finding(stream=self._stream, sequence=sequence, upto=upto, what=what, detail=detail))
 
 
-def chain_findings(
-    stream: str, entries: Sequence[Entry], links: Sequence[Link], *, begin: int = 0, recorded: int = 0
-) -> list[Finding]:
-    """Follow the chain of a lane from the message at index `begin` on.
+class Chain:
+    """The chain of a lane, followed from its first message on."""
 
-    Of the first `recorded` messages it is known that they were stored as they are: a strange one is no news.
-    """
-    findings: list[Finding] = []
-    for i in range(begin, len(entries)):
-        entry, link = entries[i], links[i]
-        found = _step(entry, link, entries[i - 1] if i else None, links[i - 1] if i else None)
-        if found and not (found[0] == "unreadable" and i < recorded):
-            findings.append(Finding(stream=stream, sequence=entry.sequence, what=found[0], detail=found[1]))
-    return findings
+    def __init__(self) -> None:
+        self._found: list[tuple[int, Finding]] = []
+        self._count = 0
+        self._before: tuple[Entry, Link] | None = None
+
+    def take(self, entry: Entry, link: Link) -> None:
+        """The next message."""
+        entry_before, link_before = self._before or (None, None)
+        found = _step(entry, link, entry_before, link_before)
+        if found:
+            finding = Finding(stream=entry.stream, sequence=entry.sequence, what=found[0], detail=found[1])
+            self._found.append((self._count, finding))
+        self._before, self._count = (entry, link), self._count + 1
+
+    def findings(self, *, begin: int = 0, recorded: int = 0) -> list[Finding]:
+        """Where it breaks, from the message at index `begin` on.
+
+        Of the first `recorded` messages it is known that they were stored as they are: a strange one is no news.
+        """
+        return [one for i, one in self._found if i >= begin and not (one.what == "unreadable" and i < recorded)]
 
 
 class Rests(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,19 +99,29 @@ class Rests(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
 
 
-def rests_of(stream: str, entries: Sequence[Entry], links: Sequence[Link], skipped: Collection[int] = ()) -> Rests:
+class Resting:
     """What the commits of a lane say of their inputs; those that an operator had skipped are not asked."""
-    upto: dict[str, tuple[int, str]] = {}
-    findings: list[Finding] = []
-    for entry, link in zip(entries, links, strict=True):
-        for run in link.envelope.inputs if link.envelope and entry.sequence not in skipped else ():
-            had = upto.get(run.stream, (0, ""))[0]
+
+    def __init__(self, stream: str, skipped: Collection[int] = ()) -> None:
+        self._stream, self._skipped = stream, skipped
+        self._upto: dict[str, tuple[int, str]] = {}
+        self._findings: list[Finding] = []
+
+    def take(self, entry: Entry, link: Link) -> None:
+        """The next message."""
+        for run in link.envelope.inputs if link.envelope and entry.sequence not in self._skipped else ():
+            had = self._upto.get(run.stream, (0, ""))[0]
             if run.upto < had:
                 detail = f"rests on {run.stream} up to {run.upto}, a commit before it up to {had}"
-                findings.append(Finding(stream=stream, sequence=entry.sequence, what="inputs", detail=detail))
+                self._findings.append(
+                    Finding(stream=self._stream, sequence=entry.sequence, what="inputs", detail=detail)
+                )
             else:
-                upto[run.stream] = (run.upto, f"{stream} {entry.sequence}")
-    return Rests(upto=upto, findings=tuple(findings))
+                self._upto[run.stream] = (run.upto, f"{self._stream} {entry.sequence}")
+
+    def told(self) -> Rests:
+        """All of it."""
+        return Rests(upto=self._upto, findings=tuple(self._findings))
 
 
 def missing_inputs(rests: Iterable[Rests], ends: Mapping[str, int]) -> list[Finding]:

@@ -1,6 +1,7 @@
 """What happened to a stream, told from the leaves it should have and those it has: changed, missing, added, reordered."""
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 
 from ops.audit.finding import Finding
@@ -72,8 +73,13 @@ def _between(
 ) -> list[Finding]:
     """Name what lies between the messages that are in their place."""
     findings: list[Finding] = []
-    known = {leaf: j for j, leaf in reversed(list(enumerate(record)))}
-    there = set(found)
+    unsure, missed = set(found[head : len(found) - end]), set(record[head : len(record) - end])
+    known: dict[bytes, int] = {}
+    for j, leaf in enumerate(record):
+        if leaf in unsure:
+            known.setdefault(leaf, j)
+    times = Counter(leaf for leaf in found if leaf in unsure)
+    there = {leaf for leaf in found if leaf in missed}
     i, j = head, head
     for next_i, next_j in [*pairs, (len(found) - end, len(record) - end)]:
         strange = list(range(i, next_i))
@@ -81,7 +87,7 @@ def _between(
         moved = [k for k in strange if found[k] in known]
         for k in moved:
             detail = f"holds the message that was at sequence {known[found[k]] + 1}"
-            what = "reordered" if found.count(found[k]) == 1 else "added"
+            what = "reordered" if times[found[k]] == 1 else "added"
             findings.append(Finding(stream=stream, sequence=sequences[k], what=what, detail=detail))
         unknown = [k for k in strange if found[k] not in known]
         lost = [k for k in gone if record[k] not in there]

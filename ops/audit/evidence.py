@@ -1,15 +1,16 @@
 """What is kept beside the log to prove it: keys, signed checkpoints, and the leaf of every message under them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from events.merkle import SIZE, root_of
+from events.merkle import root_of
 from ops.audit.checkpoint import Checkpoint
 from ops.audit.errors import FolderUnreadable
 from ops.audit.finding import Finding
 from ops.audit.folder import Folder
 from ops.audit.keys import RING, RingKey, Trust
+from ops.audit.leaves import Leaves
 from ops.reading import Unreadable, json_of
 from ops.witness import HEADS, leaves_name
 
@@ -34,7 +35,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
     heads: dict[str, Checkpoint]
     """The checkpoints that count."""
-    record: dict[str, list[bytes]]
+    record: dict[str, Leaves]
     """By stream the leaves that stand under its checkpoint, whether it counts or not."""
     sound: frozenset[str]
     """The streams whose record leads to the root that was signed."""
@@ -74,7 +75,7 @@ def judge(evidence: Evidence, pinned: Collection[str] = ()) -> Judged:
     trust = Trust(evidence.keys, pinned)
     findings: list[Finding] = []
     heads: dict[str, Checkpoint] = {}
-    record: dict[str, list[bytes]] = {}
+    record: dict[str, Leaves] = {}
     sound: set[str] = set()
     for key, problem in sorted(trust.problems.items()):
         if key in pinned and key not in {one.id for one in evidence.keys}:
@@ -88,31 +89,33 @@ def judge(evidence: Evidence, pinned: Collection[str] = ()) -> Judged:
             findings.append(Finding(stream=stream, sequence=head.sequence, what="checkpoint", detail=detail))
         else:
             heads[stream] = head
-        kept = evidence.leaves.get(stream, b"")
-        record[stream] = [kept[i : i + SIZE] for i in range(0, min(len(kept) // SIZE, head.sequence) * SIZE, SIZE)]
+        record[stream] = Leaves(evidence.leaves.get(stream, b""), head.sequence)
         if root_of(record[stream]).hex() == head.root:
             sound.add(stream)
     return Judged(heads=heads, record=record, sound=frozenset(sound), findings=tuple(findings))
 
 
-def prefix_agrees(leaves: list[bytes], head: Checkpoint) -> bool:
+def prefix_agrees(leaves: Sequence[bytes], head: Checkpoint) -> bool:
     """Whether the first messages of a stream lead to the root of a checkpoint."""
     return len(leaves) >= head.sequence and root_of(leaves[: head.sequence]).hex() == head.root
 
 
 def statement_findings(
-    statement: Statement, leaves: Mapping[str, list[bytes]], pinned: Iterable[str] = ()
+    statement: Statement,
+    counts: Mapping[str, int],
+    roots: Mapping[str, Mapping[int, str]],
+    pinned: Iterable[str] = (),
 ) -> list[Finding]:
-    """Hold the log against checkpoints that were handed out earlier."""
+    """Hold the log against checkpoints that were handed out earlier: how many messages it has, and the roots over the first of them."""
     trust = Trust(statement.keys, pinned)
     findings: list[Finding] = []
     for stream, head in sorted(statement.heads.items()):
-        detail = ""
+        detail, there = "", counts.get(stream, 0)
         if problem := trust.why_not(stream, head):
             detail = f"the checkpoint that was handed out for {head.sequence} does not count: key {head.key} {problem}"
-        elif len(leaves.get(stream, ())) < head.sequence:
-            detail = f"{head.sequence} messages were signed and handed out, {len(leaves.get(stream, ()))} are there"
-        elif not prefix_agrees(leaves[stream], head):
+        elif there < head.sequence:
+            detail = f"{head.sequence} messages were signed and handed out, {there} are there"
+        elif roots.get(stream, {}).get(head.sequence) != head.root:
             detail = f"the first {head.sequence} messages are not those whose root was signed and handed out"
         if detail:
             findings.append(Finding(stream=stream, sequence=head.sequence, what="checkpoint", detail=detail))

@@ -1,7 +1,8 @@
 """Proofs for people who have nothing of the log: that a message stands on it, and that it only grew between checkpoints."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -11,18 +12,19 @@ from ops.audit.chain import link_of
 from ops.audit.checkpoint import Checkpoint
 from ops.audit.errors import NotProvable
 from ops.audit.evidence import Evidence, Statement, judge, prefix_agrees
+from ops.audit.leaves import Leaves
 from services.log_port import Entry
 
 
-def prove(entries: Sequence[Entry], evidence: Evidence, stream: str, sequence: int) -> dict[str, Any]:
+def prove(entries: Iterable[Entry], evidence: Evidence, stream: str, sequence: int) -> dict[str, Any]:
     """The proof of one message under the newest checkpoint of its stream. Raises `NotProvable`."""
     head = evidence.heads.get(stream)
     if head is None or stream not in judge(evidence).sound:
         raise NotProvable(stream, sequence, "its stream has no checkpoint with its leaves; `kuelog audit checkpoint`")
-    if not 1 <= sequence <= min(head.sequence, len(entries)):
+    entry = next(islice(entries, sequence - 1, None), None) if 1 <= sequence <= head.sequence else None
+    if entry is None:
         raise NotProvable(stream, sequence, f"the checkpoint covers sequences 1 to {head.sequence}")
-    entry = entries[sequence - 1]
-    leaves = [evidence.leaves[stream][i * 32 : i * 32 + 32] for i in range(head.sequence)]
+    leaves = Leaves(evidence.leaves[stream], head.sequence)
     if entry.sequence != sequence or link_of(entry).leaf != leaves[sequence - 1]:
         raise NotProvable(stream, sequence, "it is not the message that was signed; `kuelog audit verify` says more")
     return {
@@ -46,7 +48,7 @@ def prove_consistency(evidence: Evidence, stream: str, old: Statement, new: Stat
     if before.sequence > after.sequence:
         problem = f"the older checkpoint covers {before.sequence} messages, the newer {after.sequence}: name them the other way"
         raise NotProvable(stream, after.sequence, problem)
-    leaves = judge(evidence).record.get(stream, [])
+    leaves = judge(evidence).record.get(stream, Leaves())
     for head in (before, after):
         if not prefix_agrees(leaves, head):
             problem = "the leaves that are kept don't lead to its root; `kuelog audit verify --checkpoint` says more"

@@ -1,15 +1,20 @@
 """The audit of a whole log: every message against what was recorded and signed, and the log against itself."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 
 from events.subjects import CONTROL, FACTS
-from ops.audit.amiss import amiss_findings
-from ops.audit.chain import Link, LinkOf, Rests, chain_findings, gaps, link_of, missing_inputs, rests_of
+from ops.audit.chain import LinkOf, Rests, link_of, missing_inputs
 from ops.audit.compare import differences
-from ops.audit.evidence import Evidence, Statement, judge, prefix_agrees, statement_findings
+from ops.audit.evidence import Evidence, Statement, judge, statement_findings
 from ops.audit.finding import Covered, Finding, Report
+from ops.audit.leaves import Leaves
+from ops.audit.walk import Streams, Walk
 from services.control_log import Control
 from services.log_port import Entry
+
+Ends = Callable[[], Mapping[str, int]]
 
 
 class Auditor:
@@ -23,78 +28,90 @@ class Auditor:
         """By stream what was skipped when it was looked at, and what came out."""
 
     def examine(
-        self,
-        entries: Mapping[str, Sequence[Entry]],
-        statements: Sequence[Statement] = (),
-        ends: Mapping[str, int] | None = None,
+        self, entries: Streams, statements: Sequence[Statement] = (), ends: Mapping[str, int] | Ends | None = None
     ) -> Report:
-        """Everything that is wrong with a log, place by place.
+        """Everything that is wrong with a log, place by place. A stream is read once, and once more where it differs.
 
         `ends`: where the streams end, for a log that grew while it was read; a stream that is not in it may end anywhere.
         """
         streams = sorted({*entries, *self._judged.record})
         found = {stream: entries.get(stream, ()) for stream in streams}
-        links = {stream: [self._link(entry) for entry in found[stream]] for stream in streams}
         findings = list(self._judged.findings)
         rests: list[Rests] = []
+        walks: dict[str, Walk] = {}
         control = Control(found.get(CONTROL, ()))
         for stream in streams:
-            skipped = frozenset(sequence for one, sequence in control.skipped if one == stream)
-            wrong, said = self._stream(stream, found[stream], links[stream], skipped)
+            sizes = {one.heads[stream].sequence for one in statements if stream in one.heads}
+            walks[stream], wrong, said = self._stream(stream, found[stream], control, sizes)
             findings.extend(wrong)
             rests.extend([] if wrong else [said])
         if ends is None:
-            ends = {stream: there[-1].sequence if there else 0 for stream, there in found.items()}
+            ends = {stream: walk.last for stream, walk in walks.items()}
+        told = ends if isinstance(ends, Mapping) else ends()
         wrong_streams = {one.stream for one in findings}
-        findings.extend(one for one in missing_inputs(rests, ends) if one.stream not in wrong_streams)
+        findings.extend(one for one in missing_inputs(rests, told) if one.stream not in wrong_streams)
+        counts = {stream: walk.count for stream, walk in walks.items()}
+        roots = {stream: walk.roots for stream, walk in walks.items()}
         for statement in statements:
-            leaves = {stream: [link.leaf for link in links[stream]] for stream in streams}
-            findings.extend(statement_findings(statement, leaves, self._pinned))
+            findings.extend(statement_findings(statement, counts, roots, self._pinned))
         places = {(one.stream, one.sequence) for one in findings}
-        for stream in streams:
-            amiss = amiss_findings(found[stream], [link.claim for link in links[stream]], control)
-            findings.extend(one for one in amiss if (one.stream, one.sequence) not in places)
+        for walk in walks.values():
+            findings.extend(one for one in walk.amiss if (one.stream, one.sequence) not in places)
         return Report(
-            streams=tuple(self._covered(stream, len(found[stream])) for stream in streams), findings=tuple(findings)
+            streams=tuple(self._covered(stream, counts[stream]) for stream in streams), findings=tuple(findings)
         )
 
     def _stream(
-        self, stream: str, entries: Sequence[Entry], links: Sequence[Link], skipped: frozenset[int]
-    ) -> tuple[list[Finding], Rests]:
-        """What is wrong with a stream, and what it rests on."""
-        sequences = [entry.sequence for entry in entries]
-        record = self._judged.record.get(stream, [])
-        findings = _against(stream, sequences, links, record)
-        if not findings and stream in self._said and len(entries) == len(record):
+        self, stream: str, entries: Iterable[Entry], control: Control, sizes: Collection[int]
+    ) -> tuple[Walk, list[Finding], Rests]:
+        """A stream gone through, what is wrong with it, and what it rests on."""
+        record, sound = self._judged.record.get(stream, Leaves()), stream in self._judged.sound
+        skipped = frozenset(sequence for one, sequence in control.skipped if one == stream)
+        head = self._judged.heads.get(stream)
+        sizes = {*sizes, *([head.sequence] if head is not None and not sound else [])}
+        before, wrong, rests = self._said.get(stream, (None, [], Rests(upto={})))
+        if before == skipped:
             # The same leaves are the same messages, which say the same of themselves.
-            known, wrong, said = self._said[stream]
-            if known == skipped:
-                return list(wrong), said
-        if stream in self._judged.record and stream not in self._judged.sound:
-            findings = self._doubtful(stream, links, findings)
+            walk = Walk(stream, record, control, sizes=sizes, known=True)
+            walk.go(entries, self._link)
+            if walk.as_recorded and walk.count == len(record):
+                return walk, list(wrong), rests
+        walk = Walk(stream, record, control, sizes=sizes)
+        walk.go(entries, self._link)
+        findings = [] if walk.as_recorded else self._differences(stream, entries, walk.count, record)
+        if stream in self._judged.record and not sound:
+            findings = self._doubtful(stream, walk, findings)
         begin = len(record) if findings else 0
         if not findings:
-            findings.extend(gaps(stream, sequences[len(record) :], len(record)))
+            findings.extend(walk.gaps.findings)
         if stream == FACTS:
-            return findings, Rests(upto={})
+            return walk, findings, Rests(upto={})
         # Behind a message that is not the right one the chain breaks as well: that is no second place.
         told = {one.sequence for one in findings} | {one.sequence + 1 for one in findings}
-        behind = chain_findings(stream, entries, links, begin=begin, recorded=len(record))
+        behind = walk.chain.findings(begin=begin, recorded=len(record))
         findings.extend(one for one in behind if one.sequence not in told)
         if findings:
-            return findings, Rests(upto={})
-        said = rests_of(stream, entries, links, skipped)
-        findings.extend(said.findings)
-        if len(entries) == len(record) and stream in self._judged.sound:
-            self._said[stream] = (skipped, list(findings), said)
-        return findings, said
+            return walk, findings, Rests(upto={})
+        rests = walk.resting.told()
+        findings.extend(rests.findings)
+        if walk.count == len(record) and sound:
+            self._said[stream] = (skipped, list(findings), rests)
+        return walk, findings, rests
 
-    def _doubtful(self, stream: str, links: Sequence[Link], findings: list[Finding]) -> list[Finding]:
+    def _differences(self, stream: str, entries: Iterable[Entry], count: int, record: Leaves) -> list[Finding]:
+        """Where a stream is not what was recorded: only then all its leaves have to be at hand."""
+        sequences, leaves = array("q"), bytearray()
+        for entry in islice(entries, count):
+            sequences.append(entry.sequence)
+            leaves += self._link(entry).leaf
+        return differences(stream, sequences, Leaves(leaves), record)
+
+    def _doubtful(self, stream: str, walk: Walk, findings: list[Finding]) -> list[Finding]:
         """The leaves beside a checkpoint are not those that were signed: then the log itself has to lead to the root."""
         head = self._judged.heads.get(stream)
         if head is None:
             return findings
-        if not prefix_agrees([link.leaf for link in links], head):
+        if walk.roots.get(head.sequence) != head.root:
             detail = (
                 f"neither the log nor the record of leaves leads to the root that was signed at {head.sequence}; "
                 "places are named by the record, which is not sure"
@@ -111,11 +128,3 @@ class Auditor:
         return Covered(
             stream=stream, messages=messages, signed=min(head.sequence, messages), key=head.key, root=head.root
         )
-
-
-def _against(stream: str, sequences: Sequence[int], links: Sequence[Link], record: list[bytes]) -> list[Finding]:
-    """Hold a stream against its record."""
-    leaves = [link.leaf for link in links]
-    if leaves[: len(record)] == record and list(sequences[: len(record)]) == list(range(1, len(record) + 1)):
-        return []
-    return differences(stream, sequences, leaves, record)

@@ -3,7 +3,8 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from ops.audit.archive import read_archive
+from ops.audit.archive_pages import ArchivedStreams
 from ops.audit.errors import FolderUnreadable
 from ops.audit.evidence import Evidence, Statement, load_evidence, load_statement
 from ops.audit.finding import Finding, Report
@@ -20,12 +21,13 @@ from ops.audit.keys import begin_anew
 from ops.audit.proof import prove, prove_consistency
 from ops.audit.query import Rows, query_archive, query_log
 from ops.audit.verify import Auditor
+from ops.audit.walk import Streams
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.cli.log_reading import archive_of, bus_of
-from ops.log.history import STREAMS, end_of, read_past_gaps, read_stored
+from ops.cli.log_reading import archive_of, bus_of, opened_bus
+from ops.log.history import STREAMS, end_of
+from ops.log.paged_history import PastGaps, open_stored
 from ops.witness import HEADS, HeadWitness
-from services.log_port import Entry
 
 _SHOWN = 50
 
@@ -48,11 +50,13 @@ class Source(LogSource, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A log that was read, what is wrong with the files that it was read from, and where its streams end."""
+    """A log that is read as it is gone through."""
 
-    entries: dict[str, list[Entry]]
-    damage: list[Finding]
-    ends: dict[str, int]
+    entries: Streams
+    damage: Callable[[], Sequence[Finding]]
+    """What is wrong with the files that it was read from, once it was."""
+    ends: Callable[[], Mapping[str, int]]
+    """Where its streams end."""
 
 
 def run_verify(
@@ -62,9 +66,9 @@ def run_verify(
     with known_failures(console) as outcome:
         evidence = load_evidence(source.beside)
         statements = [load_statement(one) for one in checkpoints]
-        found = read_found(source, console)
         begun = time.perf_counter()
-        report = examined(found, evidence, trust, statements)
+        with found_of(source) as found, console.status("reading"):
+            report = examined(found, evidence, trust, statements)
         took = time.perf_counter() - begun
         if output == "json":
             console.print_json(msgspec.json.encode(report).decode())
@@ -81,7 +85,8 @@ def run_checkpoint(source: Source, to: str, *, console: Console) -> int:
         if (folder / HEADS).exists():
             # The evidence first: of a log that grows, what is read afterwards is never less than what was signed.
             evidence = load_evidence(str(folder))
-            report = examined(read_found(source, console), evidence)
+            with found_of(source) as found, console.status("reading"):
+                report = examined(found, evidence)
             if report.findings:
                 show(report, 0, console)
             if report.changes:
@@ -103,8 +108,8 @@ def run_prove(source: Source, stream: str, sequence: int, file: str, *, console:
     """Write the proof of one message."""
     with known_failures(console) as outcome:
         evidence = load_evidence(source.beside)
-        entries = read_found(source, console).entries
-        proof = prove(entries.get(stream, []), evidence, stream, sequence)
+        with found_of(source) as found, console.status("reading"):
+            proof = prove(found.entries.get(stream, ()), evidence, stream, sequence)
         _write_proof(proof, f"{stream} {sequence}", file, console)
         outcome.code = 0
     return outcome.code
@@ -127,7 +132,8 @@ def run_query(source: Source, sql: str, *, unchecked: bool, output: str, console
         if source.archive_alone:
             answer = query_archive(source.archive, sql, unchecked=unchecked)
         else:
-            answer = query_log(read_found(source, console).entries, sql)
+            with found_of(source) as found:
+                answer = query_log(found.entries, sql)
         if output == "json":
             plain = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
             print(msgspec.json.encode(plain, enc_hook=str).decode())  # noqa: T201 - bytes for programs
@@ -157,29 +163,24 @@ def run_rotate(witness: Path, lost: str, *, console: Console) -> int:
     return outcome.code
 
 
-def read_found(source: Source, console: Console) -> Found:
-    """The log as far as it can be read, whatever is wrong with it."""
+@contextmanager
+def found_of(source: Source) -> Generator[Found, None, None]:
+    """The log as far as it can be read, whatever is wrong with it. Raises the known failures, also while it is gone through."""
     if source.archive_alone:
-        entries, damage = read_archive(source.archive)
+        archived = ArchivedStreams(source.archive)
         # Its streams were signed one after the other, so one may rest on more of another than was archived with it.
-        return Found(entries=entries, damage=damage, ends={})
-
-    async def read() -> Found:
-        async with bus_of(source) as bus:
-            found: dict[str, list[Entry]] = {name: [] for name in STREAMS}
-            archive = await archive_of(source, bus)
-            if archive:
-                found = await read_stored(bus, archive)
-            with console.status("reading") as status:
-                for name, entries in found.items() if not archive else ():
-                    async for batch in read_past_gaps(await bus.stream(name)):
-                        entries.extend(batch)
-                        status.update(f"reading {name}: {len(entries):,}")
+        yield Found(entries=archived.streams, damage=lambda: archived.damage, ends=dict)
+        return
+    with opened_bus(source) as (bus, wait):
+        archive = wait(archive_of(source, bus))
+        streams = {name: wait(bus.stream(name)) for name in STREAMS}
+        whole = open_stored(wait, bus, archive, STREAMS) if archive else {}
+        yield Found(
+            entries=whole or {name: PastGaps(wait, stream) for name, stream in streams.items()},
+            damage=list,
             # Asked last: what any commit that was read rests on was stored before.
-            ends = {name: await end_of(await bus.stream(name)) for name in STREAMS}
-            return Found(entries=found, damage=[], ends=ends)
-
-    return asyncio.run(read())
+            ends=lambda: {name: wait(end_of(stream)) for name, stream in streams.items()},
+        )
 
 
 def examined(
@@ -191,7 +192,7 @@ def examined(
     named = [(one.stream, one.sequence) for one in report.changes]
     rest = [
         one
-        for one in found.damage
+        for one in found.damage()
         if not any(stream == one.stream and one.sequence <= at <= one.upto for stream, at in named)
     ]
     return msgspec.structs.replace(report, findings=(*report.findings, *rest))
@@ -242,7 +243,7 @@ def show(report: Report, took: float, console: Console) -> None:
     console.print(table)
     count = sum(one.messages for one in report.streams)
     if took:
-        console.print(f"{count:,} messages held against the record in {took:.2f} s", style="dim")
+        console.print(f"{count:,} messages read and held against the record in {took:.2f} s", style="dim")
     for one in report.findings[:_SHOWN]:
         console.print(f"[red]{one.what}[/red]  {one.place}  {one.detail}", highlight=False)
     if len(report.findings) > _SHOWN:
@@ -267,7 +268,7 @@ def _show_rows(answer: Rows, console: Console) -> None:
 __all__ = [
     "Source",
     "examined",
-    "read_found",
+    "found_of",
     "run_checkpoint",
     "run_prove",
     "run_prove_consistency",

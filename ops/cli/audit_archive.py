@@ -10,7 +10,7 @@ from rich.console import Console
 from ops.audit.archive import write_archive
 from ops.audit.evidence import load_evidence
 from ops.audit.keys import KEY
-from ops.cli.audit import Source, examined, read_found, show, sign_all
+from ops.cli.audit import Source, examined, found_of, show, sign_all
 from ops.cli.failures import known_failures
 
 
@@ -22,13 +22,13 @@ def run_archive(source: Source, to: str, *, console: Console) -> int:
     with known_failures(console) as outcome:
         source = msgspec.structs.replace(source, archive="")
         evidence = load_evidence(source.beside)
-        found = read_found(source, console)
-        report = examined(found, evidence)
+        with found_of(source) as found, console.status("reading"):
+            report = examined(found, evidence)
         if not report.changes and (Path(source.beside) / KEY).exists():
             asyncio.run(sign_all(source, Path(source.beside)))
             evidence = load_evidence(source.beside)
-            found = read_found(source, console)
-            report = examined(found, evidence)
+            with found_of(source) as found, console.status("reading"):
+                report = examined(found, evidence)
         if report.findings:
             show(report, 0, console)
         if report.changes:
@@ -36,7 +36,8 @@ def run_archive(source: Source, to: str, *, console: Console) -> int:
             outcome.code = 1
             return outcome.code
         begun = time.perf_counter()
-        fresh = write_archive(found.entries, evidence, to, lambda told: console.print(f"  {told}", style="dim"))
+        with found_of(source) as found:
+            fresh = write_archive(found.entries, evidence, to, lambda told: console.print(f"  {told}", style="dim"))
         took = time.perf_counter() - begun
         count = sum(one.last - one.first + 1 for one in fresh)
         console.print(f"{count:,} messages archived in {len(fresh)} files and read back in {took:.1f} s: {to}")

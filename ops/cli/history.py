@@ -10,7 +10,7 @@ from ops.asking.point import NotOnTheLog, point_at
 from ops.asking.stored import in_order
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.cli.log_reading import read_log
+from ops.cli.log_reading import opened_log
 from projections.explanation.about import canonical
 from projections.explanation.life import Life, Line
 
@@ -21,8 +21,9 @@ def run_history(name: str, source: LogSource, *, until: str, everything: bool, o
     """The timeline of one object; an object that the log does not know is a mistake."""
     with known_failures(console) as outcome:
         life = Life(canonical(name))
-        for stored in in_order(point_at(read_log(source), until).entries):
-            life.fold(stored.event, stored.place, cause=stored.cause, trace=stored.entry.trace)
+        with opened_log(source) as entries:
+            for stored in in_order(point_at(entries, until).entries):
+                life.fold(stored.event, stored.place, cause=stored.cause, trace=stored.entry.trace)
         if not life.lines:
             raise unknown(canonical(name), list(life.known))
         lines = life.lines if everything else [line for line in life.lines if not line.note]

@@ -37,15 +37,20 @@ def read_log(source: LogSource) -> History:
 @contextmanager
 def opened_log(source: LogSource) -> Generator[Paged, None, None]:
     """Every stream of the log, read a page at a time for as long as it is looked at. Raises the known failures, also then."""
+    if source.archive_alone:
+        yield open_everything(Waits(asyncio.run), archive=source.archive)
+        return
+    with opened_bus(source) as (bus, wait):
+        yield open_everything(wait, bus, wait(archive_of(source, bus)))
+
+
+@contextmanager
+def opened_bus(source: LogSource) -> Generator[tuple[Bus, Waits], None, None]:
+    """The bus of a log for as long as it is asked, and how to wait for it. Raises the known failures, also then."""
     with ExitStack() as stack:
-        if source.archive_alone:
-            yield open_everything(Waits(asyncio.run), archive=source.archive)
-            return
-        loop = stack.enter_context(_loop_aside())
-        holder = _Holder(source, loop)
+        holder = _Holder(source, stack.enter_context(_loop_aside()))
         stack.callback(holder.let_go)
-        bus = holder.bus()
-        yield open_everything(Waits(holder.wait), bus, holder.wait(archive_of(source, bus)))
+        yield holder.bus(), Waits(holder.wait)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The whole history of a log: its archive and its streams, read as one."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 
 import msgspec
 import structlog
@@ -64,7 +64,7 @@ async def read_stored(bus: Bus | None = None, archive: str = "", names: Sequence
     return found
 
 
-async def read_past_gaps(stream: Stream) -> AsyncIterator[list[Entry]]:
+async def read_past_gaps(stream: Stream) -> AsyncGenerator[list[Entry], None]:
     """All that a stream holds, whatever is missing in between: an audit names each gap and goes on behind it."""
     position = 0
     while True:

@@ -4,13 +4,13 @@ It is what `read_everything` reads, to the same common end and with the same err
 when that file is come to.
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, TypeVar
 
 from ops.audit.archive_pages import ArchivePages
 from ops.audit.errors import ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
-from ops.log.history import STREAMS, Paged, cut_to_common_end, end_of, holds, lacking
+from ops.log.history import STREAMS, Paged, cut_to_common_end, end_of, holds, lacking, read_past_gaps
 from ops.log.paged import PAGE, Pages
 from services.log_errors import LogGap
 from services.log_port import Bus, Entry, Stream
@@ -67,6 +67,29 @@ def open_stored(
             except LogGap as gap:
                 raise HistoryIncomplete(name, behind + 1, gap.found, archive) from gap
     return {name: found[name] for name in names}
+
+
+class PastGaps(Iterable[Entry]):
+    """All that a stream of the bus holds, whatever is missing in between; read anew whenever it is gone through."""
+
+    def __init__(self, wait: Waits, stream: Stream) -> None:
+        self._wait, self._stream = wait, stream
+
+    def __iter__(self) -> Iterator[Entry]:
+        batches = read_past_gaps(self._stream)
+        try:
+            while batch := self._wait(_next(batches)):
+                yield from batch
+        finally:
+            self._wait(_close(batches))
+
+
+async def _next(batches: AsyncGenerator[list[Entry], None]) -> list[Entry]:
+    return await anext(batches, [])
+
+
+async def _close(batches: AsyncGenerator[list[Entry], None]) -> None:
+    await batches.aclose()
 
 
 def _archived(name: str, archived: ArchivePages | None) -> Sequence[Entry]:

@@ -45,7 +45,7 @@ class Life:
     def __init__(self, wanted: str) -> None:
         self.lines: list[Line] = []
         self.known: dict[str, None] = {}
-        """Every object of the wanted kind that the log names."""
+        """Every object of the wanted kind that the log names, for as long as the wanted one is not among them."""
         self._wanted, self._kind = wanted, wanted.partition("/")[0]
         self._causes = Causes()
         self._aliases: dict[str, None] = {wanted: None}
@@ -57,11 +57,13 @@ class Life:
         """Take note of an event if it is about the object."""
         derived = self._causes.fold(event, place)
         objects = [*objects_of(event), *self._cards_of(event)]
-        self.known.update(dict.fromkeys(one for one in objects if one.startswith(f"{self._kind}/")))
+        if not self.lines:
+            self.known.update(dict.fromkeys(one for one in objects if one.startswith(f"{self._kind}/")))
         if self._kind == "job" and self._wanted in objects:
             self._aliases[objects[0]] = None
         if not any(one in self._aliases for one in objects):
             return
+        self.known.clear()
         what, detail = self._told(event, objects[0])
         about = "" if objects[0] in self._aliases else objects[0]
         self.lines.append(
