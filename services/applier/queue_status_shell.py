@@ -1,6 +1,8 @@
-"""Writes the statuses of queues, and the finalizers that keep what is in use: seldom, and in spare time.
+"""Writes the statuses of queues, and the finalizers that keep what is in use: seldom, and at a pace of its own.
 
-Nobody waits for a status of a queue, so changes are gathered for a second. A write that failed is tried again later.
+Changes are gathered for a second, statuses and finalizers are written one at a time each, and after each there is a rest as
+long as the write took: people and tools look at queues while the API server is at its limit, too, so however much else is
+to be written, this goes on. A write that failed is tried again later.
 """
 
 import asyncio
@@ -47,6 +49,7 @@ EVERY: Millis = 1000
 """So long changes are gathered; no status is written more often."""
 _REST = 100
 """So many times as long as looking took nothing is looked at."""
+_LONGEST_REST: Millis = 250
 _RETRY: Millis = 2000
 
 
@@ -64,7 +67,7 @@ class QueueStatusWriter:
         """The objects as they were last seen here, so that each is read only once."""
         self._next: Millis = 0
         self._asked: Millis = 0
-        self._news = asyncio.Event()
+        self._status_news, self._hold_news = asyncio.Event(), asyncio.Event()
 
     def observe(self, world: World, touched: Sequence[str]) -> None:
         """Take note of what has changed; told after each turn of the lane."""
@@ -80,23 +83,30 @@ class QueueStatusWriter:
         rule = world.settings.admission_fair_sharing
         if rule is not None:
             self._ask(world, now - now % max(rule.sampling, EVERY) + max(rule.sampling, EVERY))
-        if found or unlike:
+        if found:
             self._wanted.update(found)
+            self._status_news.set()
+        if unlike:
             self._holds.update(unlike)
-            self._news.set()
+            self._hold_news.set()
 
     async def run(self) -> None:
         """Write until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._work(self._wanted, self._status_news, self._write))
+            tasks.create_task(self._work(self._holds, self._hold_news, self._hold))
+
+    async def _work(
+        self, wanted: dict[Place, T], news: asyncio.Event, write: Callable[[Place, T], Awaitable[None]]
+    ) -> None:
         while True:
-            if not self._wanted and not self._holds:
-                self._news.clear()
-                await self._news.wait()
-            async with self._spare.turn():
-                # What was gathered while others had their turn is written, too.
-                if self._holds:
-                    await self._try(next(iter(self._holds)), self._holds, self._hold)
-                else:
-                    await self._try(next(iter(self._wanted)), self._wanted, self._write)
+            while not wanted:
+                news.clear()
+                await news.wait()
+            began = self._clock.now()
+            with self._spare.first():
+                await self._try(next(iter(wanted)), wanted, write)
+            await self._clock.sleep(min(self._clock.now() - began, _LONGEST_REST))
 
     async def _try(self, place: Place, wanted: dict[Place, T], write: Callable[[Place, T], Awaitable[None]]) -> None:
         what = wanted.pop(place)
