@@ -32,6 +32,7 @@ from projections.billing.quota_book import FlavorResource, QuotaBook
 from projections.billing.strays import Strays
 from projections.gates import enabled
 from projections.holding import remaining_usage
+from projections.long_gone import LongGone
 from projections.place import Place
 
 ALWAYS = Window(0, 2**62)
@@ -52,11 +53,13 @@ class Ledger:
         """How far time has come; what operators enter moves no time of cards."""
         self._settings = SettingsObserved()
         self._about: dict[str, About] = {}
-        self._attempts: dict[tuple[str, int], Attempt] = {}
+        self._attempts: dict[str, dict[int, Attempt]] = {}
+        """By workload and number."""
         self._current: dict[str, Attempt] = {}
         self._asking: dict[str, str] = {}
         """The cluster queue of each workload that has asked for room."""
         self._assignments: dict[str, tuple[str, tuple[PodSetAssignment, ...]]] = {}
+        self._gone = LongGone()
 
     @property
     def entries(self) -> list[Entry]:
@@ -72,6 +75,8 @@ class Ledger:
         """Enter what an event means for time and money; most events mean nothing for it."""
         if not isinstance(event, PriceListSet | CorrectionEntered):
             self.at = max(self.at, place.at)
+        for gone in self._gone.hear(event, getattr(event, "workload", ""), place.at):
+            self._forget(gone, place.at)
         match event:
             case WorkloadSubmitted():
                 self._submit(event, place)
@@ -178,7 +183,7 @@ class Ledger:
 
     def _begin(self, attempt: Attempt, assignments: tuple[PodSetAssignment, ...], at: Millis) -> None:
         holder = attempt.holder
-        self._attempts[holder.workload, holder.attempt] = self._current[holder.workload] = attempt
+        self._attempts.setdefault(holder.workload, {})[holder.attempt] = self._current[holder.workload] = attempt
         self._assignments[holder.workload] = (holder.cluster_queue, assignments)
         self.quota.hold(holder.workload, holder.cluster_queue, _amounts(assignments, {}), at)
 
@@ -206,10 +211,10 @@ class Ledger:
             self.quota.hold(event.workload, queue, _amounts(assignments, event.counts), at)
 
     def _give(self, event: DevicesReserved, place: Place) -> None:
-        attempt = self._attempts.get((event.workload, event.reservation))
+        attempt = self._attempts.get(event.workload, {}).get(event.reservation)
         if attempt is None:
             attempt = attempt_of(event.workload, self._about.get(event.workload), event.reservation, "", "", ())
-            self._attempts[event.workload, event.reservation] = attempt
+            self._attempts.setdefault(event.workload, {})[event.reservation] = attempt
         cause, keys = _cause("reserved", place), list[SliceKey]()
         for placement, uuid, use in uses_by_pod(event.placements):
             key: SliceKey = (event.workload, event.reservation, placement.pod_set, placement.index, uuid)
@@ -229,7 +234,7 @@ class Ledger:
         self.strays.reserved(event.workload, event.reservation, event.placements, cause)
 
     def _take_back(self, event: DevicesReleased, place: Place) -> None:
-        attempt = self._attempts.pop((event.workload, event.reservation), None)
+        attempt = self._attempts.get(event.workload, {}).pop(event.reservation, None)
         if attempt is None:
             return
         cause = _cause("released", place)
@@ -249,6 +254,14 @@ class Ledger:
                 entries=tuple(attempt.entries),
             )
             self.wastes.append(waste)
+
+    def _forget(self, workload: str, at: Millis) -> None:
+        """A workload is long gone: nothing of it is needed any more, unless it still holds cards."""
+        if any(attempt.keys for attempt in self._attempts.get(workload, {}).values()):
+            self._gone.keep(workload, at)
+            return
+        for known in (self._about, self._attempts, self._current, self._asking):
+            known.pop(workload, None)
 
 
 def _amounts(assignments: tuple[PodSetAssignment, ...], done: dict[str, int]) -> dict[FlavorResource, int]:

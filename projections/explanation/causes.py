@@ -10,13 +10,11 @@ from events.application import DecisionApplied, DecisionRejected
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.device import DevicesReleased, PodObserved
-from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted
 from events.quota import ClusterQueueObserved, CohortObserved
-from events.workload import QuotaReleased, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
+from events.workload import QuotaReleased, WorkloadDeleted, WorkloadFinished
+from projections.long_gone import LongGone
 from projections.place import Place
-
-_REMEMBERED: Millis = 3_600_000
 
 
 class Causes:
@@ -34,14 +32,15 @@ class Causes:
         self._room_number = 0
         self._number = 0
         self._numbers: dict[str, int] = {}
-        self._gone: dict[str, Millis] = {}
-        """Workloads that are gone, and when something was told of each last, in that order."""
+        self._gone = LongGone()
 
     def fold(self, event: AnyEvent, place: Place) -> str:
         """The cause of this event, as `lane/sequence what`; empty for what comes from outside."""
         self._number += 1
         key = str(getattr(event, "workload", "") or getattr(event, "preemptor", ""))
-        self._note_gone(event, key, place.at)
+        for gone in self._gone.hear(event, key, place.at):
+            for known in (self._last, self._numbers, self._pods, self._requests):
+                known.pop(gone, None)
         cause = self._cause(event, key) if place.lane != "FACTS" else ""
         told = f"{place.lane}/{place.sequence} {type(event).__name__}"
         if key and not isinstance(event, DecisionApplied | DecisionRejected | PodObserved):
@@ -54,18 +53,6 @@ class Causes:
         if isinstance(event, room):
             self._room, self._room_number = f"{told} {key}".rstrip(), self._number
         return cause
-
-    def _note_gone(self, event: AnyEvent, key: str, at: Millis) -> None:
-        was_gone = self._gone.pop(key, None) is not None
-        if isinstance(event, WorkloadDeleted) or (was_gone and not isinstance(event, WorkloadSubmitted)):
-            self._gone[key] = at
-        while self._gone:
-            longest, told = next(iter(self._gone.items()))
-            if told + _REMEMBERED > at:
-                return
-            del self._gone[longest]
-            for known in (self._last, self._numbers, self._pods, self._requests):
-                known.pop(longest, None)
 
     def _cause(self, event: AnyEvent, key: str) -> str:
         match event:

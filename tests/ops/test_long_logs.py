@@ -1,10 +1,8 @@
 """Whoever goes through a long log holds no more of it than through a short one, and reads no file of an archive again and again."""
 
-import gc
 import random
-import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import overload
 
@@ -32,6 +30,7 @@ from projections.explanation.life import Life
 from projections.place import Place
 from services.control_log import Control
 from services.log_port import Entry
+from tests.held import peak
 from tests.ops.audit.logs import Log, evidence_of, fact, key_of, log_of, ring_key, signed
 
 KEY = key_of(5)
@@ -73,17 +72,6 @@ def evidence_for(entries: Sequence[Entry]) -> Evidence:
         tree.add(leaf)
     head = signed(FACTS, checkpoint_of(tree, entries[-1].data), KEY)
     return Evidence(keys=(ring_key(KEY),), heads={FACTS: head}, leaves={FACTS: bytes(leaves)})
-
-
-def peak(what: Callable[[], object]) -> int:
-    """So many bytes are held at most while something is done."""
-    gc.collect()
-    tracemalloc.start()
-    try:
-        what()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def test_an_audit_holds_the_leaves_of_a_log_and_not_its_messages() -> None:
