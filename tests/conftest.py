@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from ops.cluster.clock import ScaledClock
 from tests.places import CONFORMANCE, KUEUE_DEFINITIONS, SCENARIOS
@@ -25,7 +25,13 @@ PLAYED = (
     f"the test plays the kubelets, and those of the cluster that {KUBECONFIG} names would too: set {ASSETS} instead"
 )
 
-settings.register_profile("ci", parent=settings.get_profile("default"), deadline=None, print_blob=True)
+settings.register_profile(
+    "ci",
+    parent=settings.get_profile("default"),
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],  # On a busy machine that says something of the machine.
+)
 if "HYPOTHESIS_PROFILE" in os.environ:
     settings.load_profile(os.environ["HYPOTHESIS_PROFILE"])
 

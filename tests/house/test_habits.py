@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.places import ROOT
 
@@ -22,4 +22,5 @@ def test_on_a_busy_machine_no_example_has_a_deadline_and_each_run_draws_its_own(
     assert "HYPOTHESIS_PROFILE=ci" in (ROOT / ".ci" / "run").read_text()
     profile = settings.get_profile("ci")
     assert profile.deadline is None
+    assert HealthCheck.too_slow in profile.suppress_health_check
     assert not profile.derandomize
