@@ -82,6 +82,7 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
+from events.workload_object import WorkloadTerminating
 
 Fact: TypeAlias = (
     ClusterQueueObserved
@@ -110,6 +111,7 @@ Fact: TypeAlias = (
     | WorkloadFinished
     | WorkloadDeleted
     | WorkloadSwitched
+    | WorkloadTerminating
     | CheckReported
     | DecisionApplied
     | DecisionRejected

@@ -66,7 +66,7 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     orphaned: bool = False
     """It was made for a job that owns it no longer."""
     leaving: bool = False
-    """Somebody has deleted its object, which stays until nothing holds it."""
+    """Somebody has deleted its job, or its object where it has none, which stays until nothing holds it."""
     members: tuple[Member, ...] = ()
     """The pods that it is, where no other object starts and stops them."""
     provisioning: dict[str, str] = {}

@@ -84,6 +84,7 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
+from events.workload_object import WorkloadTerminating
 from projections.admission_usage import keep_ledgers, settle_all
 from projections.budgets import keep_budgets
 from projections.evolve_admission import evolve_admission
@@ -151,11 +152,12 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             | RuntimeClassObserved()
             | SettingsObserved()
             | PodAccounted()
+            | WorkloadTerminating()
             | ObjectRemoved()
             | ObjectRefused()
             | ObjectMended()
         ):
-            evolve_objects(world, event)
+            evolve_objects(world, event, place)
         case (
             ProvisioningConfigObserved()
             | ProvisioningRequestObserved()

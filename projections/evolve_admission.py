@@ -31,6 +31,7 @@ from projections.workloads import (
     BLOCKED_ON_GATES,
     DEACTIVATION_TARGET,
     EVICTED,
+    OBJECT_DELETED,
     PREEMPTED,
     QUOTA_RESERVED,
     REQUEUED,
@@ -233,7 +234,7 @@ def _release(world: World, workload: Workload, event: QuotaReleased, place: Plac
     workload = without_quota(workload, world.settings, reason, event.message, place)
     if not event.withdrawn:
         alone = workload.owner is not None and workload.owner.kind == "Pod"  # A pod that was lost does not come back.
-        may_return = event.reason == "Preempted" or (event.reason == "NodeFailures" and not alone)
+        may_return = event.reason in ("Preempted", OBJECT_DELETED) or (event.reason == "NodeFailures" and not alone)
         status = ConditionStatus.TRUE if may_return else ConditionStatus.FALSE
         told = condition_at(REQUEUED, status, event.reason, event.message, workload, place)
         workload = with_condition(workload, told)

@@ -5,6 +5,8 @@ A change that may let a refused workload in stirs its queue; a change of quota d
 
 from typing import TypeAlias, assert_never
 
+from msgspec.structs import replace
+
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.pod import PodAccounted
 from events.quota import (
@@ -19,9 +21,12 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from events.workload_object import WorkloadTerminating
 from projections.lining import reclass
 from projections.lost_places import review_owner, review_places
+from projections.place import Place
 from projections.pod_cards import leave_gate
+from projections.terminating import terminating
 from projections.world import World
 
 ObjectEvent: TypeAlias = (
@@ -36,13 +41,14 @@ ObjectEvent: TypeAlias = (
     | RuntimeClassObserved
     | SettingsObserved
     | PodAccounted
+    | WorkloadTerminating
     | ObjectRemoved
     | ObjectRefused
     | ObjectMended
 )
 
 
-def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901, PLR0915 - one case after the other
+def evolve_objects(world: World, event: ObjectEvent, place: Place) -> None:  # noqa: C901, PLR0915 - one case after the other
     """Fold one fact about an object that is not a workload, a node or a pod."""
     put = world.trail.put
     match event:
@@ -101,8 +107,13 @@ def evolve_objects(world: World, event: ObjectEvent) -> None:  # noqa: C901, PLR
             key = f"{event.namespace}/{event.name}"
             put(world.accounted, key, event)
             world.review_pods.add(key)
+        case WorkloadTerminating():
+            key = f"{event.namespace}/{event.name}"
+            put(world.terminating, key, terminating(event, world.workloads.get(key)))
+            if key in world.workloads:
+                world.review.add(key)
         case ObjectRemoved():
-            _remove(world, event)
+            _remove(world, event, place)
         case _:
             assert_never(event)
 
@@ -192,7 +203,7 @@ def _drop_card_quota(world: World, event: ObjectRemoved) -> None:
     stir_all(world)
 
 
-def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one case after the other
+def _remove(world: World, event: ObjectRemoved, place: Place) -> None:  # noqa: C901 - one case after the other
     drop = world.trail.drop
     accept(world, event.kind, event.namespace, event.name)
     spaced = f"{event.namespace}/{event.name}"
@@ -239,8 +250,18 @@ def _remove(world: World, event: ObjectRemoved) -> None:  # noqa: C901 - one cas
             drop(world.pods, spaced)
             drop(world.accounted, spaced)
             world.review_pods.forget(spaced)
+        case "Workload":
+            _remove_workload_object(world, spaced, place)
         case _:
             pass  # An object of a kind that decides nothing, such as a job that was refused.
+
+
+def _remove_workload_object(world: World, key: str, place: Place) -> None:
+    """Whoever still needs one has it made anew."""
+    world.trail.drop(world.terminating, key)
+    workload = world.workloads.get(key)
+    if workload is not None and not workload.finished and not workload.discarded:
+        world.put_workload(replace(workload, applied=0, seen=place.sequence))
 
 
 def _remove_node(world: World, name: str) -> None:

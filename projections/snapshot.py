@@ -46,6 +46,7 @@ from projections.pod_cards import hold_at_gate
 from projections.shields import look_when_unprotected
 from projections.spent import Counted, Spent
 from projections.state_hash import scan_of, stale_classes, state_hash
+from projections.terminating import Terminating
 from projections.versions import Known
 from projections.workloads import Workload
 from projections.world import DEFAULT_SETTINGS, World
@@ -99,6 +100,7 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
     pod_cards: dict[str, tuple[PodCardsAssigned, ...]] = {}
     refused: dict[str, ObjectRefused]
     accounted: dict[str, PodAccounted] = {}
+    terminating: dict[str, Terminating] = {}
     workloads: dict[str, Workload]
     requests: dict[str, PreemptionRequested]
     answered: dict[str, int] = {}
@@ -150,6 +152,7 @@ _PLAIN = (
     "pod_cards",
     "refused",
     "accounted",
+    "terminating",
     "requests",
     "answered",
     "claims",

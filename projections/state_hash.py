@@ -58,7 +58,11 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
     quotas = [("card_quotas", dict(world.cards.care.quotas))] if world.cards.care.quotas else []
     locks = [("node_locks", dict(world.node_locks))] if world.node_locks else []
     unusual = [(name, dict(table)) for name, table in (("aside", world.aside), ("amiss", world.amiss)) if table]
-    let_go = [("accounted", dict(world.accounted))] if world.accounted else []
+    let_go = [
+        (name, dict(table))
+        for name, table in (("accounted", world.accounted), ("terminating", world.terminating))
+        if table
+    ]
     seen = world.versions
     versions = [("versions", {**seen.known, "": seen.epoch})] if seen.known or seen.epoch else []
     return [

@@ -33,6 +33,8 @@ PODS_READY = "PodsReady"
 WAITING_FOR_PODS = "WaitingForReplacementPods"
 FINISHED = "Finished"
 DEACTIVATION_TARGET = "DeactivationTarget"
+OBJECT_DELETED = "WorkloadDeleted"
+"""Why a workload has to go whose object somebody has deleted, in Kueue's word for why it stops a job."""
 
 
 class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -42,6 +42,7 @@ from projections.quota_holders import QuotaHolders
 from projections.quota_tree import QuotaTree
 from projections.review import Review
 from projections.spent import Counted, Spent, changes_after
+from projections.terminating import Terminating
 from projections.trail import Trail, Trial
 from projections.versions import Versions
 from projections.workloads import Workload
@@ -80,6 +81,8 @@ class World:
         self.refused: dict[str, ObjectRefused] = {}
         self.accounted: dict[str, PodAccounted] = {}
         """Pods that nothing here holds any more, by `namespace/name`."""
+        self.terminating: dict[str, Terminating] = {}
+        """Workload objects of jobs that somebody has deleted and that still bear our finalizer, by workload."""
         self.workloads: dict[str, Workload] = {}
         self.requests: dict[str, PreemptionRequested] = {}
         """Requests for room, by preemptor."""
@@ -174,10 +177,6 @@ class World:
     def settle(self) -> None:
         """What has been folded so far is canonical: it will not be taken back."""
         self.trail.forget()
-
-    def workload(self, key: str) -> Workload | None:
-        """The workload with that key."""
-        return self.workloads.get(key)
 
     def cluster_queue_of(self, workload: Workload) -> ClusterQueueObserved | None:
         """The cluster queue that the workload's local queue leads to, if both are there."""

@@ -25,7 +25,7 @@ def _namespace(value: Object) -> Object:
     meta = value["metadata"]
     labels = {**(meta.get("labels") or {}), _NAME: meta["name"]}
     status = {"phase": "Active"}
-    return {**value, "metadata": {**meta, "labels": labels}, "spec": {"finalizers": []}, "status": status}
+    return {**value, "metadata": {**meta, "labels": labels}, "spec": {"finalizers": ["kubernetes"]}, "status": status}
 
 
 def _pod(value: Object) -> Object:

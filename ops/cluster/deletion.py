@@ -26,9 +26,18 @@ def grace_of(kind: Kind, found: Object, options: Object) -> int:
     return int(found["spec"].get("terminationGracePeriodSeconds", 30) if asked is None else asked)
 
 
+def is_full(kind: Kind, value: Object) -> bool:
+    """Whether it is a namespace that nobody has said to be empty."""
+    return kind.key == "namespaces" and bool((value.get("spec") or {}).get("finalizers"))
+
+
 def is_let_go(kind: Kind, value: Object) -> bool:
     """Whether nothing holds a deleted object any more; a pod that still runs is held by its node."""
     meta = value["metadata"]
     runs = kind.key == "pods" and meta.get("deletionGracePeriodSeconds") and value["spec"].get("nodeName")
-    held = meta.get("finalizers") or (runs and (value.get("status") or {}).get("phase") not in ENDED)
+    held = (
+        meta.get("finalizers")
+        or is_full(kind, value)
+        or (runs and (value.get("status") or {}).get("phase") not in ENDED)
+    )
     return bool(meta.get("deletionTimestamp")) and not held

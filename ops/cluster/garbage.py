@@ -16,6 +16,9 @@ class Garbage(Controller):
         """A deletion ends the dependents; a marked object waits for them where it asked to."""
         if change.type == "DELETED":
             self._delete_dependents(change.object)
+            space = self.store.get("namespaces", ("", name[0]))
+            if space is not None:
+                self.look("namespaces", ("", name[0]), space)
             return
         owners = change.object["metadata"].get("ownerReferences") if change.before is None else None
         if owners and not any(self._exists(one, name[0]) for one in owners):
@@ -28,8 +31,10 @@ class Garbage(Controller):
         meta = value["metadata"]
         if not meta.get("deletionTimestamp"):
             return
-        if key == "namespaces":
-            self._empty(name[1])
+        if key == "namespaces" and self._empty(name[1]):
+            value = {**value, "spec": {"finalizers": []}}
+            self.resources.update(self.resources.kind("", "v1", "namespaces"), name, value)
+            return
         finalizers: list[str] = list(meta.get("finalizers") or [])
         if "foregroundDeletion" in finalizers:
             self._delete_dependents(value)
@@ -84,7 +89,8 @@ class Garbage(Controller):
         found = self.store.get(kind.key, (namespace if kind.namespaced else "", owner.get("name", "")))
         return found is not None and found["metadata"]["uid"] == owner.get("uid")
 
-    def _empty(self, namespace: str) -> None:
+    def _empty(self, namespace: str) -> bool:
+        """Delete all that is in a namespace; whether nothing of it is left."""
         seen: set[str] = set()
         for kind in self.resources.kinds():
             if not kind.namespaced or kind.key in seen:
@@ -92,3 +98,4 @@ class Garbage(Controller):
             seen.add(kind.key)
             for name in [name for name in self.store.of(kind.key) if name[0] == namespace]:
                 self.resources.delete(kind, name, {"gracePeriodSeconds": 0})
+        return not any(name[0] == namespace for key in seen for name in self.store.of(key))

@@ -8,7 +8,7 @@ from events.timestamp import format_timestamp
 from ops.cluster.admission import settled
 from ops.cluster.built_in import filled
 from ops.cluster.crd_schema import Schemas
-from ops.cluster.deletion import grace_of, is_let_go, understood
+from ops.cluster.deletion import grace_of, is_full, is_let_go, understood
 from ops.cluster.failures import ApiFailure, already_exists, bad_request, conflict, invalid, not_found
 from ops.cluster.immutable import refuse_immutable, refuse_status
 from ops.cluster.kinds import BUILT_IN, Kind, kinds_of
@@ -177,7 +177,7 @@ class Resources:
         if options.get("propagationPolicy") == "Orphan" and "orphan" not in finalizers:
             finalizers.append("orphan")
         grace = grace_of(kind, found, options)
-        if finalizers or grace:
+        if finalizers or grace or is_full(kind, found):
             if meta.get("deletionTimestamp"):
                 return self.shown(kind, found)
             marked = {

@@ -22,6 +22,7 @@ from services.applier.notices import Notices
 from services.applier.plan import Application, plan
 from services.applier.pod_keeper import PodKeeper
 from services.applier.spare_time import SpareTime
+from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.writing import ApplicationWriter, Ended
 from services.clock_port import Clock
 from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
@@ -47,7 +48,8 @@ class Applier:
         self._clock, self._lane, self._spare = clock, lane, spare
         self._outbox = Outbox(facts, clock)
         self._notices = Notices(writer, spare, clock)
-        self._write = ApplicationWriter(writer, self._notices)
+        self._workloads = WorkloadKeeper(writer, clock, spare)
+        self._write = ApplicationWriter(writer, self._notices, self._workloads)
         self._pods = PodKeeper(writer, clock, spare, self._notices)
         self._gates = CardGates(writer, clock, spare)
         self._backlog = Backlog()
@@ -65,6 +67,7 @@ class Applier:
                 self._backlog.offer(application)
                 self._wake()
         self._pods.observe(world)
+        self._workloads.observe(world)
         self._gates.observe(world, touched)
         for place, refused in world.refused.items():
             if self._told.get(place) != refused:
@@ -80,6 +83,7 @@ class Applier:
             tasks.create_task(self._notices.run())
             tasks.create_task(self._outbox.run())
             tasks.create_task(self._pods.run())
+            tasks.create_task(self._workloads.run())
             tasks.create_task(self._gates.run())
 
     def _wake(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from events.api.meta import RESOURCE_IN_USE
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.workload import Owner
 from projections.pods_of_workload import made_of_pods
@@ -30,6 +31,7 @@ def workload_object(workload: Workload, templates: Mapping[str, Plain] | None = 
     if owner is not None:
         meta["labels"] = {**workload.spec.labels, JOB_UID: owner.uid}
         meta["ownerReferences"] = _members(workload) or [_owner(owner)]
+        meta["finalizers"] = [RESOURCE_IN_USE]
         annotations |= _about(workload, owner)
     if annotations:
         meta["annotations"] = annotations

@@ -7,7 +7,7 @@ import structlog
 from services.applier.cluster_events import workload_notice
 from services.applier.discarding import delete_job
 from services.applier.known_jobs import KnownJobs
-from services.applier.known_objects import KnownObjects
+from services.applier.known_objects import WORKLOADS, KnownObjects
 from services.applier.manifests import finalizers_left
 from services.applier.notices import Notices
 from services.applier.patches import (
@@ -25,8 +25,9 @@ from services.applier.pods import steer_pods
 from services.applier.status_parts import Part, decided_part, left_behind, print_of, seen_parts
 from services.applier.templates import Templates, as_written
 from services.applier.tidings import created, finished, started, stopped, tidings, updated
+from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.workload_manifest import workload_object
-from services.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource, Writer
+from services.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 from services.jobs.paths import FieldBroken
 from services.jobs.standing import is_suspended
 
@@ -34,7 +35,6 @@ log = structlog.get_logger()
 
 Ended: TypeAlias = tuple[str, ...]
 """The UIDs of pods that ran when they were told to end."""
-WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
 _CONFLICTS = 5
 _MOST_WRITES = 10
 """Of one job until it is where a decision wants it, conflicts included."""
@@ -47,8 +47,8 @@ def _status_of(found: dict[str, Any] | None) -> dict[str, Any] | None:
 class ApplicationWriter:
     """Writes what an application says. Each call may raise what the port to the cluster raises."""
 
-    def __init__(self, writer: Writer, notices: Notices) -> None:
-        self._writer, self._notices = writer, notices
+    def __init__(self, writer: Writer, notices: Notices, keeper: WorkloadKeeper) -> None:
+        self._writer, self._notices, self._keeper = writer, notices, keeper
         self._known, self._jobs = KnownObjects(), KnownJobs()
         self._templates = Templates(writer)
 
@@ -86,7 +86,9 @@ class ApplicationWriter:
             found = await self._merge(application, mark)
         self._tell_news(application, found)
         if application.release:
-            await self._release(application)
+            await self._release(application, found["metadata"])
+        elif application.finished and ours:
+            self._keeper.free(application.workload, found["metadata"])
         return ()
 
     async def _show(self, application: Application, made: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -261,23 +263,21 @@ class ApplicationWriter:
         if application.discard_job and application.job and not application.made_of_pods:
             await delete_job(self._writer, application)
         try:
-            left = await self._release(application)
-            if left.get("deletionTimestamp") is None:
-                await self._writer.delete(WORKLOADS, application.namespace, application.name, uid=left.get("uid", ""))
+            found = await self._writer.get(WORKLOADS, application.namespace, application.name)
+            self._tell_news(application, found)
+            meta = found["metadata"]
+            await self._release(application, meta)
+            if meta.get("deletionTimestamp") is None:
+                await self._writer.delete(WORKLOADS, application.namespace, application.name, uid=meta.get("uid", ""))
         except ObjectMissing:
             log.debug("gone already", workload=application.workload)
 
-    async def _release(self, application: Application) -> dict[str, Any]:
-        """Take our hold off the object; its metadata, as it was found."""
-        found = await self._writer.get(WORKLOADS, application.namespace, application.name)
-        meta = found["metadata"]
-        if application.discard:
-            self._tell_news(application, found)
+    async def _release(self, application: Application, meta: dict[str, Any]) -> None:
+        """Take our hold off the object with these metadata."""
         left = finalizers_left(meta)
         if left is not None:
             patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}
             await self._writer.merge(WORKLOADS, application.namespace, application.name, patch)
-        return meta
 
     def _tell_news(self, application: Application, found: dict[str, Any]) -> None:
         uid = (found.get("metadata") or {}).get("uid", "")

@@ -9,7 +9,8 @@ from projections.budgets import EXHAUSTED, own_checks, used_up
 from projections.deadlines import pods_ready_until, runs_until
 from projections.lost_places import lost_place
 from projections.pods_of_workload import stands_still
-from projections.workloads import EVICTED, PODS_READY, Workload
+from projections.terminating import has_to_stop
+from projections.workloads import EVICTED, OBJECT_DELETED, PODS_READY, Workload
 from projections.world import World
 from services.queue_manager.provisioning import decide_provisioning
 from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message, hold_message
@@ -26,6 +27,7 @@ def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decisio
     if workload.evicted:
         return _release(workload)
     for rule in (
+        _object_deleted,
         _start,
         _on_hold,
         _backoff,
@@ -56,6 +58,14 @@ def _release(workload: Workload) -> list[Decision]:
         return []
     reason = evicted.reason
     return [QuotaReleased(workload=workload.key, reason=reason, message=evicted.message)]
+
+
+def _object_deleted(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """Whose Workload object somebody deletes has to stop before it goes (kueue-features §B)."""
+    del at
+    if not has_to_stop(world.terminating.get(workload.key), workload):
+        return []
+    return [EvictionOrdered(workload=workload.key, reason=OBJECT_DELETED, message="Workload is deleted")]
 
 
 def _start(world: World, workload: Workload, at: Millis) -> list[Decision]:

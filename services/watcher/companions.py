@@ -4,9 +4,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from events.api.meta import RESOURCE_IN_USE
 from events.api.workload import ApiWorkload
 from events.catalogue import Fact
 from events.workload import CheckReported, WorkloadSwitched
+from events.workload_object import WorkloadTerminating
 from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import read
 from services.watcher.jobs import DECISION, JobState
@@ -26,6 +28,14 @@ def companion_facts(
         if not _says_the_same(checks.get(check.name), report):
             facts.append(report)
     return facts
+
+
+def terminating(value: dict[str, Any]) -> list[Fact]:
+    """That somebody has deleted the object while it bears our finalizer. Raises `Refused`."""
+    meta = read(value, ApiWorkload).metadata
+    if meta.deletion_timestamp is None or RESOURCE_IN_USE not in (meta.finalizers or ()):
+        return []
+    return [WorkloadTerminating(namespace=meta.namespace, name=meta.name, uid=meta.uid)]
 
 
 def as_found(state: JobState, found: JobState | None) -> JobState:

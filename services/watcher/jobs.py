@@ -147,6 +147,7 @@ def _state(
             max_execution=None if seconds is None else seconds * 1000,
             labels=copied_labels(labels, around),
             gated_by=names_in(meta, GATED_BY),
+            leaving=meta.deletion_timestamp is not None,
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
             provisioning=own_parameters(meta),
             not_done=asked_in(value),

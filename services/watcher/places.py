@@ -20,15 +20,19 @@ from events.quota import (
     PriorityClassObserved,
     RuntimeClassObserved,
 )
+from events.workload_object import WorkloadTerminating
 
 _OF_NODES = NodeObserved | DevicesRegistered | NodeLockObserved
 """Facts about a part of a node: that it is as before does not say that all of the node can be read again."""
-_PARTS = ("#devices", "#lock", "#accounted", "#refused")
+BESIDE = ObjectRefused | NodeObserved | NodeLockObserved | PodAccounted | WorkloadTerminating
+"""That a node is there, or a pod may go, does not say that all of it can be read again."""
+PARTS = ("#devices", "#lock", "#accounted", "#terminating", "#refused")
+"""What is told of an object besides itself."""
 
 
 def object_of(place: str) -> str:
     """The object at whose place, or at a part of it, a fact is told; whatever its name holds."""
-    return next((place.removesuffix(part) for part in _PARTS if place.endswith(part)), place)
+    return next((place.removesuffix(part) for part in PARTS if place.endswith(part)), place)
 
 
 def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
@@ -68,6 +72,8 @@ def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
             return f"Pod/{fact.namespace}/{fact.name}"
         case PodAccounted():
             return f"Pod/{fact.namespace}/{fact.name}#accounted"
+        case WorkloadTerminating():
+            return f"Workload/{fact.namespace}/{fact.name}#terminating"
         case ObjectRefused():
             return f"{fact.kind}/{fact.namespace}/{fact.name}#refused"
         case _:

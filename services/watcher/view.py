@@ -9,12 +9,7 @@ from typing import Any
 
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
-from events.device import NodeLockObserved, NodeObserved
-from events.pod import PodAccounted
-from events.quota import (
-    NamespaceObserved,
-    PriorityClassObserved,
-)
+from events.quota import NamespaceObserved, PriorityClassObserved
 from events.settings import SettingsObserved
 from events.workload import (
     CheckReported,
@@ -32,11 +27,11 @@ from projections.validation.conversion import to_v1beta2
 from services.jobs.kinds import kinds_of
 from services.watcher import cluster_objects as objects
 from services.watcher.check_states import admission_check
-from services.watcher.companions import as_found, companion_facts, marks_of
+from services.watcher.companions import as_found, companion_facts, marks_of, terminating
 from services.watcher.families import Families
 from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import card_quota, node_facts, pod_fact
-from services.watcher.places import known, object_of, place_of
+from services.watcher.places import BESIDE, PARTS, known, object_of, place_of
 from services.watcher.pod_watch import PodWatch
 from services.watcher.problems import Refused, refusal, refuse_invalid, understood, well_formed
 from services.watcher.provisioning import provisioning_config, provisioning_request
@@ -144,7 +139,7 @@ class View:
         workload = self.by_source.get(place)
         if workload is not None:
             fresh.append(WorkloadDeleted(workload=workload))
-        told = any(f"{place}{part}" in self.facts for part in ("", "#refused", "#accounted"))
+        told = any(f"{place}{part}" in self.facts for part in ("", "#refused", "#accounted", "#terminating"))
         if told and (workload is None or kind == "Pod"):
             fresh.append(ObjectRemoved(kind=kind, namespace=namespace, name=name))
         for fact in fresh:
@@ -203,15 +198,14 @@ class View:
                 self.facts.pop(f"{fact.kind}/{fact.namespace}/{fact.name}#refused", None)
             case ObjectRemoved():
                 place = f"{fact.kind}/{fact.namespace}/{fact.name}"
-                for part in ("", "#devices", "#lock", "#refused", "#accounted"):
+                for part in ("", *PARTS):
                     self.facts.pop(f"{place}{part}", None)
                 self.priority_classes.pop(f"{fact.kind}/{fact.name}", None)
             case _:
                 place = place_of(fact)
                 if place:
                     self.facts[place] = fact
-                    # That a node is there, or a pod may go, does not say that all of it can be read again.
-                    if not isinstance(fact, ObjectRefused | NodeObserved | NodeLockObserved | PodAccounted):
+                    if not isinstance(fact, BESIDE):
                         self.facts.pop(f"{object_of(place)}#refused", None)
                 if isinstance(fact, PriorityClassObserved):
                     self.priority_classes[place.replace("//", "/")] = fact
@@ -267,6 +261,8 @@ class View:
         elif told is None:
             self._found[key] = workload_state(value)
         facts = self.workload_facts(place, None)
+        if belongs_to_job(value):
+            facts += terminating(value)
         if told is None or not beside_job:
             return facts
         facts += companion_facts(key, value, active=told.active, checks=told.checks)

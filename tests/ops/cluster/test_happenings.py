@@ -125,3 +125,30 @@ async def test_a_deleted_pod_that_somebody_holds_ends_and_stays_until_it_is_let_
         assert made.store.get("pods", ("default", "free")) is not None
     finally:
         await made.stop()
+
+
+async def test_a_namespace_ends_with_all_that_is_in_it_and_takes_nothing_in_meanwhile() -> None:
+    made = cluster()
+    await made.start()
+    changes = made.store.watch()
+    try:
+        made.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "doomed"}})
+        maps = made.resources.kind("", "v1", "configmaps")
+        for name, finalizers in (("free", []), ("held", ["a/b"])):
+            meta = {"name": name, "namespace": "doomed", "finalizers": finalizers}
+            made.add({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
+        made.resources.delete(made.resources.kind("", "v1", "namespaces"), ("", "doomed"))
+        while made.store.get(maps.key, ("doomed", "free")) is not None:
+            await asyncio.wait_for(changes.get(), 10)
+        assert made.store.get("namespaces", ("", "doomed")) is not None, "something is left in it"
+        with pytest.raises(ApiFailure, match="being terminated"):
+            made.add({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late", "namespace": "doomed"}})
+        held = made.store.get(maps.key, ("doomed", "held"))
+        assert held is not None
+        free = {**held, "metadata": {**held["metadata"], "finalizers": []}}
+        made.resources.update(maps, ("doomed", "held"), free)
+        while made.store.get("namespaces", ("", "doomed")) is not None:
+            await asyncio.wait_for(changes.get(), 10)
+    finally:
+        made.store.unwatch(changes)
+        await made.stop()

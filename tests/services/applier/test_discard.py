@@ -13,6 +13,7 @@ from projections.workloads import Workload
 from services.applier.notices import Notices
 from services.applier.plan import Application
 from services.applier.spare_time import SpareTime
+from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.writing import ApplicationWriter
 from services.cluster_port import ObjectConflict, ObjectMissing, Resource
 
@@ -77,7 +78,9 @@ def application(**changes: Any) -> Application:
 
 
 async def discard(cluster: Cluster, **changes: Any) -> list[tuple[str, str]]:
-    await ApplicationWriter(cluster, Notices(cluster, SpareTime(ScaledClock()), ScaledClock())).write(
+    clock = ScaledClock()
+    spare = SpareTime(clock)
+    await ApplicationWriter(cluster, Notices(cluster, spare, clock), WorkloadKeeper(cluster, clock, spare)).write(
         application(**changes)
     )
     return cluster.done

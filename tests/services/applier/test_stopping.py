@@ -12,6 +12,7 @@ from services.applier.cluster_events import Notice
 from services.applier.notices import Notices
 from services.applier.plan import Application
 from services.applier.spare_time import SpareTime
+from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.writing import ApplicationWriter
 from services.cluster_port import ObjectInvalid, Resource
 from services.jobs.placing import POD_SET, WORKLOAD
@@ -60,7 +61,10 @@ class Heard(Notices):
 
 async def test_a_job_that_was_stopped_is_told_of_although_its_template_can_not_be_put_back() -> None:
     cluster = Cluster()
-    heard = Heard(cluster, SpareTime(ScaledClock()), ScaledClock())  # type: ignore[arg-type]
+    clock = ScaledClock()
+    spare = SpareTime(clock)
+    heard = Heard(cluster, spare, clock)  # type: ignore[arg-type]
+    keeper = WorkloadKeeper(cluster, clock, spare)  # type: ignore[arg-type]
     pod_set = PodSet(name="main", count=1, shape=PodShape())
     workload = Workload(
         key="team/w",
@@ -71,6 +75,6 @@ async def test_a_job_that_was_stopped_is_told_of_although_its_template_can_not_b
         spec=WorkloadSpec(queue="lq", pod_sets=(pod_set,)),
     )
     application = Application(workload="team/w", lane="LOG_0", sequence=7, of=workload, job="j", kind=JOB)
-    await ApplicationWriter(cluster, heard).steer_job(application)  # type: ignore[arg-type]
+    await ApplicationWriter(cluster, heard, keeper).steer_job(application)  # type: ignore[arg-type]
     assert cluster.job["spec"]["suspend"] is True
     assert (cluster.refused, heard.reasons) == (1, ["Stopped"])

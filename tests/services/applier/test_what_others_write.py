@@ -14,6 +14,7 @@ from services.applier.notices import Notices
 from services.applier.plan import Application
 from services.applier.spare_time import SpareTime
 from services.applier.status_parts import ADMISSION
+from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.writing import WORKLOADS, ApplicationWriter
 from services.cluster_port import ObjectConflict
 from tests.services.applier.in_process import InProcess
@@ -58,7 +59,9 @@ def application(name: str, sequence: int, *kinds: str, owner: Owner | None = Non
 
 
 def writer(cluster: InProcess) -> ApplicationWriter:
-    return ApplicationWriter(cluster, Notices(cluster, SpareTime(ScaledClock()), ScaledClock()))
+    clock = ScaledClock()
+    spare = SpareTime(clock)
+    return ApplicationWriter(cluster, Notices(cluster, spare, clock), WorkloadKeeper(cluster, clock, spare))
 
 
 async def apply_finished(cluster: InProcess, name: str) -> None:

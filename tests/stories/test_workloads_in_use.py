@@ -1,0 +1,146 @@
+"""Workload objects that are kept while something needs them, and what frees them, as under Kueue (`resource-in-use`)."""
+
+from typing import Any
+
+from events.api.meta import RESOURCE_IN_USE
+from ops.wiring import stopped
+from services.cluster_port import ObjectMissing, Resource
+from services.jobs.paths import look
+from tests.stage.stage import JOBS, Stage, job
+
+Plain = dict[str, Any]
+WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
+NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
+PODS = Resource(plural="pods", kind="Pod")
+QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
+FOREGROUND = {"propagationPolicy": "Foreground"}
+
+
+def workload(stage: Stage, owner: str) -> Plain:
+    found = stage.of("workloads.kueue.x-k8s.io")
+    return next((one for one in found if one["metadata"]["ownerReferences"][0]["name"] == owner), {})
+
+
+def held(value: Plain) -> bool:
+    return RESOURCE_IN_USE in (look(value, "metadata.finalizers") or ())
+
+
+def events(stage: Stage) -> list[tuple[str, str]]:
+    return [(one["reason"], one["message"]) for one in stage.of("events")]
+
+
+async def delete(stage: Stage, value: Plain) -> None:
+    meta = value["metadata"]
+    await stage.client.delete(WORKLOADS, meta["namespace"], meta["name"])
+
+
+async def test_the_object_is_held_from_its_beginning_until_the_job_has_ended(stage: Stage) -> None:
+    stage.serve()
+    await stage.add(job("runs", 3600))
+    await stage.add(job("waits", 3600))
+    await stage.until(
+        lambda: stage.running("runs") and held(workload(stage, "runs")) and held(workload(stage, "waits"))
+    )
+    foreign = {"metadata": {"finalizers": [RESOURCE_IN_USE, "example.com/kept"]}}
+    await stage.client.merge(WORKLOADS, "default", workload(stage, "runs")["metadata"]["name"], foreign)
+    await stage.end_pods("runs")
+    await stage.until(lambda: look(workload(stage, "runs"), "metadata.finalizers") == ["example.com/kept"])
+    assert look(workload(stage, "runs"), "status.conditions[Finished].status") == "True"
+    assert held(workload(stage, "waits"))
+    freed = {"metadata": {"finalizers": None}}
+    await stage.client.merge(WORKLOADS, "default", workload(stage, "runs")["metadata"]["name"], freed)
+
+
+async def test_the_object_of_a_job_that_is_deleted_goes_whether_it_ran_or_waited(stage: Stage) -> None:
+    stage.serve()
+    await stage.add(job("runs", 3600))
+    await stage.add(job("waits", 3600))
+    await stage.until(lambda: stage.running("runs") and held(workload(stage, "waits")))
+    for name in ("runs", "waits"):
+        await stage.client.delete(JOBS, "default", name)
+    await stage.until(lambda: not stage.of("workloads.kueue.x-k8s.io"))
+
+
+async def test_a_job_that_was_deleted_while_nobody_looked_leaves_no_object_behind(stage: Stage) -> None:
+    stage.serve()
+    await stage.add(job("runs", 3600))
+    await stage.until(lambda: stage.running("runs") and held(workload(stage, "runs")))
+    await stopped(stage.tasks.pop())
+    await stage.client.delete(JOBS, "default", "runs")
+    await stage.until(lambda: bool(look(workload(stage, "runs"), "metadata.deletionTimestamp")))
+    stage.serve()
+    await stage.until(lambda: not workload(stage, "runs"))
+
+
+async def test_whose_object_is_deleted_is_stopped_and_let_in_anew(stage: Stage) -> None:
+    stage.serve()
+    await stage.add(job("runs", 3600))
+    await stage.until(lambda: stage.running("runs"))
+    before = workload(stage, "runs")
+    await delete(stage, before)
+    await stage.until(lambda: look(workload(stage, "runs"), "metadata.uid") not in (None, before["metadata"]["uid"]))
+    await stage.until(lambda: stage.running("runs") and held(workload(stage, "runs")))
+    stopped_by = ("Stopped", "Workload is deleted")
+    await stage.until(lambda: [told for told in events(stage) if told[0] == "Stopped"] == [stopped_by])
+
+
+async def test_the_object_of_a_job_that_waits_is_made_anew_when_it_is_deleted(stage: Stage) -> None:
+    stage.serve()
+    await stage.add(job("runs", 3600))
+    await stage.until(lambda: stage.running("runs"))
+    await stage.add(job("waits", 3600))
+    await stage.until(lambda: bool(workload(stage, "waits")))
+    before = workload(stage, "waits")
+    await delete(stage, before)
+    await stage.until(lambda: look(workload(stage, "waits"), "metadata.uid") not in (None, before["metadata"]["uid"]))
+    await stage.until(lambda: held(workload(stage, "waits")))
+    assert look(workload(stage, "waits"), "spec") == before["spec"]
+
+
+async def test_a_pod_whose_object_is_deleted_goes_with_it(stage: Stage) -> None:
+    stage.serve()
+    limits = job("x", 1)["spec"]["template"]["spec"]["containers"]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "alone", "namespace": "default", "labels": QUEUE},
+        "spec": {"restartPolicy": "Never", "containers": limits},
+    }
+    await stage.client.create(PODS, "default", pod)
+    await stage.until(lambda: held(workload(stage, "alone")))
+    await delete(stage, workload(stage, "alone"))
+    await stage.until(lambda: not workload(stage, "alone") and not stage.get("pods", "default", "alone"))
+
+
+async def test_a_job_that_is_deleted_in_the_foreground_does_not_wait_for_its_object(embedded_stage: Stage) -> None:
+    stage = embedded_stage
+    stage.serve()
+    await stage.add(job("runs", 3600))
+    await stage.until(lambda: stage.running("runs") and held(workload(stage, "runs")))
+    await stage.client.request("DELETE", "/apis/batch/v1/namespaces/default/jobs/runs", FOREGROUND)
+    await stage.until(lambda: not workload(stage, "runs") and not stage.get("jobs.batch", "default", "runs"))
+
+
+async def test_a_namespace_that_is_deleted_goes_with_all_that_is_in_it(embedded_stage: Stage) -> None:
+    stage = embedded_stage
+    stage.serve()
+    await stage.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "doomed"}})
+    queue = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": "team", "namespace": "doomed"},
+        "spec": {"clusterQueue": "team"},
+    }
+    await stage.add(queue)
+    for name in ("runs", "waits"):
+        made = job(name, 3600)
+        made["metadata"]["namespace"] = "doomed"
+        await stage.add(made)
+    await stage.until(lambda: held(workload(stage, "runs")) and held(workload(stage, "waits")))
+    await stage.client.delete(NAMESPACES, "", "doomed")
+    await stage.until(lambda: not stage.of("workloads.kueue.x-k8s.io") and not stage.get("namespaces", "", "doomed"))
+    try:
+        found = await stage.client.get(NAMESPACES, "", "doomed")
+    except ObjectMissing:
+        found = {}
+    assert not found
