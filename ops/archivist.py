@@ -137,15 +137,19 @@ class Archivist:
     async def _archive_upto(self, stream: str, old: Generation) -> None:
         if self._proved.get(stream, 0) >= old.last:
             return
-        evidence = load_evidence(str(self._witness))
+        files, pinned = await self._copy_upto(stream, old)
+        await asyncio.to_thread(check_proofs, self._archive, stream, old.first, old.last, pinned)
+        self._proved[stream] = old.last
+        log.info("archived", stream=stream, upto=old.last, files=files, archive=self._archive)
+
+    async def _copy_upto(self, stream: str, old: Generation) -> tuple[int, set[str]]:
+        """How many files were written, and the keys that count; the leaves of the log are let go behind it."""
+        evidence = await asyncio.to_thread(load_evidence, str(self._witness))
         head = evidence.heads.get(stream)
         if head is None or head.sequence < old.last:
             raise StillNeeded(stream, "its end is not signed yet")
-        pinned = {one.id for one in evidence.keys}
         fresh = await archive_signed(self._bus, evidence, self._archive)
-        await asyncio.to_thread(check_proofs, self._archive, stream, old.first, old.last, pinned)
-        self._proved[stream] = old.last
-        log.info("archived", stream=stream, upto=old.last, files=len(fresh), archive=self._archive)
+        return len(fresh), {one.id for one in evidence.keys}
 
     async def _check_beginnings(self, stream: str, upto: int) -> None:
         """Whoever starts anew has to find a beginning behind what goes. Raises `StillNeeded`."""

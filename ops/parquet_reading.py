@@ -1,7 +1,7 @@
 """A Parquet file that others wrote, read within bounds: a small file can say that it holds more than any memory does.
 
 What it says of itself is held against the bounds before anything is unpacked. Values that repeat are unpacked once, and counted
-as often as they stand there before they are. A page that lies about itself is unpacked up to Arrow's own limit, 2 GiB.
+as often as they stand there before they are. The list of contents and each page say how large they are unpacked; both have to.
 """
 
 import io
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ops.parquet_pages import pages_of
 from ops.reading import Unreadable
 
 _ROWS = 1024
@@ -49,6 +50,8 @@ def _batches(data: bytes, names: Sequence[str], bounds: Bounds) -> Iterator[pa.R
         raise Unreadable(f"it says that it has {told.num_rows} rows, and may have {bounds.rows}")
     if _packed(told, names) > 2 * bounds.bytes + _MIB:
         raise Unreadable(f"it says that it holds more than the {bounds.bytes} bytes that it may hold")
+    if _unpacked(data, told, names) > 2 * bounds.bytes + _MIB:
+        raise Unreadable(f"its pages say that they hold more than the {bounds.bytes} bytes that it may hold")
     repeated = [column.path for column in map(told.schema.column, range(told.num_columns)) if _is_text(column)]
     file = pq.ParquetFile(io.BytesIO(data), read_dictionary=repeated)
     there = [name for name in names if name in file.schema_arrow.names]
@@ -61,10 +64,23 @@ def _batches(data: bytes, names: Sequence[str], bounds: Bounds) -> Iterator[pa.R
 
 
 def _packed(told: pq.FileMetaData, names: Sequence[str]) -> int:
-    """How large the columns are behind their compression, as far as the file says so."""
+    """How large the columns are behind their compression, as far as the list of contents says so."""
+    return sum(one.total_uncompressed_size for one in _chunks(told, names))
+
+
+def _unpacked(data: bytes, told: pq.FileMetaData, names: Sequence[str]) -> int:
+    """How large they are by what stands before each page, which is what Arrow sets memory aside for."""
+    found = 0
+    for one in _chunks(told, names):
+        begin = min(one.dictionary_page_offset or one.data_page_offset, one.data_page_offset)
+        found += sum(page.unpacked for page in pages_of(data, begin, begin + one.total_compressed_size))
+    return found
+
+
+def _chunks(told: pq.FileMetaData, names: Sequence[str]) -> list[pq.ColumnChunkMetaData]:
     groups = [told.row_group(i) for i in range(told.num_row_groups)]
     columns = [group.column(i) for group in groups for i in range(group.num_columns)]
-    return sum(one.total_uncompressed_size for one in columns if one.path_in_schema.partition(".")[0] in names)
+    return [one for one in columns if one.path_in_schema.partition(".")[0] in names]
 
 
 def _is_text(column: pq.ColumnSchema) -> bool:

@@ -123,3 +123,27 @@ def test_a_file_whose_pages_unpack_to_a_gibibyte_is_refused_before_that(log: Log
             writer.write_table(part)
     assert (tmp_path / "bomb").stat().st_size < GIB // 1000
     assert "it says that it holds more than the 1048576 bytes" in unpacked_in_half_a_gibibyte(tmp_path / "bomb")
+
+
+def varint(value: int, length: int = 0) -> bytes:
+    """A number as Thrift writes it, on so many bytes."""
+    digits, left = list[int](), 2 * value
+    while left or len(digits) < length or not digits:
+        digits.append(left & 127)
+        left >>= 7
+    return bytes(digit | 128 for digit in digits[:-1]) + bytes(digits[-1:])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is bounded on Linux only")
+def test_pages_of_which_the_list_of_contents_says_that_they_are_small_are_refused_as_well(
+    log: Log, tmp_path: Path
+) -> None:
+    part = replaced({LANE: log[LANE][:8]}, "data", pa.array([b"\0" * (100 << 20)] * 8, pa.binary()))
+    pq.write_table(part, tmp_path / "bomb", compression="zstd", use_dictionary=False, write_statistics=False)
+    told = pq.read_metadata(tmp_path / "bomb").row_group(0)
+    for size in (told.column(SCHEMA.names.index("data")).total_uncompressed_size, told.total_byte_size):
+        data = (tmp_path / "bomb").read_bytes()
+        assert varint(size) in data
+        (tmp_path / "bomb").write_bytes(data.replace(varint(size), varint(1000, len(varint(size)))))
+    assert pq.read_metadata(tmp_path / "bomb").row_group(0).total_byte_size == 1000
+    assert "its pages say that they hold more than the 1048576 bytes" in unpacked_in_half_a_gibibyte(tmp_path / "bomb")
