@@ -17,6 +17,7 @@ from events.subjects import FACTS
 from ops.audit.archive import archive_signed, check_proofs
 from ops.audit.errors import ArchiveDamaged, ArchiveOfAnotherLog, FolderUnreadable, LogDiffers
 from ops.audit.evidence import load_evidence
+from ops.log.beginnings import check_beginnings
 from ops.log.generations import Generation, generations
 from ops.log.jetstream import JetStreamBus
 from ops.log.rolling import StillNeeded, finish, remove, roll
@@ -153,11 +154,8 @@ class Archivist:
 
     async def _check_beginnings(self, stream: str, upto: int) -> None:
         """Whoever starts anew has to find a beginning behind what goes. Raises `StillNeeded`."""
-        for key in (*self._lanes, *((self._watcher,) if stream == FACTS else ())):
-            labels = await self._shelf.labels(key)
-            # The message that a beginning names has to stand, or nobody could hold the beginning against the log.
-            if not labels or any(label.upto.get(stream, 0) <= upto for label in labels[:1]):
-                raise StillNeeded(stream, f"no saved world of {key} goes beyond {upto} yet")
+        keys = (*self._lanes, *((self._watcher,) if stream == FACTS else ()))
+        await check_beginnings(self._shelf, keys, stream, upto)
 
 
 def archivist_of(

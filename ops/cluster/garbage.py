@@ -10,7 +10,7 @@ class Garbage(Controller):
 
     def kinds(self) -> tuple[str, ...]:
         """Every kind there is."""
-        return tuple({kind.key: None for kind in self.resources.kinds()})
+        return self.resources.places()
 
     def changed(self, change: Change, name: Name) -> None:
         """A deletion ends the dependents; a marked object waits for them where it asked to."""
@@ -43,41 +43,38 @@ class Garbage(Controller):
             finalizers.remove("orphan")
         else:
             return
-        kind = next(one for one in self.resources.kinds() if one.key == key)
-        self.resources.update(kind, name, {**value, "metadata": {**meta, "finalizers": finalizers}})
+        self.resources.update(self._kind(key), name, {**value, "metadata": {**meta, "finalizers": finalizers}})
 
-    def _dependents(self, uid: str) -> list[tuple[Kind, Name]]:
-        found: list[tuple[Kind, Name]] = []
-        seen: set[str] = set()
-        for kind in self.resources.kinds():
-            if kind.key in seen:
-                continue
-            seen.add(kind.key)
-            for name, value in list(self.store.of(kind.key).items()):
-                owners = value["metadata"].get("ownerReferences")
-                if owners and any(one.get("uid") == uid for one in owners):
-                    found.append((kind, name))
-        return found
+    def _dependents(self, uid: str) -> list[tuple[str, Name]]:
+        return [
+            (key, name)
+            for key in self.resources.places()
+            for name, value in self.store.of(key).items()
+            if any(one.get("uid") == uid for one in value["metadata"].get("ownerReferences") or ())
+        ]
 
     def _delete_dependents(self, owner: Object) -> None:
         """What nobody else owns goes; who has other owners keeps them."""
         uid = owner["metadata"]["uid"]
-        for kind, name in self._dependents(uid):
-            found = self.store.get(kind.key, name)
+        for key, name in self._dependents(uid):
+            found = self.store.get(key, name)
             if found is None:
                 continue
             meta = found["metadata"]
             others = [one for one in meta["ownerReferences"] if one.get("uid") != uid and self._exists(one, name[0])]
             if others:
                 kept = {**found, "metadata": {**meta, "ownerReferences": others}}
-                self.resources.update(kind, name, kept)
+                self.resources.update(self._kind(key), name, kept)
             else:
-                self.resources.delete(kind, name)
+                self.resources.delete(self._kind(key), name)
 
     def _delete(self, key: str, name: Name) -> None:
-        kind = next(one for one in self.resources.kinds() if one.key == key)
         if self.store.get(key, name) is not None:
-            self.resources.delete(kind, name)
+            self.resources.delete(self._kind(key), name)
+
+    def _kind(self, key: str) -> Kind:
+        """A kind in its first version."""
+        return next(one for one in self.resources.kinds() if one.key == key)
 
     def _exists(self, owner: Object, namespace: str) -> bool:
         group = str(owner.get("apiVersion", "")).rpartition("/")[0]

@@ -1,5 +1,6 @@
 """Of which types the fields of built-in objects are, as far as anything here reads them: what is of another is refused by name."""
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -40,6 +41,9 @@ def refuse_outline(kind: Kind, value: Object) -> None:
 
 
 def _refuse(kind: Kind, value: Object, part: Object, shape: type[Any], path: str) -> None:
+    with suppress(msgspec.ValidationError, RecursionError):
+        msgspec.convert(part, shape)
+        return
     try:
         msgspec.convert(_without_nothing(part), shape)
     except (msgspec.ValidationError, RecursionError) as problem:

@@ -38,6 +38,7 @@ class Resources:
         self._versions = Versions(converter)
         self._schemas = Schemas()
         self._defined: dict[tuple[str, str, str], Kind] = {}
+        self._keys: tuple[str, ...] = ()
         self.find_kinds()
         for name in PRESENT_FROM_THE_START:
             if store.get("namespaces", ("", name)) is None:
@@ -47,11 +48,16 @@ class Resources:
         """Take in what the custom resource definitions say now."""
         kinds = [*BUILT_IN, *(kind for crd in self.store.of(CRDS).values() for kind in kinds_of(crd))]
         self._defined = {(kind.group, kind.version, kind.plural): kind for kind in kinds}
+        self._keys = tuple(dict.fromkeys(kind.key for kind in kinds))
         self._schemas.forget()
 
     def kinds(self) -> list[Kind]:
         """All kinds in all served versions."""
         return list(self._defined.values())
+
+    def places(self) -> tuple[str, ...]:
+        """What the store files objects under, all versions of a kind at one place."""
+        return self._keys
 
     def kind(self, group: str, version: str, plural: str) -> Kind:
         """The kind of a path. Raises 404."""

@@ -30,6 +30,9 @@ class MemoryStream:
     def __init__(self, name: str, now: Callable[[], Millis] = lambda: 0, ids_known_for: Millis = IDS_KNOWN_FOR) -> None:
         self.name, self._now, self._ids_known_for = name, now, ids_known_for
         self.entries: list[Entry] = []
+        """All that was ever stored; what was rolled and removed is read from here as from an archive."""
+        self.first = 1
+        """The first sequence that is still on the bus."""
         self.faults: deque[Fault] = deque()
         self._ids: dict[str, int] = {}
         self._grown = asyncio.Condition()
@@ -68,6 +71,7 @@ class MemoryStream:
             async with self._grown:
                 while len(self.entries) <= position:
                     await self._grown.wait()
+                self._check_first(position + 1)
                 batch = self.entries[position:]
             position += len(batch)
             yield batch
@@ -75,6 +79,7 @@ class MemoryStream:
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         """All behind `after`, as it is now."""
         await asyncio.sleep(0)
+        self._check_first(after + 1)
         batch = self.entries[after:]
         if batch:
             yield batch
@@ -92,6 +97,7 @@ class MemoryStream:
         await asyncio.sleep(0)
         if not 1 <= sequence <= len(self.entries):
             raise LogGap(stream=self.name, expected=sequence, found=len(self.entries))
+        self._check_first(sequence)
         return self.entries[sequence - 1]
 
     async def repeat(self, message: Message) -> None:
@@ -103,10 +109,20 @@ class MemoryStream:
         await asyncio.sleep(0)
         return self._now()
 
+    def remove(self, upto: int) -> None:
+        """Take away what was rolled: it is not on the bus any more, and its ids are forgotten."""
+        self.first = max(self.first, upto + 1)
+        self._ids = {message_id: sequence for message_id, sequence in self._ids.items() if sequence > upto}
+
     def truncate(self, keep: int) -> None:
         """Lose the tail: what one flipped bit does to a stored stream (log-engineering §0.6)."""
         del self.entries[keep:]
         self._ids = {entry.message_id: entry.sequence for entry in self.entries}
+
+    def _check_first(self, sequence: int) -> None:
+        """Raises `LogGap` when what is asked for was removed."""
+        if sequence < self.first:
+            raise LogGap(stream=self.name, expected=sequence, found=self.first)
 
     def _knows(self, message_id: str) -> bool:
         sequence = self._ids.get(message_id)

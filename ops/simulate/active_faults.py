@@ -49,8 +49,11 @@ class ActiveFaults:
         return None
 
     async def latency(self) -> None:
-        """The time of a way that takes some."""
-        await asyncio.sleep(self.chance.choice(_LATENCIES))
+        """The time of a way that takes some, or none."""
+        seconds = _LATENCIES[self.chance.getrandbits(3)]
+        if seconds is not None:
+            await asyncio.sleep(seconds)
 
 
-_LATENCIES = (0.0, 0.0, 0.0, 0.001, 0.002, 0.01)
+_LATENCIES = (None, None, None, 0.0, 0.0, 0.001, 0.002, 0.01)
+"""In seconds; on some ways nobody else gets a turn meanwhile."""

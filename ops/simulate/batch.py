@@ -42,11 +42,16 @@ def command(outcome: Outcome, span: Millis) -> str:
 
 def play_spec(spec: HistorySpec) -> Outcome:
     """Play a history; of one that breaks a law, the fewest faults under which it still does."""
-    outcome = play(spec.seed, spec.span, spec.faults())
-    if outcome.broken and outcome.faults:
-        fewest = shrunk(outcome.faults, lambda faults: bool(play(spec.seed, spec.span, faults).broken))
-        outcome = play(spec.seed, spec.span, fewest)
-    gc.collect()
+    # What was there before a history is not its garbage: nobody has to walk through that after each of them.
+    gc.freeze()
+    try:
+        outcome = play(spec.seed, spec.span, spec.faults())
+        if outcome.broken and outcome.faults:
+            fewest = shrunk(outcome.faults, lambda faults: bool(play(spec.seed, spec.span, faults).broken))
+            outcome = play(spec.seed, spec.span, fewest)
+        gc.collect()
+    finally:
+        gc.unfreeze()
     return outcome
 
 

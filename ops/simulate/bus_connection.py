@@ -104,6 +104,8 @@ class ConnectedStream:
 
     async def _there(self) -> None:
         await passed(self._faults, self._process, self.name)
+        if self._faults.lasts(self.name, Kind.STREAM_ROLL) is not None:
+            raise LogUnavailable(stream=self.name, problem="it is being rolled")
         late = self._faults.strikes(self._process, Kind.MESSAGE_LATE)
         if late is not None:
             await asyncio.sleep(late)

@@ -8,10 +8,11 @@ from ops.cluster.happenings import set_card_health, set_node_ready
 from ops.simulate.fault_plan import Fault, Kind
 from ops.simulate.operators import enter_at_last, skip_what_halts
 from ops.simulate.platform import KUEUE
+from ops.simulate.rolled_streams import restart_stopped, roll
 from ops.simulate.simulation import Simulation
 from ops.simulate.stray_messages import forged_message, stream_of, unfit_message
 from ops.simulate.users import NAMESPACE, QUEUE, Plain
-from ops.wiring import LANE
+from ops.wiring import LANE, ROLLED
 
 Application = Callable[[Simulation, Fault], None]
 _MOST_SLOW_S = 2.0
@@ -190,6 +191,12 @@ def _forged(simulation: Simulation, fault: Fault) -> None:
     simulation.bus_stores(memory, message)
 
 
+def _roll(simulation: Simulation, fault: Fault) -> None:
+    name = ROLLED[fault.number % len(ROLLED)]
+    simulation.operate(lambda: roll(simulation, name, fault.lasts))
+    simulation.operate(lambda: restart_stopped(simulation))
+
+
 _APPLICATIONS: dict[Kind, Application] = {
     Kind.KILL: _kill,
     Kind.PAUSE: _pause,
@@ -219,4 +226,5 @@ _APPLICATIONS: dict[Kind, Application] = {
     Kind.POISON_OBJECT: _bad_object,
     Kind.POISON_MESSAGE: _bad_message,
     Kind.FORGED_MESSAGE: _forged,
+    Kind.STREAM_ROLL: _roll,
 }

@@ -59,6 +59,8 @@ class Kind(StrEnum):
     """Somebody stores a message that can't be understood or that does not follow; an operator has it skipped later."""
     FORGED_MESSAGE = "forged-message"
     """Somebody with the rights of one service says what only another may say."""
+    STREAM_ROLL = "stream-roll"
+    """A stream takes nothing in while it is rolled, and what was rolled goes from the bus when nobody needs it any more."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +82,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ALL = tuple(Kind)
+_APART = frozenset({Kind.STREAM_ROLL})
+"""Kinds that are drawn by themselves, and not among the others."""
+_TOGETHER = tuple(kind for kind in ALL if kind not in _APART)
 _CLOSE, _SOON_MS = 0.5, 4000
+_EVERY = 7
+"""In one of so many seeds streams roll."""
 
 
 def schedule_of(seed: int, span: Millis, kinds: Sequence[Kind] = ALL) -> list[Fault]:
@@ -89,7 +96,7 @@ def schedule_of(seed: int, span: Millis, kinds: Sequence[Kind] = ALL) -> list[Fa
     Most seeds draw theirs from a few kinds, so that these meet each other often; and most come soon after the one before.
     """
     chance = random.Random(f"{seed}/faults")  # noqa: S311 - a world, not a secret
-    drawn = chance.sample(ALL, chance.choice((2, 3, 4, 6, len(ALL))))
+    drawn = chance.sample(_TOGETHER, chance.choice((2, 3, 4, 6, len(_TOGETHER))))
     found: list[Fault] = []
     at = chance.randrange(1000, span)
     for index in range(chance.randrange(2, 13)):
@@ -105,7 +112,28 @@ def schedule_of(seed: int, span: Millis, kinds: Sequence[Kind] = ALL) -> list[Fa
             lasts=chance.choice((0, 50, 500, 3000, 20_000, 120_000)),
         )
         found.append(fault)
+    found += _rolls(seed, span, len(found))
     return sorted((one for one in found if one.kind in kinds), key=lambda one: (one.at, one.index))
+
+
+def rolls(seed: int) -> bool:
+    """Whether streams roll in a seed, unless that is left out."""
+    return seed % _EVERY == 0
+
+
+def _rolls(seed: int, span: Millis, index: int) -> list[Fault]:
+    chance = random.Random(f"{seed}/rolls")  # noqa: S311 - a world, not a secret
+    found = range(chance.randrange(1, 4)) if rolls(seed) else ()
+    return [
+        Fault(
+            index=index + number,
+            at=chance.randrange(1000, span // 2),
+            kind=Kind.STREAM_ROLL,
+            number=chance.randrange(1 << 30),
+            lasts=chance.choice((0, 50, 500, 3000)),
+        )
+        for number in found
+    ]
 
 
 def only(faults: Sequence[Fault], indexes: Collection[int]) -> list[Fault]:

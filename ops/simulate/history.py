@@ -12,6 +12,7 @@ from events.event import Millis
 from ops.cluster.store import Change
 from ops.simulate.fault_application import apply
 from ops.simulate.fault_plan import Fault
+from ops.simulate.fresh_replica import begun_otherwise
 from ops.simulate.laws import Aftermath, broken_laws, unsettled
 from ops.simulate.platform import platform_of
 from ops.simulate.simulation import Simulation
@@ -67,7 +68,7 @@ async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[F
         simulation.heal()
         waiting = await _rest(simulation)
         crashes = [f"{told} ({times} times)" for told, times in simulation.crashes.items()]
-        broken = [*crashes, *waiting, *_judged(simulation)]
+        broken = [*crashes, *waiting, *_judged(simulation), *await begun_otherwise(simulation.bus, simulation.shelf)]
         lasted = round(loop.time() * 1000)
         entries = {name: stream.entries for name, stream in sorted(simulation.bus.streams.items())}
     finally:

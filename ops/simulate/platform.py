@@ -8,6 +8,7 @@ from events.event import Millis
 from events.settings import PodsReadyRule, SettingsObserved
 from ops.cluster.nodes import gpu_node, plain_node
 from ops.log.memory import IDS_KNOWN_FOR
+from ops.simulate.fault_plan import rolls
 from ops.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, Plain, UserAction, actions_of
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -67,7 +68,7 @@ def platform_of(seed: int, span: Millis) -> Platform:
         nodes=nodes,
         layout=list(chance.choice(LAYOUTS)),
         ids_known_for=chance.choice((1000, 10_000, IDS_KNOWN_FOR)),
-        snapshots_every=chance.choice((3, 10, 1000)),
+        snapshots_every=1 if rolls(seed) else chance.choice((3, 10, 1000)),
     )
 
 

@@ -5,6 +5,7 @@ in: processes can be held, as by SIGSTOP, and what would be a death by SIGKILL i
 """
 
 import asyncio
+import heapq
 import random
 from collections import deque
 from collections.abc import Callable
@@ -19,44 +20,24 @@ class NothingHappens(Exception):
     """Nothing is ready and no timer runs: whatever is awaited will never come."""
 
 
-class _Jump:
-    """Stands where the selector would: there is nothing to select, so the time passes at once."""
-
-    def __init__(self, loop: "VirtualLoop") -> None:
-        self._loop = loop
-
-    def select(self, timeout: float | None) -> list[Any]:
-        if timeout is None:
-            raise NothingHappens
-        self._loop.pass_time(timeout)
-        return []
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
 class VirtualLoop(asyncio.BaseEventLoop):
     """Runs what is ready in an order that the seed decides."""
 
     _ready: "deque[asyncio.Handle]"
-    _scheduled: list[asyncio.TimerHandle]
+    _stopping: bool
 
     def __init__(self, seed: str) -> None:
         super().__init__()
         self._chance = random.Random(seed)  # noqa: S311 - an order, not a secret
-        self._selector = _Jump(self)
         self._virtual = 0.0
-        self._clock_resolution = 1e-6
+        self._due: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timers = 0
         self._held: dict[str, list[asyncio.Handle]] = {}
         self._awaited: dict[str, tuple[int, Callable[[], None]]] = {}
 
     def time(self) -> float:
         """Virtual seconds since the loop was made."""
         return self._virtual
-
-    def pass_time(self, seconds: float) -> None:
-        """Nothing is ready for so long."""
-        self._virtual += seconds
 
     def hold(self, process: str) -> None:
         """Let nothing of a process run until it is released."""
@@ -76,22 +57,48 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Have something done right before so many callbacks of a process more have run."""
         self._awaited[process] = (steps, then)
 
+    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
+        """As any loop does; nobody calls from another thread, and nothing is traced."""
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """The same; who comes first at a time is called first."""
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        self._timers += 1
+        heapq.heappush(self._due, (when, self._timers, handle))
+        return handle
+
     def _run_once(self) -> None:
-        ready = self._ready
-        if self._scheduled and self._virtual < self._scheduled[0].when() < self._virtual + self._clock_resolution:
-            # It is due within the resolution although its time has not come: who asks the time then, waits for no other.
-            self._virtual = self._scheduled[0].when()
+        ready, due = self._ready, self._due
+        while due and due[0][2].cancelled():
+            heapq.heappop(due)
         if len(ready) > 1 and self._chance.random() < _SHUFFLED:
             order = list(ready)
             self._chance.shuffle(order)
             ready.clear()
             ready.extend(order)
-        run_once: Callable[[], None] = super()._run_once  # pyright: ignore[reportAttributeAccessIssue]
-        run_once()
+        if not ready and not self._stopping:
+            if not due:
+                raise NothingHappens
+            self._virtual = max(self._virtual, due[0][0])
+        while due and due[0][0] <= self._virtual:
+            ready.append(heapq.heappop(due)[2])
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle.cancelled():
+                handle._run()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportAttributeAccessIssue]
         if self._awaited:
             self._count()
         if self._held:
             self._sort_out()
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """It is left out when its time comes."""
+        del handle
 
     def _count(self) -> None:
         for handle in self._ready:
@@ -105,13 +112,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _sort_out(self) -> None:
         """Put aside what belongs to processes that are held."""
-        ready = list(self._ready)
-        self._ready.clear()
-        for handle in ready:
-            self._held.get(_process_of(handle), self._ready).append(handle)
+        held = self._held
+        if any(_process_of(one) in held for one in self._ready):
+            ready = list(self._ready)
+            self._ready.clear()
+            for handle in ready:
+                held.get(_process_of(handle), self._ready).append(handle)
 
     def _process_events(self, event_list: list[Any]) -> None:
-        del event_list
+        """There are none."""
 
     def _write_to_self(self) -> None:
         """No other thread ever calls."""

@@ -21,6 +21,8 @@ class FieldBroken(Exception):
 
 def locate(value: Any, path: str, base: Location = ()) -> list[Location]:
     """The places that a path leads to, in order; those that are not there are left out."""
+    if not base and path.isidentifier():
+        return [(path,)] if isinstance(value, dict) and value.get(path) is not None else []
     found: list[Location] = [base]
     for step in path.split(".") if path else ():
         found = [place for one in found for place in _steps(get(value, one), step, one)]
@@ -109,7 +111,7 @@ def _steps(value: Any, step: str, base: Location) -> list[Location]:
         return [(*base, name) for name in value] if isinstance(value, Mapping) else []
     if step.isdigit() and isinstance(value, list):
         return [(*base, int(step))] if int(step) < len(value) else []
-    typed = _TYPED.fullmatch(step)
+    typed = _TYPED.fullmatch(step) if step.endswith("]") else None
     if typed is not None:
         items = value.get(typed[1]) if isinstance(value, dict) else None
         if not isinstance(items, list):
