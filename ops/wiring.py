@@ -24,6 +24,7 @@ from ops.telemetry import SpanTracer
 from ops.witness import HeadWitness, WitnessKeyMissing
 from projections.world import World
 from services.accountant.decide import Accountant
+from services.admission_window import AdmissionWindow
 from services.admitter.decide import Admitter
 from services.applier.provisioning_shell import ProvisioningWriter
 from services.applier.queue_status_shell import QueueStatusWriter
@@ -150,6 +151,7 @@ class Running:
                     fold=await self._begin(lane),
                     keepers=[self._snapshots.settled],
                     mark=self._snapshots.mark,
+                    window=AdmissionWindow(),
                 )
             if "accountant" in self.services:
                 self.hosts[DEVICE_LANE] = LaneHost(

@@ -15,7 +15,9 @@ from events.codec import encode
 from events.commit import Commit, InputRun
 from events.event import Millis
 from events.subjects import commit_subject
+from projections.aside import ADMITTER
 from projections.place import Place
+from services.admission_window import AdmissionWindow
 from services.bus_time import BusTime
 from services.clock_port import Clock
 from services.commit_making import commit_of
@@ -46,6 +48,7 @@ class LaneHost:
         fold: LaneFold | None = None,
         keepers: Sequence[Keeper] = (),
         mark: Callable[[LaneFold], str] = lambda _: "",
+        window: AdmissionWindow | None = None,
     ) -> None:
         self.own, self.inputs, self.deciders = own, tuple(inputs), tuple(deciders)
         self.fold = fold or LaneFold(own.name)
@@ -64,6 +67,7 @@ class LaneHost:
         self._time = BusTime(own)
         self._spoke = False
         """Whether anybody here has had anything to say since the start: if not, nobody waits for it."""
+        self._window = window
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
 
@@ -195,23 +199,30 @@ class LaneHost:
         world.advance(at)
         if (known := (self.fold.base, self.fold.runs)) != self._known:
             self._known, self._silent = known, 0
-        if self.decides and self.deciders:
-            decider = self.deciders[self._whose]
-            self._whose = (self._whose + 1) % len(self.deciders)
-            mark = world.mark()
-            self._silent += 1
-            # Who never has anything to say would keep for ever what it takes to read everything in another order.
-            settle = self._silent >= len(self.deciders) and self.fold.ahead >= MOST_AHEAD
-            commit = self._decided(decider, at, mark, settle=settle)
-            if commit is not None and commit.events:
-                self._silent, self._spoke = 0, True
-            if commit is not None and not await self._append(commit, mark):
-                return True
+        if self.decides and self.deciders and not await self._ask_next(at):
+            return True
         spoke = self.decides and self._silent < len(self.deciders)
         self._observe()
         if not spoke:
             world.reviewed()
         return spoke
+
+    async def _ask_next(self, at: Millis) -> bool:
+        """Have the next decider say what it has to say; False when that did not come to stand on the log."""
+        decider = self.deciders[self._whose]
+        self._whose = (self._whose + 1) % len(self.deciders)
+        mark = self.fold.world.mark()
+        self._silent += 1
+        if decider.name == ADMITTER and self._window is not None:
+            self._window.look(self.fold.world, at)
+            if self._window.opens() is not None:
+                return True
+        # Who never has anything to say would keep for ever what it takes to read everything in another order.
+        settle = self._silent >= len(self.deciders) and self.fold.ahead >= MOST_AHEAD
+        commit = self._decided(decider, at, mark, settle=settle)
+        if commit is not None and commit.events:
+            self._silent, self._spoke = 0, True
+        return commit is None or await self._append(commit, mark)
 
     def _decided(self, decider: Decider, at: Millis, mark: int, *, settle: bool) -> Commit | None:
         """What a decider has to say, folded; None when that is nothing, unless the order of facts is to be settled.
@@ -282,9 +293,12 @@ class LaneHost:
         """Until something arrives or the next deadline comes; what arrives within a pace is looked at together."""
         pace = PACE if self._spoke else 10 * PACE
         await self._clock.sleep(self._woke + pace - self._clock.now())
+        opens = self._window.opens() if self._window is not None else None
         if not self._news.is_set():
-            self.quiet.set()
-            await self._clock.wait(self._news, self.fold.world.next_deadline())
+            if opens is None:
+                self.quiet.set()
+            due = [one for one in (opens, self.fold.world.next_deadline()) if one is not None]
+            await self._clock.wait(self._news, min(due, default=None))
             self.quiet.clear()
         self._news.clear()
         self._woke = self._clock.now()
