@@ -7,7 +7,6 @@ from itertools import accumulate
 import msgspec
 
 from events.catalogue import AnyEvent
-from events.codec import decode_sighting
 from events.commit import Sighting
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
@@ -46,12 +45,17 @@ _STEP = 1000
 _NEVER: Millis = 1 << 62
 
 
-def opened(entry: Entry, control: Control) -> list[Stored]:
-    """The events of one message; none when it does not count. Raises `MessageNotOurs`."""
+def opened(entry: Entry, control: Control, facts: FoldedFacts | None = None) -> list[Stored]:
+    """The events of one message; none when it does not count, nor when it is one of these facts and does not fold.
+
+    Raises `MessageNotOurs`.
+    """
     found = open_message(entry, control)
     if isinstance(found, Passed):
         return []
     message = found.message
+    if facts is not None and isinstance(message, Sighting) and not facts.folds(message):
+        return []
     events = (message.fact,) if isinstance(message, Sighting) else message.events
     return [
         Stored(entry=entry, index=index, at=message.at, author=message.author, cause=message.cause, event=event)
@@ -65,10 +69,10 @@ def in_order(entries: Mapping[str, Sequence[Entry]]) -> Iterator[Stored]:
     Streams are gone through twice, side by side: no more of them is held than times run against the order of the log.
     """
     known = Control(entries.get(CONTROL, ()))
-    return merge(*(_sorted(name, found, known) for name, found in entries.items() if name != CONTROL), key=_order)
+    return merge(*(_sorted(found, known) for name, found in entries.items() if name != CONTROL), key=_order)
 
 
-def _sorted(name: str, found: Sequence[Entry], control: Control) -> Iterator[Stored]:
+def _sorted(found: Sequence[Entry], control: Control) -> Iterator[Stored]:
     """The events of one stream in the order of their time."""
     earliest, facts = _earliest(found, control), FoldedFacts()
     waiting: list[tuple[tuple[Millis, int, str, int, int], Stored]] = []
@@ -77,10 +81,8 @@ def _sorted(name: str, found: Sequence[Entry], control: Control) -> Iterator[Sto
             # Of one time the one that was stored first comes first, so nothing that is not read yet comes before these.
             while waiting and waiting[0][0][0] <= earliest[place // _STEP]:
                 yield heappop(waiting)[1]
-        stored = opened(entry, control)
-        if name != FACTS or not stored or facts.folds(decode_sighting(entry.data)):
-            for one in stored:
-                heappush(waiting, (_order(one), one))
+        for one in opened(entry, control, facts):
+            heappush(waiting, (_order(one), one))
     while waiting:
         yield heappop(waiting)[1]
 
