@@ -9,11 +9,20 @@ class Backlog:
     def __init__(self) -> None:
         self._soon: dict[str, Application] = {}
         self._later: dict[str, Application] = {}
-        self._busy: set[str] = set()
+        self._busy: dict[str, Application] = {}
+        """What is being written."""
         self._overtaken: set[str] = set()
 
     def offer(self, application: Application) -> None:
-        """Something is to be written: what was only seen of pods, and who waits without a job to be stopped, can be later."""
+        """Something is to be written: what was only seen of pods, and who waits without a job to be stopped, can be later.
+
+        What is being written already is not written once more.
+        """
+        busy = self._busy.get(application.workload)
+        if busy is not None and busy.state == application.state:
+            self._soon.pop(application.workload, None)
+            self._later.pop(application.workload, None)
+            return
         if application.aside or (application.waits and not application.job):
             self.defer(application)
         else:
@@ -48,12 +57,12 @@ class Backlog:
 
     def done(self, workload: str) -> None:
         """It is not being written any more."""
-        self._busy.discard(workload)
+        self._busy.pop(workload, None)
         self._overtaken.discard(workload)
 
     def _next(self, queue: dict[str, Application]) -> Application | None:
         for workload in queue:
             if workload not in self._busy:
-                self._busy.add(workload)
-                return queue.pop(workload)
+                self._busy[workload] = queue.pop(workload)
+                return self._busy[workload]
         return None

@@ -88,6 +88,11 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         return found is not None and found.status is ConditionStatus.TRUE
 
     @property
+    def tells_pods(self) -> bool:
+        """Whether its object says that its pods are ready: until it ends, where somebody waits for that, as under Kueue."""
+        return self.settings.pods_ready is not None and not self.finished
+
+    @property
     def status(self) -> Plain:
         """The status that the object should have."""
         return workload_status(self.of, self.settings)

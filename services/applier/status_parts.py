@@ -54,13 +54,14 @@ def decided_part(status: Plain) -> Part:
     return Part(ADMISSION, {"conditions": _conditions(status, _DECIDED), **found})
 
 
-def seen_parts(status: Plain, found: Plain | None) -> list[Part]:
+def seen_parts(status: Plain, found: Plain | None, *, pods: bool = True) -> list[Part]:
     """What was seen of the job, as far as an object does not show it already; all there is, if none is known.
 
-    That a job has ended is said once: whoever has said it has said it for good.
+    That a job has ended is said once: whoever has said it has said it for good. Whether its pods are ready is said where that
+    is asked for.
     """
     parts: list[Part] = []
-    for kind in _SEEN:
+    for kind in _SEEN if pods else (FINISHED, WAITING_FOR_PODS):
         wanted, there = _conditions(status, (kind,)), _conditions(found or {}, (kind,))
         over = kind == FINISHED and any(one.get("status") == "True" for one in there)
         if wanted != there and not over:

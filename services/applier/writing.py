@@ -101,8 +101,9 @@ class ApplicationWriter:
             found = made
         else:
             found = None if application.nothing_decided else await self._show_decided(application, status)
-        for part in seen_parts(status, _status_of(found)):
-            if part in seen_parts(status, _status_of(found)):
+        pods = application.tells_pods
+        for part in seen_parts(status, _status_of(found), pods=pods):
+            if part in seen_parts(status, _status_of(found), pods=pods):
                 found = await self._apply(application, part)
         if found is None and application.group:
             found = await self._writer.get(WORKLOADS, application.namespace, application.name)

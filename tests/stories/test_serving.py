@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+from events.settings import PodsReadyRule, SettingsObserved
 from ops.kube.client import path_of
 from ops.wiring import SERVICES, stopped
 from services.cluster_port import ObjectMissing, Resource
@@ -101,7 +102,7 @@ def stateful(replicas: int, **notes: str) -> Plain:
 
 
 async def test_a_stateful_set_is_one_workload_from_its_first_moment(stage: Stage) -> None:
-    stage.serve()
+    stage.serve(settings=SettingsObserved(pods_ready=PodsReadyRule(timeout=3_600_000)))
     pods = Pods(stage)
     found = await served(stage, SETS, "s", stateful(2, **HALF))
     await pods.until(lambda: len(pods.workloads()) == 1)

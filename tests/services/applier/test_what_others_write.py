@@ -4,9 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from events.amount import Requests
 from events.pod_set import ContainerShape, PodSet, PodShape
+from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import Condition, ConditionStatus, Owner, PodSetAssignment, WorkloadSpec
 from ops.cluster.clock import ScaledClock
 from projections.workloads import Admission, Workload
@@ -198,7 +200,9 @@ async def test_of_two_that_write_the_same_the_second_leaves_it_at_that() -> None
 async def test_fields_belong_to_those_whom_kueue_names(whose: str) -> None:
     cluster = InProcess(definitions_of(whose), seed=7)
     await cluster.create(WORKLOADS, "default", workload("w"))
-    await writer(cluster).write(application("w", 1, "QuotaReserved", "Admitted", "PodsReady", "Finished"))
+    runs = application("w", 1, "QuotaReserved", "Admitted", "PodsReady")
+    await writer(cluster).write(replace(runs, settings=SettingsObserved(pods_ready=PodsReadyRule(timeout=1))))
+    await writer(cluster).write(application("w", 2, "QuotaReserved", "Admitted", "PodsReady", "Finished"))
     entries = cluster.resources.get(cluster.kind(WORKLOADS), ("default", "w"))["metadata"]["managedFields"]
     of = {
         one["manager"]: one["fieldsV1"]["f:status"]["f:conditions"] for one in entries if "f:status" in one["fieldsV1"]

@@ -1,0 +1,42 @@
+"""What is still to be applied: of one workload only the latest, and nothing that is being written already."""
+
+from events.workload import Owner, WorkloadSpec
+from projections.workloads import Workload
+from services.applier.backlog import Backlog
+from services.applier.plan import Application
+
+WORKLOAD = Workload(
+    key="team/w",
+    uid="u",
+    owner=Owner(kind="Job", name="j", uid="j"),
+    created_at=0,
+    generation=1,
+    spec=WorkloadSpec(queue="lq", pod_sets=()),
+)
+
+
+def at(sequence: int) -> Application:
+    return Application(workload="team/w", lane="LOG_0", sequence=sequence, of=WORKLOAD)
+
+
+def test_what_is_being_written_is_not_written_once_more() -> None:
+    backlog = Backlog()
+    backlog.offer(at(1))
+    assert backlog.soon() == at(1)
+    backlog.offer(at(1))
+    assert not backlog.newer("team/w")
+    backlog.done("team/w")
+    assert backlog.soon() is None
+
+
+def test_what_is_newer_is_written_next_unless_it_does_not_come_to_stand() -> None:
+    backlog = Backlog()
+    backlog.offer(at(1))
+    assert backlog.soon() == at(1)
+    backlog.offer(at(2))
+    assert backlog.newer("team/w")
+    backlog.offer(at(1))
+    assert not backlog.newer("team/w")
+    backlog.offer(at(3))
+    backlog.done("team/w")
+    assert backlog.soon() == at(3)
