@@ -5,7 +5,7 @@ Parquet file per segment, and archive.json, which lists the segments and is writ
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Annotated
 
@@ -18,16 +18,13 @@ from ops.audit.evidence import Evidence, judge, load_evidence, prefix_agrees, sa
 from ops.audit.finding import Finding
 from ops.audit.folder import Folder
 from ops.audit.leaves import Leaves
+from ops.audit.parts import files_of, parts_of
 from ops.audit.segment import UNTOLD, SegmentUnreadable, check_segment, file_hash, from_parquet, size_of, to_parquet
 from ops.parquet_reading import Bounds
 from ops.witness import HEADS, leaves_name
-from services.log_errors import LogGap
-from services.log_port import Bus, Entry, Stream
+from services.log_port import Bus, Entry
 
 LIST = "archive.json"
-SEGMENT = 20_000
-"""So many messages stand in one file at most."""
-
 Progress = Callable[[str], None]
 
 
@@ -131,7 +128,7 @@ def write_archive(
     for stream, head in sorted(evidence.heads.items()):
         begin = max((one.last for one in known if one.stream == stream), default=0)
         signed, record = islice(entries[stream], begin, head.sequence), Leaves(evidence.leaves[stream], head.sequence)
-        while part := list(islice(signed, SEGMENT)):
+        for part in files_of(signed):
             wrong = _not_signed(stream, part, record)
             if wrong is not None:
                 raise LogDiffers(wrong)
@@ -158,7 +155,7 @@ async def archive_signed(bus: Bus, evidence: Evidence, url: str, tell: Progress 
     fresh: list[Segment] = []
     for name, head in sorted(judged.heads.items()):
         begin = max((one.last for one in known if one.stream == name), default=0)
-        async for part in _parts(await bus.stream(name), begin, head.sequence):
+        async for part in parts_of(await bus.stream(name), begin, head.sequence):
             wrong = _not_signed(name, part, judged.record[name])
             if wrong is not None:
                 raise LogDiffers(wrong)
@@ -195,24 +192,6 @@ def check_proofs(url: str, stream: str, first: int, last: int, pinned: Collectio
         wrong = _not_signed(stream, entries, judged.record[stream])
         if wrong is not None:
             raise ArchiveDamaged(url, wrong)
-
-
-async def _parts(stream: Stream, begin: int, end: int) -> AsyncIterator[list[Entry]]:
-    """The messages behind one sequence up to another, as many at a time as go into a file."""
-    if begin >= end:
-        return
-    part: list[Entry] = []
-    async for batch in stream.read(begin):
-        for entry in batch:
-            if entry.sequence > end:
-                break
-            part.append(entry)
-            if len(part) == SEGMENT or entry.sequence == end:
-                yield part
-                part = []
-        if batch and batch[-1].sequence >= end:
-            return
-    raise LogGap(stream=stream.name, expected=end, found=begin + len(part))
 
 
 def _not_signed(stream: str, entries: Sequence[Entry], record: Sequence[bytes]) -> Finding | None:

@@ -1,7 +1,6 @@
 """SQL over a log or an archive: the views messages, commits, facts and events, through DuckDB."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import duckdb
@@ -10,9 +9,10 @@ import pyarrow as pa
 from pyarrow import dataset
 from pyarrow.fs import FSSpecHandler, PyFileSystem
 
-from ops.audit.archive import SEGMENT, check_files, segments_of
+from ops.audit.archive import check_files, segments_of
 from ops.audit.errors import FolderUnreadable, QueryRefused
 from ops.audit.folder import Folder
+from ops.audit.parts import files_of
 from ops.audit.segment import SCHEMA, to_table
 from services.log_port import Entry
 
@@ -45,7 +45,7 @@ class Rows(NamedTuple):
 
 def query_log(entries: Mapping[str, Iterable[Entry]], sql: str) -> Rows:
     """Ask a log, all of which is taken in. Raises `QueryRefused`."""
-    tables = [to_table(part) for _, found in sorted(entries.items()) for part in _parts(found)]
+    tables = [to_table(part) for _, found in sorted(entries.items()) for part in files_of(found)]
     with duckdb.connect() as connection:
         connection.register("messages", pa.concat_tables(tables) if tables else SCHEMA.empty_table())
         return _ask(connection, sql)
@@ -70,12 +70,6 @@ def query_archive(url: str, sql: str, *, unchecked: bool = False) -> Rows:
             return _ask(connection, sql)
     except (pa.ArrowException, OSError) as problem:
         raise FolderUnreadable(url, str(problem).partition("\n")[0]) from problem
-
-
-def _parts(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    left = iter(entries)
-    while part := list(islice(left, SEGMENT)):
-        yield part
 
 
 def _ask(connection: duckdb.DuckDBPyConnection, sql: str) -> Rows:

@@ -4,6 +4,7 @@ Days pass in virtual time, without waiting. What the deciders say is appended on
 and the watcher's view are saved, the log is witnessed, rolled and archived by the code that does so in production.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,8 @@ from services.watcher.saved_view import ViewSaver
 Progress = Callable[[int, int], None]
 """Hears how many workloads of how many have arrived."""
 _TURNS, _STEP = 20, 10_000
+_WINDOW = 64
+"""So many commits are under way at once."""
 _LOOK = 25_000
 """After so many messages the log is witnessed, and rolled where it is time; of a short life sooner."""
 
@@ -115,12 +118,16 @@ class LifeWriter:
             written.bytes[entry.stream] = written.bytes.get(entry.stream, 0) + len(entry.data)
         facts = [Message(one.subject, one.data, one.message_id) for one in self._pending if one.stream == FACTS]
         await self._streams[FACTS].publish(facts)
-        for one in self._pending:
-            if one.stream != FACTS:
-                stream = self._streams[one.stream]
-                await stream.append(one.subject, one.data, message_id=one.message_id, base=one.sequence - 1)
+        commits = [one for one in self._pending if one.stream != FACTS]
+        for start in range(0, len(commits), _WINDOW):
+            # One connection keeps their order: of each the condition is that the one sent before it stands.
+            await asyncio.gather(*(self._append(one) for one in commits[start : start + _WINDOW]))
         self._since += len(self._pending)
         self._pending.clear()
+
+    async def _append(self, one: Entry) -> None:
+        stream = self._streams[one.stream]
+        await stream.append(one.subject, one.data, message_id=one.message_id, base=one.sequence - 1)
 
     async def _look(self, written: Written) -> None:
         began = time.monotonic()

@@ -8,7 +8,8 @@ import pytest
 from events.commit import bytes_hash
 from events.subjects import FACTS
 from ops.archivist import Archivist, Limits
-from ops.audit.archive import read_archive, segments_of
+from ops.audit import parts
+from ops.audit.archive import read_archive, segments_of, write_archive
 from ops.audit.evidence import load_evidence
 from ops.audit.folder import Folder
 from ops.audit.verify import Auditor
@@ -116,6 +117,21 @@ async def test_streams_roll_at_their_size_and_go_once_their_archive_is_proved_an
     }
     report = Auditor(load_evidence(str(on.witness))).examine(found)
     assert report.findings == () and all(one.signed == one.messages for one in report.streams)
+
+
+async def test_a_file_is_full_by_its_messages_or_by_their_bytes(on: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "SEGMENT_BYTES", 5 * len(LOG[LANE][0].data))
+    monkeypatch.setattr(parts, "SEGMENT", 7)
+    await on.put(0, 10)
+    await on.archivist.look(0)
+    assert on.archivist.problem == ""
+    evidence = load_evidence(str(on.witness))
+    by_hand = write_archive(LOG, evidence, str(on.archive.with_name("by-hand")))
+    found = segments_of(Folder(str(on.archive)))
+    for name, most in ((LANE, 5), (FACTS, 7)):
+        counts = [one.last - one.first + 1 for one in found if one.stream == name]
+        assert sum(counts) == len(LOG[name]) and len(counts) > 5 and max(counts) == most
+        assert [one.file for one in found if one.stream == name] == [one.file for one in by_hand if one.stream == name]
 
 
 async def test_what_is_not_signed_or_whose_archive_is_damaged_is_kept(on: Place) -> None:

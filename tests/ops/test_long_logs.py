@@ -17,7 +17,7 @@ from events.subjects import FACTS
 from events.workload import WorkloadDeleted, WorkloadFinished
 from ops.asking import stored
 from ops.asking.stored import in_order, opened
-from ops.audit import archive
+from ops.audit import parts
 from ops.audit.archive import segments_of, write_archive
 from ops.audit.checkpoint import checkpoint_of
 from ops.audit.evidence import Evidence, Statement
@@ -116,7 +116,8 @@ def test_the_life_of_an_object_is_told_without_the_lives_of_all_others() -> None
 
         return peak(live)
 
-    told(10), lived(10)
+    for tried in (told, lived):
+        tried(10)
     assert told(LONG) - told(SHORT) < (LONG - SHORT) * 30
     assert lived(LONG) - lived(SHORT) < (LONG - SHORT) * 30
 
@@ -159,7 +160,7 @@ def log() -> Log:
 def test_no_file_of_an_archive_is_read_more_often_than_it_is_gone_through(
     words: Sequence[str], most: int, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "SEGMENT", 10)
+    monkeypatch.setattr(parts, "SEGMENT", 10)
     write_archive(log, evidence_of(log, KEY), str(tmp_path))
     count, read = Counter[str](), Folder.read
 
