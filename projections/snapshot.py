@@ -209,6 +209,8 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     for name, queue in tables.cluster_queues.items():
         world.cluster_queues[name] = queue
         world.quota.set_cluster_queue(queue)
+    for key, local in world.local_queues.items():
+        world.doors.setdefault(local.cluster_queue, {})[key] = None
     for key, request in world.provisioning_requests.items():
         world.provisioning_of.setdefault(request.workload, {})[key] = None
     for registered in tables.registered.values():

@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from events.admission import WorkloadAdmitted
 from events.codec import encode
 from events.commit import Commit, InputRun, Sighting
+from events.quota import StopPolicy
 from events.subjects import FACTS, fact_subject
 from ops.log.memory import MemoryBus, MemoryStream
 from ops.log.snapshots import Snapshots
@@ -14,13 +17,22 @@ from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.lane_fold import LaneFold
 from services.log_port import Entry
-from tests.stories.small_world import Story, job, platform, story
+from tests.stories.small_world import Story, job, platform, queue, story
 
 
 def test_a_world_that_is_taken_apart_and_put_together_again_is_the_same() -> None:
     for told in (story(), Story().told(*platform(), job("a"), job("giant", memory=60000))):
         told.decided()
         assert state_hash(world_of(tables_of(told.world))) == state_hash(told.world)
+
+
+def test_who_goes_on_from_a_snapshot_looks_at_whoever_waits_when_their_queue_takes_them_in_again() -> None:
+    told = Story(unchecked=True).told(*platform(), replace(queue("cq", nominal=8), stop=StopPolicy.HOLD), job("a"))
+    told.decided()
+    told.world = world_of(tables_of(told.world))
+    told.decided()
+    told.told(queue("cq", nominal=8))
+    assert [one.workload for one in told.decided() if isinstance(one, WorkloadAdmitted)] == ["team/a"]
 
 
 async def folded() -> tuple[LaneFold, MemoryStream]:
