@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from ops.cli.lazy_commands import LazyGroup
+from ops.whole_output import buffer_output
 
 app = typer.Typer(
     name="kuelog",
@@ -28,6 +29,7 @@ def begin(
 
 def main() -> None:
     """Run the command line."""
+    buffer_output()
     app()
 
 
