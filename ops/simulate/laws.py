@@ -52,6 +52,9 @@ def unsettled(store: Store) -> list[str]:
         if not _has_ended(job) and job["metadata"]["uid"] not in _deactivated(store):
             how = "waiting" if job["spec"].get("suspend") else "running"
             found.append(f"job {namespace}/{name} never ends: it is {how}")
+    for (namespace, name), pod in sorted(store.of(_PODS).items()):
+        if pod["metadata"].get("deletionTimestamp"):
+            found.append(f"pod {namespace}/{name} never goes: it was told to end")
     return found
 
 
