@@ -32,6 +32,7 @@ from events.device import (
     PodCardsAssigned,
     PodObserved,
 )
+from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.pod import PodAccounted
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
@@ -102,6 +103,8 @@ Fact: TypeAlias = (
     | NodeLockObserved
     | PodObserved
     | CardQuotaObserved
+    | DeviceConfigObserved
+    | NodeConfigsObserved
     | WorkloadSubmitted
     | WorkloadChanged
     | PodsReady

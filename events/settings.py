@@ -72,6 +72,20 @@ class QuotaCheckStrategy(StrEnum):
     IGNORE_UNDECLARED = "IgnoreUndeclared"
 
 
+class HamiSettings(Value, frozen=True, kw_only=True):
+    """Where HAMi is, and what its scheduler was told on its command line; by default as its chart has it."""
+
+    namespace: str = "kube-system"
+    device_config: str = "hami-scheduler-device"
+    """The ConfigMap of its scheduler, by which cards are asked for; nothing is read of it when empty."""
+    node_config: str = "hami-device-plugin"
+    """The ConfigMap of its device plugin."""
+    node_policy: str = "binpack"
+    """By which nodes are chosen for pods that do not say (`--node-scheduler-policy`)."""
+    card_policy: str = "spread"
+    """The same of cards (`--gpu-scheduler-policy`)."""
+
+
 class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v1"):
     """The configuration in force. Durations in milliseconds."""
 
@@ -108,3 +122,4 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     """Whether jobs that name no queue are managed too: they wait until they name one."""
     copied_labels: tuple[str, ...] = ()
     """Labels of a job that its Workload gets as well."""
+    hami: HamiSettings = HamiSettings()

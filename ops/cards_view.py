@@ -6,6 +6,7 @@ from events.card import Card, CardRequest
 from events.device import DevicesRegistered
 from events.event import Millis
 from projections.card_stakes import POD
+from projections.configured_cards import config_of
 from projections.devices.capacity import ModelCapacity, Room, capacity
 from projections.devices.drift import out_of_service
 from projections.devices.fit import asking
@@ -91,9 +92,11 @@ def unwanted(world: World) -> Room:
         if workload.admission is not None or workload.finished:
             continue
         for pod_set in workload.spec.pod_sets:
-            asked.update(dict.fromkeys(one for each in pod_card_requests(pod_set.shape)[0] for one in each))
+            asked.update(
+                dict.fromkeys(one for each in pod_card_requests(pod_set.shape, config_of(world))[0] for one in each)
+            )
     ready = [on for on in world.cards.all_cards() if on.node in world.nodes and world.nodes[on.node].ready]
-    return stranded(ready, list(asked), asking({}, asked)) if asked else Room()
+    return stranded(ready, list(asked), asking({}, asked, vendors=config_of(world).by_word)) if asked else Room()
 
 
 def job_of(world: World, holder: str) -> str:

@@ -26,6 +26,7 @@ from events.settings import (
     Transformation,
     TransformationStrategy,
 )
+from ops.hami_settings import HamiPart, hami_settings
 from ops.job_kinds import Integrations, KindPart, frameworks, job_kinds
 from ops.reading import Unreadable, yaml_file, yaml_of
 from projections.not_done import problems_in
@@ -122,6 +123,7 @@ class _Kuelog(_Part, frozen=True, kw_only=True):
     devices: bool = True
     device_totals: bool = True
     device_policies: dict[str, DevicePolicy] = {}
+    hami: HamiPart = HamiPart()
 
 
 class _File(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -236,6 +238,7 @@ def _settings(file: _File) -> SettingsObserved:
         managed_namespaces=selector(file.managed_jobs_namespace_selector, "managedJobsNamespaceSelector"),
         without_queue=file.manage_jobs_without_queue_name,
         copied_labels=tuple(sorted(set(file.integrations.label_keys_to_copy))),
+        hami=hami_settings(file.kuelog.hami),
     )
 
 

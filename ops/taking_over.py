@@ -6,16 +6,18 @@ from typing import Any
 import msgspec
 
 from events.quantity import BadQuantity, from_units, to_units
+from events.settings import SettingsObserved
 from events.workload import ConditionStatus
 from ops.kube.client import KubeClient, path_of
+from ops.kube.reflector import fields_of
 from projections.queue_status import FlavorUse, cluster_queue_status, tallies
 from projections.world import World
 from services.cluster_port import Listed, ObjectMissing, Reader, Resource, Sight
-from services.jobs.kinds import Kinds
+from services.jobs.kinds import kinds_of
 from services.jobs.standing import finished_of, is_suspended
 from services.watcher.definitions import DEFINITIONS, Definitions
 from services.watcher.view import View
-from services.watcher.watched_kinds import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND
+from services.watcher.watched_kinds import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND, seen_first
 
 Plain = dict[str, Any]
 DEPLOYMENTS = Resource(group="apps", plural="deployments", kind="Deployment")
@@ -52,16 +54,16 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 class Found(Reader):
     """Each kind is listed once; whoever watches sees the same objects again, and then nothing more."""
 
-    def __init__(self, client: KubeClient, kinds: Kinds) -> None:
+    def __init__(self, client: KubeClient, settings: SettingsObserved) -> None:
         self.objects: dict[str, list[Plain]] = {}
         """By `plural.group`."""
         self._versions: dict[str, str] = {}
-        self.kinds = kinds
+        self.kinds, self._settings = kinds_of(settings), settings
         self._client = client
 
     async def take(self) -> None:
         """List everything. Raises what the client raises."""
-        for resource in (*CLUSTER_KINDS, WORKLOAD_KIND, *JOB_KINDS, DEPLOYMENTS, *ASKED):
+        for resource in (*seen_first(self._settings), WORKLOAD_KIND, *JOB_KINDS, DEPLOYMENTS, *ASKED):
             self.objects[_place(resource)] = await self._list(resource)
         for resource in self.installed():
             self.objects[_place(resource)] = await self._list(resource)
@@ -91,7 +93,10 @@ class Found(Reader):
         token = ""
         while True:
             try:
-                page = await self._client.request("GET", f"{path_of(resource)}?limit={_PAGE}&continue={token}")
+                page = await self._client.request(
+                    "GET",
+                    f"{path_of(resource, resource.namespace)}?{fields_of(resource)}limit={_PAGE}&continue={token}",
+                )
             except ObjectMissing:
                 return []  # A kind that is not installed has no objects.
             objects.extend(page.get("items") or ())
@@ -256,4 +261,4 @@ def _placed(status: Plain) -> bool:
 
 
 def _place(resource: Resource) -> str:
-    return f"{resource.plural}.{resource.group}"
+    return f"{resource.plural}.{resource.group}/{resource.name}".rstrip("/")

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from events.event import Millis
 from events.settings import SettingsObserved
 from events.workload import AdoptedStatus, Condition, ConditionStatus, GateState
+from projections.configured_cards import config_of
 from projections.devices.requests import asks_for_cards
 from projections.gates import enabled
 from projections.place import Place
@@ -48,7 +49,7 @@ def adopt(world: World, workload: Workload, status: AdoptedStatus, place: Place)
     queue = world.cluster_queues.get(status.cluster_queue)
     if queue is not None:
         admission = replace(admission, required_checks=required_checks(queue, adopted))
-    return replace(adopted, admission=admission, devices=_held_already(adopted, admission))
+    return replace(adopted, admission=admission, devices=_held_already(world, adopted, admission))
 
 
 def _since(conditions: Mapping[str, Condition], kind: str, status: ConditionStatus | None = None) -> Millis | None:
@@ -57,9 +58,9 @@ def _since(conditions: Mapping[str, Condition], kind: str, status: ConditionStat
     return told.since if told is not None and told.since and status in (None, told.status) else None
 
 
-def _held_already(adopted: Workload, admission: Admission) -> Devices | None:
+def _held_already(world: World, adopted: Workload, admission: Admission) -> Devices | None:
     """What runs has its cards: its pods hold them, and are charged for them. Nothing is set aside for it once more."""
-    asks = any(asks_for_cards(pod_set.shape) for pod_set in adopted.spec.pod_sets)
+    asks = any(asks_for_cards(pod_set.shape, config_of(world)) for pod_set in adopted.spec.pod_sets)
     return Devices(reservation=admission.reservation) if asks and adopted.admitted else None
 
 

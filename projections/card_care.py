@@ -4,15 +4,15 @@ import msgspec
 
 from events.card import Card
 from events.device import CardQuotaObserved, DevicesRegistered, DriftKind, PodObserved
+from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.event import Millis
+from events.settings import HamiSettings
+from projections.devices.card_config import CardConfig, card_config
 from projections.devices.handshake import TIMEOUT
 from projections.devices.health import CardHealth, due, out_of_service, reported, returned
-from projections.devices.namespace_quota import Limits, managed, relimited, unlimited
-from projections.devices.vendors import BY_WORD
+from projections.devices.namespace_quota import Limits, relimited, unlimited
 from projections.trail import Trail
 
-CARD_LIMITS = managed({word: vendor.resources for word, vendor in BY_WORD.items()})
-"""The resources of cards whose limits in ResourceQuotas HAMi keeps."""
 OVERDUE: Millis = 60_000
 """How long after its time a pod that should be gone may hold cards before that is told."""
 
@@ -53,6 +53,12 @@ class CardCare:
         """What ResourceQuotas say of cards, by `namespace/name`."""
         self.limits: dict[str, Limits] = {}
         """What they come to, by namespace."""
+        self.device_configs: dict[str, DeviceConfigObserved] = {}
+        """HAMi's configuration of cards, by `namespace/name` of its ConfigMap."""
+        self.node_configs: dict[str, NodeConfigsObserved] = {}
+        """The same of what nodes register."""
+        self._config: tuple[DeviceConfigObserved | None, HamiSettings, CardConfig] | None = None
+        """What was made of it last, and of what; kept outside the trail."""
         self.gated: dict[str, dict[str, None]] = {}
         """Keys of pods that wait to be told their cards, by workload; what is remembered of pods says so, too."""
         self.short: dict[str, tuple[int, int]] = {}
@@ -77,11 +83,19 @@ class CardCare:
             self._trail.drop(self.lost, key)
         return dues
 
+    def config(self, hami: HamiSettings) -> CardConfig:
+        """How cards are asked for and given."""
+        told, known = self.device_configs.get(f"{hami.namespace}/{hami.device_config}"), self._config
+        if known is None or known[0] is not told or known[1] is not hami:
+            known = self._config = (told, hami, card_config(told, hami))
+        return known[2]
+
     def set_quota(self, quota: CardQuotaObserved) -> None:
         """A ResourceQuota says this of cards; a limit that it keeps is at no time away."""
         key = f"{quota.namespace}/{quota.name}"
         old = self.quotas.get(key)
-        limits = relimited(self.limits.get(quota.namespace, {}), old.hard if old else {}, quota.hard, CARD_LIMITS)
+        known = self.limits.get(quota.namespace, {})
+        limits = relimited(known, old.hard if old else {}, quota.hard, _named(old, quota))
         self._trail.put(self.quotas, key, quota)
         self._trail.put(self.limits, quota.namespace, limits)
 
@@ -90,7 +104,7 @@ class CardCare:
         old = self.quotas.get(f"{namespace}/{name}")
         if old is not None:
             self._trail.drop(self.quotas, f"{namespace}/{name}")
-            limits = unlimited(self.limits.get(namespace, {}), old.hard, CARD_LIMITS)
+            limits = unlimited(self.limits.get(namespace, {}), old.hard, _named(old))
             self._trail.put(self.limits, namespace, limits)
 
     def card_returned(self, card: str) -> None:
@@ -153,3 +167,8 @@ class CardCare:
             *(since + TIMEOUT for key, since in self.silent.items() if key not in self.lost),
             *(suspect.since + OVERDUE for key, suspect in self.suspects.items() if key not in self.stale),
         ]
+
+
+def _named(*quotas: CardQuotaObserved | None) -> frozenset[str]:
+    """The resources that ResourceQuotas limit: of which of them cards are asked for is known when somebody asks."""
+    return frozenset(key.removeprefix("limits.") for quota in quotas if quota is not None for key in quota.hard)

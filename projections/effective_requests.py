@@ -7,36 +7,33 @@ from events.amount import Requests, add, add_requests, multiply, scale_requests
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quantity import ceil_fraction, parse_quantity
 from events.settings import SettingsObserved, Transformation, TransformationStrategy
-from projections.devices.vendors import VENDORS
+from projections.devices.card_config import HAMI, CardConfig
 
 PODS = "pods"
 
-PER_CARD = {
-    vendor.resources.count: tuple(name for name in (vendor.resources.memory, vendor.resources.cores) if name)
-    for vendor in VENDORS
-}
-"""By the resource that counts cards: those whose values HAMi means per card, so that a container asks for as much on each."""
 
+def container_requests(container: ContainerShape, *, device_totals: bool, config: CardConfig = HAMI) -> Requests:
+    """What one container asks for: limits stand in for requests that are missing.
 
-def container_requests(container: ContainerShape, *, device_totals: bool) -> Requests:
-    """What one container asks for: limits stand in for requests that are missing."""
+    With `device_totals` what HAMi means per card counts for as many cards as are asked for.
+    """
     requests = {**container.limits, **container.requests}
-    for count in [name for name in requests if name in PER_CARD] if device_totals else ():
-        for resource in PER_CARD[count]:
+    for count in [name for name in requests if name in config.per_card] if device_totals else ():
+        for resource in config.per_card[count]:
             if resource in requests and requests[count] > 1:
                 requests[resource] = multiply(requests[resource], requests[count])
     return requests
 
 
-def pod_requests(shape: PodShape, *, device_totals: bool = False) -> Requests:
+def pod_requests(shape: PodShape, *, device_totals: bool = False, config: CardConfig = HAMI) -> Requests:
     """The effective requests of one pod: containers and sidecars summed, or the peak of the init containers."""
     total: Requests = {}
     for container in shape.containers:
-        total = add_requests(total, container_requests(container, device_totals=device_totals))
+        total = add_requests(total, container_requests(container, device_totals=device_totals, config=config))
     sidecars: Requests = {}
     peak: Requests = {}
     for container in shape.init_containers:
-        own = container_requests(container, device_totals=device_totals)
+        own = container_requests(container, device_totals=device_totals, config=config)
         if container.restartable:
             sidecars = add_requests(sidecars, own)
             own = sidecars
@@ -48,9 +45,11 @@ def pod_requests(shape: PodShape, *, device_totals: bool = False) -> Requests:
     return add_requests(total, shape.overhead)
 
 
-def pod_set_requests(pod_set: PodSet, count: int, settings: SettingsObserved, *, covers_pods: bool) -> Requests:
+def pod_set_requests(
+    pod_set: PodSet, count: int, settings: SettingsObserved, *, covers_pods: bool, config: CardConfig = HAMI
+) -> Requests:
     """What `count` pods of a set are charged: transformed, without excluded resources, never below zero."""
-    single = pod_requests(pod_set.shape, device_totals=settings.device_totals)
+    single = pod_requests(pod_set.shape, device_totals=settings.device_totals, config=config)
     kept = {
         resource: amount
         for resource, amount in single.items()

@@ -34,6 +34,7 @@ from events.device import (
     PodCardsAssigned,
     PodObserved,
 )
+from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.pod import PodAccounted
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
@@ -184,6 +185,8 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             | NodeLockObserved()
             | PodObserved()
             | CardQuotaObserved()
+            | DeviceConfigObserved()
+            | NodeConfigsObserved()
             | DevicesReserved()
             | DevicesRefused()
             | PodCardsAssigned()

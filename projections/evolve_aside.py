@@ -5,6 +5,7 @@ import msgspec
 from events.catalogue import AnyEvent
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import CardQuotaObserved, DevicesRegistered, NodeObserved, PodObserved
+from events.device_config import DeviceConfigObserved
 from events.quota import (
     AdmissionCheckObserved,
     ClusterQueueObserved,
@@ -127,6 +128,7 @@ def _concerns(world: World, event: AnyEvent, aside: Aside) -> bool:  # noqa: PLR
             | AdmissionCheckObserved()
             | LimitRangeObserved()
             | CardQuotaObserved()
+            | DeviceConfigObserved()
             | RuntimeClassObserved()
             | SettingsObserved()
             | ObjectRemoved()

@@ -22,8 +22,9 @@ from events.device import (
     PodCardsAssigned,
     PodObserved,
 )
+from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from projections.card_care import OVERDUE, Suspect, Told
-from projections.evolve_objects import readjust, stir_all
+from projections.evolve_objects import readjust, reconfigured, stir_all
 from projections.lost_places import review_places
 from projections.place import Place
 from projections.pod_cards import assign, forget_assignments, hold_at_gate
@@ -39,6 +40,8 @@ DeviceEvent: TypeAlias = (
     | NodeLockObserved
     | PodObserved
     | CardQuotaObserved
+    | DeviceConfigObserved
+    | NodeConfigsObserved
     | DevicesReserved
     | DevicesRefused
     | PodCardsAssigned
@@ -80,6 +83,8 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:  # n
             care.set_quota(event)
             readjust(world, event.namespace)
             stir_all(world)
+        case DeviceConfigObserved() | NodeConfigsObserved():
+            _configure(world, event)
         case DevicesReserved():
             world.cards.confirm(event.workload, event.reservation, event.placements)
             _answer(world, event.workload, Devices(reservation=event.reservation, placements=event.placements))
@@ -95,6 +100,17 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:  # n
             stir_all(world)
         case _:
             _evolve_care(world, event)
+
+
+def _configure(world: World, event: DeviceConfigObserved | NodeConfigsObserved) -> None:
+    """What is asked for counts otherwise from now on, and cards are chosen otherwise; what was given stays given."""
+    care, key = world.cards.care, f"{event.namespace}/{event.name}"
+    world.trail.drop(world.refused, f"ConfigMap/{key}")
+    if isinstance(event, NodeConfigsObserved):
+        world.trail.put(care.node_configs, key, event)
+        return
+    world.trail.put(care.device_configs, key, event)
+    reconfigured(world)
 
 
 def _see_pod(world: World, event: PodObserved, place: Place) -> None:

@@ -181,6 +181,16 @@ def readjust(world: World, namespace: str) -> None:
                 reclass(world, world.workloads[key])
 
 
+def reconfigured(world: World) -> None:
+    """By HAMi's configuration pods ask for other cards than before, or for cards under other names: look at everything."""
+    world.use(world.settings)
+    for node in sorted(world.cards.nodes):
+        world.cards.change_service(node)
+    _forget_plans(world)
+    world.review_holders()
+    stir_all(world)
+
+
 def _stir_users_of_flavor(world: World, flavor: str) -> None:
     _forget_plans(world)
     for name, queue in sorted(world.cluster_queues.items()):
@@ -197,13 +207,19 @@ def stir_users_of_check(world: World, check: str) -> None:
             review_cluster_queue(world, name)
 
 
+def _drop_configs(world: World, key: str) -> None:
+    world.trail.drop(world.cards.care.node_configs, key)
+    world.trail.drop(world.cards.care.device_configs, key)
+    reconfigured(world)
+
+
 def _drop_card_quota(world: World, event: ObjectRemoved) -> None:
     world.cards.care.drop_quota(event.namespace, event.name)
     readjust(world, event.namespace)
     stir_all(world)
 
 
-def _remove(world: World, event: ObjectRemoved, place: Place) -> None:  # noqa: C901 - one case after the other
+def _remove(world: World, event: ObjectRemoved, place: Place) -> None:  # noqa: C901, PLR0915 - one case after the other
     drop = world.trail.drop
     accept(world, event.kind, event.namespace, event.name)
     spaced = f"{event.namespace}/{event.name}"
@@ -236,6 +252,8 @@ def _remove(world: World, event: ObjectRemoved, place: Place) -> None:  # noqa: 
             readjust(world, event.namespace)
         case "ResourceQuota":
             _drop_card_quota(world, event)
+        case "ConfigMap":
+            _drop_configs(world, spaced)
         case "RuntimeClass":
             drop(world.runtime_classes, event.name)
             _forget_plans(world)

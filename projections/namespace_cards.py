@@ -7,14 +7,11 @@ from events.device import PodPlacement
 from projections.card_holdings import CardHoldings
 from projections.card_stakes import POD
 from projections.devices.annotations import by_vendor
-from projections.devices.namespace_quota import Limit, Limits, charged
+from projections.devices.namespace_quota import Limit, Limits, Names, charged
 from projections.devices.use import CardUse, effective_use
-from projections.devices.vendors import BY_WORD
-
-_RESOURCES = {word: vendor.resources for word, vendor in BY_WORD.items()}
 
 
-def limits_of(cards: CardHoldings, namespace: str) -> Limits:
+def limits_of(cards: CardHoldings, namespace: str, names: Names) -> Limits:
     """The limits of a namespace with what it has; nothing where it has none."""
     told = cards.care.limits.get(namespace, {})
     if not any(limit.limit is not None for limit in told.values()):
@@ -26,17 +23,17 @@ def limits_of(cards: CardHoldings, namespace: str) -> Limits:
             if owner.removeprefix(POD).partition("/")[0] == namespace:
                 word = vendors.get(uuid, "")
                 held.setdefault(word, []).append(_share(uuid, word, stake.charged()))
-    return charged(told, {word: (tuple(shares),) for word, shares in held.items()}, _RESOURCES)
+    return charged(told, {word: (tuple(shares),) for word, shares in held.items()}, names)
 
 
-def with_placements(limits: Limits, placements: Iterable[PodPlacement]) -> Limits:
+def with_placements(limits: Limits, placements: Iterable[PodPlacement], names: Names) -> Limits:
     """The limits after these pods have come as well."""
     for one in placements if limits else ():
         shares = {
             word: (tuple(_share(uuid, word, use) for uuid, use in effective_use(slots, one.init).items()),)
             for word, slots in by_vendor(one.containers).items()
         }
-        limits = charged(limits, shares, _RESOURCES)
+        limits = charged(limits, shares, names)
     return limits
 
 

@@ -10,6 +10,7 @@ from events.device import PodCardsAssigned, PodObserved, PodPlacement
 from events.workload import Member, MemberState
 from projections.card_holdings import TERMINAL
 from projections.devices.annotations import CARD_POLICY, vendor_word
+from projections.devices.chip_families import pin_of
 from projections.devices.vendors import BY_WORD
 from projections.workloads import Workload
 from projections.world import World
@@ -23,8 +24,9 @@ def pins(placements: Iterable[PodPlacement]) -> dict[str, str]:
         policy = placement.policy or policy
         for share in (share for shares in placement.containers for share in shares):
             vendor = BY_WORD.get(vendor_word(share))
-            if vendor is not None and vendor.use_uuid:
-                uuids.setdefault(vendor.use_uuid, set()).add(share.uuid)
+            key = pin_of(share.vendor) if vendor is None else vendor.use_uuid
+            if key:
+                uuids.setdefault(key, set()).add(share.uuid)
     found = {name: ",".join(sorted(uuids[name])) for name in sorted(uuids)}
     return {**found, CARD_POLICY: policy} if policy else found
 

@@ -16,6 +16,7 @@ from events.device import (
     PodCardsAssigned,
     PodObserved,
 )
+from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.event import Millis
 from events.pod import PodAccounted
 from events.preemption import RoomClaimed
@@ -77,6 +78,8 @@ class CareTables(msgspec.Struct, frozen=True, kw_only=True):
     told: dict[str, tuple[Told, ...]]
     short: dict[str, tuple[int, int]]
     quotas: dict[str, CardQuotaObserved] = {}
+    device_configs: dict[str, DeviceConfigObserved] = {}
+    node_configs: dict[str, NodeConfigsObserved] = {}
     limits: dict[str, dict[str, Limit]] = {}
 
 

@@ -56,6 +56,14 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
     answered = [("answered", dict(world.answered))] if world.answered else []
     assigned = [("pod_cards", dict(world.pod_cards))] if world.pod_cards else []
     quotas = [("card_quotas", dict(world.cards.care.quotas))] if world.cards.care.quotas else []
+    configs = [
+        (name, dict(table))
+        for name, table in (
+            ("device_configs", world.cards.care.device_configs),
+            ("node_configs", world.cards.care.node_configs),
+        )
+        if table
+    ]
     locks = [("node_locks", dict(world.node_locks))] if world.node_locks else []
     unusual = [(name, dict(table)) for name, table in (("aside", world.aside), ("amiss", world.amiss)) if table]
     let_go = [
@@ -73,6 +81,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         *assigned,
         *quotas,
         *locks,
+        *configs,
         *unusual,
         *versions,
         ("settings", dict(world.sole)),

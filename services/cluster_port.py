@@ -14,6 +14,10 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     plural: str
     kind: str
     namespaced: bool = True
+    namespace: str = ""
+    """Where only those of one namespace are meant."""
+    name: str = ""
+    """Where only the one of this name is meant."""
 
 
 class Listed(msgspec.Struct, frozen=True):

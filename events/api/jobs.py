@@ -96,3 +96,10 @@ class ApiLimitRange(ApiStruct, frozen=True, kw_only=True):
 
     metadata: ObjectMeta
     spec: LimitRangeSpec
+
+
+class ApiConfigMap(ApiStruct, frozen=True, kw_only=True):
+    """A ConfigMap, as far as it is text."""
+
+    metadata: ObjectMeta
+    data: dict[str, str] | None = None

@@ -18,9 +18,10 @@ from ops.asking.trial import tried
 from ops.replay import fold_lane
 from ops.wiring import LANE
 from projections.aside import LEFT_ALONE
+from projections.configured_cards import config_of
 from projections.devices.fragmentation import Advice, make_room
 from projections.devices.gang import Gang
-from projections.devices.requests import CARD_RESOURCES, asks_for_cards
+from projections.devices.requests import asks_for_cards
 from projections.evolve import evolve
 from projections.explanation.left_alone import workload_left_alone
 from projections.explanation.pending import Tried, ahead_of, holding, outline, waiting
@@ -272,17 +273,18 @@ def _in(world: World, workload: Workload) -> bool:
 def _room(world: World, workload: Workload, nominated: Nomination | None) -> Advice | None:
     """Which cards would have to be freed for it, on the flavor that it would get, or else on any that helps."""
     chosen: dict[str, str] = {}
+    config = config_of(world)
     if nominated is not None and nominated.assignment is not None:
         for pod_set in nominated.assignment.pod_sets:
-            named = [pod_set.flavors[name].flavor for name in sorted(pod_set.flavors) if name in CARD_RESOURCES]
+            named = [pod_set.flavors[name].flavor for name in sorted(pod_set.flavors) if name in config.names]
             chosen.update({pod_set.name: named[0]} if named else {})
     queue = world.cluster_queue_of(workload)
     offered = [each.flavor for group in (queue.groups if queue is not None else ()) for each in group.flavors]
     for flavor in dict.fromkeys(offered):
         gangs = [
-            Gang(pod_set=one, count=one.count, flavor=world.flavors.get(chosen.get(one.name, flavor)))
+            Gang(pod_set=one, count=one.count, flavor=world.flavors.get(chosen.get(one.name, flavor)), config=config)
             for one in workload.spec.pod_sets
-            if asks_for_cards(one.shape)
+            if asks_for_cards(one.shape, config)
         ]
         advice = make_room(world, gangs) if gangs else None
         if advice is not None:

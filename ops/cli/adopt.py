@@ -24,7 +24,6 @@ from projections.evolve import evolve_sighting
 from projections.place import Place
 from projections.world import World
 from services.clock_port import Clock
-from services.jobs.kinds import kinds_of
 from services.log_port import Stream
 from services.watcher.shell import Watcher
 from services.watcher.view import View
@@ -108,7 +107,7 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
             if decided:
                 raise LogInUse(decided)
             facts = await bus.stream(FACTS)
-        found = Found(client, kinds_of(settings))
+        found = Found(client, settings)
         await found.take()
         trial = MemoryStream(FACTS)
         view = await _tell(found, trial, clock, settings)

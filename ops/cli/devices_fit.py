@@ -14,6 +14,8 @@ from ops.cli.devices import read_moment, stamp, told
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.manifests import Document, ManifestBroken, read_manifests
+from projections.configured_cards import config_of
+from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.fragmentation import Advice, make_room
 from projections.devices.gang import Gang, Placed, place
 from projections.devices.requests import asks_for_cards
@@ -36,8 +38,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: str, console: Console) -> int:
     """Answer for every manifest of a file; 0 when all of them fit, 1 when one does not."""
     with known_failures(console) as outcome:
-        gangs = [(document, pod_set(document)) for document in read_manifests([file])]
+        documents = read_manifests([file])
         moment = read_moment(source, at)
+        gangs = [(document, pod_set(document, config_of(moment.world))) for document in documents]
         told_all: list[dict[str, Any]] = []
         all_fit = bool(gangs)
         for document, pods in gangs:
@@ -55,7 +58,7 @@ def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: str,
     return outcome.code
 
 
-def pod_set(document: Document) -> PodSet:
+def pod_set(document: Document, config: CardConfig = HAMI) -> PodSet:
     """The pods of a Pod, or of anything with a pod template. Raises `ManifestBroken`."""
     value = document.value
     spec: Any = value.get("spec")
@@ -75,7 +78,7 @@ def pod_set(document: Document) -> PodSet:
         shape = pod_shape(read, "pod")
     except (msgspec.ValidationError, Refused) as problem:
         raise _broken(document, str(problem)) from problem
-    if not asks_for_cards(shape):
+    if not asks_for_cards(shape, config):
         raise _broken(document, "no container of it asks for a card")
     return PodSet(name="main", count=count, shape=shape)
 
@@ -94,7 +97,7 @@ def _flavors(world: World, named: str, document: Document) -> list[FlavorObserve
 
 
 def _ask(world: World, pods: PodSet, flavor: FlavorObserved | None) -> Answer:
-    gang = Gang(pod_set=pods, count=pods.count, flavor=flavor)
+    gang = Gang(pod_set=pods, count=pods.count, flavor=flavor, config=config_of(world))
     name = flavor.name if flavor is not None else ""
     placed = place(world.cards, world.nodes, [gang], world.trail)
     if placed.placements:

@@ -24,7 +24,7 @@ from services.cluster_port import Resource
 from services.jobs.kinds import kinds_of, resource_of
 from services.jobs.table import POD
 from services.provisioning_kinds import REQUESTS, TEMPLATES
-from services.watcher.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND
+from services.watcher.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, hami_configs
 
 Plain = dict[str, Any]
 REVIEWS = Resource(
@@ -136,6 +136,15 @@ VISIBILITY = "visibility"
 ON_CLUSTER = {"watcher": seen, "applier": written, "webhook": asked, VISIBILITY: reviewing}
 
 
+def _hami_configs(slots: Slots) -> list[Plain]:
+    """The watcher reads HAMi's ConfigMaps by their names, and no other."""
+    maps = hami_configs(slots.settings)
+    if not maps:
+        return []
+    named = Grant(group="", resources=(maps[0].plural,), verbs=SEEING, names=tuple(one.name for one in maps))
+    return _bound(slots, "watcher", [named], within=maps[0].namespace)
+
+
 def service_account(slots: Slots, service: str) -> Plain:
     """The account of a service; only those that speak with the API server are given a token."""
     return {
@@ -152,7 +161,11 @@ def access(slots: Slots) -> list[Plain]:
     for service, grants in ON_CLUSTER.items():
         if service != VISIBILITY:
             found.extend(_bound(slots, service, grants(slots.settings)))
-    return [*found, *_bound(slots, "webhook", [_certificate("webhook")], within=slots.namespace)]
+    return [
+        *found,
+        *_hami_configs(slots),
+        *_bound(slots, "webhook", [_certificate("webhook")], within=slots.namespace),
+    ]
 
 
 def visibility_access(slots: Slots) -> list[Plain]:

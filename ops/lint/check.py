@@ -6,9 +6,11 @@ from pathlib import Path
 import msgspec
 
 from events.api.jobs import ApiJob
+from events.device_config import DeviceConfigObserved
 from events.settings import SettingsObserved
 from ops.lint.finding import Finding, broken_file, finding
 from ops.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
+from projections.devices.card_config import HAMI, CardConfig, card_config
 from projections.not_done import problems_in
 from projections.validation.conversion import STORED, to_v1beta2
 from projections.validation.crosscheck import Objects, crosscheck
@@ -18,9 +20,10 @@ from projections.validation.problem import Problem, Severity, required
 from projections.validation.shape import shape_problems
 from projections.validation.unknown_fields import unknown_fields
 from services.watcher.cluster_objects import read
+from services.watcher.device_config import hami_config, is_hami_config
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused
-from services.watcher.view import SIMPLE
+from services.watcher.simple_kinds import SIMPLE
 
 EXCUSED = frozenset(
     {
@@ -63,7 +66,7 @@ def lint(files: Sequence[Path], *, loose: bool = False) -> list[Finding]:
         for one, (value, problems) in zip(sound, normalise([one.document.value for one in sound]), strict=True):
             one.value = value
             one.problems = [*problems, *(found for found in one.problems if found.code != "OldVersion")]
-    objects = Objects([one.value for one in sound])
+    objects = Objects([one.value for one in sound], _card_config(sound))
     for one in sound:
         one.problems.extend(_rules(one.value, objects))
     for one in checked:
@@ -72,6 +75,20 @@ def lint(files: Sequence[Path], *, loose: bool = False) -> list[Finding]:
             for problem in _once(one.problems)
         )
     return sorted(findings, key=lambda one: (one.file, one.line, one.field, one.code))
+
+
+def _card_config(checked: Sequence[Checked]) -> CardConfig:
+    """How cards are asked for, by HAMi's configuration among the files; as its chart has it where there is none."""
+    for one in checked:
+        if is_hami_config(one.value):
+            try:
+                found = hami_config(one.value)
+            except Refused:
+                continue  # Told of the map itself.
+            told = [fact for fact in found if isinstance(fact, DeviceConfigObserved)]
+            if told:
+                return card_config(told[0])
+    return HAMI
 
 
 def _readable(file: Path, findings: list[Finding]) -> list[Document]:
@@ -115,6 +132,8 @@ def _translate(value: dict[str, object]) -> None:
     kind = str(value.get("kind"))
     if kind in SIMPLE:
         SIMPLE[kind](value)
+    elif is_hami_config(value):
+        hami_config(value)
     elif kind == "Job":
         pod_shape(read(value, ApiJob).spec.template, "spec.template")
 

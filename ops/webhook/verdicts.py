@@ -13,7 +13,7 @@ from services.jobs.defaulting import named_queue, queued_later, waiting
 from services.jobs.kinds import kinds_of
 from services.jobs.serving_rules import serving_problems
 from services.watcher.problems import Refused
-from services.watcher.view import SIMPLE
+from services.watcher.simple_kinds import SIMPLE
 
 Plain = dict[str, Any]
 DEFAULT_QUEUE = "default"

@@ -20,7 +20,8 @@ from projections.explanation.about import KINDS, canonical, objects_of
 from projections.validation.conversion import to_v1beta2
 from projections.world import World
 from services.watcher.problems import Refused
-from services.watcher.view import SIMPLE, View
+from services.watcher.simple_kinds import SIMPLE
+from services.watcher.view import View
 
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]+)\]")
 _OBJECTS = {

@@ -7,6 +7,7 @@ from events.billing import LineKind
 from events.device import PodPlacement
 from events.workload import PodSetAssignment, WorkloadSubmitted
 from projections.billing.entry import Entry, Holder
+from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.offer import meaning_of
 from projections.devices.use import CardUse, effective_use
 
@@ -90,10 +91,10 @@ def reserved(event: QuotaReserved, known: About | None, number: int, cohort: str
     return attempt_of(event.workload, known, number, event.cluster_queue, cohort, event.assignments)
 
 
-def flavor_of(attempt: Attempt, pod_set: str) -> str:
+def flavor_of(attempt: Attempt, pod_set: str, config: CardConfig = HAMI) -> str:
     """The flavor that the cards of a pod set are charged to."""
     flavors = attempt.flavors.get(pod_set, {})
-    cards = sorted({flavor for resource, flavor in flavors.items() if meaning_of(resource) is not None})
+    cards = sorted({flavor for resource, flavor in flavors.items() if meaning_of(resource, config) is not None})
     return cards[0] if cards else next(iter(sorted(flavors.values())), "")
 
 

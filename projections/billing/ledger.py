@@ -9,6 +9,7 @@ from events.billing import CorrectionEntered, LineKind, PriceListSet
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved
+from events.device_config import DeviceConfigObserved
 from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, NamespaceObserved
@@ -30,6 +31,7 @@ from projections.billing.entry import Cause, Entry, Waste, Window
 from projections.billing.prices import Correction, PriceBook
 from projections.billing.quota_book import FlavorResource, QuotaBook
 from projections.billing.strays import Strays
+from projections.devices.card_config import HAMI, card_config
 from projections.gates import enabled
 from projections.holding import remaining_usage
 from projections.long_gone import LongGone
@@ -52,6 +54,7 @@ class Ledger:
         self.at: Millis = 0
         """How far time has come; what operators enter moves no time of cards."""
         self._settings = SettingsObserved()
+        self._config = HAMI
         self._about: dict[str, About] = {}
         self._attempts: dict[str, dict[int, Attempt]] = {}
         """By workload and number."""
@@ -137,6 +140,8 @@ class Ledger:
                 self.tenants.add(event.name)
             case SettingsObserved():
                 self._settings = event
+            case DeviceConfigObserved():
+                self._config = card_config(event)
             case PriceListSet():
                 self.prices.set(event, place)
             case CorrectionEntered():
@@ -222,7 +227,7 @@ class Ledger:
             slice_ = Open(
                 kind=attempt.kind,
                 holder=attempt.holder,
-                flavor=flavor_of(attempt, placement.pod_set),
+                flavor=flavor_of(attempt, placement.pod_set, self._config),
                 pod_set=placement.pod_set,
                 index=placement.index,
                 use=use,

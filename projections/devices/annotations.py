@@ -8,7 +8,7 @@ import msgspec
 from events.card import Card, CardShare, MigInstance
 from projections.devices.bad_annotation import BadAnnotation, whole_number
 from projections.devices.registration import CORDON, REGISTER, decode_json, decode_legacy
-from projections.devices.vendor import serves
+from projections.devices.vendor import Vendor, serves
 from projections.devices.vendors import BY_WORD, NVIDIA, VENDORS
 
 __all__ = ["CORDON", "REGISTER", "BadAnnotation"]
@@ -142,11 +142,13 @@ def decode_mig_allocations(text: str) -> tuple[MigAllocation, ...]:
     return found
 
 
-def pod_shares(annotations: Mapping[str, str]) -> tuple[tuple[CardShare, ...], ...]:
+def pod_shares(
+    annotations: Mapping[str, str], vendors: Sequence[Vendor] = VENDORS
+) -> tuple[tuple[CardShare, ...], ...]:
     """What a pod was given, per container, of every vendor and with the pieces of MIG cards. Raises `BadAnnotation`."""
     found = [
         decode_allocation(annotations[vendor.allocated], vendor=vendor.word, key=vendor.allocated)
-        for vendor in VENDORS
+        for vendor in vendors
         if annotations.get(vendor.allocated)
     ]
     text = annotations.get(MIG_ALLOCATIONS, "")

@@ -6,6 +6,16 @@ NETWORK = "NetworkID"
 """What cards of Ascend tell of where they are."""
 
 
+def pin_of(word: str) -> str:
+    """The annotation that keeps a pod to cards of a chip, also of one that only HAMi's configuration names."""
+    return f"hami.io/use-{word}-uuid"
+
+
+def is_pin(name: str) -> bool:
+    """Whether an annotation is one of these."""
+    return name.startswith("hami.io/use-") and name.endswith("-uuid")
+
+
 def _templates(*rows: tuple[str, int, int]) -> tuple[Template, ...]:
     return tuple(Template(name=name, memory=memory, cores=cores) for name, memory, cores in rows)
 
@@ -32,7 +42,7 @@ def ascend(
         handshake=f"hami.io/node-handshake-{word}",
         to_allocate=f"hami.io/{word}-devices-to-allocate",
         allocated=f"hami.io/{word}-devices-allocated",
-        use_uuid=f"hami.io/use-{word}-uuid",
+        use_uuid=pin_of(word),
         avoid_uuid=f"hami.io/no-use-{word}-uuid",
         rules=Rules(
             groups=NETWORK if word.startswith("Ascend910") else "",
@@ -60,7 +70,7 @@ def iluvatar(word: str, resources: Resources | None = None) -> Vendor:
         handshake=f"hami.io/node-handshake-{word}",
         to_allocate=f"hami.io/{word}-devices-to-allocate",
         allocated=f"hami.io/{word}-devices-allocated",
-        use_uuid=f"hami.io/use-{word}-uuid",
+        use_uuid=pin_of(word),
         avoid_uuid=f"hami.io/no-use-{word}-uuid",
     )
 

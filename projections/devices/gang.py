@@ -19,6 +19,7 @@ from events.pod_set import PodSet
 from events.quota import FlavorObserved
 from projections.card_holdings import CardHoldings
 from projections.devices.annotations import CARD_POLICY, NODE_POLICY
+from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.checks import OVER_QUOTA
 from projections.devices.digest import may_hold
 from projections.devices.fit import Asking, asking, fit_asking
@@ -29,7 +30,6 @@ from projections.devices.requests import pod_card_requests
 from projections.devices.steering import BINPACK, SPREAD
 from projections.devices.suitability import Suitability
 from projections.devices.vendor import NodeScoring
-from projections.devices.vendors import BY_WORD
 from projections.namespace_cards import emptied, limits_of, with_placements
 from projections.trail import Trail
 
@@ -38,7 +38,6 @@ EXCEEDS_CARDS = "ExceedsCardCapacity"
 WAITING_FOR_CARDS = "WaitingForDevices"
 """It would fit if others gave cards back."""
 
-_RESOURCES = {word: vendor.resources for word, vendor in BY_WORD.items()}
 _BEYOND = 1 << 20
 """Makes any percentage of a card count for more than any amount that is named."""
 
@@ -52,6 +51,8 @@ class Gang(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     flavor: FlavorObserved | None
     namespace: str = ""
+    config: CardConfig = HAMI
+    """By which names cards are asked for, and how they are chosen where the pod does not say."""
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +69,7 @@ def place(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequenc
 
     Why there is no place is told of the first try: pod sets in the workload's order, each under its own policy.
     """
-    asked = [_Asked(gang, *pod_card_requests(gang.pod_set.shape)) for gang in gangs]
+    asked = [_Asked(gang, *pod_card_requests(gang.pod_set.shape, gang.config)) for gang in gangs]
     asked = [one for one in asked if any(one.requests)]
     refused: list[Placed] = []
     for line, policies in _tries(asked):
@@ -89,21 +90,22 @@ class _Asked(msgspec.Struct, frozen=True):
     init: int
 
     def policies(self, wanted: Sequence[str]) -> Sequence[str]:
-        """Those of the card policies that the pod leaves open; empty stands for its own, or HAMi's default, spread."""
+        """Those of the card policies that the pod leaves open; empty stands for its own, or HAMi's default."""
         return ("",) if CARD_POLICY in self.gang.pod_set.shape.device_annotations else wanted
 
 
 def _tries(asked: Sequence[_Asked]) -> Iterator[tuple[Sequence[_Asked], Sequence[str]]]:
     """In which order to place the pod sets, and under which card policies to try each."""
+    other = SPREAD if asked and asked[0].gang.config.card_policy == BINPACK else BINPACK
     if len(asked) == 1:
         several = sum(bool(requests) for requests in asked[0].requests) > 1
-        yield asked, ("", BINPACK) if several else ("",)
+        yield asked, ("", other) if several else ("",)
         return
     by_size = sorted(asked, key=lambda one: _largest_request(one.requests), reverse=True)
-    yield asked, ("", BINPACK)
-    yield by_size, ("", BINPACK)
-    yield asked, (BINPACK, "")
-    yield by_size, (BINPACK, "")
+    yield asked, ("", other)
+    yield by_size, ("", other)
+    yield asked, (other, "")
+    yield by_size, (other, "")
 
 
 def _largest_request(requests: Containers) -> tuple[int, int, int]:
@@ -157,11 +159,11 @@ def _place_under(
 ) -> int | None:
     """Place all pods of a gang under one card policy; the first that finds no place, None if all do."""
     gang, shape = asked.gang, asked.gang.pod_set.shape
-    limits = limits_of(cards, gang.namespace)
+    limits = limits_of(cards, gang.namespace, gang.config.resources)
     pod = _pod(asked, policy, limits)
     if any(terms.vendor.rules.scoring is not NodeScoring.NOTHING for terms in pod.terms.values()):
         return _place_ranked(cards, nodes, asked, policy, limits, placements)
-    spread = shape.device_annotations.get(NODE_POLICY, BINPACK) == SPREAD
+    spread = shape.device_annotations.get(NODE_POLICY, gang.config.node_policy) == SPREAD
     line = [
         (found.fullness if spread else -found.fullness, name)
         for name in _suitable(cards, nodes, gang)
@@ -171,8 +173,8 @@ def _place_under(
     heapq.heapify(line)
     for index in range(gang.count):
         if limits:
-            now = with_placements(limits, placements)
-            if not lets_in(now, asked.requests, asked.init, _RESOURCES):
+            now = with_placements(limits, placements, gang.config.resources)
+            if not lets_in(now, asked.requests, asked.init, gang.config.resources):
                 return index
             pod = _pod(asked, policy, now)
         placement = _place_pod(cards, line, asked, index, pod, spread=spread)
@@ -192,11 +194,11 @@ def _place_ranked(
 ) -> int | None:
     """The same where a node's score rests on the cards that it would give: every node is tried for every pod."""
     gang = asked.gang
-    wanted = gang.pod_set.shape.device_annotations.get(NODE_POLICY, BINPACK)
+    wanted = gang.pod_set.shape.device_annotations.get(NODE_POLICY, gang.config.node_policy)
     names = [name for name in _suitable(cards, nodes, gang) if may_hold(cards.digest(name), asked.requests)]
     for index in range(gang.count):
-        now = with_placements(limits, placements)
-        if not lets_in(now, asked.requests, asked.init, _RESOURCES):
+        now = with_placements(limits, placements, gang.config.resources)
+        if not lets_in(now, asked.requests, asked.init, gang.config.resources):
             return index
         nodes_cards = (cards.digest(name).on for name in names)
         ranking = rank(nodes_cards, asked.requests, asked.init, _pod(asked, policy, now), wanted)
@@ -245,9 +247,9 @@ def _refused(
 ) -> Placed:
     """Why a pod finds no place beside what is taken already, in words."""
     gang = asked.gang
-    limits = limits_of(cards, gang.namespace)
-    now = with_placements(limits, placements)
-    if not lets_in(now, asked.requests, asked.init, _RESOURCES):
+    limits = limits_of(cards, gang.namespace, gang.config.resources)
+    now = with_placements(limits, placements, gang.config.resources)
+    if not lets_in(now, asked.requests, asked.init, gang.config.resources):
         return _over_quota(asked, index, emptied(limits))
     names = sorted(_suitable(cards, nodes, gang))
     ever, message = refusal(
@@ -263,7 +265,7 @@ def _refused(
 
 def _over_quota(asked: _Asked, index: int, whole: Limits) -> Placed:
     gang = asked.gang
-    ever = lets_in(whole, asked.requests, asked.init, _RESOURCES)
+    ever = lets_in(whole, asked.requests, asked.init, gang.config.resources)
     return Placed(
         pod_set=gang.pod_set.name,
         reason=WAITING_FOR_CARDS if ever else EXCEEDS_CARDS,
@@ -280,4 +282,10 @@ def _suitable(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gang: Gang
 def _pod(asked: _Asked, policy: str, limits: Limits) -> Asking:
     own = asked.gang.pod_set.shape.device_annotations
     annotations = {**own, CARD_POLICY: policy} if policy else own
-    return asking(annotations, [request for each in asked.requests for request in each], limits=limits)
+    return asking(
+        annotations,
+        [request for each in asked.requests for request in each],
+        default_policy=asked.gang.config.card_policy,
+        limits=limits,
+        vendors=asked.gang.config.by_word,
+    )

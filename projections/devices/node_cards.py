@@ -1,6 +1,6 @@
 """The cards of a node, of every vendor, each told in its own way (hami-semantics §1.2)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -71,12 +71,16 @@ def node_cards(
 
 
 def cards_on(
-    node: str, annotations: Mapping[str, str], capacity: Mapping[str, int], labels: Mapping[str, str] | None = None
+    node: str,
+    annotations: Mapping[str, str],
+    capacity: Mapping[str, int],
+    labels: Mapping[str, str] | None = None,
+    vendors: Sequence[Vendor] = VENDORS,
 ) -> tuple[Card, ...]:
     """All cards of a node, of every vendor that tells of some there. Raises `BadAnnotation`."""
     return tuple(
         card
-        for vendor in VENDORS
+        for vendor in vendors
         if annotations.get(vendor.register) or (vendor.encoding is Encoding.CAPACITY and vendor.told_by(capacity))
         for card in node_cards(vendor, node, annotations, capacity, labels)
     )

@@ -13,9 +13,10 @@ from events.card import Card
 from events.settings import DevicePolicy
 from projections.card_holdings import CardHoldings
 from projections.card_stakes import POD
+from projections.configured_cards import config_of
+from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.use import IDLE, CardUse
 from projections.devices.vendor import Vendor
-from projections.devices.vendors import VENDORS
 from projections.world import World
 
 COUNT, MEMORY, CORES = "count", "memory", "cores"
@@ -47,12 +48,12 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         return self.offered < self.nominal
 
 
-def meaning_of(resource: str) -> tuple[Vendor, str] | None:
+def meaning_of(resource: str, config: CardConfig = HAMI) -> tuple[Vendor, str] | None:
     """The vendor whose cards a resource counts, and what of them; None for any other resource.
 
     A percentage of memory is of no use as quota: it depends on the card.
     """
-    for vendor in VENDORS:
+    for vendor in config.vendors:
         names = vendor.resources
         for what, name in ((COUNT, names.count), (MEMORY, names.memory), (CORES, names.cores)):
             if name and name == resource:
@@ -109,7 +110,7 @@ def nominal_of(world: World, flavor: str) -> dict[str, int]:
 
 
 def _offer(world: World, flavor: str, resource: str, nominal: int) -> Offer | None:
-    meaning, known = meaning_of(resource), world.flavors.get(flavor)
+    meaning, known = meaning_of(resource, config_of(world)), world.flavors.get(flavor)
     if meaning is None or known is None:
         return None
     version, cached = world.cards.offer_version(), world.cards.offered.get((flavor, resource))

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import msgspec
 
-from projections.devices.mutation import CHART, Amount, Asked, Defaults, mutate
+from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.mutation import Amount, Asked, mutate
 from projections.devices.vendor import Vendor
-from projections.devices.vendors import VENDORS
 
 _INT32 = 2**31 - 1
 
@@ -26,12 +26,12 @@ def request_problems(
     limits: Mapping[str, Amount],
     requests: Mapping[str, Amount],
     annotations: Mapping[str, str],
-    defaults: Defaults = CHART,
+    config: CardConfig = HAMI,
 ) -> tuple[RequestProblem, ...]:
     """All that is wrong with what one container asks of cards; empty if HAMi will read it as it is meant."""
     asked = {**requests, **limits}
     found: list[RequestProblem] = []
-    for vendor in VENDORS:
+    for vendor in config.vendors:
         if not any(name in asked for name in vendor.resources.names()):
             continue
         problems = [
@@ -40,7 +40,7 @@ def request_problems(
             if name in asked
             for problem in _amount_problems(vendor, name, Fraction(asked[name]))
         ]
-        mutated = mutate(vendor, Asked(limits=asked), annotations, defaults)
+        mutated = mutate(vendor, Asked(limits=asked), annotations, config.defaults)
         if mutated.refused and not problems:
             problems.append(RequestProblem(resource=vendor.resources.count, message=mutated.refused))
         elif not mutated.found and not problems:

@@ -10,13 +10,13 @@ from fractions import Fraction
 
 from events.card import CardRequest
 from events.pod_set import ContainerShape, PodShape
+from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.mutation import CHART, Amount, Asked, Defaults, mutate, neuron_cards, size_of
 from projections.devices.slices import BY_AMOUNT
 from projections.devices.vendor import Reading, Vendor
-from projections.devices.vendors import BY_WORD, NVIDIA, NVIDIA_FAMILY, VENDORS
+from projections.devices.vendors import BY_WORD, NVIDIA, NVIDIA_FAMILY
 
 GPU, GPU_MEMORY, GPU_PERCENT, GPU_CORES = BY_WORD[NVIDIA].resources.names()
-CARD_RESOURCES = frozenset(name for vendor in VENDORS for name in vendor.resources.names())
 
 WHOLE = 100
 _INT32 = 2**31 - 1
@@ -116,30 +116,32 @@ def _percent(amount: Amount) -> int | None:
     return min(int(value), WHOLE)
 
 
-def container_requests(container: ContainerShape, annotations: Mapping[str, str]) -> tuple[CardRequest, ...]:
+def container_requests(
+    container: ContainerShape, annotations: Mapping[str, str], config: CardConfig = HAMI
+) -> tuple[CardRequest, ...]:
     """All requests of one container, by vendor word, after the webhook's effects."""
-    if CARD_RESOURCES.isdisjoint(container.limits) and CARD_RESOURCES.isdisjoint(container.requests):
+    if config.names.isdisjoint(container.limits) and config.names.isdisjoint(container.requests):
         return ()
     found: list[CardRequest] = []
-    for vendor in VENDORS:
+    for vendor in config.vendors:
         if not any(name in container.limits or name in container.requests for name in vendor.resources.names()):
             continue
         # A request without a limit is not seen by the webhook, but Kubernetes wants both alike for cards.
         limits: Mapping[str, Amount] = {**container.requests, **container.limits}
-        mutated = mutate(vendor, Asked(limits=limits), annotations)
-        request = None if mutated.refused else read_request(vendor, mutated.asked.limits, {})
+        mutated = mutate(vendor, Asked(limits=limits), annotations, config.defaults)
+        request = None if mutated.refused else read_request(vendor, mutated.asked.limits, {}, config.defaults)
         if request is not None:
             found.append(request)
     return tuple(sorted(found, key=lambda request: request.vendor))
 
 
-def pod_card_requests(shape: PodShape) -> tuple[tuple[tuple[CardRequest, ...], ...], int]:
+def pod_card_requests(shape: PodShape, config: CardConfig = HAMI) -> tuple[tuple[tuple[CardRequest, ...], ...], int]:
     """The requests of all containers of a pod, init containers first, and how many of them are init containers."""
     annotations = shape.device_annotations
-    init = tuple(container_requests(container, annotations) for container in shape.init_containers)
-    return (*init, *(container_requests(container, annotations) for container in shape.containers)), len(init)
+    init = tuple(container_requests(container, annotations, config) for container in shape.init_containers)
+    return (*init, *(container_requests(container, annotations, config) for container in shape.containers)), len(init)
 
 
-def asks_for_cards(shape: PodShape) -> bool:
+def asks_for_cards(shape: PodShape, config: CardConfig = HAMI) -> bool:
     """Whether any container of the pod needs a card."""
-    return any(pod_card_requests(shape)[0])
+    return any(pod_card_requests(shape, config)[0])

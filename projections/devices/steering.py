@@ -10,7 +10,7 @@ import msgspec
 from projections.devices.annotations import names_in
 
 BINPACK, SPREAD, NUMA, MUTEX, TOPOLOGY = "binpack", "spread", "numa", "mutex", "topology-aware"
-
+CARD_POLICIES = (BINPACK, SPREAD, NUMA, MUTEX, TOPOLOGY)
 
 SCORING_WEIGHTS = "hami.io/device-scoring-weights"
 """On a pod: how much slots, cores and memory count when cards are compared, such as `slot=1,core=2,memory=1`."""

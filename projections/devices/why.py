@@ -6,13 +6,12 @@ import msgspec
 from msgspec.structs import replace
 
 from events.card import CardRequest
-from projections.devices.fit import asking, fit_asking, fit_container, reason_text
+from projections.devices.fit import Asking, asking, fit_asking, fit_container, reason_text
 from projections.devices.gang import Gang
 from projections.devices.requests import pod_card_requests
 from projections.devices.suitability import Suitability
 from projections.devices.use import CardState, NodeCards, states_of
 from projections.devices.vendor import serves
-from projections.devices.vendors import BY_WORD
 from projections.world import World
 
 
@@ -36,9 +35,9 @@ class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def answers(world: World, gang: Gang) -> list[NodeAnswer]:
     """What every node with cards answers to one pod of the gang, by node name."""
     shape = gang.pod_set.shape
-    requests, init = pod_card_requests(shape)
+    requests, init = pod_card_requests(shape, gang.config)
     flat = [request for asked in requests for request in asked]
-    pod = asking(shape.device_annotations, flat)
+    pod = _asking(gang, flat)
     suitable = Suitability(shape, gang.flavor)
     found: list[NodeAnswer] = []
     for name in sorted(world.cards.nodes):
@@ -58,13 +57,19 @@ def answers(world: World, gang: Gang) -> list[NodeAnswer]:
 def _card(on: NodeCards, state: CardState, requests: Sequence[CardRequest], gang: Gang) -> CardAnswer:
     reasons: dict[str, None] = {}
     for request in requests:
-        vendor = BY_WORD.get(request.vendor)
+        vendor = gang.config.by_word.get(request.vendor)
         if vendor is None or not serves(vendor, state.card.model):
             reasons[f"no {request.vendor} card"] = None
             continue
         single = replace(request, count=1)
         alone = NodeCards(node=on.node, cards=(state.card,), cordoned=on.cordoned, annotations=on.annotations)
-        fit, _ = fit_container([state], [single], asking(gang.pod_set.shape.device_annotations, [single]), on=alone)
+        fit, _ = fit_container([state], [single], _asking(gang, [single]), on=alone)
         if not fit.complete:
             reasons.update(dict.fromkeys(sorted(fit.refusals)))
     return CardAnswer(card=state.card.uuid, reasons=tuple(reasons))
+
+
+def _asking(gang: Gang, requests: Sequence[CardRequest]) -> Asking:
+    config = gang.config
+    own = gang.pod_set.shape.device_annotations
+    return asking(own, requests, default_policy=config.card_policy, vendors=config.by_word)

@@ -1,7 +1,8 @@
 """The pods of a workload with quota as gangs: how many of each set, on nodes of which flavor."""
 
+from projections.configured_cards import config_of
 from projections.devices.gang import Gang
-from projections.devices.requests import CARD_RESOURCES, asks_for_cards
+from projections.devices.requests import asks_for_cards
 from projections.workloads import Workload
 from projections.world import World
 
@@ -10,15 +11,17 @@ def gangs_of(world: World, workload: Workload) -> list[Gang]:
     """The pod sets that ask for cards, as they were admitted; empty for a workload without quota."""
     if workload.admission is None:
         return []
+    config = config_of(world)
     return [
         Gang(
             pod_set=pod_set,
             count=assignment.count,
             flavor=world.flavors.get(
-                next((assignment.flavors[r] for r in sorted(assignment.flavors) if r in CARD_RESOURCES), "")
+                next((assignment.flavors[r] for r in sorted(assignment.flavors) if r in config.names), "")
             ),
             namespace=workload.namespace,
+            config=config,
         )
         for pod_set, assignment in zip(workload.spec.pod_sets, workload.admission.assignments, strict=True)
-        if asks_for_cards(pod_set.shape)
+        if asks_for_cards(pod_set.shape, config)
     ]

@@ -4,6 +4,7 @@ from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserve
 from events.catalogue import AnyEvent
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
+from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import ProvisioningConfigObserved, ProvisioningOrdered, ProvisioningRequestObserved
 from events.quota import (
@@ -48,6 +49,8 @@ KINDS = {
     "priorityclass": "priorityclass",
     "limitrange": "limitrange",
     "runtimeclass": "runtimeclass",
+    "configmap": "configmap",
+    "cm": "configmap",
     "settings": "settings",
 }
 """Kinds as people write them, and as they are told."""
@@ -105,6 +108,8 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             return (f"limitrange/{event.namespace}/{event.name}",)
         case CardQuotaObserved():
             return (f"resourcequota/{event.namespace}/{event.name}",)
+        case DeviceConfigObserved() | NodeConfigsObserved():
+            return (f"configmap/{event.namespace}/{event.name}",)
         case RuntimeClassObserved():
             return (f"runtimeclass/{event.name}",)
         case SettingsObserved():

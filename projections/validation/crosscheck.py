@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from events.selector import LabelSelector, Operator, Requirement
+from projections.devices.card_config import HAMI, CardConfig
 from projections.flavors.affinity import selects
 from projections.validation.gpu_jobs import card_sizes, gpu_container_problems
 from projections.validation.gpu_rules import gpu_queue_problems
@@ -21,7 +22,9 @@ PRIORITY = "kueue.x-k8s.io/priority-class"
 class Objects:
     """All objects of the files, by kind and name."""
 
-    def __init__(self, values: Sequence[Plain]) -> None:
+    def __init__(self, values: Sequence[Plain], config: CardConfig = HAMI) -> None:
+        self.config = config
+        """How cards are asked for, by HAMi's configuration where it is among them."""
         self._by_kind: dict[str, dict[str, Plain]] = {}
         for value in values:
             meta = value.get("metadata") or {}
@@ -84,7 +87,7 @@ def _cluster_queue(value: Plain, objects: Objects) -> list[Problem]:
                 instead="cohortName, or no reclaimWithinCohort",
             )
         )
-    return [*found, *gpu_queue_problems(spec, objects.all("ResourceFlavor"))]
+    return [*found, *gpu_queue_problems(spec, objects.all("ResourceFlavor"), objects.config)]
 
 
 def _flavor(flavor: Plain, field: str, *, in_cohort: bool) -> list[Problem]:
@@ -160,8 +163,13 @@ def _job(value: Plain, objects: Objects) -> list[Problem]:
     sizes = card_sizes(objects.all("ResourceFlavor"), objects.all("Node"))
     template = spec.get("template") or {}
     pod = template.get("spec") or {}
-    cards = gpu_container_problems(pod, "spec.template.spec", sizes)
-    return [*found, *_classes(labels, pod, objects), *cards, *hami_problems(template, "spec.template", cards)]
+    cards = gpu_container_problems(pod, "spec.template.spec", sizes, objects.config)
+    return [
+        *found,
+        *_classes(labels, pod, objects),
+        *cards,
+        *hami_problems(template, "spec.template", cards, objects.config),
+    ]
 
 
 def _queue_of_job(queue: str | None, namespace: str | None, objects: Objects) -> list[Problem]:

@@ -4,32 +4,58 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from events.quantity import BadQuantity, to_units
 from events.whole_number import whole_number
+from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.vendors import NVIDIA
 from projections.validation.problem import Problem, Severity
 
 Plain = Mapping[str, Any]
-GPU, MEMORY, CORES, PERCENT = (
-    "nvidia.com/gpu",
-    "nvidia.com/gpumem",
-    "nvidia.com/gpucores",
-    "nvidia.com/gpumem-percentage",
-)
-SPLIT, WHOLE_CARD = 10, 100
-"""HAMi's default of how many containers share a card (deviceSplitCount), and a card's cores in percent."""
+WHOLE_CARD = 100
+"""A card's cores in percent."""
 WASTED = 3
 """A fit is poor when more than one part in so many of a card's memory stays unused."""
 
 
-def gpu_container_problems(pod: Plain, field: str, card_sizes: Sequence[int]) -> list[Problem]:
+class GpuNames(msgspec.Struct, frozen=True, kw_only=True):
+    """By which names cards of NVIDIA are asked for, and how many containers share one."""
+
+    count: str
+    memory: str
+    cores: str
+    percent: str
+    factor: int
+    """MiB in one unit of the memory resource."""
+    split: int
+
+
+def gpu_names(config: CardConfig) -> GpuNames:
+    """The names as HAMi's configuration has them."""
+    names = config.by_word[NVIDIA].resources
+    return GpuNames(
+        count=names.count,
+        memory=names.memory,
+        cores=names.cores,
+        percent=names.percent,
+        factor=names.factor,
+        split=config.split,
+    )
+
+
+def gpu_container_problems(
+    pod: Plain, field: str, card_sizes: Sequence[int], config: CardConfig = HAMI
+) -> list[Problem]:
     """All containers of a pod; `card_sizes` are the MiB of the cards that the files tell of."""
+    names = gpu_names(config)
     found: list[Problem] = []
     for part in ("initContainers", "containers"):
         for index, one in enumerate(pod.get(part) or ()):
             resources: Plain = one.get("resources") or {}
             section = "limits" if resources.get("limits") else "requests"
             asked = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-            found.extend(_container(asked, f"{field}.{part}[{index}].resources.{section}", card_sizes))
+            found.extend(_container(asked, f"{field}.{part}[{index}].resources.{section}", card_sizes, names))
     return found
 
 
@@ -54,7 +80,7 @@ def plain_number(value: Any) -> int | None:
     return whole_number(str(value))
 
 
-def not_mebibytes(value: Any, field: str, *, consequence: str) -> list[Problem]:
+def not_mebibytes(value: Any, field: str, names: GpuNames, *, consequence: str) -> list[Problem]:
     """Card memory that is written with a suffix, or not as a number at all."""
     if plain_number(value) is not None:
         return []
@@ -62,91 +88,99 @@ def not_mebibytes(value: Any, field: str, *, consequence: str) -> list[Problem]:
         Problem(
             field=field,
             code="NotMebibytes",
-            what=f"{value} is not a plain number; {MEMORY} is counted in MiB",
+            what=f"{value} is not a plain number; {names.memory} is counted in {_unit(names)}",
             consequence=consequence,
-            instead=_mebibytes(value),
+            instead=_mebibytes(value, names),
         )
     ]
 
 
-def _mebibytes(text: Any) -> str:
+def _mebibytes(text: Any, names: GpuNames) -> str:
     try:
-        mebibytes = to_units("memory", text) >> 20
+        amount = (to_units("memory", text) >> 20) // names.factor
     except BadQuantity:
-        mebibytes = 0
-    return f'"{mebibytes}"' if mebibytes > 0 else "a number of MiB"
+        amount = 0
+    return f'"{amount}"' if amount > 0 else f"a number of {_unit(names)}"
 
 
-def _container(asked: Plain, field: str, sizes: Sequence[int]) -> list[Problem]:
+def _unit(names: GpuNames) -> str:
+    return "MiB" if names.factor == 1 else f"{names.factor} MiB"
+
+
+def _container(asked: Plain, field: str, sizes: Sequence[int], names: GpuNames) -> list[Problem]:
     found: list[Problem] = []
-    if MEMORY in asked:
+    if names.memory in asked:
         dropped = "HAMi drops the request: the pod is treated as asking for no card at all"
-        found.extend(not_mebibytes(asked[MEMORY], f"{field}.{MEMORY}", consequence=dropped))
-    cores = plain_number(asked.get(CORES, 0))
+        found.extend(not_mebibytes(asked[names.memory], f"{field}.{names.memory}", names, consequence=dropped))
+    cores = plain_number(asked.get(names.cores, 0))
     if cores is None or cores > WHOLE_CARD:
         found.append(
             Problem(
-                field=f"{field}.{CORES}",
+                field=f"{field}.{names.cores}",
                 code="NotPercentOfCard",
-                what=f"{asked[CORES]} of {CORES}, which is a percentage of one card",
+                what=f"{asked[names.cores]} of {names.cores}, which is a percentage of one card",
                 consequence="no card has more than 100 %: the pod is never placed",
                 instead="0 to 100, for each card that is asked for",
             )
         )
-    memory = plain_number(asked.get(MEMORY, 0)) or 0
-    if GPU not in asked:
-        return [*found, *_without_card(asked, field)]
-    if not {MEMORY, PERCENT} & set(asked):
-        found.append(_whole_card(field))
+    memory = (plain_number(asked.get(names.memory, 0)) or 0) * names.factor
+    if names.count not in asked:
+        return [*found, *_without_card(asked, field, names)]
+    if not {names.memory, names.percent} & set(asked):
+        found.append(_whole_card(field, names))
     elif sizes and memory > sizes[-1]:
         found.append(
             Problem(
-                field=f"{field}.{MEMORY}",
+                field=f"{field}.{names.memory}",
                 code="ExceedsCardCapacity",
                 what=f"{memory} MiB on one card, and the largest card here has {sizes[-1]} MiB",
                 consequence="no card can ever hold it, whatever the quota",
-                instead=f"at most {sizes[-1]} for each card; {GPU} asks for several cards",
+                instead=f"at most {sizes[-1]} for each card; {names.count} asks for several cards",
             )
         )
     elif memory:
-        found.extend(_poor_fit(memory, cores or 0, field, sizes))
+        found.extend(_poor_fit(memory, cores or 0, field, sizes, names))
     return found
 
 
-def _without_card(asked: Plain, field: str) -> list[Problem]:
-    named = [name for name in (MEMORY, CORES, PERCENT) if name in asked]
+def _without_card(asked: Plain, field: str, names: GpuNames) -> list[Problem]:
+    named = [name for name in (names.memory, names.cores, names.percent) if name in asked]
     if not named:
         return []
     return [
         _warning(
             f"{field}.{named[0]}",
             "CardCountLeftOut",
-            f"{', '.join(named)} without {GPU}",
+            f"{', '.join(named)} without {names.count}",
             "HAMi takes it as one card; quota charges no card for it",
-            f'{GPU}: "1" beside it',
+            f'{names.count}: "1" beside it',
         )
     ]
 
 
-def _whole_card(field: str) -> Problem:
+def _whole_card(field: str, names: GpuNames) -> Problem:
     return _warning(
         field,
         "WholeCardUncharged",
-        f"{GPU} without gpumem",
+        f"{names.count} without {names.memory.partition('/')[2]}",
         "HAMi gives whole cards to this container alone, while quota of gpumem and gpucores is charged nothing",
-        f"{MEMORY} and {CORES} as they are needed",
+        f"{names.memory} and {names.cores} as they are needed",
     )
 
 
-def _poor_fit(memory: int, cores: int, field: str, sizes: Sequence[int]) -> list[Problem]:
+def _poor_fit(memory: int, cores: int, field: str, sizes: Sequence[int], names: GpuNames) -> list[Problem]:
     """Only told when no card here takes such shares well."""
-    left = [(size - (fit := _fitting(size, memory, cores)) * memory, fit, size) for size in sizes if size >= memory]
+    left = [
+        (size - (fit := _fitting(size, memory, cores, names.split)) * memory, fit, size)
+        for size in sizes
+        if size >= memory
+    ]
     if not left or any(unused * WASTED <= size for unused, _, size in left):
         return []
     unused, fit, size = min(left)
     return [
         _warning(
-            f"{field}.{MEMORY}",
+            f"{field}.{names.memory}",
             "PoorFit",
             f"{fit} such container(s) fit on a card of {size} MiB",
             f"{unused} MiB and {WHOLE_CARD - fit * cores} % of each card stay unused, though the quota counts them as free",
@@ -155,8 +189,8 @@ def _poor_fit(memory: int, cores: int, field: str, sizes: Sequence[int]) -> list
     ]
 
 
-def _fitting(size: int, memory: int, cores: int) -> int:
-    return min(size // memory, WHOLE_CARD // cores if cores else SPLIT, SPLIT)
+def _fitting(size: int, memory: int, cores: int, split: int) -> int:
+    return min(size // memory, WHOLE_CARD // cores if cores else split, split)
 
 
 def _warning(field: str, code: str, what: str, consequence: str, instead: str) -> Problem:

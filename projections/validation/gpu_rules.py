@@ -6,28 +6,27 @@ from typing import Any
 
 from events.amount import UNLIMITED
 from events.whole_number import whole_number
-from projections.validation.gpu_jobs import not_mebibytes
+from projections.devices.card_config import HAMI, CardConfig
+from projections.validation.gpu_jobs import GpuNames, gpu_names, not_mebibytes
 from projections.validation.problem import Problem, Severity
 
 Plain = dict[str, Any]
-GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
-SPLIT = 10
-"""HAMi's default of how many containers share a card (deviceSplitCount)."""
 
 
-def gpu_queue_problems(spec: Plain, flavors: Mapping[str, Plain]) -> list[Problem]:
+def gpu_queue_problems(spec: Plain, flavors: Mapping[str, Plain], config: CardConfig = HAMI) -> list[Problem]:
     """What the GPU quotas of a ClusterQueue most likely do not mean."""
+    names = gpu_names(config)
     found: list[Problem] = []
     for i, group in enumerate(spec.get("resourceGroups") or ()):
         covered = set(group.get("coveredResources") or ())
-        if GPU not in covered:
+        if names.count not in covered:
             continue
         before = len(found)
         for j, flavor in enumerate(group.get("flavors") or ()):
             field = f"spec.resourceGroups[{i}].flavors[{j}].resources"
-            found.extend(_flavor(flavor, flavors.get(str(flavor.get("name"))), field))
+            found.extend(_flavor(flavor, flavors.get(str(flavor.get("name"))), field, names))
         # Whoever reckons in cards above has not reckoned in totals here either.
-        if covered & {MEMORY, CORES} and len(found) > before:
+        if covered & {names.memory, names.cores} and len(found) > before:
             found.append(
                 _warning(
                     f"spec.resourceGroups[{i}].coveredResources",
@@ -41,7 +40,7 @@ def gpu_queue_problems(spec: Plain, flavors: Mapping[str, Plain]) -> list[Proble
     return found
 
 
-def _flavor(flavor: Plain, observed: Plain | None, field: str) -> list[Problem]:
+def _flavor(flavor: Plain, observed: Plain | None, field: str, names: GpuNames) -> list[Problem]:
     quotas = {
         str(one.get("name")): (k, _number(one.get("nominalQuota")))
         for k, one in enumerate(flavor.get("resources") or ())
@@ -49,13 +48,15 @@ def _flavor(flavor: Plain, observed: Plain | None, field: str) -> list[Problem]:
     found: list[Problem] = []
     for k, one in enumerate(flavor.get("resources") or ()):
         text = str(one.get("nominalQuota"))
-        if one.get("name") == MEMORY and text != str(UNLIMITED) and not text.endswith("k"):
+        if one.get("name") == names.memory and text != str(UNLIMITED) and not text.endswith("k"):
             counted = "it is counted as so many MiB, which is not what is meant"
-            found.extend(not_mebibytes(one.get("nominalQuota"), f"{field}[{k}].nominalQuota", consequence=counted))
-    k, cards = quotas.get(GPU, (0, None))
+            found.extend(
+                not_mebibytes(one.get("nominalQuota"), f"{field}[{k}].nominalQuota", names, consequence=counted)
+            )
+    k, cards = quotas.get(names.count, (0, None))
     if cards is None:
         return found
-    at, memory = quotas.get(MEMORY, (0, None))
+    at, memory = quotas.get(names.memory, (0, None))
     gigabytes = _gigabytes(observed)
     looks_like_cards = gigabytes is not None and memory in (cards * gigabytes * 1000, cards * gigabytes * 1024)
     if looks_like_cards:
@@ -63,10 +64,10 @@ def _flavor(flavor: Plain, observed: Plain | None, field: str) -> list[Problem]:
             _warning(
                 f"{field}[{k}].nominalQuota",
                 "GpuCountsShares",
-                f"{cards} of {GPU} is meant as cards, but one of it is a share of a card",
-                f"HAMi offers {SPLIT} per card ({cards * SPLIT} for {cards} cards); small slices run out of this quota "
+                f"{cards} of {names.count} is meant as cards, but one of it is a share of a card",
+                f"HAMi offers {names.split} per card ({cards * names.split} for {cards} cards); small slices run out of this quota "
                 "long before the cards are full",
-                f"nominalQuota: {cards * SPLIT}",
+                f"nominalQuota: {cards * names.split}",
             )
         )
     if gigabytes is not None and memory == cards * gigabytes * 1000:
@@ -79,13 +80,13 @@ def _flavor(flavor: Plain, observed: Plain | None, field: str) -> list[Problem]:
                 f"nominalQuota: {cards * gigabytes * 1024}",
             )
         )
-    at, cores = quotas.get(CORES, (0, None))
+    at, cores = quotas.get(names.cores, (0, None))
     if looks_like_cards and cores is not None and cores < cards * 100:
         found.append(
             _warning(
                 f"{field}[{at}].nominalQuota",
                 "CoresBelowCards",
-                f"{cores} of {CORES} is less than {cards} cards have",
+                f"{cores} of {names.cores} is less than {cards} cards have",
                 f"{cards} cards have {cards * 100} %: two jobs with 50 % fit on one card, and half of the cards stays idle",
                 f"nominalQuota: {cards * 100}",
             )

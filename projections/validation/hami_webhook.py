@@ -6,10 +6,10 @@ from typing import Any
 
 from events.quantity import BadQuantity, parse_quantity
 from projections.devices.admission_rule import DEFAULT_SCHEDULER, NODE_ASSIGNED, PRIVILEGED, Applicant, judge
+from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.mutation import Asked
 from projections.devices.request_problems import request_problems
 from projections.devices.steering import SCORING_WEIGHTS, BadWeights, parse_weights
-from projections.devices.vendors import BY_WORD
 from projections.validation.problem import Problem
 
 Plain = Mapping[str, Any]
@@ -20,7 +20,7 @@ _FIELDS = {
 }
 
 
-def hami_problems(template: Plain, field: str, known: Sequence[Problem]) -> list[Problem]:
+def hami_problems(template: Plain, field: str, known: Sequence[Problem], config: CardConfig = HAMI) -> list[Problem]:
     """All that HAMi will not take as it is meant; `known` was told in other words already."""
     spec: Plain = template.get("spec") or {}
     annotations: dict[str, str] = (template.get("metadata") or {}).get("annotations") or {}
@@ -28,11 +28,13 @@ def hami_problems(template: Plain, field: str, known: Sequence[Problem]) -> list
     found: list[Problem] = []
     for part in ("initContainers", "containers"):
         for index, one in enumerate(spec.get(part) or ()):
-            found.extend(_container(one, annotations, f"{field}.spec.{part}[{index}].resources", told))
-    return [*found, *_weights(annotations, field), *_refused(spec, annotations, field)]
+            found.extend(_container(one, annotations, f"{field}.spec.{part}[{index}].resources", told, config))
+    return [*found, *_weights(annotations, field), *_refused(spec, annotations, field, config)]
 
 
-def _container(container: Plain, annotations: dict[str, str], field: str, told: set[str]) -> list[Problem]:
+def _container(
+    container: Plain, annotations: dict[str, str], field: str, told: set[str], config: CardConfig
+) -> list[Problem]:
     resources: Plain = container.get("resources") or {}
     section = "limits" if resources.get("limits") else "requests"
     asked = _asked(container)
@@ -43,7 +45,7 @@ def _container(container: Plain, annotations: dict[str, str], field: str, told: 
             what=one.message,
             consequence="HAMi refuses the pod, or lets it start as if it asked for no card",
         )
-        for one in request_problems(asked.limits, asked.requests, annotations)
+        for one in request_problems(asked.limits, asked.requests, annotations, config)
         if not any(each.startswith(f"{field}.{section}") for each in told)
     ]
 
@@ -58,7 +60,7 @@ def _weights(annotations: dict[str, str], field: str) -> list[Problem]:
     return []
 
 
-def _refused(spec: Plain, annotations: dict[str, str], field: str) -> list[Problem]:
+def _refused(spec: Plain, annotations: dict[str, str], field: str, config: CardConfig) -> list[Problem]:
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     verdict = judge(
         Applicant(
@@ -69,10 +71,11 @@ def _refused(spec: Plain, annotations: dict[str, str], field: str) -> list[Probl
             scheduler=str(spec.get("schedulerName") or DEFAULT_SCHEDULER),
             node=str(spec.get("nodeName") or ""),
         ),
-        BY_WORD,
+        config.by_word,
         {},
         scheduler=_SCHEDULER,
         force=True,
+        defaults=config.defaults,
     )
     if verdict.code not in _FIELDS:
         return []

@@ -7,6 +7,7 @@ from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
 from projections.aside import Scope
 from projections.card_holdings import holding_key
+from projections.configured_cards import config_of
 from projections.devices.gang import place
 from projections.devices.requests import asks_for_cards
 from projections.devices.workload_gangs import gangs_of
@@ -35,7 +36,7 @@ def _waits_for_cards(world: World, workload: Workload) -> bool:
         and not workload.finished
         and world.settings.devices
         and bool(world.cards.nodes)
-        and any(asks_for_cards(pod_set.shape) for pod_set in workload.spec.pod_sets)
+        and any(asks_for_cards(pod_set.shape, config_of(world)) for pod_set in workload.spec.pod_sets)
     )
 
 

@@ -4,9 +4,10 @@ import msgspec
 
 from events.admission import Mode
 from events.event import Millis
+from projections.configured_cards import config_of
 from projections.devices.gang import WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.offer import any_cap, cap
-from projections.devices.requests import CARD_RESOURCES, asks_for_cards
+from projections.devices.requests import asks_for_cards
 from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate
 from projections.preemption.card_victims import cards_coming_back, with_card_victims
@@ -87,32 +88,34 @@ def preempts_for_cards(world: World, entry: Entry, plan: Plan, at: Millis) -> bo
     entry.victims, entry.assignment.fits = victims, False
     for pod_set in entry.assignment.pod_sets:
         for resource, choice in pod_set.flavors.items():
-            if resource in CARD_RESOURCES:
+            if resource in config_of(world).names:
                 pod_set.flavors[resource] = msgspec.structs.replace(choice, mode=Mode.PREEMPT)
         pod_set.reasons.append("no card can hold it as they are")
     return True
 
 
-def card_flavor(entry: Entry, pod_set: str) -> str:
+def card_flavor(world: World, entry: Entry, pod_set: str) -> str:
     """The flavor that a pod set gets its cards from."""
     if entry.assignment is None:
         return ""
-    chosen = next(one for one in entry.assignment.pod_sets if one.name == pod_set)
-    return next((chosen.flavors[name].flavor for name in sorted(chosen.flavors) if name in CARD_RESOURCES), "")
+    chosen, names = next(one for one in entry.assignment.pod_sets if one.name == pod_set), config_of(world).names
+    return next((chosen.flavors[name].flavor for name in sorted(chosen.flavors) if name in names), "")
 
 
 def _gangs(world: World, entry: Entry, plan: Plan) -> list[Gang]:
     if not world.settings.devices or not world.cards.nodes:
         return []
+    config = config_of(world)
     return [
         Gang(
             pod_set=one.pod_set,
             count=one.count,
-            flavor=world.flavors.get(card_flavor(entry, one.pod_set.name)),
+            flavor=world.flavors.get(card_flavor(world, entry, one.pod_set.name)),
             namespace=entry.workload.namespace,
+            config=config,
         )
         for one in plan.asked
-        if asks_for_cards(one.pod_set.shape)
+        if asks_for_cards(one.pod_set.shape, config)
     ]
 
 
@@ -124,6 +127,6 @@ def _card_columns(world: World, entry: Entry) -> tuple[int, ...]:
             world.quota.columns.of(choice.flavor, resource)
             for pod_set in entry.assignment.pod_sets
             for resource, choice in pod_set.flavors.items()
-            if resource in CARD_RESOURCES
+            if resource in config_of(world).names
         )
     )

@@ -8,6 +8,7 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.setting_aside import SetAside
 from projections.aside import ADMITTER, Scope, is_aside
+from projections.configured_cards import config_of
 from projections.devices.requests import asks_for_cards
 from projections.evolve import evolve
 from projections.place import Place
@@ -116,6 +117,6 @@ def may_be_admitted(world: World, workload: Workload) -> bool:
         return False
     if not world.settings.devices or not world.cards.nodes:
         return True
-    if not any(asks_for_cards(pod_set.shape) for pod_set in workload.spec.pod_sets):
+    if not any(asks_for_cards(pod_set.shape, config_of(world)) for pod_set in workload.spec.pod_sets):
         return True
     return workload.devices is not None and not workload.devices.refused

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from events.event import Millis
 from events.quota import ClusterQueueObserved, StopPolicy
-from projections.devices.requests import CARD_RESOURCES
+from projections.configured_cards import config_of
 from projections.lines import Line, ParkedClass, Place
 from projections.past_usage import past_usage
 from projections.usage_mode import by_usage
@@ -66,7 +66,7 @@ def _note(world: World, queue: ClusterQueueObserved, kind: str, line: Line, mome
 def _moment(world: World, queue: ClusterQueueObserved, when: When) -> tuple[int, Millis]:
     """As long as this is the same, the answer is."""
     changes = world.quota.changed(queue.name) + world.lines.of(queue.name).news[0]
-    if world.cards.nodes and any(not CARD_RESOURCES.isdisjoint(group.resources) for group in queue.groups):
+    if world.cards.nodes and any(not config_of(world).names.isdisjoint(group.resources) for group in queue.groups):
         changes += world.cards.count[0]  # What trees share beside their quota.
     return changes, when.at if when.timed or when.moving else 0
 

@@ -101,7 +101,7 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
         if not placed.reason:
             entry.placements = placed.placements
             return
-        flavor = card_flavor(entry, placed.pod_set)
+        flavor = card_flavor(world, entry, placed.pod_set)
         if not flavor:
             # No quota is declared for cards: there is no other flavor to go on with.
             assignment.pod_sets[0].failed, assignment.fits = NO_MATCHING_FLAVOR, False

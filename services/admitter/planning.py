@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from events.settings import QuotaCheckStrategy
 from projections.adjusted_pods import adjusted, misfit
+from projections.configured_cards import config_of
 from projections.effective_requests import PODS, pod_set_requests
 from projections.flavors.plan import Asked, Plan, plan_of
 from projections.flavors.suitability import PlanRules
@@ -37,6 +38,7 @@ def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
                 counts[pod_set.name],
                 world.settings,
                 covers_pods=covers_pods,
+                config=config_of(world),
             ),
         )
         for pod_set in head.workload.spec.pod_sets

@@ -23,6 +23,7 @@ _API = {
     "Namespace": "v1",
     "LimitRange": "v1",
     "ResourceQuota": "v1",
+    "ConfigMap": "v1",
     "PriorityClass": "scheduling.k8s.io/v1",
     "RuntimeClass": "node.k8s.io/v1",
 }

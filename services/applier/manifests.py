@@ -8,6 +8,7 @@ from events.quantity import from_units
 from events.settings import SettingsObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckStatus, Condition, GateState, PodSetAssignment, PodSetUpdate
+from projections.devices.card_config import HAMI, CardConfig
 from projections.effective_requests import pod_set_requests
 from projections.pod_cards import pins, placements_of, told_apart
 from projections.workloads import Requeue, Workload
@@ -21,7 +22,11 @@ DECISION = "kuelog.io/decision"
 Plain = dict[str, Any]
 
 
-def workload_status(workload: Workload, settings: SettingsObserved = SettingsObserved()) -> Plain:  # noqa: B008 - frozen
+def workload_status(
+    workload: Workload,
+    settings: SettingsObserved = SettingsObserved(),  # noqa: B008 - frozen
+    config: CardConfig = HAMI,
+) -> Plain:
     """The status of the Workload object; what is not there is to be nowhere."""
     status: Plain = {"conditions": [_condition(one) for _, one in sorted(workload.conditions.items())]}
     if workload.admission is not None:
@@ -30,7 +35,7 @@ def workload_status(workload: Workload, settings: SettingsObserved = SettingsObs
             "podSetAssignments": [_assignment(one) for one in workload.admission.assignments],
         }
     elif workload.attempt is not None:
-        status["resourceRequests"] = [_asked(one, settings) for one in workload.spec.pod_sets]
+        status["resourceRequests"] = [_asked(one, settings, config) for one in workload.spec.pod_sets]
     if workload.checks:
         status["admissionChecks"] = [_check(one) for _, one in sorted(workload.checks.items())]
     requeue = _waiting(workload.requeue)
@@ -53,9 +58,9 @@ def workload_status(workload: Workload, settings: SettingsObserved = SettingsObs
     return status
 
 
-def _asked(pod_set: PodSet, settings: SettingsObserved) -> Plain:
+def _asked(pod_set: PodSet, settings: SettingsObserved, config: CardConfig) -> Plain:
     """What was asked for when it was considered: what it was given says so afterwards."""
-    total = pod_set_requests(pod_set, pod_set.count, settings, covers_pods=False)
+    total = pod_set_requests(pod_set, pod_set.count, settings, covers_pods=False, config=config)
     return {"name": pod_set.name, "resources": texts(total)}
 
 

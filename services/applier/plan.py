@@ -9,6 +9,8 @@ from events.settings import SettingsObserved
 from events.upkeep import DiscardReason
 from events.whole_number import whole_number
 from events.workload import ConditionStatus, Member, MemberState
+from projections.configured_cards import config_of
+from projections.devices.card_config import HAMI, CardConfig
 from projections.pod_cards import assigned, pins_by_pod, told_apart
 from projections.workloads import EVICTED, PODS_READY, News, Workload
 from projections.world import World
@@ -30,6 +32,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     of: Workload
     """The workload as it stood then: what is written about it is made only when it is written."""
     settings: SettingsObserved = SettingsObserved()
+    config: CardConfig = HAMI
     """What was in force then."""
     job: str = ""
     """The job behind it, by name; empty when there is none."""
@@ -95,7 +98,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def status(self) -> Plain:
         """The status that the object should have."""
-        return workload_status(self.of, self.settings)
+        return workload_status(self.of, self.settings, self.config)
 
     @property
     def originals(self) -> tuple[Original, ...]:
@@ -213,6 +216,7 @@ def _application(world: World, lane: str, workload: Workload) -> Application:
         sequence=workload.decided,
         of=workload,
         settings=world.settings,
+        config=config_of(world),
         seen=workload.seen,
         aside=_decided_is_shown(world, workload),
         finished=workload.finished,

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from projections.devices.annotations import CARD_POLICY
+from projections.devices.chip_families import is_pin
 from projections.devices.vendors import VENDORS
 from projections.provisioning import CLASS_NAME, CONSUMES
 from services.jobs.card_gate import gate_closed, gate_open
@@ -79,7 +80,7 @@ def restore(job: Plain, pods: Pods, original: Original) -> Plain:
             if get(job, pods.at) is None:
                 return job
             old = metadata_of(job, pods)
-            ours = (*_ANNOTATIONS, *added_to(job, pods.name, "annotations"), *_left_by_kueue(old))
+            ours = (*_ANNOTATIONS, *added_to(job, pods.name, "annotations"), *_left_by_kueue(old), *_chip_pins(old))
             asked = PodFields(
                 labels=_without(old.get("labels"), (*_LABELS, *added_to(job, pods.name, "labels"))),
                 annotations={**_without(old.get("annotations"), ours), **original.annotations},
@@ -88,6 +89,11 @@ def restore(job: Plain, pods: Pods, original: Original) -> Plain:
             )
             job = gate_open(_placed(job, pods, asked), lower_of(pods))
             return put(job, pods.at, None) if get(job, pods.at) == pods.implied else job
+
+
+def _chip_pins(meta: Plain) -> Iterable[str]:
+    """Pins to chips that only HAMi's configuration names."""
+    return (name for name in (meta.get("annotations") or {}) if is_pin(str(name)))
 
 
 def _left_by_kueue(meta: Plain) -> tuple[str, ...]:

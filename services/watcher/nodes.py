@@ -12,9 +12,9 @@ from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved
 from events.quantity import BadQuantity, to_units
 from events.timestamp import parse_timestamp
 from events.whole_number import whole_number
-from projections.card_care import CARD_LIMITS
 from projections.devices.annotations import ASSIGNED_NODE, pod_shares
 from projections.devices.bad_annotation import BadAnnotation
+from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.handshake import parse_handshake
 from projections.devices.node_cards import cards_on
@@ -23,7 +23,6 @@ from projections.devices.registration import CORDON, PAIR_SCORES, decode_pair_sc
 from projections.devices.requests import asks_for_cards
 from projections.devices.steering import names_in
 from projections.devices.vendor import Vendor
-from projections.devices.vendors import VENDORS
 from services.jobs.card_gate import INDEX, waits_for_cards
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape, taints
@@ -36,7 +35,7 @@ OUR_CORDON = "kuelog.io/card-cordon"
 BIND_PHASE = "hami.io/bind-phase"
 
 
-def node_facts(value: dict[str, Any]) -> list[Fact]:
+def node_facts(value: dict[str, Any], config: CardConfig = HAMI) -> list[Fact]:
     """A Node: what it is, and the cards of every vendor that it registers.
 
     A registration that can't be read is told as refused; the node itself is told all the same, and its cards stay what
@@ -57,7 +56,7 @@ def node_facts(value: dict[str, Any]) -> list[Fact]:
         )
     ]
     try:
-        facts.append(_registered(found))
+        facts.append(_registered(found, config))
     except BadAnnotation as bad:
         refused = problem(f"metadata.annotations[{bad.key}]", str(bad), "what the vendor's device plugin writes")
         facts.append(ObjectRefused(kind="Node", namespace="", name=meta.name, uid=meta.uid, problems=(refused,)))
@@ -72,16 +71,16 @@ def node_facts(value: dict[str, Any]) -> list[Fact]:
     return facts
 
 
-def pod_fact(value: dict[str, Any]) -> Fact | None:
+def pod_fact(value: dict[str, Any], config: CardConfig = HAMI) -> Fact | None:
     """A Pod that holds cards or asks for some; None for any other."""
     found = read(value, ApiPod)
     meta, annotations = found.metadata, found.metadata.annotations or {}
     shape = pod_shape(PodTemplate(metadata=meta, spec=found.spec), "pod")
     try:
-        shares = pod_shares(annotations)
+        shares = pod_shares(annotations, config.vendors)
     except BadAnnotation as bad:
         raise Refused([problem(f"metadata.annotations[{bad.key}]", str(bad))]) from bad
-    if not shares and not asks_for_cards(shape):
+    if not shares and not asks_for_cards(shape, config):
         return None
     workload, bound = annotations.get(WORKLOAD, ""), bool(found.spec.node_name)
     gated = waits_for_cards(value)
@@ -107,19 +106,20 @@ def pod_fact(value: dict[str, Any]) -> Fact | None:
 
 
 def card_quota(value: dict[str, Any]) -> Fact:
-    """What a ResourceQuota says of cards."""
+    """What a ResourceQuota says of what may be cards: limits of resources that are not Kubernetes' own."""
     found = read(value, ApiResourceQuota)
-    hard = {name: text for name, text in (found.spec.hard or {}).items() if name.removeprefix("limits.") in CARD_LIMITS}
+    hard = {name: text for name, text in (found.spec.hard or {}).items() if name.startswith("limits.") and "/" in name}
     return CardQuotaObserved(
         namespace=found.metadata.namespace, name=found.metadata.name, hard=_readable({n: hard[n] for n in sorted(hard)})
     )
 
 
-def _registered(found: ApiNode) -> DevicesRegistered:
+def _registered(found: ApiNode, config: CardConfig) -> DevicesRegistered:
     """The cards of a node. Raises `BadAnnotation`."""
     name, annotations = found.metadata.name, found.metadata.annotations or {}
     allocatable = _readable(found.status.allocatable)
-    cards = cards_on(name, annotations, {**allocatable, **_readable(found.status.capacity)}, found.metadata.labels)
+    capacity = {**allocatable, **_readable(found.status.capacity)}
+    cards = cards_on(name, annotations, capacity, found.metadata.labels, config.vendors)
     vendors = {card.vendor for card in cards}
     scores = annotations.get(PAIR_SCORES, "")
     cordoned = {*names_in(annotations.get(CORDON, "")), *names_in(annotations.get(OUR_CORDON, ""))}
@@ -128,7 +128,7 @@ def _registered(found: ApiNode) -> DevicesRegistered:
         cards=cards,
         cordoned=tuple(sorted(cordoned)),
         pair_scores=decode_pair_scores(scores) if scores else {},
-        silent=tuple(v.word for v in VENDORS if v.word in vendors and _silent(v, annotations, allocatable)),
+        silent=tuple(v.word for v in config.vendors if v.word in vendors and _silent(v, annotations, allocatable)),
         soft_split=annotations.get(SOFT_SPLIT_NODE) == "true",
     )
 

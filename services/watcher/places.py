@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
+from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.pod import PodAccounted
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import (
@@ -60,6 +61,8 @@ def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
             return f"LimitRange/{fact.namespace}/{fact.name}"
         case CardQuotaObserved():
             return f"ResourceQuota/{fact.namespace}/{fact.name}"
+        case DeviceConfigObserved() | NodeConfigsObserved():
+            return f"ConfigMap/{fact.namespace}/{fact.name}"
         case RuntimeClassObserved():
             return f"RuntimeClass//{fact.name}"
         case NodeObserved():

@@ -30,7 +30,7 @@ from services.watcher.problems import is_named
 from services.watcher.saved_view import ViewSaver
 from services.watcher.seen import DEPENDED_ON, Seen, contradiction, place_in
 from services.watcher.view import View
-from services.watcher.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND
+from services.watcher.watched_kinds import CONFIG_MAP, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, seen_first
 
 log = structlog.get_logger()
 
@@ -73,7 +73,8 @@ class Watcher:
         self._outbox = Outbox(self._facts, self._clock)
         self._seeing = asyncio.Lock()
         self._jobs: dict[str, Plain] = {}
-        self._waiting = len(CLUSTER_KINDS) + 1 + len(JOB_KINDS)
+        self._first = seen_first(self._settings or SettingsObserved())
+        self._waiting = len(self._first) + 1 + len(JOB_KINDS)
         kinds = self.view.kinds
         self._definitions = Definitions([*kinds.by_place.values(), *kinds.parents.values()], IF_INSTALLED)
         self._watching: dict[str, asyncio.Task[None]] = {}
@@ -105,7 +106,7 @@ class Watcher:
             if self._settings is not None and self._settings != self._told.settings:
                 await self._tell("settings", [self._settings])
             first: list[asyncio.Task[Begun]] = []
-            for resource in CLUSTER_KINDS:
+            for resource in self._first:
                 first.append(tasks.create_task(self._begin(resource, first[-1] if first else None)))
             begun = [await task for task in first]
             for sights, resource in begun:
@@ -161,7 +162,11 @@ class Watcher:
             if isinstance(sight, Listed) and contradiction(sight, self._told.known_of(resource.kind), resource.kind):
                 # Somebody may have told meanwhile what is newer than this list. Asked again, it is sure.
                 raise FellBehind(f"{resource.kind} was listed as it was before what is told of it")
+            cards = self.view.cards
             await self._see(resource, sight)
+            if resource.kind == CONFIG_MAP and self.view.cards is not cards:
+                await self._outbox.stored()
+                raise FellBehind("what nodes and pods say of cards is read by HAMi's configuration, which has changed")
 
     async def _notice_restart(self, resource: Resource, found: Listed, known: Mapping[str, Known]) -> None:
         """Say so when the cluster, asked after all of this was told, is not as far yet: its store was restored."""
@@ -210,7 +215,7 @@ class Watcher:
         seen = {place_in(kind, one) for one in objects}
         self._seen.reach(kind, version)
         for place in self.view.places(kind):
-            if place not in seen:
+            if place not in seen and (not resource.name or place.endswith(f"/{resource.name}")):
                 await self._lose_place(place, self._about(place, version=version, gone=True))
         for one in objects:
             self._seen.note(kind, one)

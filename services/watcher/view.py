@@ -4,11 +4,12 @@ A view is rebuilt by folding the facts on the log: a watcher that starts anew, a
 twice (design §3).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
+from events.device_config import DeviceConfigObserved
 from events.quota import NamespaceObserved, PriorityClassObserved
 from events.settings import SettingsObserved
 from events.workload import (
@@ -22,37 +23,23 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
+from projections.devices.card_config import HAMI, CardConfig, card_config
 from projections.flavors.affinity import selects
 from projections.validation.conversion import to_v1beta2
 from services.jobs.kinds import kinds_of
-from services.watcher import cluster_objects as objects
-from services.watcher.check_states import admission_check
 from services.watcher.companions import as_found, companion_facts, marks_of, terminating
+from services.watcher.device_config import hami_config
 from services.watcher.families import Families
 from services.watcher.jobs import JobState, job_state
-from services.watcher.nodes import card_quota, node_facts, pod_fact
+from services.watcher.nodes import node_facts, pod_fact
 from services.watcher.places import BESIDE, PARTS, known, object_of, place_of
 from services.watcher.pod_watch import PodWatch
 from services.watcher.problems import Refused, refusal, refuse_invalid, understood, well_formed
-from services.watcher.provisioning import provisioning_config, provisioning_request
+from services.watcher.provisioning import provisioning_request
 from services.watcher.seen import place_in
+from services.watcher.simple_kinds import SIMPLE
 from services.watcher.told import Told, changes, note
 from services.watcher.workload_objects import belongs_to_job, workload_state
-
-SIMPLE: dict[str, Callable[[dict[str, Any]], Fact]] = {
-    "ClusterQueue": objects.cluster_queue,
-    "Cohort": objects.cohort,
-    "LocalQueue": objects.local_queue,
-    "ResourceFlavor": objects.flavor,
-    "WorkloadPriorityClass": objects.priority_class,
-    "PriorityClass": objects.priority_class,
-    "Namespace": objects.namespace,
-    "AdmissionCheck": admission_check,
-    "LimitRange": objects.limit_range,
-    "ResourceQuota": card_quota,
-    "RuntimeClass": objects.runtime_class,
-    "ProvisioningRequestConfig": provisioning_config,
-}
 
 
 class View:
@@ -71,6 +58,8 @@ class View:
         settings = settings or SettingsObserved()
         self.kinds, self.copied_labels = kinds_of(settings), settings.copied_labels
         self._managed = settings.managed_namespaces
+        self._hami = settings.hami
+        self._cards: tuple[object, CardConfig] = (None, HAMI)
         self.chooses = self._managed is not None
         """Whether jobs are managed in some namespaces only."""
         self._pods = PodWatch(self)
@@ -81,6 +70,14 @@ class View:
         """Workload objects whose job has let them go, and is still there."""
         self._found: dict[str, JobState] = {}
         """Workload objects of jobs that nothing was told of yet: what another manager has decided about them."""
+
+    @property
+    def cards(self) -> CardConfig:
+        """By which names cards are asked for, as HAMi's configuration was told last."""
+        told = self.facts.get(f"ConfigMap/{self._hami.namespace}/{self._hami.device_config}")
+        if told is not self._cards[0]:
+            self._cards = told, card_config(told if isinstance(told, DeviceConfigObserved) else None)
+        return self._cards[1]
 
     def has_local_queue(self, namespace: str, name: str) -> bool:
         """Whether there is such a local queue."""
@@ -218,9 +215,11 @@ class View:
             return [fact]
         match kind:
             case "Node":
-                return node_facts(value)
+                return node_facts(value, self.cards)
             case "Pod":
-                return [] if (pod := pod_fact(value)) is None else [pod]
+                return [] if (pod := pod_fact(value, self.cards)) is None else [pod]
+            case "ConfigMap":
+                return hami_config(value)
             case "Workload":
                 return self._workload_object(place, value)
             case "ProvisioningRequest":

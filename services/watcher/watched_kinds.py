@@ -1,12 +1,13 @@
 """Which kinds of object are watched, and in which order they are seen first."""
 
+from events.settings import SettingsObserved
 from services.cluster_port import Resource
 from services.jobs.kinds import resource_of
 from services.jobs.table import STATEFUL_SET
 from services.provisioning_kinds import REQUESTS
 from services.watcher.definitions import DEFINITIONS
 
-KUEUE = "kueue.x-k8s.io"
+KUEUE, CONFIG_MAP = "kueue.x-k8s.io", "ConfigMap"
 CLUSTER_KINDS = (
     Resource(plural="namespaces", kind="Namespace", namespaced=False),
     Resource(group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False),
@@ -31,6 +32,22 @@ CLUSTER_KINDS = (
     Resource(plural="nodes", kind="Node", namespaced=False),
 )
 """Seen before any job is looked at, so that a job finds its queue and its class."""
+
+
+def seen_first(settings: SettingsObserved) -> tuple[Resource, ...]:
+    """These, after HAMi's configuration: what nodes and pods say of cards is read by it."""
+    return (*hami_configs(settings), *CLUSTER_KINDS)
+
+
+def hami_configs(settings: SettingsObserved) -> tuple[Resource, ...]:
+    """The ConfigMaps of HAMi that are looked at; no other ConfigMap is."""
+    hami = settings.hami
+    names = dict.fromkeys((hami.device_config, hami.node_config)) if settings.devices else ()
+    return tuple(
+        Resource(plural="configmaps", kind=CONFIG_MAP, namespace=hami.namespace, name=name) for name in names if name
+    )
+
+
 WORKLOAD_KIND = Resource(group=KUEUE, version="v1beta2", plural="workloads", kind="Workload")
 JOB_KINDS = (
     Resource(group="batch", plural="jobs", kind="Job"),

@@ -149,3 +149,16 @@ def test_jobs_whose_pods_do_not_get_ready_are_stopped_after_half_an_hour_unless_
         None,
     )
     assert configuration_of({"waitForPodsReady": {"enable": False}}, "off").settings.pods_ready is None
+
+
+def test_where_hami_is_and_what_its_scheduler_was_told_is_read_and_checked(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "kuelog: {hami: {namespace: hami-system, nodeSchedulerPolicy: spread, gpuSchedulerPolicy: 'numa, binpack'}}"
+    )
+    found = read_configuration(path).settings.hami
+    assert (found.namespace, found.node_policy, found.card_policy) == ("hami-system", "spread", "numa,binpack")
+    assert found.device_config == "hami-scheduler-device"
+    path.write_text("kuelog: {hami: {gpuSchedulerPolicy: tightest}}")
+    with pytest.raises(ConfigurationBroken, match="kuelog.hami.gpuSchedulerPolicy: 'tightest' is no policy"):
+        read_configuration(path)

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from events.control import ObjectRemoved
 from events.device import CardQuotaObserved
 from events.workload import WorkloadFinished
+from projections.devices.card_config import HAMI
 from projections.namespace_cards import limits_of
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
@@ -66,7 +67,7 @@ def test_a_saved_world_keeps_its_limits() -> None:
     told.decided()
     copy = world_of(tables_of(told.world))
     assert state_hash(copy) == state_hash(told.world)
-    assert limits_of(copy.cards, "team") == limits_of(told.world.cards, "team")
+    assert limits_of(copy.cards, "team", HAMI.resources) == limits_of(told.world.cards, "team", HAMI.resources)
 
 
 def test_of_a_resource_quota_only_what_it_says_of_cards_is_told() -> None:

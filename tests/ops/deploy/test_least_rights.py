@@ -1,6 +1,7 @@
 """Six services, each with its own user of the bus and only two with a cluster: what they really ask is what they may."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -41,9 +42,13 @@ def question(method: str, url: str) -> Asked:
     watch = "watch=true" in query
     root, *parts = path.strip("/").split("/")
     group, parts = ("", parts[1:]) if root == "api" else (parts[0], parts[2:])
+    space = ""
     if parts[0] == "namespaces" and len(parts) > 2:
-        parts = parts[2:]
+        space, parts = parts[1], parts[2:]
     plural, name, part = (*parts, "", "")[:3]
+    named = re.search(r"fieldSelector=metadata.name%3D([^&]+)", query)
+    if named:
+        return "watch" if watch else "list", group, f"{plural} in {space} named {named[1]}"
     verbs = {"POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}
     verb = verbs.get(method) or ("get" if name else "watch" if watch else "list")
     return verb, group, f"{plural}/{part}" if part else plural
@@ -51,8 +56,19 @@ def question(method: str, url: str) -> Asked:
 
 def granted(service: str) -> set[Asked]:
     name = f"kuelog-system-{service}"
-    (role,) = [one for one in manifests()["access"] if one["kind"] == "ClusterRole" and one["metadata"]["name"] == name]
-    return {
+    access = [one for one in manifests()["access"] if one["metadata"]["name"] == name]
+    (role,) = [one for one in access if one["kind"] == "ClusterRole"]
+    by_name = {
+        (verb, group, f"{resource} in {one['metadata']['namespace']} named {each}")
+        for one in access
+        if one["kind"] == "Role"
+        for rule in one["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for each in rule["resourceNames"]
+        for verb in rule["verbs"]
+    }
+    return by_name | {
         (verb, group, resource)
         for rule in role["rules"]
         for group in rule["apiGroups"]

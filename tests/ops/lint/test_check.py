@@ -231,3 +231,23 @@ def test_scoring_weights_that_hami_cannot_read_are_told(tmp_path: Path) -> None:
     weights = "{metadata: {annotations: {hami.io/device-scoring-weights: 'slot=1'}}, spec: {containers"
     found = codes(tmp_path, job(asked).replace("{spec: {containers", weights))
     assert [code for _, code, _ in found] == ["ScoringWeightsNotRead"]
+
+
+HAMI_MAP = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: hami-scheduler-device, namespace: kube-system}
+data:
+  device-config.yaml: |
+    nvidia: {resourceCountName: acme.io/gpu, resourceMemoryName: acme.io/mem, resourceCoreName: %s}
+"""
+
+
+def test_hamis_own_configuration_is_checked_and_says_by_which_names_cards_are_asked_for(tmp_path: Path) -> None:
+    wrong = ("error", "Invalid", "data[device-config.yaml].nvidia.resourceCoreName")
+    assert codes(tmp_path, HAMI_MAP % "cores") == [wrong]
+    named = job("acme.io/gpu: 1, acme.io/mem: 16Gi")
+    assert codes(tmp_path, named) == []
+    assert codes(tmp_path, HAMI_MAP % "acme.io/cores" + "---\n" + named) == [
+        ("error", "NotMebibytes", f"{LIMITS}.acme.io/mem")
+    ]

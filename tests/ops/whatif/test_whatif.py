@@ -13,7 +13,7 @@ from ops.whatif.compare import compare, estimate
 from ops.whatif.fork import Fork, Plan, play_all
 from ops.whatif.manifest import manifest_of
 from ops.whatif.outcome import percentile
-from services.watcher.view import SIMPLE
+from services.watcher.simple_kinds import SIMPLE
 
 JOB = """
 apiVersion: batch/v1

@@ -1,0 +1,36 @@
+"""What the configuration file says of HAMi: where its own configuration is, and what its scheduler was told."""
+
+from typing import Literal
+
+import msgspec
+
+from events.settings import HamiSettings
+from projections.devices.steering import CARD_POLICIES
+
+_PLAIN = HamiSettings()
+
+
+class HamiPart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """The part `kuelog.hami`; policies under the names of HAMi's chart."""
+
+    namespace: str = _PLAIN.namespace
+    device_config: str = _PLAIN.device_config
+    node_config: str = _PLAIN.node_config
+    node_scheduler_policy: Literal["binpack", "spread"] = "binpack"
+    gpu_scheduler_policy: str = _PLAIN.card_policy
+
+
+def hami_settings(part: HamiPart) -> HamiSettings:
+    """The settings. Raises `ValueError` naming the field that is wrong."""
+    words = [word.strip() for word in part.gpu_scheduler_policy.split(",")]
+    wrong = [word for word in words if word not in CARD_POLICIES]
+    if wrong:
+        allowed = f"write {', '.join(CARD_POLICIES)}, or several of them with commas between"
+        raise ValueError(f"kuelog.hami.gpuSchedulerPolicy: {wrong[0]!r} is no policy: {allowed}")
+    return HamiSettings(
+        namespace=part.namespace,
+        device_config=part.device_config,
+        node_config=part.node_config,
+        node_policy=part.node_scheduler_policy,
+        card_policy=",".join(words),
+    )

@@ -1,0 +1,104 @@
+"""By which names, amounts and policies HAMi gives cards: as it is by default, or as its configuration says (hami-semantics §3)."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from events.device_config import DeviceConfigObserved, VendorConfig
+from events.settings import HamiSettings
+from projections.devices.chip_families import ascend, iluvatar
+from projections.devices.mutation import CHART, Defaults
+from projections.devices.steering import BINPACK, SPREAD
+from projections.devices.vendor import Resources, Template, Vendor
+from projections.devices.vendors import VENDORS
+
+SPLIT = 10
+_CHIPS = {"ascend": ascend, "iluvatar": iluvatar}
+
+
+class CardConfig:
+    """The vendors under the names that they are asked by, and what goes without saying; never changed."""
+
+    def __init__(
+        self,
+        vendors: tuple[Vendor, ...] = VENDORS,
+        defaults: Defaults = CHART,
+        *,
+        node_policy: str = BINPACK,
+        card_policy: str = SPREAD,
+        split: int = SPLIT,
+    ) -> None:
+        self.vendors, self.defaults = vendors, defaults
+        self.node_policy, self.card_policy = node_policy, card_policy
+        self.split = split
+        """How many containers share a card of NVIDIA where its node does not say otherwise."""
+        self.by_word: Mapping[str, Vendor] = {vendor.word: vendor for vendor in vendors}
+        self.resources: Mapping[str, Resources] = {vendor.word: vendor.resources for vendor in vendors}
+        """By vendor word."""
+        self.names = frozenset(name for vendor in vendors for name in vendor.resources.names())
+        """All resources by which cards are asked for."""
+        self.per_card = {
+            names.count: tuple(name for name in (names.memory, names.cores) if name)
+            for names in self.resources.values()
+        }
+        """By the resource that counts cards: those whose values HAMi means per card."""
+
+
+HAMI = CardConfig()
+"""As HAMi's chart has it."""
+
+
+def card_config(told: DeviceConfigObserved | None, hami: HamiSettings | None = None) -> CardConfig:
+    """What is in force by HAMi's configuration, if there is one, and by what its scheduler was told."""
+    hami = hami or HamiSettings()
+    defaults = CHART if told is None else _defaults(told)
+    vendors = VENDORS if told is None else _vendors(told)
+    split = SPLIT if told is None else told.split
+    return CardConfig(vendors, defaults, node_policy=hami.node_policy, card_policy=hami.card_policy, split=split)
+
+
+def _defaults(told: DeviceConfigObserved) -> Defaults:
+    return Defaults(
+        count=told.default_count,
+        memory=told.default_memory,
+        cores=told.default_cores,
+        core_policy=told.core_policy,
+        overwrite_env=told.overwrite_env,
+        priority=told.priority,
+        runtime_class=told.runtime_class,
+    )
+
+
+def _vendors(told: DeviceConfigObserved) -> tuple[Vendor, ...]:
+    named = {one.word: one for one in told.vendors}
+    known = tuple(
+        _renamed(vendor, named[vendor.word], soft=told.soft_split)
+        if vendor.word in named
+        else replace(vendor, soft_split_everywhere=told.soft_split and vendor.rules.soft_split)
+        for vendor in VENDORS
+    )
+    fresh = (
+        one for one in told.vendors if one.family in _CHIPS and one.word not in {vendor.word for vendor in VENDORS}
+    )
+    return (*known, *(_renamed(_CHIPS[one.family](one.word), one, soft=told.soft_split) for one in fresh))
+
+
+def _renamed(vendor: Vendor, config: VendorConfig, *, soft: bool) -> Vendor:
+    resources = replace(
+        vendor.resources,
+        count=config.count,
+        memory=config.memory,
+        percent=config.percent,
+        cores=config.cores,
+        factor=vendor.resources.factor * max(config.factor, 1),
+    )
+    vendor = replace(vendor, resources=resources, soft_split_everywhere=soft and vendor.rules.soft_split)
+    if config.family != "ascend":
+        return vendor
+    return replace(
+        vendor,
+        templates=tuple(Template(name=one.name, memory=one.memory, cores=one.cores) for one in config.templates),
+        allocatable=config.allocatable,
+        capacity=config.capacity,
+        super_pod=config.super_pod,
+    )
