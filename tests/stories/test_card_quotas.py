@@ -28,7 +28,7 @@ def test_a_workload_waits_for_the_limit_of_its_namespace_and_gets_in_when_someth
     assert admitted(told) == ["team/a", "team/b"]
     attempt = told.world.workloads["team/c"].attempt
     assert attempt is not None and "ResourceQuotas of namespace team" in attempt.message
-    assert limits_of(told.world.cards, "team")[MEMORY].used == 32000
+    assert limits_of(told.world.cards, "team", HAMI.resources)[MEMORY].used == 32000
     told.told(WorkloadFinished(workload="team/a", reason="Succeeded")).decided()
     assert "team/c" in admitted(told)
 
