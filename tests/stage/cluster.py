@@ -33,6 +33,8 @@ class Cluster(Protocol):
     kubeconfig: Path
     """Of whoever may do everything: the tests themselves."""
     real: bool
+    managed: bool
+    """Whether the controllers of built-in kinds run, whom tests need not play and must not contradict."""
 
     async def start(self) -> None:
         """Be there, and empty."""
@@ -91,6 +93,7 @@ class Embedded:
     """The embedded cluster."""
 
     real = False
+    managed = False
 
     def __init__(
         self,

@@ -53,6 +53,8 @@ class Real:
     ) -> None:
         self.installation, self.kubeconfig = installation, installation.kubeconfig
         self._clock, self._webhooks, self._controllers = clock, webhooks, controllers
+        server = installation.server
+        self.managed = server is None or server.has("kube-controller-manager")
         self._made: list[Plain] = []
         self._playing: asyncio.Task[None] | None = None
         self._client: KubeClient
@@ -70,14 +72,13 @@ class Real:
             await self.installation.spare_webhooks(self._client)
         server = self.installation.server
         if server is not None and self._controllers:
-            managed = server.has("kube-controller-manager")
             players = Players(
                 self._client,
                 self._caches,
                 self._clock,
                 SPACES,
-                jobs=not managed,
-                garbage=not managed,
+                jobs=not self.managed,
+                garbage=not self.managed,
                 scheduler=not server.has("kube-scheduler"),
             )
             self._playing = asyncio.create_task(players.run())
