@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -78,11 +78,15 @@ class _AdmissionFairSharing(_Part, frozen=True, kw_only=True):
     resource_weights: dict[str, float | int | str] = {}
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+"""A number of things or seconds as Kueue takes it."""
+
+
 class _Requeuing(_Part, frozen=True, kw_only=True):
     timestamp: RequeuingTimestamp = RequeuingTimestamp.EVICTION
-    backoff_limit_count: int | None = None
-    backoff_base_seconds: int = 60
-    backoff_max_seconds: int = 3600
+    backoff_limit_count: Count | None = None
+    backoff_base_seconds: Count = 60
+    backoff_max_seconds: Count = 3600
 
 
 class _WaitForPodsReady(_Part, frozen=True, kw_only=True):

@@ -16,6 +16,11 @@ Entries = Mapping[str, Sequence[Entry]]
 class QuarantineRefused(ValueError):
     """A message that must not be skipped, and why."""
 
+    def __init__(self, why: str, *, first: tuple[str, int] | None = None) -> None:
+        super().__init__(why)
+        self.first = first
+        """What has to be skipped before it, by stream and sequence; None when that would not help."""
+
 
 def refuse_if_folded(entries: Entries, stream: str, sequence: int) -> None:
     """Raises `QuarantineRefused` for a message that decisions rest on, unless it is what halts a lane."""
@@ -26,11 +31,19 @@ def refuse_if_folded(entries: Entries, stream: str, sequence: int) -> None:
             )
         return
     by = _resting(entries, stream, sequence)
-    if by and (stream, sequence) not in halting(entries):
+    if by is None:
+        return
+    halts = halting(entries)
+    if (stream, sequence) in halts:
+        return
+    if by in halts:
         raise QuarantineRefused(
-            f"{stream} {sequence} is folded, and {by} rests on it: to skip it would change history. "
-            "Put right in the cluster what it says, so that a later fact replaces it"
+            f"{by[0]} {by[1]} rests on {stream} {sequence}, and halts its lane: have that skipped first", first=by
         )
+    raise QuarantineRefused(
+        f"{stream} {sequence} is folded, and {by[0]} {by[1]} rests on it: to skip it would change history. "
+        "Put right in the cluster what it says, so that a later fact replaces it"
+    )
 
 
 def halting(entries: Entries) -> set[tuple[str, int]]:
@@ -60,8 +73,8 @@ def _ahead_of_inputs(entries: Entries, lane: str) -> list[int]:
     ]
 
 
-def _resting(entries: Entries, stream: str, sequence: int) -> str:
-    """The first commit that was made on a message; empty when there is none."""
+def _resting(entries: Entries, stream: str, sequence: int) -> tuple[str, int] | None:
+    """The first commit that was made on a message."""
     control = Control(entries.get(CONTROL, ()))
     for lane in (LANE, DEVICE_LANE):
         for entry in entries.get(lane, ()):
@@ -69,7 +82,7 @@ def _resting(entries: Entries, stream: str, sequence: int) -> str:
             if envelope is None:
                 continue
             if lane == stream and entry.sequence > sequence and envelope.base >= sequence:
-                return f"{lane} {entry.sequence}"
+                return lane, entry.sequence
             if any(run.stream == stream and run.upto >= sequence for run in envelope.inputs):
-                return f"{lane} {entry.sequence}"
-    return ""
+                return lane, entry.sequence
+    return None

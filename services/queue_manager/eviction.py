@@ -12,6 +12,7 @@ from projections.pods_of_workload import stands_still
 from projections.terminating import has_to_stop
 from projections.workloads import EVICTED, OBJECT_DELETED, PODS_READY, Workload
 from projections.world import World
+from services.queue_manager.back_off import back_off
 from services.queue_manager.provisioning import decide_provisioning
 from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message, hold_message
 
@@ -198,7 +199,6 @@ def _not_ready(world: World, workload: Workload, at: Millis) -> list[Decision]:
         return [DeactivationOrdered(workload=workload.key, cause=LIMIT_EXCEEDED, message=message)]
     ready = workload.condition(PODS_READY)
     recovering = ready is not None and ready.reason == "WaitForRecovery"
-    wait = min(rule.backoff_base * 2 ** min(count - 1, 40), rule.backoff_max)
     return [
         EvictionOrdered(
             workload=workload.key,
@@ -206,7 +206,7 @@ def _not_ready(world: World, workload: Workload, at: Millis) -> list[Decision]:
             cause="WaitForRecovery" if recovering else "WaitForStart",
             message=f"Exceeded the PodsReady timeout {workload.key}",
             requeue_count=count,
-            requeue_at=at + wait,
+            requeue_at=at + back_off(rule.backoff_base, rule.backoff_max, count),
         )
     ]
 

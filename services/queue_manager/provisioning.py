@@ -21,6 +21,7 @@ from projections.provisioning import (
 )
 from projections.workloads import Workload
 from projections.world import World
+from services.queue_manager.back_off import back_off
 
 INACTIVE = "the check is not active"
 NOT_NEEDED = "the provisioning request is not needed"
@@ -130,7 +131,7 @@ def _again(
         return _settle(workload, name, CheckState.REJECTED, message, at)
     if workload.checks[name].state is CheckState.RETRY:
         return []
-    wait = min(config.backoff_base * 2 ** min(attempt - 1, 40), config.backoff_max)
+    wait = back_off(config.backoff_base, config.backoff_max, attempt)
     return _settle(workload, name, CheckState.RETRY, f"{why}: {message}", at, after=wait)
 
 

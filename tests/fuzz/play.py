@@ -1,11 +1,10 @@
 """One platform under the wild messages of one seed, played in virtual time; and the fewest of them that do harm."""
 
+import asyncio
 import gc
 import random
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
@@ -15,14 +14,13 @@ from ops.log.memory import MemoryBus
 from ops.simulate.virtual_loop import VirtualLoop
 from tests.fuzz.inputs import Input
 from tests.fuzz.scene import Harmed, Scene
+from tests.fuzz.watch import NeverAtRest
 
 T = TypeVar("T")
 
 BEGINS = 1_800_000_000_000
 AT_ONCE = 4
 """So many messages are put there before all of it has to be folded."""
-_LONGEST_S = 60
-"""Of a processor's time, for one platform: deciders that never come to rest stop the clock of their world, not this one."""
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,12 +58,22 @@ def play(seed: int, inputs: Sequence[Input]) -> Course:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        with _watched():
-            return loop.run_until_complete(_played(Scene(seed, MemoryBus(clock.now), clock), seed, inputs))
+        return loop.run_until_complete(_played(Scene(seed, MemoryBus(clock.now), clock), seed, inputs))
     finally:
+        _end(loop)
         loop.close()
         if collecting:
             gc.enable()
+
+
+def _end(loop: VirtualLoop) -> None:
+    """What runs still, where the time was over in the midst of it, ends in order if it can."""
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    with suppress(NeverAtRest):
+        if tasks:
+            loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
 
 
 async def _played(scene: Scene, seed: int, inputs: Sequence[Input]) -> Course:
@@ -77,24 +85,6 @@ async def _played(scene: Scene, seed: int, inputs: Sequence[Input]) -> Course:
     finally:
         await scene.end()
     return Course(seed=seed, inputs=tuple(inputs), harm=harm, aside=dict(scene.aside))
-
-
-class NeverAtRest(BaseException):
-    """The services of a platform are at work without end; no guard of theirs takes this for the failure of one workload."""
-
-
-@contextmanager
-def _watched() -> Iterator[None]:
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise NeverAtRest(f"nothing comes to rest within {_LONGEST_S} s")
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, _LONGEST_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def fewest(things: Sequence[T], harmful: Callable[[Sequence[T]], bool]) -> list[T]:

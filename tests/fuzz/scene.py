@@ -20,7 +20,7 @@ from ops.health import Health
 from ops.kube.reflector import Reflector
 from ops.log.control import say
 from ops.log.history import read_stored
-from ops.quarantine import refuse_if_folded
+from ops.quarantine import QuarantineRefused, refuse_if_folded
 from ops.scenario.platform import convert, suspend
 from ops.simulate.no_tracer import NoTracer
 from ops.simulate.platform import platform_of
@@ -34,6 +34,8 @@ KUEUE = "kueue.x-k8s.io/v1beta2"
 SAFE = "safe"
 _POLL_S = 0.05
 _PATIENCE_S = 90.0
+MOST_STORED = 3_000
+"""So many messages no platform comes to that comes to rest: a few hundred are usual."""
 _DEFINITIONS = tuple(manifests())
 
 
@@ -98,7 +100,7 @@ class Scene:
         end = self._now() + _PATIENCE_S
         while not await self._folded():
             await asyncio.sleep(_POLL_S)
-            self.check_alive()
+            await self.check_alive()
             for where in sorted(self._halts()):
                 await self._skip(*where)
             if self._now() > end:
@@ -117,10 +119,14 @@ class Scene:
         if self._running.control.unread:
             raise Harmed(f"{CONTROL} is still amiss: {await self._told()}")
 
-    def check_alive(self) -> None:
+    async def check_alive(self) -> None:
+        """All services serve, and do not fill the log by themselves. Raises `Harmed`."""
         if self._task.done():
             problem = self._task.exception()
             raise Harmed(f"the services ended: {_words(problem)}") from problem
+        stored = sum((await self._ends()).values())
+        if stored > MOST_STORED:
+            raise Harmed(f"the log grows without end: {stored} messages are stored")
 
     async def until_admitted(self, when: str) -> None:
         """Until an ordinary job of somebody else runs. Raises `Harmed`."""
@@ -130,7 +136,7 @@ class Scene:
         end = self._now() + _PATIENCE_S
         while self._cluster.store.get("jobs.batch", (SAFE, name))["spec"].get("suspend"):
             await asyncio.sleep(_POLL_S)
-            self.check_alive()
+            await self.check_alive()
             for where in sorted(self._halts()):
                 await self._skip(*where)
             if self._now() > end:
@@ -152,7 +158,7 @@ class Scene:
         running = self._running
         if len(running.hosts) < 2 or running.watcher is None:
             return False
-        ends = {name: (await (await self.bus.stream(name)).last()).sequence for name in STREAMS}
+        ends = await self._ends()
         if running.control.position < ends[CONTROL]:
             return False
         for host in running.hosts.values():
@@ -161,6 +167,9 @@ class Scene:
             if any(host.fold.position(one.name) < ends[one.name] for one in host.inputs):
                 return False
         return True
+
+    async def _ends(self) -> dict[str, int]:
+        return {name: (await (await self.bus.stream(name)).last()).sequence for name in STREAMS}
 
     def _halts(self) -> set[tuple[str, int]]:
         """What the halts name, as an operator reads it there."""
@@ -179,13 +188,20 @@ class Scene:
         end = self._now() + _PATIENCE_S
         while (stream, sequence) in self._halts():
             await asyncio.sleep(_POLL_S)
-            self.check_alive()
+            await self.check_alive()
             if self._now() > end:
                 raise Harmed(f"{stream} {sequence} is skipped on record, and halts still: {await self._told()}")
 
     async def _order_skip(self, stream: str, sequence: int) -> None:
-        """As `kuelog log quarantine` does. Raises `QuarantineRefused`."""
-        refuse_if_folded(await read_stored(self.bus), stream, sequence)
+        """As `kuelog log quarantine` does, and whoever is told what has to be skipped first. Raises `QuarantineRefused`."""
+        try:
+            refuse_if_folded(await read_stored(self.bus), stream, sequence)
+        except QuarantineRefused as problem:
+            if problem.first is None:
+                raise
+            await self._order_skip(*problem.first)
+            await self._order_skip(stream, sequence)
+            return
         event = Quarantined(stream=stream, sequence=sequence, reason="wild")
         while True:
             with suppress(LogMovedOn):

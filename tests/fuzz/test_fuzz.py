@@ -19,6 +19,7 @@ from services.control_log import Control
 from services.lane_errors import MessageNotOurs
 from services.log_port import Entry
 from services.stored_message import Opened, Passed, open_message
+from tests.fuzz import scene, watch
 from tests.fuzz.inputs import Sort, inputs_of
 from tests.fuzz.many import EACH, Order, Verdict, What, play_order
 from tests.fuzz.objects import objects_of, play_objects
@@ -62,14 +63,14 @@ async def test_on_a_real_server_wild_messages_harm_nobody_either(tmp_path: Path)
     server = NatsServer(tmp_path)
     await server.start()
     bus = await connect(server.url)
-    scene = Scene(1, bus, ScaledClock())
+    platform = Scene(1, bus, ScaledClock())
     # A server files by subject: what is filed under another stream's does not come to this one.
     filed = [one for one in inputs_of(4, EACH) if one.subject.startswith(ROOMS[one.stream])]
     assert len(filed) > EACH // 2
     try:
-        await course(scene, filed)
+        await course(platform, filed)
     finally:
-        await scene.end()
+        await platform.end()
         await bus.close()
         await server.stop()
 
@@ -106,6 +107,16 @@ def test_what_does_harm_is_found_and_told_by_the_one_message_that_does_it(monkey
     assert verdict.command.endswith(f"--only {told.partition(':')[0]}")
     again = play_order(Order(what=What.MESSAGES, seed=0, only=(int(told.partition(":")[0]),)))
     assert again.harm == verdict.harm
+
+
+def test_services_that_fill_the_log_or_never_rest_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    order = Order(what=What.MESSAGES, seed=4, only=(0,))
+    with monkeypatch.context() as patched:
+        patched.setattr(scene, "MOST_STORED", 40)
+        assert play_order(order).harm.startswith("the log grows without end: ")
+    monkeypatch.setattr(watch, "LONGEST_S", 0.02)
+    assert "NeverAtRest: nothing comes to rest" in play_order(order).harm
+    assert "NeverAtRest: nothing comes to rest" in play_order(Order(what=What.OBJECTS, seed=4, only=(0,))).harm
 
 
 def test_of_many_messages_the_fewest_that_do_harm_are_left() -> None:

@@ -1,5 +1,6 @@
 """Who holds quota and has to stop, or loses it before anything has run (kueue-semantics §8, §3.9)."""
 
+import pytest
 from msgspec.structs import replace
 
 from events.quota import CheckRule, ClusterQueueObserved, StopPolicy
@@ -105,6 +106,15 @@ def test_checks_for_the_flavors_that_were_given_are_required_and_others_dropped(
         "all": CheckState.READY,
         "mine": CheckState.PENDING,
     }
+
+
+@pytest.mark.parametrize("count", [-5, 0, 100])
+def test_a_back_off_of_nothing_is_one_of_a_second_lest_one_job_fill_the_log(count: int) -> None:
+    room = Room(settings(pods_ready=PodsReadyRule(timeout=0, backoff_base=0, backoff_max=0)))
+    room.tell(submitted(reserved=True, admitted_at=room.at, requeue=(count, None)))
+    (evicted,) = room.step()
+    assert isinstance(evicted, EvictionOrdered)
+    assert evicted.requeue_at == room.at + SECOND
 
 
 def test_pods_that_are_not_ready_in_time_cost_ever_longer_waits_until_the_limit() -> None:

@@ -1,0 +1,12 @@
+"""How long who has failed waits before it is tried again: longer each time, and never no time at all (kueue-semantics §8)."""
+
+from events.event import Millis
+
+SHORTEST: Millis = 1000
+"""Kueue tells such times in whole seconds. Without any wait one job could fill the log with its attempts."""
+_MOST_DOUBLINGS = 40
+
+
+def back_off(base: Millis, most: Millis, count: int) -> Millis:
+    """The wait after it has failed for the `count`-th time."""
+    return max(min(base * 2 ** min(max(count - 1, 0), _MOST_DOUBLINGS), most), SHORTEST)
