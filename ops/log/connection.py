@@ -1,10 +1,28 @@
-"""A connection to NATS that remembers what it may not do: the server says so beside the answers, and answers nothing."""
+"""A connection to NATS that hears what the server says beside the answers: what may not be done, and why it closes a connection.
 
+Who is refused is told that at once, and waits for no answer, because none comes. Whatever a server closes a connection for may
+pass: too many connections, a user that is not there just now. The client on its own would close for good.
+"""
+
+import asyncio
 import re
+from contextlib import suppress
+from typing import Any
 
 from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error
 
 _VIOLATION = re.compile('permissions violation for publish to "(.*)"')
+_SAID = re.compile("^nats: '(.*)'$")
+_FOR_EVER: dict[str, Any] = {"allow_reconnect": True, "max_reconnect_attempts": -1, "reconnect_time_wait": 0.2}
+
+
+class MayNot(Error):
+    """The server does not let this user publish there."""
+
+    def __init__(self, subject: str) -> None:
+        super().__init__(f"it may not publish to {subject}")
 
 
 class Connection(Client):
@@ -12,13 +30,49 @@ class Connection(Client):
 
     def __init__(self) -> None:
         super().__init__()
+        self.closed_for = ""
+        """Why the server has closed the connection or does not take it, in its words; empty when it takes it."""
         self._refused: set[str] = set()
+        self._asking: dict[asyncio.Timeout, str] = {}
 
-    async def hear(self, problem: Exception) -> None:
-        """What the client tells of errors beside the answers. Lost connections show where a request fails."""
-        found = _VIOLATION.search(str(problem))
-        if found is not None:
-            self._refused.add(found[1])
+    async def begin(self, addresses: list[str], *, name: str) -> None:
+        """Connect, and connect anew for ever whenever the connection is lost."""
+        await self.connect(
+            addresses,
+            name=name,
+            error_cb=self._hear,
+            reconnected_cb=self._is_back,
+            **_FOR_EVER,
+        )
+        await self._is_back()
+
+    async def close(self) -> None:
+        """Let go of the connection, also of one that breaks meanwhile."""
+        with suppress(OSError):
+            await super().close()
+        if self._transport is not None:
+            self._transport.close()
+
+    async def request(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        timeout: float = 0.5,  # noqa: ASYNC109 - as the client has it
+        old_style: bool = False,  # noqa: FBT001, FBT002 - as the client has it
+        headers: dict[str, Any] | None = None,
+    ) -> Msg:
+        """The answer to a question. Raises `MayNot` as soon as the server says so."""
+        until = asyncio.timeout(None)
+        self._asking[until] = subject.lower()
+        try:
+            async with until:
+                return await super().request(subject, payload, timeout, old_style, headers)
+        except TimeoutError:
+            if until not in self._asking:
+                raise MayNot(subject) from None
+            raise
+        finally:
+            self._asking.pop(until, None)
 
     def may_not(self, subject: str) -> bool:
         """Whether the server has refused what was published to a subject."""
@@ -28,6 +82,35 @@ class Connection(Client):
         """The server has taken what was published to a subject: whatever it refused before, it allows it now."""
         if self._refused:
             self._refused.discard(subject.lower())
+
+    async def _process_err(self, err_msg: str) -> None:
+        """What the server says right before it closes the connection, unless it is a violation."""
+        if "permissions violation" in err_msg:
+            await super()._process_err(err_msg)
+            return
+        problem = Error(f"nats: {err_msg}")
+        await self._hear(problem)
+        await self._process_op_err(problem)
+
+    async def _connect_to_server(self, s: Any) -> None:
+        """The client leaves open what a server has not taken, one socket more with each attempt."""
+        if self._transport is not None:
+            self._transport.close()
+        await super()._connect_to_server(s)
+
+    async def _hear(self, problem: Exception) -> None:
+        """What the client tells of errors beside the answers. Lost connections show where a request fails."""
+        refused, said = _VIOLATION.search(str(problem)), _SAID.search(str(problem))
+        if refused is not None:
+            self._refused.add(refused[1])
+            for until in [one for one, subject in self._asking.items() if subject == refused[1]]:
+                del self._asking[until]
+                until.reschedule(asyncio.get_running_loop().time())
+        elif said is not None:
+            self.closed_for = said[1].lower()
+
+    async def _is_back(self) -> None:
+        self.closed_for = ""
 
 
 def is_refused(client: Client, subject: str) -> bool:
@@ -39,3 +122,8 @@ def is_answered(client: Client, subject: str) -> None:
     """Take note that it may."""
     if isinstance(client, Connection):
         client.answered(subject)
+
+
+def closed_for(client: Client) -> str:
+    """Why the server does not take the connection at the moment, in its words; empty when it has not said so."""
+    return client.closed_for if isinstance(client, Connection) else ""

@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 from nats.aio.client import Client
 from nats.errors import Error
@@ -16,16 +15,13 @@ from ops.log.connection import Connection
 from ops.log.filling import Filled, filled
 from ops.log.generations import generations, names_of
 from ops.log.jetstream_stream import JetStreamStream
-from ops.log.refusals import UNANSWERED, refused, unanswered, unavailable
+from ops.log.refusals import UNANSWERED, not_taken, refused, unanswered, unavailable
 from ops.log.shelf import BusShelf
 from services.log_errors import UnsafeStream
 from services.log_port import Stream
 from services.shelf_port import Shelf
 
 _GIB = 1 << 30
-
-
-_FOR_EVER: dict[str, Any] = {"allow_reconnect": True, "max_reconnect_attempts": -1, "reconnect_time_wait": 0.2}
 
 
 class JetStreamBus:
@@ -113,9 +109,10 @@ async def connect(
     client = Connection()
     try:
         async with asyncio.timeout(patience):
-            await client.connect(url.split(","), name=name, error_cb=client.hear, **_FOR_EVER)
+            await client.begin(url.split(","), name=name)
     except (TimeoutError, OSError, Error) as problem:
-        raise unavailable(without_password(url), problem) from problem
+        where = without_password(url)
+        raise not_taken(client, where) or unavailable(where, problem) from problem
     return JetStreamBus(client, replicas=replicas, max_bytes=max_bytes)
 
 

@@ -7,7 +7,7 @@ from nats.aio.client import Client
 from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoRespondersError, NoServersError
 from nats.js.errors import APIError
 
-from ops.log.connection import is_refused
+from ops.log.connection import closed_for, is_refused
 from services.log_errors import DiskFull, LogFull, LogUnavailable, NotAllowed
 
 UNANSWERED = (OSError, Error)
@@ -41,7 +41,15 @@ def unavailable(stream: str, problem: Exception) -> LogUnavailable:
 
 def unanswered(client: Client, subject: str, stream: str, problem: Exception) -> LogUnavailable:
     """Of what was published to a subject, and to which no answer came: perhaps it may not be."""
-    return NotAllowed(stream=stream, subject=subject) if is_refused(client, subject) else unavailable(stream, problem)
+    if is_refused(client, subject):
+        return NotAllowed(stream=stream, subject=subject)
+    return not_taken(client, stream) or unavailable(stream, problem)
+
+
+def not_taken(client: Client, stream: str) -> LogUnavailable | None:
+    """Of a connection that the server has closed, or does not take: what it says of that; None when it takes it."""
+    said = closed_for(client)
+    return LogUnavailable(stream=stream, problem=_SAID.get(said, f"it says: {said}")) if said else None
 
 
 def not_stored(client: Client, subject: str, stream: str, problem: Exception, breaks: int) -> LogUnavailable:
@@ -51,6 +59,8 @@ def not_stored(client: Client, subject: str, stream: str, problem: Exception, br
     """
     if is_refused(client, subject):
         return NotAllowed(stream=stream, subject=subject)
+    if (said := not_taken(client, stream)) is not None:
+        return said
     if int(client.stats["reconnects"]) > breaks:
         return LogUnavailable(stream=stream, problem="the connection broke before an answer came")
     if isinstance(problem, TimeoutError):
@@ -69,10 +79,15 @@ def told(problem: Exception) -> str:
 
 
 _NOBODY = "nobody answers there: JetStream is off, or just starting"
+_STRANGER = "it does not let in this user with this password"
 _WORDS: tuple[tuple[type[Exception], str], ...] = (
     (TimeoutError, "no answer in time"),
     (NoRespondersError, _NOBODY),
     (ConnectionClosedError, "the connection is closed"),
     (NoServersError, "no server answers at that address"),
-    (AuthorizationError, "it does not let in this user with this password"),
+    (AuthorizationError, _STRANGER),
 )
+_SAID = {
+    "authorization violation": _STRANGER,
+    "maximum connections exceeded": "it takes no more connections at the moment",
+}
