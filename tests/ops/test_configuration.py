@@ -68,7 +68,10 @@ def test_a_config_map_is_read_as_it_lies_in_the_cluster(tmp_path: Path) -> None:
     [
         ("fairSharring: {}", "unknown field fairSharring"),
         ("waitForPodsReady: {requeuingStrategy: {backoffBaseSeconds: -1}}", "waitForPodsReady.requeuingStrategy"),
-        ("waitForPodsReady: {requeuingStrategy: {backoffMaxSeconds: 3000000000}}", "waitForPodsReady.requeuingStrategy"),
+        (
+            "waitForPodsReady: {requeuingStrategy: {backoffMaxSeconds: 3000000000}}",
+            "waitForPodsReady.requeuingStrategy",
+        ),
         ("waitForPodsReady: {timeout: 5 minutes}", "'5 minutes' is not a duration"),
         ("fairSharing: {preemptionStrategies: [Greedy]}", r"fairSharing\.preemptionStrategies"),
         ("resources: {transformations: [{strategy: Retain}]}", "input"),
