@@ -4,7 +4,7 @@ import asyncio
 import json
 import signal
 from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,22 +114,30 @@ async def test_whoever_may_not_do_what_was_asked_is_told_so_before_any_answer_co
 ) -> None:
     bus = await connect(server.url("kuelog"))
     await stored(bus)
+    await bus.shelf.prepare()
     facts = await bus.stream(FACTS)
     for module in ("jetstream_stream", "generations", "shelf"):
         name = "DEADLINE_S" if module == "jetstream_stream" else "_DEADLINE_S"
         monkeypatch.setattr(f"ops.log.{module}.{name}", 10 * PATIENCE_S)
     denied = {"publish": {"deny": ["kuelog.facts.>", "kuelog.snapshots.>", "$JS.API.STREAM.DELETE.>"]}}
     server.reload(authorization={"users": [{**OURS, "permissions": denied}, OTHER]})
-    asking = (
-        facts.publish([Message("kuelog.facts.x", b"{}", "one")]),
-        facts.append("kuelog.facts.x", b"{}", message_id="two", base=1),
-        bus.shelf.put("key", b"world", upto={}, rules="1"),
-    )
-    await bus.shelf.prepare()
+
+    async def denied_at_last(ask: Callable[[], Awaitable[object]]) -> None:
+        """A server takes a moment to read its configuration; until then it stores."""
+        while True:
+            try:
+                await ask()
+            except NotAllowed:
+                return
+
+    async def append() -> None:
+        base = (await facts.last()).sequence
+        await facts.append("kuelog.facts.x", b"{}", message_id=f"append-{base}", base=base)
+
     try:
         async with asyncio.timeout(PATIENCE_S):
-            for one in asking:
-                with pytest.raises(NotAllowed):
-                    await one
+            await denied_at_last(lambda: facts.publish([Message("kuelog.facts.x", b"{}", "one")]))
+            await denied_at_last(append)
+            await denied_at_last(lambda: bus.shelf.put("key", b"world", upto={}, rules="1"))
     finally:
         await bus.close()
