@@ -1,11 +1,13 @@
 """The whole life of jobs over HTTP on Kueue's own definitions, as where kuelog takes Kueue's place."""
 
+import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from events.api.meta import RESOURCE_IN_USE
 from ops.cluster.clock import ScaledClock
 from services.applier.known_objects import WORKLOADS
 from services.jobs.paths import look
@@ -59,6 +61,35 @@ async def test_a_job_makes_room_comes_back_and_ends(kueues: Stage) -> None:
     found = workload(stage, "patient")
     assert found["status"]["admission"]["clusterQueue"] == "team"
     assert found["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["image"] == "x"
+
+
+async def test_a_running_job_has_the_workload_that_kueues_own_reconciler_would_take_for_its_own(kueues: Stage) -> None:
+    """By the rules of its job framework: found by owner, alike in containers and tolerations, admitted in its form."""
+    stage = kueues
+    stage.serve()
+    made = await stage.client.create(JOBS, "default", job("runs", 3600))
+    await stage.until(lambda: stage.running("runs") and told(stage, "runs", "Admitted")[0] == "True")
+    found, runs = workload(stage, "runs"), stage.get("jobs.batch", "default", "runs")
+    uid = made["metadata"]["uid"]
+    digest = hashlib.sha1(f"Job\nbatch\nruns\n{uid}".encode(), usedforsecurity=False).hexdigest()
+    meta = found["metadata"]
+    assert meta["name"] == f"job-runs-{digest[:5]}"
+    assert (meta["labels"]["kueue.x-k8s.io/job-uid"], meta["finalizers"]) == (uid, [RESOURCE_IN_USE])
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "runs", "uid": uid}
+    assert meta["ownerReferences"] == [{**owner, "controller": True, "blockOwnerDeletion": True}]
+    (asked,) = found["spec"]["podSets"]
+    assert (asked["name"], asked["count"]) == ("main", 1)
+    kept, running = asked["template"]["spec"], runs["spec"]["template"]["spec"]
+    assert kept == made["spec"]["template"]["spec"]
+    assert kept["containers"] == running["containers"]
+    flavor = {"key": "nvidia.com/gpu", "operator": "Exists"}
+    assert [*kept.get("tolerations", ()), flavor] == running["tolerations"]
+    (given,) = found["status"]["admission"]["podSetAssignments"]
+    assert found["status"]["admission"]["clusterQueue"] == "team"
+    assert (given["name"], given["count"], set(given["flavors"].values())) == ("main", 1, {"v100"})
+    assert set(given["flavors"]) == set(given["resourceUsage"])
+    assert told(stage, "runs", "QuotaReserved") == ("True", "QuotaReserved")
+    assert told(stage, "runs", "Admitted") == ("True", "Admitted")
 
 
 async def test_that_somebody_else_has_ended_a_workload_by_apply_stays(kueues: Stage) -> None:
