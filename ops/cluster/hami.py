@@ -7,21 +7,21 @@ import msgspec
 from events.card import CardShare
 from events.event import Millis
 from events.quantity import BadQuantity, to_units
+from ops.cluster.hami_dialects import DIALECTS, NVIDIA, Dialect
 from ops.cluster.selection import look
 from ops.cluster.store import Object, Store
-from projections.devices.vendors import BY_WORD, NVIDIA
+from projections.devices.vendors import BY_WORD
 from projections.devices.written import written
 from projections.devices.written_indexes import Place
 
-REGISTER = "hami.io/node-nvidia-register"
-ALLOCATED = "hami.io/vgpu-devices-allocated"
+REGISTER, ALLOCATED = NVIDIA.register, NVIDIA.allocated
 _WHOLE = 100
-_NVIDIA = BY_WORD[NVIDIA]
 
 
 class GpuRequest(msgspec.Struct, frozen=True):
     """What one container asks of each of `count` cards; memory -1 means the whole card."""
 
+    dialect: Dialect
     count: int
     memory: int
     percent: int
@@ -41,9 +41,8 @@ class HamiNodes:
         why = "CardInsufficientMemory"
         best: tuple[int, str, Object, list[list[CardShare]]] | None = None
         for node in nodes:
-            cards = self._cards(node)
             taken = self.taken(node["metadata"]["name"])
-            found, reason = self._fit(node, cards, taken, pod, requests)
+            found, reason = self._fit(node, taken, pod, requests)
             if found is None:
                 why = reason
                 continue
@@ -54,21 +53,27 @@ class HamiNodes:
         if best is None:
             return None, why
         stamp, notes = str(now // 1000), pod["metadata"].get("annotations") or {}
-        given = written(_NVIDIA, best[3], notes, Place(at=stamp, node=best[1]))
+        given: dict[str, str] = {}
+        for word in dict.fromkeys(request.dialect.word for request in requests if request is not None):
+            own = [
+                shares if request is not None and request.dialect.word == word else []
+                for request, shares in zip(requests, best[3], strict=True)
+            ]
+            given |= written(BY_WORD[word], own, notes, Place(at=stamp, node=best[1]))
+            given[DIALECTS[word].to_allocate] = ";" * len(own)
         return (
             best[2],
             {
                 "hami.io/vgpu-node": best[1],
                 "hami.io/vgpu-time": stamp,
                 **given,
-                "hami.io/vgpu-devices-to-allocate": ";" * len(best[3]),
                 "hami.io/bind-time": stamp,
                 "hami.io/bind-phase": "success",
             },
         ), ""
 
-    def _cards(self, node: Object) -> list[Object]:
-        text = (node["metadata"].get("annotations") or {}).get(REGISTER)
+    def _cards(self, node: Object, dialect: Dialect) -> list[Object]:
+        text = (node["metadata"].get("annotations") or {}).get(dialect.register)
         if not text:
             return []
         try:
@@ -84,8 +89,9 @@ class HamiNodes:
         for pod in self._store.of("pods").values():
             if look(pod, "spec.nodeName") != node or look(pod, "status.phase") in ("Succeeded", "Failed"):
                 continue
-            text = (pod["metadata"].get("annotations") or {}).get(ALLOCATED, "")
-            for entry in text.replace(";", ":").split(":"):
+            notes = pod["metadata"].get("annotations") or {}
+            texts = [notes.get(one.allocated, "") for one in DIALECTS.values()]
+            for entry in ":".join(texts).replace(";", ":").split(":"):
                 if entry:
                     uuid, _, memory, cores = entry.split(",")
                     slots, held, used = taken.get(uuid, (0, 0, 0))
@@ -93,19 +99,9 @@ class HamiNodes:
         return taken
 
     def _fit(
-        self,
-        node: Object,
-        cards: list[Object],
-        taken: dict[str, tuple[int, int, int]],
-        pod: Object,
-        requests: list[GpuRequest | None],
+        self, node: Object, taken: dict[str, tuple[int, int, int]], pod: Object, requests: list[GpuRequest | None]
     ) -> tuple[list[list[CardShare]] | None, str]:
-        del node
         annotations = pod["metadata"].get("annotations") or {}
-        pins = [one.strip() for one in annotations.get("nvidia.com/use-gpuuuid", "").split(",") if one.strip()]
-        banned = [one.strip() for one in annotations.get("nvidia.com/nouse-gpuuuid", "").split(",") if one.strip()]
-        wanted = annotations.get("nvidia.com/use-gputype", "").lower()
-        unwanted = annotations.get("nvidia.com/nouse-gputype", "").lower()
         sign = -1 if annotations.get("hami.io/gpu-scheduler-policy") == "binpack" else 1
         state = dict(taken)
         result: list[list[CardShare]] = []
@@ -113,30 +109,53 @@ class HamiNodes:
             if request is None:
                 result.append([])
                 continue
+            cards = [card for card in self._cards(node, request.dialect) if _wanted(card, annotations, request.dialect)]
+            cards.sort(key=lambda card: (sign * state.get(card["id"], (0, 0, 0))[1], card.get("index", 0)))
             picked: list[CardShare] = []
-            order = sorted(cards, key=lambda card: (sign * state.get(card["id"], (0, 0, 0))[1], card.get("index", 0)))
-            for card in order:
-                uuid, model = card["id"], str(card.get("type", "")).lower()
-                if (pins and uuid not in pins) or uuid in banned:
+            for card in cards:
+                share = _share(card, request, state.get(card["id"], (0, 0, 0)))
+                if share is None:
                     continue
-                if (wanted and wanted not in model) or (unwanted and unwanted in model):
-                    continue
-                slots, held, used = state.get(uuid, (0, 0, 0))
-                memory = request.memory if request.memory >= 0 else card["devmem"] * request.percent // 100
-                full = request.cores == _WHOLE and slots > 0
-                spent = used == card["devcore"] and request.cores == 0
-                if slots >= card["count"] or held + memory > card["devmem"] or full or spent:
-                    continue
-                if used + request.cores > card["devcore"]:
-                    continue
-                state[uuid] = (slots + 1, held + memory, used + request.cores)
-                picked.append(CardShare(uuid=uuid, vendor=NVIDIA, memory=memory, cores=request.cores))
+                slots, held, used = state.get(share.uuid, (0, 0, 0))
+                state[share.uuid] = (slots + 1, held + share.memory, used + share.cores)
+                picked.append(share)
                 if len(picked) == request.count:
                     break
             if len(picked) < request.count:
                 return None, "node(s) without a card that fits (HAMi)"
             result.append(picked)
         return result, ""
+
+
+def _wanted(card: Object, annotations: dict[str, str], dialect: Dialect) -> bool:
+    """Whether the pod's annotations allow a card."""
+    pins, banned = (
+        [one.strip() for one in annotations.get(key, "").split(",") if one.strip()]
+        for key in (dialect.use, dialect.avoid)
+    )
+    model = str(card.get("type", "")).lower()
+    wanted, unwanted = (annotations.get(key, "").lower() for key in (dialect.use_model, dialect.avoid_model))
+    return (
+        not (pins and card["id"] not in pins)
+        and card["id"] not in banned
+        and not (wanted and wanted not in model)
+        and not (unwanted and unwanted in model)
+    )
+
+
+def _share(card: Object, request: GpuRequest, state: tuple[int, int, int]) -> CardShare | None:
+    """What a request takes of a card of which so much is taken; None where that is too much."""
+    slots, held, used = state
+    memory = request.memory if request.memory >= 0 else card["devmem"] * request.percent // 100
+    cores = request.cores
+    if request.dialect.compute_units:
+        cores = max(1, card["devcore"] * cores // _WHOLE)
+    elif (cores == _WHOLE and slots > 0) or (used == card["devcore"] and cores == 0):
+        return None
+    if slots >= card["count"] or held + memory > card["devmem"] or used + cores > card["devcore"]:
+        return None
+    word = str(card["type"]) if request.dialect.keeps_model else request.dialect.word
+    return CardShare(uuid=card["id"], vendor=word, memory=memory, cores=cores)
 
 
 def gpu_requests(pod: Object) -> list[GpuRequest | None]:
@@ -148,6 +167,9 @@ def gpu_requests(pod: Object) -> list[GpuRequest | None]:
 def _request(container: Object) -> GpuRequest | None:
     resources = container.get("resources") or {}
     asked: dict[str, Any] = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+    dialect = next((one for one in DIALECTS.values() if any(name in asked for name in one.names())), None)
+    if dialect is None:
+        return None
 
     def read(name: str) -> int | None:
         try:
@@ -155,10 +177,14 @@ def _request(container: Object) -> GpuRequest | None:
         except BadQuantity:
             return None
 
-    count, memory = read("nvidia.com/gpu"), read("nvidia.com/gpumem")
-    percent, cores = read("nvidia.com/gpumem-percentage"), read("nvidia.com/gpucores")
+    count, memory, percent, cores = (
+        read(name) for name in (dialect.count, dialect.memory, dialect.percent, dialect.cores)
+    )
     if count is None and memory is None and percent is None and cores is None:
         return None
-    if cores is None:
-        cores = _WHOLE if memory is None and percent in (None, _WHOLE) else 0
-    return GpuRequest(count or 1, memory or -1, percent or _WHOLE, min(cores, _WHOLE))
+    if dialect.sizes:
+        memory = next((size for size in dialect.sizes if memory is not None and memory <= size), None)
+        cores = cores or 0
+    elif cores is None:
+        cores = _WHOLE if dialect.compute_units or (memory is None and percent in (None, _WHOLE)) else 0
+    return GpuRequest(dialect, count or 1, memory or -1, percent or _WHOLE, min(cores, _WHOLE))

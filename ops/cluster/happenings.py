@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ops.cluster.failures import not_found
-from ops.cluster.hami import REGISTER
+from ops.cluster.hami_dialects import DIALECTS
 from ops.cluster.store import Object, Store
 
 NODES = "nodes"
@@ -15,11 +15,14 @@ def set_card_health(store: Store, node: str, card: str, *, healthy: bool) -> Non
     """Have the node's device plugin report one card healthy or not. Raises `ApiFailure`."""
     found = _node(store, node)
     annotations = dict(found["metadata"].get("annotations") or {})
-    cards: list[dict[str, Any]] = msgspec.json.decode(annotations.get(REGISTER, "[]"))
-    if card not in [one["id"] for one in cards]:
+    for key in [one.register for one in DIALECTS.values() if card in annotations.get(one.register, "")]:
+        cards: list[dict[str, Any]] = msgspec.json.decode(annotations[key])
+        if card in [one["id"] for one in cards]:
+            told = [{**one, "health": healthy} if one["id"] == card else one for one in cards]
+            annotations[key] = msgspec.json.encode(told).decode()
+            break
+    else:
         raise not_found("cards", card)
-    told = [{**one, "health": healthy} if one["id"] == card else one for one in cards]
-    annotations[REGISTER] = msgspec.json.encode(told).decode()
     store.put(NODES, ("", node), {**found, "metadata": {**found["metadata"], "annotations": annotations}})
 
 

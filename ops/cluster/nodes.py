@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from ops.cluster.hami import REGISTER
+from ops.cluster.hami_dialects import DIALECTS, NVIDIA
 
 
 def gpu_node(
@@ -16,14 +16,17 @@ def gpu_node(
     memory_mib: int,
     model: str,
     cores: int = 100,
-    split: int = 10,
+    split: int = 0,
+    vendor: str = NVIDIA.word,
     cpu: str = "96",
     memory: str = "768Gi",
 ) -> dict[str, Any]:
-    """A node with so many cards of one model, each shared by up to `split` containers."""
+    """A node with so many cards of one model, each shared by up to `split` containers, or as many as is usual."""
+    dialect = DIALECTS[vendor]
+    split, uuid = split or dialect.split, "GPU" if dialect is NVIDIA else vendor
     registered = [
         {
-            "id": f"GPU-{name}-{index}",
+            "id": f"{uuid}-{name}-{index}",
             "index": index,
             "count": split,
             "devmem": memory_mib,
@@ -36,14 +39,13 @@ def gpu_node(
         for index in range(cards)
     ]
     node = plain_node(name, cpu=cpu, memory=memory)
-    node["metadata"]["labels"] |= {"nvidia.com/gpu.product": product, "nvidia.com/gpu.count": str(cards), "zone": zone}
-    node["metadata"]["annotations"] = {
-        REGISTER: msgspec.json.encode(registered).decode(),
-        "hami.io/node-handshake": "Reported 2026-01-01 00:00:00",
-    }
-    node["status"]["allocatable"]["nvidia.com/gpu"] = str(cards * split)
+    node["metadata"]["labels"] |= {dialect.label: product, f"{dialect.count}.count": str(cards), "zone": zone}
+    node["metadata"]["annotations"] = {dialect.register: msgspec.json.encode(registered).decode()}
+    if dialect.handshake:
+        node["metadata"]["annotations"][dialect.handshake] = "Reported 2026-01-01 00:00:00"
+    node["status"]["allocatable"][dialect.count] = str(cards * split)
     node["status"]["capacity"] = node["status"]["allocatable"]
-    node["spec"]["taints"] = [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]
+    node["spec"]["taints"] = [{"key": dialect.count, "effect": "NoSchedule"}]
     return node
 
 

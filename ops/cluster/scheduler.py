@@ -10,12 +10,13 @@ from events.timestamp import format_timestamp
 from ops.cluster.clock import ScaledClock
 from ops.cluster.controller import Controller
 from ops.cluster.hami import HamiNodes, gpu_requests
+from ops.cluster.hami_dialects import DIALECTS
 from ops.cluster.resources import Resources
 from ops.cluster.selection import look
 from ops.cluster.store import Change, Name, Object
 
 PODS, NODES = "pods", "nodes"
-_EXTENDED_BY_HAMI = ("nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/gpumem-percentage")
+_EXTENDED_BY_HAMI = frozenset(name for one in DIALECTS.values() for name in one.names())
 
 
 class Scheduler(Controller):

@@ -83,6 +83,8 @@ def _add_nodes(script: Script, on: Platform) -> None:
                     cards=pool.cards,
                     memory_mib=pool.memory_mib,
                     model=pool.model,
+                    vendor=pool.vendor,
+                    cores=pool.cores,
                 )
             )
 

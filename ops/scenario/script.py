@@ -1,7 +1,7 @@
 """A scenario as it is written: nodes, steps in time, and expectations."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -19,6 +19,9 @@ class NodePool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cards: int
     memory_mib: int = msgspec.field(name="memoryMiB")
     model: str
+    vendor: Literal["NVIDIA", "AMD", "Ascend910B3"] = "NVIDIA"
+    cores: int = 100
+    """Percent, or the compute units and AI cores that a card of AMD and Ascend has."""
 
 
 class CardReport(msgspec.Struct, frozen=True, kw_only=True):
