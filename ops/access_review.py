@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ops.front_proxy import Person
+from ops.visibility.front_proxy import Person
 
 PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 MASTERS = "system:masters"

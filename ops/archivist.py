@@ -24,9 +24,9 @@ from ops.log.rolling import StillNeeded, finish, remove, roll
 from ops.log.shelf import WATCHER
 from ops.wiring import DEVICE_LANE, LANE, WITNESSED
 from ops.witness import HeadWitness
-from services.clock_port import Clock
-from services.log_errors import LogGap, LogUnavailable, UnsafeStream
-from services.shelf_port import Shelf
+from services.runtime.clock_port import Clock
+from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
+from services.runtime.shelf_port import Shelf
 
 log = structlog.get_logger()
 

@@ -28,8 +28,8 @@ from ops.log.shelf import WATCHER
 from ops.reading import Unreadable, json_of
 from ops.wiring import DEVICE_LANE, LANE
 from ops.witness import HEADS, HeadWitness, leaves_name
-from services.log_port import Entry
-from services.shelf_port import Kept
+from services.runtime.log_port import Entry
+from services.runtime.shelf_port import Kept
 
 MANIFEST = "backup.json"
 _TAIL = 5_000

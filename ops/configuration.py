@@ -29,7 +29,7 @@ from events.settings import (
 from ops.hami_settings import HamiPart, hami_settings
 from ops.job_kinds import Integrations, KindPart, frameworks, job_kinds
 from ops.reading import Unreadable, yaml_file, yaml_of
-from projections.not_done import problems_in
+from projections.validation.unsupported import problems_in
 from services.watcher.pod_shapes import selector
 from services.watcher.problems import Refused
 

@@ -15,10 +15,10 @@ from events.subjects import CONTROL, FACTS
 from ops.bearer import trusted
 from ops.endpoint import Endpoint
 from ops.listening import listening
-from ops.log.filling import TOLD
+from ops.log.capacity import TOLD
 from ops.wiring import Running
-from services.lane_host import LaneHost
-from services.log_errors import LogGap, LogUnavailable, UnsafeStream
+from services.runtime.lane_host import LaneHost
+from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
 
 
 class Health:

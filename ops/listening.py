@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from ops.crowd import Crowd
+from ops.listener_limits import Crowd
 
 
 class PortTaken(Exception):

@@ -9,7 +9,7 @@ import msgspec
 import yaml
 
 from ops.reading import Unreadable, text_of, value_of, yaml_documents
-from projections.validation.loose import normalise
+from projections.validation.lenient import normalise
 from projections.validation.problem import Problem
 
 _SUFFIXES = (".yaml", ".yml", ".json")

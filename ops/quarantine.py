@@ -6,9 +6,9 @@ from events.subjects import CONTROL
 from ops.audit.chain import link_of
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE
-from services.control_log import Control
-from services.lane_errors import MessageHalts
-from services.log_port import Entry
+from services.runtime.control_log import Control
+from services.runtime.lane_errors import MessageHalts
+from services.runtime.log_port import Entry
 
 Entries = Mapping[str, Sequence[Entry]]
 

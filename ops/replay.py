@@ -13,18 +13,18 @@ from events.rules import RULES
 from events.subjects import CONTROL, FACTS
 from ops.log.snapshots import image_of
 from projections.amiss import Amiss
-from projections.place import Place
+from projections.log_position import Place
+from projections.object_versions import FoldedFacts
 from projections.state_hash import state_hash
-from projections.versions import FoldedFacts
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
-from services.control_log import Control
-from services.lane_fold import LaneFold
-from services.lane_host import Decider
-from services.log_port import Entry
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
-from services.stored_message import Opened, Passed, open_message
+from services.runtime.control_log import Control
+from services.runtime.lane_fold import LaneFold
+from services.runtime.lane_host import Decider
+from services.runtime.log_port import Entry
+from services.runtime.stored_message import Opened, Passed, open_message
 
 Listener = Callable[[AnyEvent, Place], None]
 Progress = Callable[[int, int], None]

@@ -22,7 +22,7 @@ from ops.log.pull import STORED
 from ops.log.refusals import UNANSWERED, refused, unanswered
 from ops.log.shelf import STREAM as SHELF
 from ops.witness import HEADS
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 _SUBJECT = re.compile(r"kuelog\.[\w.-]+")
 _HEADER = frozenset("\r\n\0")

@@ -14,32 +14,32 @@ import structlog
 from events.rules import RULES
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS, decisions_stream, devices_stream
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
+from ops.log.capacity import Filled
 from ops.log.control import read_control, record_rate
-from ops.log.filling import Filled
-from ops.log.patient import PatientBus
+from ops.log.retrying_bus import PatientBus
 from ops.log.snapshots import EVERY, Snapshots
 from ops.reading import Unreadable
 from ops.telemetry import SpanTracer
 from ops.witness import HeadWitness, WitnessKeyMissing
 from projections.world import World
 from services.accountant.decide import Accountant
-from services.admission_window import AdmissionWindow
 from services.admitter.decide import Admitter
+from services.applier.low_priority_writes import SpareTime
 from services.applier.provisioning_shell import ProvisioningWriter
 from services.applier.queue_status_shell import QueueStatusWriter
 from services.applier.shell import Applier
-from services.applier.spare_time import SpareTime
-from services.clock_port import Clock
-from services.cluster_port import Reader, Writer
-from services.control_log import Control
-from services.lane_fold import LaneFold
-from services.lane_host import Decider, LaneHost, Tracer
-from services.log_errors import LogGap, LogRegressed, LogUnavailable
-from services.log_port import Bus, Stream
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
-from services.shelf_port import Shelf
+from services.runtime.admission_window import AdmissionWindow
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import Reader, Writer
+from services.runtime.control_log import Control
+from services.runtime.lane_fold import LaneFold
+from services.runtime.lane_host import Decider, LaneHost, Tracer
+from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
+from services.runtime.log_port import Bus, Stream
+from services.runtime.shelf_port import Shelf
 from services.watcher.shell import Watcher
 
 log = structlog.get_logger()

@@ -24,8 +24,8 @@ from ops.audit.keys import RING, Signer, Trust, WitnessKeyMissing
 from ops.reading import json_of
 from ops.run_folder import FolderUnusable
 from ops.whole_file import write_whole
-from services.log_errors import LogGap, LogRegressed
-from services.log_port import Stream
+from services.runtime.log_errors import LogGap, LogRegressed
+from services.runtime.log_port import Stream
 
 HEADS, LOCK = "heads.json", "witness.lock"
 _POLL_S = 0.01

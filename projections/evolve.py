@@ -86,17 +86,17 @@ from events.workload import (
     WorkloadSwitched,
 )
 from events.workload_object import WorkloadTerminating
-from projections.admission_usage import keep_ledgers, settle_all
-from projections.budgets import keep_budgets
-from projections.evolve_admission import evolve_admission
-from projections.evolve_aside import set_aside, take_up_again
-from projections.evolve_devices import evolve_devices
-from projections.evolve_lines import evolve_lines
+from projections.budgets.enforcement import keep_budgets
+from projections.checks.evolve_provisioning import evolve_provisioning, miss_provisioning
+from projections.devices.evolve import evolve_devices
 from projections.evolve_objects import evolve_objects
-from projections.evolve_provisioning import evolve_provisioning, miss_provisioning
-from projections.evolve_upkeep import evolve_upkeep
-from projections.evolve_workloads import evolve_workloads
-from projections.place import Place
+from projections.fair_sharing.admission_usage import keep_ledgers, settle_all
+from projections.log_position import Place
+from projections.queues.evolve import evolve_lines
+from projections.set_aside.evolve import set_aside, take_up_again
+from projections.workloads.evolve import evolve_workloads
+from projections.workloads.evolve_admission import evolve_admission
+from projections.workloads.evolve_upkeep import evolve_upkeep
 from projections.world import World
 
 

@@ -22,11 +22,11 @@ from events.quota import (
 )
 from events.settings import SettingsObserved
 from events.workload_object import WorkloadTerminating
-from projections.lining import reclass
-from projections.lost_places import review_owner, review_places
-from projections.place import Place
-from projections.pod_cards import leave_gate
-from projections.terminating import terminating
+from projections.devices.pod_cards import leave_gate
+from projections.log_position import Place
+from projections.queues.enqueue import reclass
+from projections.workloads.node_failures import review_owner, review_places
+from projections.workloads.terminating import terminating
 from projections.world import World
 
 ObjectEvent: TypeAlias = (

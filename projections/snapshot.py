@@ -34,22 +34,22 @@ from events.quota import (
 )
 from events.settings import SettingsObserved
 from projections.amiss import Amiss
-from projections.aside import Aside
-from projections.card_care import Suspect, Told
-from projections.card_holdings import Holding
+from projections.budgets.budget_usage import Counted, Spent
+from projections.devices.card_care import Suspect, Told
+from projections.devices.card_holdings import Holding
 from projections.devices.health import CardHealth
 from projections.devices.namespace_quota import Limit
+from projections.devices.pod_cards import hold_at_gate
 from projections.fair_sharing.ledger import Entered, Ledger
-from projections.holding import hold
-from projections.line_order import order_in_line
-from projections.lines import Scan
-from projections.pod_cards import hold_at_gate
-from projections.shields import look_when_unprotected
-from projections.spent import Counted, Spent
+from projections.object_versions import Known
+from projections.preemption.protection_expiry import look_when_unprotected
+from projections.queues.order import order_in_line
+from projections.queues.pending_queues import Scan
+from projections.quota.charge_quota import hold
+from projections.set_aside.records import Aside
 from projections.state_hash import scan_of, stale_classes, state_hash
-from projections.terminating import Terminating
-from projections.versions import Known
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
+from projections.workloads.terminating import Terminating
 from projections.world import DEFAULT_SETTINGS, World
 
 

@@ -32,20 +32,20 @@ from events.quota import (
 )
 from events.settings import SettingsObserved
 from projections.amiss import Amiss
-from projections.aside import Aside
-from projections.card_holdings import CardHoldings
-from projections.deadlines import next_deadline
+from projections.budgets.budget_usage import Counted, Spent, changes_after
+from projections.devices.card_holdings import CardHoldings
 from projections.fair_sharing.ledger import Entered, Ledger
-from projections.lines import Lines
-from projections.memory import Memory
-from projections.quota_holders import QuotaHolders
-from projections.quota_tree import QuotaTree
-from projections.review import Review
-from projections.spent import Counted, Spent, changes_after
-from projections.terminating import Terminating
+from projections.flavors.plan_cache import Memory
+from projections.object_versions import Versions
+from projections.queues.pending_queues import Lines
+from projections.quota.holders import QuotaHolders
+from projections.quota.tree import QuotaTree
+from projections.set_aside.records import Aside
 from projections.trail import Trail, Trial
-from projections.versions import Versions
-from projections.workloads import Workload
+from projections.work_queue import Review
+from projections.workloads.deadlines import next_deadline
+from projections.workloads.lifecycle import Workload
+from projections.workloads.terminating import Terminating
 
 
 class World:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from tests.places import CONFORMANCE, KUEUE_DEFINITIONS, SCENARIOS
 from tests.stage.api_server import ApiServer
 from tests.stage.cluster import Cluster, Embedded

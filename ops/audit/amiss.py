@@ -7,8 +7,8 @@ from events.codec import NotOurs, decode_commit, decode_sighting
 from events.event import Millis
 from events.subjects import FACTS
 from ops.audit.finding import AUTHOR, TIME, Finding
-from services.control_log import Control
-from services.log_port import Entry
+from services.runtime.control_log import Control
+from services.runtime.log_port import Entry
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from ops.audit.parts import files_of, parts_of
 from ops.audit.segment import UNTOLD, SegmentUnreadable, check_segment, file_hash, from_parquet, size_of, to_parquet
 from ops.parquet_reading import Bounds
 from ops.witness import HEADS, leaves_name
-from services.log_port import Bus, Entry
+from services.runtime.log_port import Bus, Entry
 
 LIST = "archive.json"
 Progress = Callable[[str], None]

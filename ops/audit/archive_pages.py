@@ -7,7 +7,7 @@ from ops.audit.archive import Segment, finding_of, listed, needed_segments, not_
 from ops.audit.errors import ArchiveDamaged
 from ops.audit.finding import Finding
 from ops.audit.folder import Folder
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 
 class ArchivePages:

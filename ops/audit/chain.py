@@ -9,7 +9,7 @@ from events.merkle import leaf_hash
 from events.subjects import FACTS
 from ops.audit.amiss import Claim, claim_of
 from ops.audit.finding import Finding
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 
-from services.log_errors import LogGap
-from services.log_port import Entry, Stream
+from services.runtime.log_errors import LogGap
+from services.runtime.log_port import Entry, Stream
 
 SEGMENT = 20_000
 """So many messages stand in one file at most."""

@@ -13,7 +13,7 @@ from ops.audit.checkpoint import Checkpoint
 from ops.audit.errors import NotProvable
 from ops.audit.evidence import Evidence, Statement, judge, prefix_agrees
 from ops.audit.leaves import Leaves
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 
 def prove(entries: Iterable[Entry], evidence: Evidence, stream: str, sequence: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ops.audit.errors import FolderUnreadable, QueryRefused
 from ops.audit.folder import Folder
 from ops.audit.parts import files_of
 from ops.audit.segment import SCHEMA, to_table
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 _VIEWS = """
 CREATE VIEW commits AS

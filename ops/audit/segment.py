@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ops.parquet_reading import Bounds, check_parquet, parquet_columns
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 SCHEMA = pa.schema(
     [

@@ -11,8 +11,8 @@ from ops.audit.evidence import Evidence, Statement, judge, statement_findings
 from ops.audit.finding import Covered, Finding, Report
 from ops.audit.leaves import Leaves
 from ops.audit.walk import Streams, Walk
-from services.control_log import Control
-from services.log_port import Entry
+from services.runtime.control_log import Control
+from services.runtime.log_port import Entry
 
 Ends = Callable[[], Mapping[str, int]]
 

@@ -8,8 +8,8 @@ from ops.audit.amiss import amiss_finding
 from ops.audit.chain import Chain, Gaps, LinkOf, Resting
 from ops.audit.finding import Finding
 from ops.audit.leaves import Leaves
-from services.control_log import Control
-from services.log_port import Entry
+from services.runtime.control_log import Control
+from services.runtime.log_port import Entry
 
 Streams = Mapping[str, Iterable[Entry]]
 """A log: of each stream all messages in their order, which may be gone through more than once."""

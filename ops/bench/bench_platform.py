@@ -5,9 +5,9 @@ from contextlib import suppress
 
 from ops.bench.cluster_objects import Plain
 from ops.bench.problems import ClusterInUse, KindsMissing
-from ops.kube.client import KubeClient
+from ops.kubernetes.client import KubeClient
 from services.applier.manifests import finalizers_left
-from services.cluster_port import ObjectConflict, ObjectMissing, Resource
+from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource
 
 
 class BenchPlatform:

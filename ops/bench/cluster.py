@@ -23,9 +23,9 @@ from ops.bench.cluster_objects import (
 )
 from ops.bench.load import Arrival, Load, arrivals_of, capacity_of, queues_of
 from ops.bench.readiness import condition
-from ops.kube.client import KubeClient
-from ops.kube.reflector import Reflector
-from services.cluster_port import Changed, Listed, ObjectConflict, Vanished
+from ops.kubernetes.client import KubeClient
+from ops.kubernetes.reflector import Reflector
+from services.runtime.cluster_port import Changed, Listed, ObjectConflict, Vanished
 
 
 class Waits(msgspec.Struct, kw_only=True):

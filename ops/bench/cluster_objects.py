@@ -5,7 +5,7 @@ from typing import Any
 
 from events.quantity import from_units
 from ops.bench.load import FLAVOR, RESOURCE, Arrival, Load, queues_of
-from services.cluster_port import Resource
+from services.runtime.cluster_port import Resource
 
 Plain = dict[str, Any]
 _GROUP, _VERSION = "kueue.x-k8s.io", "v1beta2"

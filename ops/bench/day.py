@@ -33,7 +33,7 @@ from ops.bench.lanes import RecordedLanes
 from ops.whatif.course import Course, Happening
 from ops.whatif.outcome import Outcomes
 from ops.whatif.run import Progress, VirtualRun
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 DAY: Millis = 86_400_000
 BEGINS: Millis = 1_767_225_600_000

@@ -10,9 +10,9 @@ import psutil
 
 from ops.bench.bench_platform import BenchPlatform
 from ops.bench.cluster_objects import API, CLUSTER_QUEUES, FLAVORS, LOCAL_QUEUES, NAMESPACES, SPACE, Plain
-from ops.kube.client import KubeClient
-from ops.kube.reflector import Reflector
-from services.cluster_port import Listed, Resource, Vanished
+from ops.kubernetes.client import KubeClient
+from ops.kubernetes.reflector import Reflector
+from services.runtime.cluster_port import Listed, Resource, Vanished
 
 JOBS = Resource(group="batch", plural="jobs", kind="Job")
 NAME = "kuelog-bench-jobs"

@@ -12,17 +12,17 @@ from events.event import Millis
 from events.object_version import ObjectVersion
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from ops.wiring import DEVICE_LANE, LANE, RULES
-from projections.place import Place
+from projections.log_position import Place
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
-from services.commit_making import commit_of
-from services.lane_fold import LaneFold
-from services.lane_host import MOST_AHEAD, Decider
-from services.lane_roles import Keeper
-from services.log_port import Entry
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
+from services.runtime.commit_making import commit_of
+from services.runtime.lane_fold import LaneFold
+from services.runtime.lane_host import MOST_AHEAD, Decider
+from services.runtime.lane_roles import Keeper
+from services.runtime.log_port import Entry
 
 Mark = Callable[[LaneFold], str]
 

@@ -28,7 +28,7 @@ from ops.log.snapshots import EVERY, Snapshots
 from ops.whatif.run import VirtualRun
 from ops.wiring import DEVICE_LANE, LANE, ROLLED, WITNESSED
 from ops.witness import HeadWitness
-from services.log_port import Entry, Message, Stream
+from services.runtime.log_port import Entry, Message, Stream
 from services.watcher.saved_view import ViewSaver
 
 Progress = Callable[[int, int], None]

@@ -10,19 +10,19 @@ import structlog
 from events.settings import SettingsObserved
 from events.subjects import FACTS
 from ops.bench.usage import own_peak_mib
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from ops.event_loop import run
+from ops.gc_tuning import collect_seldom
 from ops.health import Health
-from ops.kube.absent import AbsentCluster
+from ops.kubernetes.absent import AbsentCluster
 from ops.log.jetstream import connect
-from ops.quiet_garbage import collect_seldom
 from ops.wiring import Ports, Running, stopped
-from services.control_log import Control
-from services.log_port import Stream
-from services.shelf_port import Shelf
+from services.runtime.control_log import Control
+from services.runtime.log_port import Stream
+from services.runtime.shelf_port import Shelf
 from services.watcher.log_reading import ToldByAll
 from services.watcher.saved_view import ViewSaver
-from services.watcher.seen import Seen
+from services.watcher.seen_versions import Seen
 from services.watcher.view import View
 
 WATCHER = "watcher"

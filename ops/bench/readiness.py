@@ -5,9 +5,9 @@ from typing import Any
 
 from ops.bench.cluster_objects import CLUSTER_QUEUES
 from ops.bench.problems import NobodyAdmits
-from ops.kube.client import KubeClient
-from ops.kube.reflector import Reflector
-from services.cluster_port import Listed
+from ops.kubernetes.client import KubeClient
+from ops.kubernetes.reflector import Reflector
+from services.runtime.cluster_port import Listed
 
 _QUEUES_S = 120.0
 

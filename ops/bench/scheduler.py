@@ -18,14 +18,14 @@ from events.catalogue import Decision
 from events.preemption import PreemptionOrdered
 from events.workload import QuotaReleased, WorkloadFinished
 from ops.bench.load import Load, arrivals_of, capacity_of, platform_of
-from ops.quiet_garbage import collect_seldom
+from ops.gc_tuning import collect_seldom
 from projections.evolve import evolve
-from projections.place import Place
+from projections.log_position import Place
 from projections.world import World
 from services.admitter.decide import Admitter
-from services.lane_host import MOST_INPUTS, Decider
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
+from services.runtime.lane_host import MOST_INPUTS, Decider
 
 _LANE = "LOG_bench"
 

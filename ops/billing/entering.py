@@ -12,8 +12,8 @@ from ops.billing.problems import BillRefused
 from ops.log.control import say_behind
 from projections.billing.ledger import Ledger
 from projections.billing.money import BadAmount, parse_money
-from services.log_errors import LogMovedOn
-from services.log_port import Bus, Entry
+from services.runtime.log_errors import LogMovedOn
+from services.runtime.log_port import Bus, Entry
 
 
 async def enter(

@@ -5,7 +5,7 @@ import re
 from events.event import Millis
 from events.timestamp import days_from_civil, format_timestamp
 from ops.billing.problems import BillRefused
-from ops.past import BadTime, moment
+from ops.time_travel import BadTime, moment
 from projections.billing.entry import Window
 from projections.calendar import DAY
 

@@ -13,16 +13,16 @@ from events.catalogue import AnyEvent
 from events.commit import GENESIS, Sighting, bytes_hash
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
-from ops.past import span
+from ops.time_travel import span
 from projections.billing.entry import Window
 from projections.billing.ledger import Ledger
-from projections.place import Place
-from projections.versions import FoldedFacts
-from services.control_log import Control
-from services.lane_errors import ChainBroken
-from services.log_errors import LogGap
-from services.log_port import Entry
-from services.stored_message import Passed, open_message
+from projections.log_position import Place
+from projections.object_versions import FoldedFacts
+from services.runtime.control_log import Control
+from services.runtime.lane_errors import ChainBroken
+from services.runtime.log_errors import LogGap
+from services.runtime.log_port import Entry
+from services.runtime.stored_message import Passed, open_message
 
 Entries = Mapping[str, Sequence[Entry]]
 

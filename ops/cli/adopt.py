@@ -14,17 +14,17 @@ from events.settings import SettingsObserved
 from events.subjects import FACTS
 from ops.cli.failures import known_failures
 from ops.cli.serve import settings_of
-from ops.cluster.clock import ScaledClock
-from ops.kube.client import connect as connect_kube
+from ops.embedded_cluster.clock import ScaledClock
+from ops.kubernetes.client import connect as connect_kube
 from ops.log.jetstream import connect as connect_bus
 from ops.log.memory import MemoryStream
-from ops.taking_over import Difference, Found, differences, running
+from ops.migration import Difference, Found, differences, running
 from ops.wiring import LANE
 from projections.evolve import evolve_sighting
-from projections.place import Place
+from projections.log_position import Place
 from projections.world import World
-from services.clock_port import Clock
-from services.log_port import Stream
+from services.runtime.clock_port import Clock
+from services.runtime.log_port import Stream
 from services.watcher.shell import Watcher
 from services.watcher.view import View
 

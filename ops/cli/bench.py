@@ -18,15 +18,15 @@ from events.commit import Sighting
 from events.subjects import FACTS
 from events.workload import WorkloadQueued, WorkloadSubmitted
 from ops.cli.failures import known_failures
-from ops.cluster.nodes import plain_node
+from ops.embedded_cluster.nodes import plain_node
 from ops.log.history import read_everything
 from ops.log.jetstream import JetStreamBus, connect
 from ops.log.server import NatsServer
 from ops.replay import fold_lane
 from ops.scenario.platform import Platform, platform
 from ops.wiring import LANE
-from services.cluster_port import Resource
-from services.log_port import Entry, Message
+from services.runtime.cluster_port import Resource
+from services.runtime.log_port import Entry, Message
 
 _COMMITS, _PER_COMMIT, _RATE = 1000, 50, 100
 

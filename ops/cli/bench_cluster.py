@@ -20,8 +20,8 @@ from ops.bench.readiness import active
 from ops.bench.usage import Observed
 from ops.cli.failures import known_failures
 from ops.event_loop import run as run_loop
-from ops.kube.client import KubeClient, connect
-from ops.quiet_garbage import collect_seldom
+from ops.gc_tuning import collect_seldom
+from ops.kubernetes.client import KubeClient, connect
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True):

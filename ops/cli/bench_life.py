@@ -17,11 +17,11 @@ from ops.archivist import ARCHIVE
 from ops.bench.life import LifeWriter, Written
 from ops.bench.life_measure import LifeCosts, measure
 from ops.cli.failures import known_failures
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from ops.event_loop import run
+from ops.gc_tuning import collect_seldom
 from ops.log.jetstream import connect
 from ops.log.server import NatsServer
-from ops.quiet_garbage import collect_seldom
 
 _MIB = 1 << 20
 

@@ -12,7 +12,6 @@ from rich.progress import Progress
 from events.billing import CorrectionEntered
 from events.event import Millis
 from events.subjects import CONTROL
-from ops.asking.stored import opened
 from ops.billing import flat, focus, tables
 from ops.billing.card_sums import money, plain_cards, plain_prices, plain_quota, plain_waste
 from ops.billing.entering import check_correction, check_tenant, enter
@@ -22,17 +21,18 @@ from ops.billing.reading import Read, ledger_of, seen
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_log
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
+from ops.gc_tuning import collect_seldom
 from ops.log.history import read_everything
-from ops.past import span
-from ops.quiet_garbage import collect_seldom
+from ops.queries.stored import opened
+from ops.time_travel import span
 from projections.billing.entry import Entry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import decimal
 from projections.billing.reconcile import Mismatch, reconcile
 from projections.billing.totals import GROUPS, Bill, bill
-from services.control_log import Control
-from services.log_port import Entry as StoredEntry
+from services.runtime.control_log import Control
+from services.runtime.log_port import Entry as StoredEntry
 
 FORMS = ("table", "csv", "json", "parquet", "focus")
 

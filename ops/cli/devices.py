@@ -13,8 +13,8 @@ from ops.cards_view import CardView, card_views, flavor_offers, model_capacities
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
-from ops.metrics_endpoint import exposition
-from ops.past import Moment, cards_at
+from ops.metrics.endpoint import exposition
+from ops.time_travel import Moment, cards_at
 from projections.devices.capacity import ModelCapacity
 from projections.devices.node_lock import waited_for
 from projections.devices.offer import Offer

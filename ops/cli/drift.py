@@ -10,7 +10,7 @@ from ops.cards_view import job_of
 from ops.cli.devices import read_moment, stamp, told
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.past import Moment
+from ops.time_travel import Moment
 from projections.devices.drift import NOTES, Finding, all_findings
 
 

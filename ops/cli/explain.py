@@ -8,13 +8,13 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from events.quantity import from_units
 from events.timestamp import format_timestamp
-from ops.asking.explaining import explain, find_workload, stops, world_at
-from ops.asking.point import NotOnTheLog, Point, point_at
 from ops.cli.explain_queue import explain_queue, show_queue
 from ops.cli.failures import known_failures
 from ops.cli.history import unknown
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
+from ops.queries.explaining import explain, find_workload, stops, world_at
+from ops.queries.point import NotOnTheLog, Point, point_at
 from projections.explanation.about import canonical
 from projections.explanation.redaction import Redaction
 from projections.world import World

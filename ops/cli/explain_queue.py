@@ -7,11 +7,11 @@ from rich.console import Console
 
 from events.quantity import from_units
 from events.timestamp import format_timestamp
-from projections.explanation.left_alone import queue_left_alone
+from projections.explanation.read_models import usage_rows
+from projections.explanation.set_aside import queue_left_alone
 from projections.explanation.shortages import borrowers
 from projections.fair_sharing.share import share_of
-from projections.queue_standing import inactive_reasons
-from projections.read_models import usage_rows
+from projections.queues.active_condition import inactive_reasons
 from projections.world import World
 
 Plain = dict[str, Any]

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.markup import escape
 
-from ops.asking.point import NotOnTheLog
-from ops.asking.settings_change import BadChange
 from ops.audit.errors import (
     ArchiveDamaged,
     ArchiveGoesFurther,
@@ -25,22 +23,24 @@ from ops.bench.load import LoadUnreadable
 from ops.bench.problems import ClusterInUse, KindsMissing, NobodyAdmits, NotMeasured, NotRolled
 from ops.billing.problems import BillRefused
 from ops.configuration import ConfigurationBroken
-from ops.kube.client import KubeConfigMissing
+from ops.kubernetes.client import KubeConfigMissing
 from ops.listening import PortTaken
 from ops.log.server import NatsMissing, StoreInUse
 from ops.log.snapshots import SnapshotUnusable
 from ops.manifests import ManifestBroken
-from ops.past import BadTime
 from ops.quarantine import QuarantineRefused
+from ops.queries.point import NotOnTheLog
+from ops.queries.settings_change import BadChange
 from ops.reading import Unreadable
 from ops.run_folder import FolderHeld, FolderUnusable, NotADemosFolder
 from ops.scenario.play import ManifestRefused
 from ops.scenario.script import ScenarioBroken
-from ops.visibility_server import VisibilityUnserved
+from ops.time_travel import BadTime
+from ops.visibility.server import VisibilityUnserved
 from ops.witness import WitnessKeyMissing
-from services.cluster_port import ClusterUnavailable, ObjectInvalid
-from services.lane_errors import MessageHalts
-from services.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream
+from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid
+from services.runtime.lane_errors import MessageHalts
+from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream
 
 KNOWN: tuple[type[Exception], ...] = (
     ArchiveDamaged,

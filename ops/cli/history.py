@@ -6,11 +6,11 @@ from rich.console import Console
 from rich.table import Table
 
 from events.timestamp import format_timestamp
-from ops.asking.point import NotOnTheLog, point_at
-from ops.asking.stored import in_order
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import opened_log
+from ops.queries.point import NotOnTheLog, point_at
+from ops.queries.stored import in_order
 from projections.explanation.about import canonical
 from projections.explanation.life import Life, Line
 

@@ -22,8 +22,8 @@ from ops.cli.kubectl_connection import (
     with_cluster,
 )
 from ops.cli.kubectl_nouns import CLUSTER_QUEUE, LOCAL_QUEUE, NOUNS, WORKLOAD, Noun
-from ops.kube.client import KubeClient
-from services.cluster_port import ObjectMissing, Resource
+from ops.kubernetes.client import KubeClient
+from services.runtime.cluster_port import ObjectMissing, Resource
 
 Plain = dict[str, Any]
 Name = Annotated[str, typer.Argument(help="Its name.")]

@@ -15,8 +15,8 @@ from kubernetes.aio import config as kube_config
 from kubernetes.aio.config.config_exception import ConfigException
 
 from ops.cli.kubectl_nouns import Noun
-from ops.kube.client import KubeClient, KubeConfigMissing, connect, path_of
-from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Resource
+from ops.kubernetes.client import KubeClient, KubeConfigMissing, connect, path_of
+from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 
 T = TypeVar("T")
 Plain = dict[str, Any]

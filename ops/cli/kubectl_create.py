@@ -20,8 +20,8 @@ from ops.cli.kubectl_connection import (
     with_cluster,
 )
 from ops.cli.kubectl_nouns import CLUSTER_QUEUE, GROUP, LOCAL_QUEUE, RESOURCE_FLAVOR, VERSION, Noun
-from ops.kube.client import KubeClient
-from services.cluster_port import ObjectMissing
+from ops.kubernetes.client import KubeClient
+from services.runtime.cluster_port import ObjectMissing
 
 Plain = dict[str, Any]
 Name = Annotated[str, typer.Argument(help="Its name.")]

@@ -11,8 +11,8 @@ import typer
 from ops.cli.kubectl_age import since
 from ops.cli.kubectl_connection import Context, Kubeconfig, Namespace, Where, refuse, with_cluster
 from ops.cli.kubectl_nouns import NOUNS, Noun
-from ops.kube.client import KubeClient
-from services.cluster_port import AccessRefused, ObjectInvalid, ObjectMissing
+from ops.kubernetes.client import KubeClient
+from services.runtime.cluster_port import AccessRefused, ObjectInvalid, ObjectMissing
 
 Plain = dict[str, Any]
 _UNTOLD = frozenset({"managedFields", "name", "namespace", "labels", "annotations"})

@@ -35,10 +35,10 @@ from ops.cli.kubectl_rows import (
     show_spaced,
     spec_field,
 )
-from ops.kube.client import KubeClient
-from ops.visibility import GROUP as VISIBILITY
-from ops.visibility import MOST
-from services.cluster_port import ClusterUnavailable, ObjectInvalid, ObjectMissing
+from ops.kubernetes.client import KubeClient
+from ops.visibility.api import GROUP as VISIBILITY
+from ops.visibility.api import MOST
+from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid, ObjectMissing
 
 Plain = dict[str, Any]
 _LONGEST_TYPE = 20

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from services.cluster_port import Resource
+from services.runtime.cluster_port import Resource
 
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
 

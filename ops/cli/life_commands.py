@@ -108,10 +108,10 @@ def roll(
     """
     from ops.archivist import Limits, archivist_of  # noqa: PLC0415
     from ops.cli.failures import known_failures  # noqa: PLC0415
-    from ops.cluster.clock import ScaledClock  # noqa: PLC0415
+    from ops.embedded_cluster.clock import ScaledClock  # noqa: PLC0415
     from ops.log.generations import generations  # noqa: PLC0415
     from ops.wiring import ROLLED  # noqa: PLC0415
-    from services.log_errors import LogUnavailable  # noqa: PLC0415
+    from services.runtime.log_errors import LogUnavailable  # noqa: PLC0415
 
     source = LogSource(data=data, nats=nats, archive=archive)
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from events.control import Quarantined
 from events.subjects import CONTROL
 from ops.cli.failures import known_failures
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from ops.log.control import say
 from ops.log.history import STREAMS, read_stored
 from ops.log.jetstream import connect

@@ -18,8 +18,8 @@ from ops.log.paged_history import Waits, open_everything
 from ops.log.server import NatsServer, running_server
 from ops.run_folder import NATS, FolderHeld, Hold, take
 from ops.scenario.script import ScenarioBroken
-from services.log_errors import LogUnavailable
-from services.log_port import Bus
+from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_port import Bus
 
 
 def read_log(source: LogSource) -> History:

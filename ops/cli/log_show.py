@@ -11,16 +11,16 @@ from rich.console import Console
 
 from events.subjects import CONTROL
 from events.timestamp import format_timestamp
-from ops.asking.point import NotOnTheLog, point_at
-from ops.asking.shown import Showing, Shown, shown_in_order
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, read_log
 from ops.log.history import STREAMS, end_of, read_everything
-from ops.past import moment, span
+from ops.queries.point import NotOnTheLog, point_at
+from ops.queries.shown import Showing, Shown, shown_in_order
+from ops.time_travel import moment, span
 from projections.explanation.about import canonical, objects_of
-from services.control_log import Control
-from services.log_port import Entry, Stream
+from services.runtime.control_log import Control
+from services.runtime.log_port import Entry, Stream
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,18 +14,18 @@ import msgspec
 from rich.console import Console
 
 from events.settings import SettingsObserved
-from ops.asking.point import point_at
-from ops.asking.settings_change import BadChange, changed_settings, is_setting, observes_settings, with_settings
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.cli.replay_rows import show_change, told_differences
+from ops.queries.point import point_at
+from ops.queries.settings_change import BadChange, changed_settings, is_setting, observes_settings, with_settings
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE
 from projections.evolve import evolve
 from projections.explanation.difference import Change
-from projections.place import Place
-from services.lane_fold import LaneFold
+from projections.log_position import Place
+from services.runtime.lane_fold import LaneFold
 
 _PATIENCE_S = 3600
 

@@ -17,7 +17,7 @@ from ops.billing.tables import show_prices
 from ops.cli.bill import Asked, read_ledger
 from ops.cli.failures import known_failures
 from ops.cli.log_reading import archive_of, bus_of
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from ops.log.history import read_everything
 
 

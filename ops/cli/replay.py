@@ -6,8 +6,6 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ops.asking.point import NotOnTheLog, Point, point_at
-from ops.asking.start import begin
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import opened_log
@@ -20,6 +18,8 @@ from ops.cli.replay_rows import (
     show_states,
     told_differences,
 )
+from ops.queries.point import NotOnTheLog, Point, point_at
+from ops.queries.start import begin
 from ops.replay import Replayed, fold_lane
 from ops.wiring import DEVICE_LANE, LANE
 from projections.world import World

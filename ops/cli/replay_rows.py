@@ -11,17 +11,17 @@ from rich.table import Table
 from events.catalogue import AnyEvent
 from events.codec import decode_event
 from events.timestamp import format_timestamp
-from ops.asking.point import NotOnTheLog
-from ops.asking.stored import opened
+from ops.queries.point import NotOnTheLog
+from ops.queries.stored import opened
 from ops.replay import Difference, Replayed
 from ops.wiring import RULES
 from projections.amiss import Amiss
 from projections.explanation.about import objects_of
 from projections.explanation.difference import Change, changes
-from projections.read_models import queue_rows, tree_names, usage_rows, workload_rows
+from projections.explanation.read_models import queue_rows, tree_names, usage_rows, workload_rows
 from projections.state_hash import tables
 from projections.world import World
-from services.control_log import Control
+from services.runtime.control_log import Control
 
 SHOWN = ("queues", "workloads", "usage", "state")
 _LED = 12

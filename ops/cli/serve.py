@@ -10,27 +10,27 @@ from rich.console import Console
 from events.settings import SettingsObserved
 from ops.archivist import Limits, archivist_of
 from ops.cli.failures import known_failures
-from ops.cluster.clock import ScaledClock
 from ops.configuration import configuration_of, read_configuration
-from ops.crash import Mortal
+from ops.crash_points import Mortal
+from ops.embedded_cluster.clock import ScaledClock
 from ops.endpoint import Endpoint
 from ops.event_loop import run
+from ops.gc_tuning import collect_seldom
 from ops.health import health_served
-from ops.kube.absent import AbsentCluster
-from ops.kube.client import connect as connect_kube
-from ops.kube.reflector import Reflector
+from ops.kubernetes.absent import AbsentCluster
+from ops.kubernetes.client import connect as connect_kube
+from ops.kubernetes.reflector import Reflector
 from ops.log.jetstream import JetStreamBus, without_password
 from ops.log.jetstream import connect as connect_bus
-from ops.log.late_bus import LateBus
+from ops.log.lazy_bus import LateBus
 from ops.log.server import NatsServer
 from ops.log.server_keeper import kept
-from ops.metrics_endpoint import served
-from ops.quiet_garbage import collect_seldom
+from ops.metrics.endpoint import served
 from ops.run_folder import held, keep_from_demos
 from ops.scenario.platform import platform
 from ops.wiring import SERVICES, Ports, Running, stopped
-from services.cluster_port import Reader, Writer
-from services.log_errors import LogUnavailable
+from services.runtime.cluster_port import Reader, Writer
+from services.runtime.log_errors import LogUnavailable
 
 NOWHERE = Endpoint()
 ON_CLUSTER = ("watcher", "applier")

@@ -8,18 +8,18 @@ import msgspec
 from rich.console import Console
 
 from ops.access_review import AccessReviews
-from ops.aggregation import Aggregated
 from ops.certificate import Certificate
 from ops.cli.serve import until_stopped
 from ops.cli.webhook_commands import Source, from_files, from_secret, keep_shown
-from ops.cluster.clock import ScaledClock
-from ops.kube.client import KubeClient
-from ops.kube.client import connect as connect_kube
+from ops.embedded_cluster.clock import ScaledClock
+from ops.kubernetes.client import KubeClient
+from ops.kubernetes.client import connect as connect_kube
 from ops.log.jetstream import connect as connect_bus
 from ops.log.jetstream import without_password
-from ops.visibility import Visibility
-from ops.visibility_access import AccessByReview
-from ops.visibility_server import Followed, VisibilityUnserved, follower, keep_proxy, proxy_in, serving, shown_from
+from ops.visibility.access import AccessByReview
+from ops.visibility.api import Visibility
+from ops.visibility.api_service import Aggregated
+from ops.visibility.server import Followed, VisibilityUnserved, follower, keep_proxy, proxy_in, serving, shown_from
 from ops.webhook.trust import Trust
 
 

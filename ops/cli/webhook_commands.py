@@ -12,15 +12,15 @@ from events.settings import SettingsObserved
 from ops.certificate import Certificate
 from ops.cli.failures import known_failures
 from ops.cli.serve import settings_of, stop_signal
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from ops.event_loop import run
-from ops.kube.client import connect
-from ops.kube.reflector import Reflector
-from ops.webhook.doors import Doors
-from ops.webhook.rooms import Rooms
+from ops.kubernetes.client import connect
+from ops.kubernetes.reflector import Reflector
+from ops.webhook.default_local_queues import Doors
+from ops.webhook.managed_namespaces import Rooms
 from ops.webhook.server import served_webhooks, webhook_app
 from ops.webhook.trust import Callers, Trust
-from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid
+from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid
 
 log = structlog.get_logger()
 

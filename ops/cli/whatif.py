@@ -13,10 +13,10 @@ from rich.table import Table
 
 from events.event import Millis
 from events.timestamp import format_timestamp
-from ops.asking.settings_change import BadChange
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
+from ops.queries.settings_change import BadChange
 from ops.whatif.change import Changes, submissions
 from ops.whatif.compare import Comparison, Estimate, Moved, compare, estimate
 from ops.whatif.fork import Fork, Plan, play_all

@@ -4,9 +4,9 @@ It is the only one whose user may remove a stream, never runs twice at once, and
 """
 
 from ops.archivist import ARCHIVE
+from ops.deploy.chart_values import Slots
 from ops.deploy.deployments import ON_BUS, Plain, bus_address, container_of, labels, pod_of
 from ops.deploy.permissions import service_account
-from ops.deploy.slots import Slots
 
 ARCHIVIST = "archivist"
 _NAME = f"kuelog-{ARCHIVIST}"

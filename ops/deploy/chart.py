@@ -8,12 +8,12 @@ import msgspec
 
 from ops.crds.definitions import manifests as definitions
 from ops.deploy.archiving import archivist
+from ops.deploy.chart_values import Chosen, Slots, Templated, template_text
 from ops.deploy.deployments import services, streams_job, visibility, webhook
 from ops.deploy.nats import chart_values, servers
 from ops.deploy.network import policies
 from ops.deploy.permissions import access
 from ops.deploy.roles import roles
-from ops.deploy.slots import Chosen, Slots, Templated, template_text
 from ops.webhook.configurations import configurations, conversion
 from ops.yaml_text import yaml_text
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from ops.deploy.bus import USERS
+from ops.deploy.chart_values import Slots
 from ops.deploy.permissions import ON_CLUSTER, VISIBILITY, service_account, visibility_access
-from ops.deploy.slots import Slots
-from ops.visibility import GROUP, VERSIONS
+from ops.visibility.api import GROUP, VERSIONS
 from ops.wiring import SERVICES
 
 Plain = dict[str, Any]

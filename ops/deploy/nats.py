@@ -3,8 +3,8 @@
 from typing import Any
 
 from ops.deploy.bus import USERS, server_configuration, server_file
+from ops.deploy.chart_values import Chosen
 from ops.deploy.deployments import USERS_SECRET
-from ops.deploy.slots import Chosen
 
 Plain = dict[str, Any]
 IMAGE = "nats:2.12-alpine"

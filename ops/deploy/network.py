@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from ops.deploy.chart_values import Slots
 from ops.deploy.deployments import HEALTH, HTTPS, METRICS, ON_API, ON_BUS, labels
-from ops.deploy.slots import Slots
 
 Plain = dict[str, Any]
 CLIENTS, ROUTES, MONITORING = 4222, 6222, 8222

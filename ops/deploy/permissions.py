@@ -9,21 +9,21 @@ from typing import Any
 import msgspec
 
 from events.settings import SettingsObserved
-from ops.aggregation import API_SERVICES
-from ops.aggregation import NAMES as API_NAMES
 from ops.crds.definitions import DEFINITIONS, GROUP
-from ops.deploy.slots import Slots
-from ops.front_proxy import CONFIG_MAP
-from ops.visibility_server import CONFIG_MAPS
-from ops.webhook.doors import LOCAL_QUEUES
-from ops.webhook.rooms import NAMESPACES
+from ops.deploy.chart_values import Slots
+from ops.visibility.api_service import API_SERVICES
+from ops.visibility.api_service import NAMES as API_NAMES
+from ops.visibility.front_proxy import CONFIG_MAP
+from ops.visibility.server import CONFIG_MAPS
+from ops.webhook.default_local_queues import LOCAL_QUEUES
+from ops.webhook.managed_namespaces import NAMESPACES
 from ops.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
-from services.applier.notices import EVENTS
+from services.applier.event_recorder import EVENTS
 from services.applier.writing import WORKLOADS
-from services.cluster_port import Resource
 from services.jobs.kinds import kinds_of, resource_of
 from services.jobs.table import POD
 from services.provisioning_kinds import REQUESTS, TEMPLATES
+from services.runtime.cluster_port import Resource
 from services.watcher.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, hami_configs
 
 Plain = dict[str, Any]

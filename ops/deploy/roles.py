@@ -3,8 +3,8 @@
 from typing import Any
 
 from ops.crds.definitions import DEFINITIONS, GROUP
+from ops.deploy.chart_values import Slots
 from ops.deploy.permissions import job_resources
-from ops.deploy.slots import Slots
 
 Plain = dict[str, Any]
 ADMIN, USER = "rbac.kueue.x-k8s.io/batch-admin", "rbac.kueue.x-k8s.io/batch-user"

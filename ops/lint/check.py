@@ -11,14 +11,14 @@ from events.settings import SettingsObserved
 from ops.lint.finding import Finding, broken_file, finding
 from ops.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
 from projections.devices.card_config import HAMI, CardConfig, card_config
-from projections.not_done import problems_in
 from projections.validation.conversion import STORED, to_v1beta2
 from projections.validation.crosscheck import Objects, crosscheck
 from projections.validation.every_kind import validate
-from projections.validation.loose import normalise
+from projections.validation.lenient import normalise
 from projections.validation.problem import Problem, Severity, required
 from projections.validation.shape import shape_problems
 from projections.validation.unknown_fields import unknown_fields
+from projections.validation.unsupported import problems_in
 from services.watcher.cluster_objects import read
 from services.watcher.device_config import hami_config, is_hami_config
 from services.watcher.pod_shapes import pod_shape

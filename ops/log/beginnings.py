@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ops.log.rolling import StillNeeded
-from services.shelf_port import Shelf
+from services.runtime.shelf_port import Shelf
 
 
 async def check_beginnings(shelf: Shelf, keys: Sequence[str], stream: str, upto: int) -> None:

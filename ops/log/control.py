@@ -10,9 +10,9 @@ from events.control import ClockScaled
 from events.event import Millis
 from events.rules import RULES
 from events.subjects import CONTROL, commit_subject
-from services.control_log import Control
-from services.log_errors import LogMovedOn
-from services.log_port import Stream
+from services.runtime.control_log import Control
+from services.runtime.log_errors import LogMovedOn
+from services.runtime.log_port import Stream
 
 OPERATOR = "operator"
 

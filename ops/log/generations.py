@@ -13,7 +13,7 @@ from nats.aio.client import Client
 from ops.log.cancellable import cancellable
 from ops.log.connection import is_answered
 from ops.log.refusals import UNANSWERED, unanswered
-from services.log_errors import LogUnavailable
+from services.runtime.log_errors import LogUnavailable
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ from events.commit import InputRun
 from events.subjects import CONTROL, FACTS
 from ops.audit.errors import ArchiveDamaged, ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
 from ops.wiring import DEVICE_LANE, LANE
-from services.control_log import Control
-from services.log_errors import LogGap
-from services.log_port import Bus, Entry, Stream
+from services.runtime.control_log import Control
+from services.runtime.log_errors import LogGap
+from services.runtime.log_port import Bus, Entry, Stream
 
 log = structlog.get_logger()
 

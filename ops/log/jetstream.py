@@ -11,15 +11,15 @@ from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfi
 from nats.js.errors import APIError, NotFoundError
 
 from ops.log.cancellable import cancellable
+from ops.log.capacity import Filled, filled
 from ops.log.connection import Connection
-from ops.log.filling import Filled, filled
 from ops.log.generations import generations, names_of
 from ops.log.jetstream_stream import JetStreamStream
 from ops.log.refusals import UNANSWERED, not_taken, refused, unanswered, unavailable
 from ops.log.shelf import BusShelf
-from services.log_errors import UnsafeStream
-from services.log_port import Stream
-from services.shelf_port import Shelf
+from services.runtime.log_errors import UnsafeStream
+from services.runtime.log_port import Stream
+from services.runtime.shelf_port import Shelf
 
 _GIB = 1 << 30
 

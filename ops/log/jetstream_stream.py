@@ -23,8 +23,8 @@ from ops.log.connection import is_answered
 from ops.log.generations import Generation, decoded, generations, mark_subject
 from ops.log.pull import TRACE, PullReader, StreamGone, stored_at
 from ops.log.refusals import DEADLINE_S, UNANSWERED, not_stored, refusal, unavailable
-from services.log_errors import DiskFull, LogGap, LogMovedOn, LogUnavailable, UnsafeStream
-from services.log_port import Entry, Head, Message
+from services.runtime.log_errors import DiskFull, LogGap, LogMovedOn, LogUnavailable, UnsafeStream
+from services.runtime.log_port import Entry, Head, Message
 
 WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
 _WINDOW = 256

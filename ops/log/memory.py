@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from enum import StrEnum
 
 from events.event import Millis
-from services.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable
-from services.log_port import Entry, Head, Message, Stream
+from services.runtime.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable
+from services.runtime.log_port import Entry, Head, Message, Stream
 
 IDS_KNOWN_FOR: Millis = 120_000
 """The window in which a message that comes again under its id is not stored a second time."""

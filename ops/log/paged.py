@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import overload
 
-from services.log_errors import LogGap
-from services.log_port import Entry
+from services.runtime.log_errors import LogGap
+from services.runtime.log_port import Entry
 
 PAGE = 5_000
 _HELD = 2

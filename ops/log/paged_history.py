@@ -12,8 +12,8 @@ from ops.audit.archive_pages import ArchivePages
 from ops.audit.errors import ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
 from ops.log.history import STREAMS, Paged, cut_to_common_end, end_of, holds, lacking, read_past_gaps
 from ops.log.paged import PAGE, Pages
-from services.log_errors import LogGap
-from services.log_port import Bus, Entry, Stream
+from services.runtime.log_errors import LogGap
+from services.runtime.log_port import Bus, Entry, Stream
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from nats.errors import TimeoutError as NatsTimeout
 from events.event import Millis
 from ops.log.cancellable import cancellable
 from ops.log.generations import NOT_THERE
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 _BATCH = 1000
 _EXPIRES_S = 2.0

@@ -8,7 +8,7 @@ from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoResp
 from nats.js.errors import APIError
 
 from ops.log.connection import closed_for, is_refused
-from services.log_errors import DiskFull, LogFull, LogUnavailable, NotAllowed
+from services.runtime.log_errors import DiskFull, LogFull, LogUnavailable, NotAllowed
 
 UNANSWERED = (OSError, Error)
 """What the client raises when no answer comes: its own errors, timeouts, and those of the connection."""

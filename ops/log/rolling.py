@@ -28,8 +28,8 @@ from ops.log.jetstream import JetStreamBus, subjects_of
 from ops.log.jetstream_stream import PublishAck
 from ops.log.pull import PullReader
 from ops.log.refusals import UNANSWERED, unanswered
-from services.log_errors import LogUnavailable
-from services.log_port import Message
+from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_port import Message
 
 log = structlog.get_logger()
 

@@ -17,7 +17,7 @@ import msgspec
 import psutil
 
 from ops.log import launch
-from services.log_errors import LogUnavailable
+from services.runtime.log_errors import LogUnavailable
 
 _START_S = 30.0
 _STOP_S = 10.0

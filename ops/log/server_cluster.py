@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ops.log.server import NatsServer
-from services.log_errors import LogUnavailable
+from services.runtime.log_errors import LogUnavailable
 
 _TRIES = 5
 

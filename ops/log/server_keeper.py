@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 import structlog
 
 from ops.log.server import NatsServer, StoreInUse
-from services.log_errors import LogUnavailable
+from services.runtime.log_errors import LogUnavailable
 
 log = structlog.get_logger()
 

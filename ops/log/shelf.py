@@ -16,8 +16,8 @@ from ops.log.cancellable import cancellable
 from ops.log.connection import is_answered
 from ops.log.generations import NOT_THERE, as_answer, asked, decoded
 from ops.log.refusals import UNANSWERED, refusal, unanswered
-from services.log_errors import LogUnavailable
-from services.shelf_port import Kept
+from services.runtime.log_errors import LogUnavailable
+from services.runtime.shelf_port import Kept
 from services.watcher.saved_view import KEY
 
 STREAM = "SNAPSHOTS"

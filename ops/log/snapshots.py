@@ -18,10 +18,10 @@ from ops.reading import Unreadable, bytes_of, json_of
 from ops.whole_file import write_whole
 from projections.snapshot import Snapshot, Tables, restored, tables_of, world_of
 from projections.state_hash import state_hash
-from services.lane_fold import LaneFold
-from services.log_errors import LogGap, LogUnavailable
-from services.log_port import Stream
-from services.shelf_port import Kept, Shelf
+from services.runtime.lane_fold import LaneFold
+from services.runtime.log_errors import LogGap, LogUnavailable
+from services.runtime.log_port import Stream
+from services.runtime.shelf_port import Kept, Shelf
 
 log = structlog.get_logger()
 

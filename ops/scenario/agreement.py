@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ops.cluster.hami import HamiNodes
+from ops.embedded_cluster.hami import HamiNodes
 from ops.scenario.platform import Platform
 from ops.wiring import DEVICE_LANE
 from projections.devices.use import IDLE

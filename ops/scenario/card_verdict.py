@@ -10,9 +10,9 @@ from ops.replay import fold_lane, listen
 from ops.scenario.script import Script
 from ops.wiring import DEVICE_LANE
 from projections.devices.drift import NOTES, all_findings
-from projections.place import Place
-from projections.timeline import Timeline
-from services.log_port import Entry
+from projections.log_position import Place
+from projections.workloads.timeline import Timeline
+from services.runtime.log_port import Entry
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

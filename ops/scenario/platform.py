@@ -10,29 +10,29 @@ import msgspec
 
 from events.settings import SettingsObserved
 from ops.archivist import Limits, archivist_of
-from ops.cluster.clock import ScaledClock
-from ops.cluster.embedded import EmbeddedCluster
-from ops.cluster.kinds import Kind
-from ops.cluster.resources import Mutator
-from ops.cluster.versions import renamed
 from ops.crds.definitions import GROUP
 from ops.crds.definitions import manifests as crds
-from ops.kube.client import KubeClient
-from ops.kube.client import connect as connect_kube
-from ops.kube.reflector import Reflector
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.embedded import EmbeddedCluster
+from ops.embedded_cluster.kinds import Kind
+from ops.embedded_cluster.resources import Mutator
+from ops.embedded_cluster.versions import renamed
+from ops.kubernetes.client import KubeClient
+from ops.kubernetes.client import connect as connect_kube
+from ops.kubernetes.reflector import Reflector
 from ops.log.jetstream import JetStreamBus
 from ops.log.jetstream import connect as connect_bus
 from ops.log.server import NatsServer
 from ops.log.server_keeper import kept
 from ops.run_folder import check_demo, clear_for_demo, held, keep_from_demos
-from ops.visibility import GROUP as VISIBILITY
-from ops.visibility import Visibility
-from ops.visibility_server import Followed
+from ops.visibility.api import GROUP as VISIBILITY
+from ops.visibility.api import Visibility
+from ops.visibility.server import Followed
 from ops.webhook.conversion import converted
 from ops.wiring import SERVICES, Ports, Running, stopped
 from projections.flavors.affinity import selects
 from services.jobs.kinds import kinds_of
-from services.suspension import suspend_queued
+from services.jobs.suspension import suspend_queued
 
 
 class Platform(msgspec.Struct, kw_only=True):

@@ -5,15 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ops.cluster.failures import ApiFailure
-from ops.cluster.happenings import set_card_health, set_node_ready
-from ops.cluster.nodes import gpu_node
-from ops.cluster.store import Store
+from ops.embedded_cluster.failures import ApiFailure
+from ops.embedded_cluster.fault_injection import set_card_health, set_node_ready
+from ops.embedded_cluster.nodes import gpu_node
+from ops.embedded_cluster.store import Store
 from ops.manifests import Document, read_manifests
 from ops.scenario.agreement import agreement
 from ops.scenario.platform import Platform
 from ops.scenario.script import ScenarioBroken, Script, Step
-from services.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
+from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 
 Tell = Callable[[str], None]
 

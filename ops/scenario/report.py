@@ -7,8 +7,8 @@ from rich.table import Table
 
 from events.event import Millis
 from ops.scenario.verdict import Verdict
-from projections.card_time import Interval
-from projections.timeline import Moment
+from projections.devices.card_time import Interval
+from projections.workloads.timeline import Moment
 
 _HOUR: Millis = 3_600_000
 _BUCKETS = 60

@@ -11,10 +11,10 @@ from ops.replay import fold_lane, listen
 from ops.scenario.card_verdict import Finding, judge_cards
 from ops.scenario.script import Expectation, Script
 from ops.wiring import DEVICE_LANE, LANE
-from projections.card_time import CardTime
-from projections.timeline import Moment, Timeline
-from services.lane_fold import LaneFold
-from services.log_port import Entry
+from projections.devices.card_time import CardTime
+from projections.workloads.timeline import Moment, Timeline
+from services.runtime.lane_fold import LaneFold
+from services.runtime.log_port import Entry
 
 
 class Verdict(msgspec.Struct, kw_only=True):

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from ops.cluster.failures import ApiFailure, conflict
+from ops.embedded_cluster.failures import ApiFailure, conflict
 from ops.simulate.active_faults import ActiveFaults
 from ops.simulate.fault_plan import Kind
-from services.cluster_port import ClusterUnavailable
+from services.runtime.cluster_port import ClusterUnavailable
 
 _WRITES = frozenset({"POST", "PATCH", "DELETE"})
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from ops.log.memory import MemoryBus, MemoryStream
 from ops.simulate.active_faults import ActiveFaults
 from ops.simulate.fault_plan import Kind
-from services.log_errors import LogUnavailable
-from services.log_port import Entry, Head, Message, Stream
+from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_port import Entry, Head, Message, Stream
 
 _DEADLINE_S = 5.0
 """So long the client of the bus waits for an answer."""

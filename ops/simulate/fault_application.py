@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from events.billing import LineKind, Meter, Price, PriceListSet
 from events.subjects import FACTS
-from ops.cluster.happenings import set_card_health, set_node_ready
+from ops.embedded_cluster.fault_injection import set_card_health, set_node_ready
 from ops.simulate.fault_plan import Fault, Kind
 from ops.simulate.operators import enter_at_last, skip_what_halts
 from ops.simulate.platform import KUEUE

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from events.event import Millis
-from ops.cluster.store import Change
+from ops.embedded_cluster.store import Change
 from ops.simulate.fault_application import apply
 from ops.simulate.fault_plan import Fault
 from ops.simulate.fresh_replica import begun_otherwise

@@ -12,13 +12,13 @@ from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused
 from events.workload import EvictionOrdered, QuotaReleased
 from ops.replay import fold_lane
-from projections.card_stakes import uses_of
+from projections.devices.card_stakes import uses_of
 from projections.devices.use import IDLE, CardUse
-from projections.place import Place
-from projections.quota_node import Node
+from projections.log_position import Place
+from projections.quota.node import Node
 from projections.world import World
-from services.lane_fold import LaneFold
-from services.log_port import Entry
+from services.runtime.lane_fold import LaneFold
+from services.runtime.log_port import Entry
 
 
 class Run(msgspec.Struct):

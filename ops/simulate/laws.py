@@ -12,8 +12,8 @@ from events.subjects import CONTROL, FACTS
 from events.workload import WorkloadSubmitted
 from ops.audit.evidence import Evidence
 from ops.audit.verify import Auditor
-from ops.cluster.selection import look
-from ops.cluster.store import Change, Store
+from ops.embedded_cluster.selection import look
+from ops.embedded_cluster.store import Change, Store
 from ops.simulate.lane_laws import LaneLaws, hold_lane
 from ops.simulate.users import QUEUE
 from ops.wiring import DEVICE_LANE, LANE
@@ -21,8 +21,8 @@ from projections.amiss import AUTHOR, TIME
 from projections.world import World
 from services.applier.manifests import DECISION
 from services.applier.plan import sequence_in
-from services.control_log import Control
-from services.log_port import Entry
+from services.runtime.control_log import Control
+from services.runtime.log_port import Entry
 from services.watcher.view import View
 from services.watcher.watched_kinds import CLUSTER_KINDS
 

@@ -6,7 +6,7 @@ import msgspec
 
 from events.event import Millis
 from events.settings import PodsReadyRule, SettingsObserved
-from ops.cluster.nodes import gpu_node, plain_node
+from ops.embedded_cluster.nodes import gpu_node, plain_node
 from ops.log.memory import IDS_KNOWN_FOR
 from ops.simulate.fault_plan import rolls
 from ops.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, Plain, UserAction, actions_of

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 
 
 class ProcessClock(ScaledClock):

@@ -12,11 +12,11 @@ from ops.log.rolling import StillNeeded
 from ops.simulate.fault_plan import Kind
 from ops.simulate.simulation import Simulation
 from ops.wiring import DEVICE_LANE, LANE
-from services.control_log import Control
-from services.lane_errors import MessageHalts
+from services.runtime.control_log import Control
+from services.runtime.lane_errors import MessageHalts
 from services.watcher.log_reading import ToldByAll
 from services.watcher.saved_view import KEY, ViewSaver
-from services.watcher.seen import Seen
+from services.watcher.seen_versions import Seen
 from services.watcher.view import View
 
 _LOOK_S = 3.0

@@ -7,14 +7,14 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from events.event import Millis
-from ops.cluster.clock import ScaledClock
-from ops.cluster.embedded import EmbeddedCluster
-from ops.cluster.failures import ApiFailure
-from ops.cluster.in_process import InProcessClient
-from ops.cluster.kinds import Kind
-from ops.cluster.store import Change
 from ops.crds.definitions import manifests
-from ops.kube.reflector import Reflector
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.embedded import EmbeddedCluster
+from ops.embedded_cluster.failures import ApiFailure
+from ops.embedded_cluster.in_process import InProcessClient
+from ops.embedded_cluster.kinds import Kind
+from ops.embedded_cluster.store import Change
+from ops.kubernetes.reflector import Reflector
 from ops.log.memory import MemoryBus, MemoryStream
 from ops.log.shelf import MemoryShelf
 from ops.scenario.platform import convert, suspend
@@ -27,7 +27,7 @@ from ops.simulate.process_clock import ProcessClock
 from ops.simulate.users import CLASS, NAMESPACE, QUEUE, Plain, UserAction
 from ops.simulate.virtual_loop import PROCESS, VirtualLoop
 from ops.wiring import Ports, Running
-from services.log_port import Message
+from services.runtime.log_port import Message
 
 BEGINS: Millis = 1_800_000_000_000
 RESTART_MS = 1000

@@ -11,7 +11,7 @@ from events.subjects import FACTS, commit_subject, fact_subject
 from ops.log.memory import MemoryStream
 from ops.simulate.fault_plan import Fault
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_port import Message
+from services.runtime.log_port import Message
 
 _UNREADABLE = (
     b"[" * 2000,

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from events.event import Millis
-from ops.cluster.kubelet import EXIT, RUN_SECONDS, TERMINATION_SECONDS
+from ops.embedded_cluster.kubelet import EXIT, RUN_SECONDS, TERMINATION_SECONDS
 
 Plain = dict[str, Any]
 NAMESPACE, QUEUE, CLASS = "default", "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"

@@ -10,15 +10,15 @@ from aiohttp import web
 
 from events.settings import SettingsObserved
 from ops.certificate import Certificate
-from ops.crowd import Crowd, Limits
+from ops.listener_limits import Crowd, Limits
 from ops.listening import listening
 from ops.webhook.configurations import CONVERT, MUTATE, VALIDATE
 from ops.webhook.conversion import answer_conversion
-from ops.webhook.doors import Doors
+from ops.webhook.default_local_queues import Doors
+from ops.webhook.managed_namespaces import Rooms
 from ops.webhook.review import Asked, ReviewBroken, changed, judged, place_of, read_review, refused
-from ops.webhook.rooms import Rooms
 from ops.webhook.verdicts import problems_of, stored
-from services.cluster_port import ClusterUnavailable
+from services.runtime.cluster_port import ClusterUnavailable
 
 log = structlog.get_logger()
 

@@ -9,9 +9,9 @@ import structlog
 from ops.crds.definitions import DEFINITIONS, GROUP
 from ops.webhook.certificates import Held, renewed
 from ops.webhook.configurations import MUTATING, VALIDATING, conversion
-from services.clock_port import Clock
-from services.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
 from services.jobs.paths import difference
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
 
 log = structlog.get_logger()
 

@@ -11,8 +11,8 @@ from events.catalogue import Fact
 from events.control import ObjectRefused, ObjectRemoved
 from events.settings import SettingsObserved
 from events.workload import WorkloadDeleted, WorkloadSubmitted
-from ops.asking.settings_change import BadChange, changed_settings
 from ops.manifests import Document, ManifestBroken, read_manifests
+from ops.queries.settings_change import BadChange, changed_settings
 from ops.reading import Unreadable, yaml_of
 from ops.whatif.course import Happening
 from ops.whatif.manifest import Plain, manifest_of

@@ -25,8 +25,8 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
-from ops.asking.stored import in_order
-from services.log_port import Entry
+from ops.queries.stored import in_order
+from services.runtime.log_port import Entry
 
 UNKNOWN_RUN: Millis = 3_600_000
 """How long a job is taken to run when nothing at all is known about run times."""

@@ -9,8 +9,8 @@ import msgspec
 from events.catalogue import Fact
 from events.event import Millis
 from events.workload import WorkloadSubmitted
-from ops.asking.point import Point, point_at
-from ops.quiet_garbage import collect_seldom
+from ops.gc_tuning import collect_seldom
+from ops.queries.point import Point, point_at
 from ops.replay import fold_lane
 from ops.whatif.change import Changes
 from ops.whatif.course import Happening, course_of
@@ -19,8 +19,8 @@ from ops.whatif.run import VirtualRun
 from ops.whatif.stage import OneWorld
 from ops.wiring import LANE
 from projections.evolve import evolve
-from projections.place import Place
-from services.log_port import Entry
+from projections.log_position import Place
+from services.runtime.log_port import Entry
 
 _DAY: Millis = 86_400_000
 

@@ -7,8 +7,8 @@ import msgspec
 from events.event import Millis
 from events.workload import PodSetAssignment, WorkloadSubmitted
 from ops.whatif.course import class_name
-from projections.read_models import cluster_queue_name
-from projections.workloads import Workload
+from projections.explanation.read_models import cluster_queue_name
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 QueueResource = tuple[str, str, str]

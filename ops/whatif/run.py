@@ -31,7 +31,7 @@ from ops.whatif.course import Course, Happening
 from ops.whatif.outcome import Outcomes
 from ops.whatif.stage import Stage
 from ops.wiring import LANE
-from services.lane_host import MOST_INPUTS
+from services.runtime.lane_host import MOST_INPUTS
 
 Progress = Callable[[int, int], None]
 

@@ -6,13 +6,13 @@ from events.catalogue import Decision, Fact
 from events.event import Millis
 from ops.wiring import LANE
 from projections.evolve import evolve
-from projections.place import Place
+from projections.log_position import Place
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
-from services.lane_host import Decider
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
+from services.runtime.lane_host import Decider
 
 FAR = 1 << 40
 """Sequences of facts that are only thought of: behind everything that is on a log."""

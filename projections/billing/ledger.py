@@ -32,10 +32,10 @@ from projections.billing.prices import Correction, PriceBook
 from projections.billing.quota_book import FlavorResource, QuotaBook
 from projections.billing.strays import Strays
 from projections.devices.card_config import HAMI, card_config
-from projections.gates import enabled
-from projections.holding import remaining_usage
-from projections.long_gone import LongGone
-from projections.place import Place
+from projections.feature_gates import enabled
+from projections.log_position import Place
+from projections.quota.charge_quota import remaining_usage
+from projections.workloads.long_gone import LongGone
 
 ALWAYS = Window(0, 2**62)
 

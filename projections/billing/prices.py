@@ -12,7 +12,7 @@ from events.billing import CorrectionEntered, Meter, Price, PriceListSet
 from events.event import Millis
 from projections.billing.entry import Entry
 from projections.billing.money import parse_money
-from projections.place import Place
+from projections.log_position import Place
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):

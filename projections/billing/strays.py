@@ -9,8 +9,8 @@ from events.device import PodObserved, PodPlacement
 from projections.billing.attempts import SliceKey
 from projections.billing.card_side import CardSide, Open
 from projections.billing.entry import Cause, Holder
-from projections.card_holdings import TERMINAL
-from projections.card_stakes import POD, uses_of
+from projections.devices.card_holdings import TERMINAL
+from projections.devices.card_stakes import POD, uses_of
 from projections.devices.use import IDLE, CardUse, effective_use
 
 Uses = dict[str, CardUse]

@@ -10,8 +10,8 @@ import msgspec
 
 from events.card import Card
 from events.device import DevicesRegistered, DriftKind, NodeObserved, PodObserved
-from projections.card_holdings import TERMINAL, CardHoldings
-from projections.card_stakes import POD, Stake, exceeds
+from projections.devices.card_holdings import TERMINAL, CardHoldings
+from projections.devices.card_stakes import POD, Stake, exceeds
 from projections.devices.use import IDLE, CardUse
 
 NOTES = frozenset({DriftKind.VACANT})

@@ -10,8 +10,8 @@ import msgspec
 
 from events.card import CardRequest
 from events.device import PodPlacement
-from projections.card_stakes import POD
 from projections.devices.capacity import Room
+from projections.devices.card_stakes import POD
 from projections.devices.fit import Asking, fit_container
 from projections.devices.gang import Gang, Placed, place, suits
 from projections.devices.use import NodeCards, states_of

@@ -17,20 +17,20 @@ from events.card import CardRequest
 from events.device import NodeObserved, PodPlacement
 from events.pod_set import PodSet
 from events.quota import FlavorObserved
-from projections.card_holdings import CardHoldings
 from projections.devices.annotations import CARD_POLICY, NODE_POLICY
 from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.card_holdings import CardHoldings
 from projections.devices.checks import OVER_QUOTA
-from projections.devices.digest import may_hold
 from projections.devices.fit import Asking, asking, fit_asking
+from projections.devices.namespace_cards import emptied, limits_of, with_placements
 from projections.devices.namespace_quota import Limits, lets_in
+from projections.devices.node_summary import may_hold
 from projections.devices.ranking import rank
 from projections.devices.refusal import asked_text, refusal
 from projections.devices.requests import pod_card_requests
 from projections.devices.steering import BINPACK, SPREAD
 from projections.devices.suitability import Suitability
 from projections.devices.vendor import NodeScoring
-from projections.namespace_cards import emptied, limits_of, with_placements
 from projections.trail import Trail
 
 EXCEEDS_CARDS = "ExceedsCardCapacity"

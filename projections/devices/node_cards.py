@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from events.card import Card
 from projections.devices.bad_annotation import BadAnnotation, whole_number
-from projections.devices.company import QUALITY_OF_CARD
+from projections.devices.metax_sharing import QUALITY_OF_CARD
 from projections.devices.pick_linked import NODE_TYPE
 from projections.devices.registration import decode_json, decode_legacy
 from projections.devices.slices import MOST, PROFILES, profiles_in

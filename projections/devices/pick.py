@@ -10,8 +10,8 @@ import msgspec
 from events.card import CardRequest, CardShare
 from projections.devices import checks
 from projections.devices.checks import cores_asked, memory_asked
-from projections.devices.company import refuses_company
 from projections.devices.found import ContainerFit
+from projections.devices.metax_sharing import refuses_company
 from projections.devices.mig import candidate, named, spans_of
 from projections.devices.pick_boards import pick_boards
 from projections.devices.pick_linked import linked_first, pick_run

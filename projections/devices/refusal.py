@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from events.card import Card, CardRequest
-from projections.card_holdings import CardHoldings
+from projections.devices.card_holdings import CardHoldings
 from projections.devices.fit import Asking, fit_asking
 from projections.devices.use import NodeCards
 

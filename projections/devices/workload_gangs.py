@@ -3,7 +3,7 @@
 from projections.configured_cards import config_of
 from projections.devices.gang import Gang
 from projections.devices.requests import asks_for_cards
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 

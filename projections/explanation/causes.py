@@ -13,8 +13,8 @@ from events.device import DevicesReleased, PodObserved
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted
 from events.quota import ClusterQueueObserved, CohortObserved
 from events.workload import QuotaReleased, WorkloadDeleted, WorkloadFinished
-from projections.long_gone import LongGone
-from projections.place import Place
+from projections.log_position import Place
+from projections.workloads.long_gone import LongGone
 
 
 class Causes:

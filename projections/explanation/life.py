@@ -20,8 +20,8 @@ from events.upkeep import CheckSettled
 from events.workload import CheckReported, PodsReclaimed, WorkloadChanged, WorkloadRequeued
 from projections.explanation.about import objects_of
 from projections.explanation.causes import Causes
-from projections.place import Place
-from projections.timeline import describe
+from projections.log_position import Place
+from projections.workloads.timeline import describe
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,12 +8,12 @@ from events.event import Millis
 from events.timestamp import format_timestamp
 from events.workload import CheckState
 from projections.devices.node_lock import waited_for
+from projections.explanation.read_models import cluster_queue_name, job_name, state_of
 from projections.explanation.words import Explanation, Line, Shortage, Tier
-from projections.line_order import order_in_line
-from projections.not_done import NOT_DONE
 from projections.preemption.requested import still_holds
-from projections.read_models import cluster_queue_name, job_name, state_of
-from projections.workloads import Workload
+from projections.queues.order import order_in_line
+from projections.validation.unsupported import NOT_DONE
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 _AHEAD = 5

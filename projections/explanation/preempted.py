@@ -3,8 +3,8 @@
 from events.admission import PreemptionRequested
 from projections.explanation.words import Standing
 from projections.fair_sharing.share import share_of
-from projections.quota_columns import Column, Usage
-from projections.quota_node import Node
+from projections.quota.columns import Column, Usage
+from projections.quota.node import Node
 from projections.world import World
 
 

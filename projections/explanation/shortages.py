@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from events.amount import UNLIMITED
 from projections.explanation.words import Borrower, Shortage
 from projections.flavors.plan import Plan
-from projections.quota_columns import Column
-from projections.quota_node import Node
+from projections.quota.columns import Column
+from projections.quota.node import Node
 from projections.world import World
 
 _NAMED = 5

@@ -1,1 +1,1 @@
-"""How unequal the shares of queues and cohorts are, in exact numbers."""
+"""Shares of queues and cohorts in exact numbers, and the past usage that admission fair sharing goes by."""

@@ -9,8 +9,8 @@ import msgspec
 
 from events.amount import UNLIMITED, add
 from events.quota import Weight
-from projections.quota_columns import Column, FlavorResource
-from projections.quota_node import Node
+from projections.quota.columns import Column, FlavorResource
+from projections.quota.node import Node
 
 PER_MILLE = 1000
 """Kueue's scale: a node that borrows all that can be lent has the share 1000."""

@@ -5,7 +5,7 @@ import msgspec
 from events.admission import FlavorAttempt, Mode
 from events.amount import Requests
 from events.workload import PodSetAssignment
-from projections.quota_columns import Column
+from projections.quota.columns import Column
 
 
 class FlavorChoice(msgspec.Struct, frozen=True, kw_only=True):

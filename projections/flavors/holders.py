@@ -1,7 +1,7 @@
 """Who holds what others miss: the cluster queues that use more than their own of a flavor."""
 
-from projections.quota_columns import Column
-from projections.quota_node import Node
+from projections.quota.columns import Column
+from projections.quota.node import Node
 
 
 def borrowers(node: Node, column: Column) -> tuple[str, ...]:

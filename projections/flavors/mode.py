@@ -6,8 +6,8 @@ import msgspec
 
 from events.admission import Mode
 from events.quota import FlavorPreference, FlavorSearch, Fungibility, PreemptionPolicy, PreemptionRules
-from projections.quota_columns import Column
-from projections.quota_node import Node
+from projections.quota.columns import Column
+from projections.quota.node import Node
 
 RANK: dict[Mode, int] = {mode: rank for rank, mode in enumerate(Mode)}
 """From worst to best."""

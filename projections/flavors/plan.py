@@ -15,8 +15,8 @@ from events.quota import ClusterQueueObserved, FlavorObserved, ResourceGroup
 from events.settings import QuotaCheckStrategy
 from projections.flavors.refusal import NO_MATCHING_FLAVOR
 from projections.flavors.suitability import PlanRules, Suitability
-from projections.quota_columns import Column
-from projections.quota_tree import QuotaTree
+from projections.quota.columns import Column
+from projections.quota.tree import QuotaTree
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,8 +19,8 @@ from projections.flavors.mode import (
 )
 from projections.flavors.plan import GroupPlan, Plan, PodSetsPlan, unsuitable_attempt
 from projections.flavors.refusal import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA, told_reason
-from projections.quota_columns import Column, FlavorResource
-from projections.quota_node import Node
+from projections.quota.columns import Column, FlavorResource
+from projections.quota.node import Node
 
 
 class FlavorSearchSpace(msgspec.Struct, frozen=True, kw_only=True):

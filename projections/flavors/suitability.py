@@ -6,8 +6,8 @@ import msgspec
 
 from events.pod_set import PodSet, TopologyRequest
 from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas
-from projections.effective_requests import pod_requests
 from projections.flavors.affinity import matches_nodes, untolerated
+from projections.workloads.effective_requests import pod_requests
 
 
 class PlanRules(msgspec.Struct, frozen=True, kw_only=True):

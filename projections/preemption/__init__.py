@@ -1,1 +1,1 @@
-"""Who could make room, and who has to."""
+"""Who could make room, who has to, and what protects from it."""

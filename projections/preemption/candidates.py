@@ -12,12 +12,12 @@ import msgspec
 
 from events.event import Millis
 from events.quota import ClusterQueueObserved, PreemptionPolicy
-from projections.preemption.giving_order import in_order_of_usage
 from projections.preemption.policy import protected, satisfies_policy
-from projections.quota_columns import Column, Usage
-from projections.quota_holders import HolderOrder
-from projections.quota_node import Node
-from projections.workloads import Workload
+from projections.preemption.usage_order import in_order_of_usage
+from projections.quota.columns import Column, Usage
+from projections.quota.holders import HolderOrder
+from projections.quota.node import Node
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 IN_CLUSTER_QUEUE = "InClusterQueue"

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from events.quota import PreemptionPolicy
 from projections.preemption.candidates import Ask, Candidate, Groups, Variant
-from projections.quota_columns import Column
-from projections.quota_node import Node
+from projections.quota.columns import Column
+from projections.quota.node import Node
 from projections.world import World
 
 

@@ -10,8 +10,8 @@ from events.admission import Considered, Verdict
 from events.quota import PreemptionPolicy
 from projections.preemption.candidates import Ask
 from projections.preemption.policy import protected, satisfies_policy
-from projections.quota_node import Node
-from projections.workloads import Workload
+from projections.quota.node import Node
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 MOST_NAMED = 20

@@ -12,13 +12,13 @@ import msgspec
 from events.quota import PreemptionPolicy
 from events.settings import FairStrategy
 from projections.fair_sharing.share import Share, share_of
-from projections.gates import enabled
+from projections.feature_gates import enabled
 from projections.preemption.candidates import Ask, Candidate, Variant, as_candidate
 from projections.preemption.classic import charge, discharge, fits_now
-from projections.preemption.fair_return import by_share, may_come_back, sides
 from projections.preemption.fair_targets import Row, TargetQueues
-from projections.preemption.giving_order import in_order_of_usage
-from projections.quota_node import Node
+from projections.preemption.mutual_preemption import by_share, may_come_back, sides
+from projections.preemption.usage_order import in_order_of_usage
+from projections.quota.node import Node
 from projections.world import World
 
 

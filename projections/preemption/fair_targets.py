@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from projections.fair_sharing.share import Share, share_of
 from projections.preemption.candidates import Candidate
-from projections.quota_columns import FlavorResource
-from projections.quota_node import Node
+from projections.quota.columns import FlavorResource
+from projections.quota.node import Node
 
 
 class Row:

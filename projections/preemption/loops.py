@@ -5,7 +5,7 @@ Kueue's users report such loops (its issue 13662) and have nothing that shows th
 
 import msgspec
 
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 TURNS = 2

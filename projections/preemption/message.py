@@ -1,7 +1,7 @@
 """What a preempted workload is told: by whom, by which rule, and where both stand in the tree."""
 
-from projections.quota_node import Node
-from projections.workloads import Workload
+from projections.quota.node import Node
+from projections.workloads.lifecycle import Workload
 
 HUMAN_REASONS = {
     "InClusterQueue": "prioritization in the ClusterQueue",

@@ -3,8 +3,8 @@
 from events.event import Millis
 from events.quota import ClusterQueueObserved, PreemptionPolicy
 from events.settings import SettingsObserved
-from projections.line_order import queue_timestamp
-from projections.workloads import Workload
+from projections.queues.order import queue_timestamp
+from projections.workloads.lifecycle import Workload
 
 
 def satisfies_policy(

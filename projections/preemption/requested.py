@@ -1,7 +1,7 @@
 """Requests for room: each ends with its answer, and means its victims as they were admitted when it was made."""
 
 from events.admission import PreemptionRequested, Victim
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 ANY_ADMISSION = 0

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.settings import SettingsObserved
-from projections.gates import enabled
+from projections.feature_gates import enabled
 from projections.validation.fair_sharing import fair_sharing_problems
 from projections.validation.problem import Problem, forbidden, immutable, invalid, not_supported
 from projections.validation.resource_groups import resource_group_problems

@@ -5,7 +5,7 @@ from typing import Any
 
 from events.quantity import BadQuantity, parse_quantity
 from events.settings import SettingsObserved
-from projections.gates import enabled
+from projections.feature_gates import enabled
 from projections.validation.names import annotations_problems, labels_problems
 from projections.validation.problem import Problem, forbidden, invalid, required
 

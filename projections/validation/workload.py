@@ -6,7 +6,7 @@ from typing import Any
 
 from events.quantity import BadQuantity, to_units
 from events.settings import SettingsObserved
-from projections.gates import enabled
+from projections.feature_gates import enabled
 from projections.validation.admission_gates import gate_problems
 from projections.validation.conditions import condition_problems, is_true
 from projections.validation.names import annotations_problems, labels_problems

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.settings import SettingsObserved
-from projections.gates import enabled
+from projections.feature_gates import enabled
 from projections.validation.admission_gates import gate_update_problems
 from projections.validation.conditions import is_true
 from projections.validation.problem import Problem, immutable, invalid, required

@@ -4,12 +4,12 @@ from itertools import chain
 
 from events.catalogue import Decision
 from projections.evolve import evolve
-from projections.place import Place
+from projections.log_position import Place
 from projections.world import World
-from services.accountant.assigning import assignments
+from services.accountant.allocation import gifts
 from services.accountant.differences import differences, overdue
-from services.accountant.giving import gifts
-from services.accountant.releasing import releases
+from services.accountant.pod_assignment import assignments
+from services.accountant.release import releases
 from services.accountant.service import losses, returns
 from services.accountant.shortages import shortages
 

@@ -6,9 +6,9 @@ from functools import partial
 from events.catalogue import Decision
 from events.device import AllocationStale, DriftDetected, DriftResolved
 from events.event import Millis
-from projections.aside import Scope
-from projections.card_care import OVERDUE
+from projections.devices.card_care import OVERDUE
 from projections.devices.drift import NOTES, card_findings
+from projections.set_aside.records import Scope
 from projections.world import World
 from services.accountant.guarding import each, one
 

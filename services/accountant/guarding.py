@@ -5,9 +5,9 @@ from functools import partial
 
 from events.catalogue import Decision
 from events.setting_aside import SetAside
-from projections.aside import Scope, is_aside
+from projections.set_aside.records import Scope, is_aside
 from projections.world import World
-from services.guard import guarded
+from services.runtime.guard import guarded
 
 REVIEWER = "accountant"
 

@@ -6,9 +6,9 @@ from functools import partial
 from events.catalogue import Decision
 from events.device import CardReturned, PluginLost
 from events.event import Millis
-from projections.aside import Scope
 from projections.devices.handshake import TIMEOUT
 from projections.devices.health import due
+from projections.set_aside.records import Scope
 from projections.world import World
 from services.accountant.guarding import each, one
 

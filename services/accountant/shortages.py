@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from events.catalogue import Decision
 from events.device import CapacityCovered, CapacityShort
 from events.settings import DevicePolicy
-from projections.aside import Scope
 from projections.devices.offer import Offer, offers, policy_of
+from projections.set_aside.records import Scope
 from projections.world import World
 from services.accountant.guarding import each
 

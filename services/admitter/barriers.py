@@ -4,7 +4,7 @@ from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved
 from events.workload import CheckState
 from projections.flavors.affinity import selects
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 FAILED = frozenset({CheckState.RETRY, CheckState.REJECTED})

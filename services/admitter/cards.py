@@ -11,7 +11,7 @@ from projections.devices.requests import asks_for_cards
 from projections.flavors.plan import Plan
 from projections.preemption.candidates import Candidate
 from projections.preemption.card_victims import cards_coming_back, with_card_victims
-from projections.quota_columns import Column
+from projections.quota.columns import Column
 from projections.world import World
 from services.admitter.entry import Entry, ask_of
 

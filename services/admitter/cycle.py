@@ -12,23 +12,23 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.quota import PreemptionPolicy
 from events.setting_aside import SetAside
-from projections.aside import ADMITTER
-from projections.claims import Claimed, claimed_room
-from projections.gates import enabled
+from projections.feature_gates import enabled
 from projections.preemption.candidates import Candidate
+from projections.preemption.claims import Claimed, claimed_room
 from projections.preemption.classic import charge, discharge, fits_now, free
-from projections.quota_columns import Usage
-from projections.quota_node import Node
-from projections.workloads import Workload
+from projections.quota.columns import Usage
+from projections.quota.node import Node
+from projections.set_aside.records import ADMITTER
+from projections.workloads.lifecycle import Workload
 from projections.world import World
-from services.admitter.blocking import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
+from services.admitter.block_admission import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
 from services.admitter.cycle_order import in_turn
 from services.admitter.entry import Entry, Head
+from services.admitter.flavor_plans import plan_for
 from services.admitter.heads import head_of, remember
 from services.admitter.nomination import consider, nominate
-from services.admitter.planning import plan_for
-from services.admitter.telling import refusal_event, request_event
-from services.guard import guarded
+from services.admitter.outcome_events import refusal_event, request_event
+from services.runtime.guard import guarded
 
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 OVERLAPPING = "Workload has overlapping preemption targets with another workload"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from projections.gates import enabled
+from projections.feature_gates import enabled
 from projections.world import World
 from services.admitter.entry import Entry
 from services.admitter.fair_order import fair_turns, first_if_remembered

@@ -7,17 +7,17 @@ from events.admission import QuotaReserved, WorkloadAdmitted
 from events.catalogue import Decision
 from events.event import Millis
 from events.setting_aside import SetAside
-from projections.aside import ADMITTER, Scope, is_aside
 from projections.configured_cards import config_of
 from projections.devices.requests import asks_for_cards
 from projections.evolve import evolve
-from projections.place import Place
-from projections.workloads import DEACTIVATION_TARGET, Workload, checks_ready
+from projections.log_position import Place
+from projections.set_aside.records import ADMITTER, Scope, is_aside
+from projections.workloads.lifecycle import DEACTIVATION_TARGET, Workload, checks_ready
 from projections.world import World
-from services.admitter.blocking import blocks_admission
+from services.admitter.block_admission import blocks_admission
 from services.admitter.cycle import Cycle
 from services.admitter.heads import changes_with_time, heads
-from services.guard import guarded
+from services.runtime.guard import guarded
 
 MOST_EVENTS = 50
 """A commit holds about so many events (design §2); what is left over is decided next."""

@@ -11,9 +11,9 @@ from events.quota import ClusterQueueObserved
 from projections.flavors.assignment import Assignment
 from projections.flavors.search import refusal_reason
 from projections.preemption.candidates import Ask, Candidate
-from projections.quota_columns import Column
-from projections.quota_node import Node
-from projections.workloads import Workload
+from projections.quota.columns import Column
+from projections.quota.node import Node
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 

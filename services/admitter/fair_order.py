@@ -8,8 +8,8 @@ import heapq
 from collections.abc import Iterator, Sequence
 
 from projections.fair_sharing.share import Share, share_of
-from projections.gates import enabled
-from projections.quota_node import Node
+from projections.feature_gates import enabled
+from projections.quota.node import Node
 from projections.world import World
 from services.admitter.entry import Entry
 

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from events.event import Millis
 from events.quota import ClusterQueueObserved, StopPolicy
 from projections.configured_cards import config_of
-from projections.lines import Line, ParkedClass, Place
-from projections.past_usage import past_usage
-from projections.usage_mode import by_usage
+from projections.fair_sharing.past_usage import past_usage
+from projections.fair_sharing.usage_mode import by_usage
+from projections.queues.pending_queues import Line, ParkedClass, Place
 from projections.world import World
+from services.admitter.admission_prefilter import hopeless
 from services.admitter.barriers import barrier_of
+from services.admitter.concurrency_limits import places_missing
 from services.admitter.entry import Head, When
-from services.admitter.hopeless import hopeless
-from services.admitter.places import places_missing
-from services.admitter.planning import plan_for
+from services.admitter.flavor_plans import plan_for
 
 
 def heads(world: World, tree: str, at: Millis) -> list[Head]:

@@ -6,20 +6,21 @@ from functools import partial
 from events.admission import Mode
 from events.event import Millis
 from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
-from projections.flavor_scan import NOTHING, progress_of
+from projections.feature_gates import enabled
 from projections.flavors.fewer_pods import largest_that_fits
+from projections.flavors.first_fit import assign_straight
 from projections.flavors.mode import Granular
 from projections.flavors.plan import Plan
 from projections.flavors.refusal import NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA
+from projections.flavors.scan import NOTHING, progress_of
 from projections.flavors.search import FlavorSearchSpace, assign, refusal_reason
-from projections.flavors.straight import assign_straight
-from projections.gates import enabled
-from projections.line_order import queue_timestamp
 from projections.preemption.candidates import Candidate
 from projections.preemption.oracle import how_room_is_made
 from projections.preemption.victims import find_victims
-from projections.quota_columns import Column
+from projections.queues.order import queue_timestamp
+from projections.quota.columns import Column
 from projections.world import World
+from services.admitter.awaiting_victims import still_waiting
 from services.admitter.barriers import barrier_of
 from services.admitter.cards import (
     CardRefusals,
@@ -30,10 +31,9 @@ from services.admitter.cards import (
     preempts_for_cards,
     waits_for_cards,
 )
+from services.admitter.concurrency_limits import consider_with_places, places_missing
 from services.admitter.entry import Entry, Head, ask_of, needed_by
-from services.admitter.pending import still_waiting
-from services.admitter.places import consider_with_places, places_missing
-from services.admitter.planning import plan_for, plan_with
+from services.admitter.flavor_plans import plan_for, plan_with
 
 
 def nominate(world: World, head: Head, at: Millis) -> Entry:

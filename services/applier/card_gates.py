@@ -7,15 +7,15 @@ import msgspec
 import structlog
 
 from events.event import Millis
-from projections.pod_cards import assigned, pins_by_pod
-from projections.workloads import Workload
+from projections.devices.pod_cards import assigned, pins_by_pod
+from projections.workloads.lifecycle import Workload
 from projections.world import World
+from services.applier.low_priority_writes import SpareTime
 from services.applier.pods import PODS
-from services.applier.spare_time import SpareTime
-from services.clock_port import Clock
-from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 from services.jobs.card_gate import told_cards, waits_for_cards
 from services.jobs.paths import difference
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 
 log = structlog.get_logger()
 

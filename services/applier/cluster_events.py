@@ -11,7 +11,7 @@ from events.pod import PodAccounted
 from events.provisioning import ProvisioningRejected
 from events.timestamp import format_timestamp
 from events.workload import Member, Owner
-from projections.workloads import News
+from projections.workloads.lifecycle import News
 from services.jobs.table import KINDS, SERVING
 
 REFUSED, NOT_COMPOSED = "Refused", "ErrWorkloadCompose"

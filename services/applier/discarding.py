@@ -4,7 +4,7 @@ import structlog
 
 from services.applier.patches import is_another
 from services.applier.plan import Application
-from services.cluster_port import ObjectConflict, ObjectMissing, Writer
+from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Writer
 
 log = structlog.get_logger()
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from services.applier.status_parts import print_of
-from services.cluster_port import Resource
+from services.runtime.cluster_port import Resource
 
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
 _MOST = 50_000

@@ -9,12 +9,12 @@ from events.settings import SettingsObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckStatus, Condition, GateState, PodSetAssignment, PodSetUpdate
 from projections.devices.card_config import HAMI, CardConfig
-from projections.effective_requests import pod_set_requests
-from projections.pod_cards import pins, placements_of, told_apart
-from projections.workloads import Requeue, Workload
+from projections.devices.pod_cards import pins, placements_of, told_apart
+from projections.workloads.effective_requests import pod_set_requests
+from projections.workloads.lifecycle import Requeue, Workload
 from projections.world import World
-from services.jobs.found import Injection, Original
-from services.jobs.placing import CLUSTER_QUEUE, LOCAL_QUEUE, POD_SET, WORKLOAD
+from services.jobs.injection import CLUSTER_QUEUE, LOCAL_QUEUE, POD_SET, WORKLOAD
+from services.jobs.pod_set import Injection, Original
 from services.jobs.updates import Update
 
 DECISION = "kuelog.io/decision"

@@ -11,16 +11,16 @@ from events.whole_number import whole_number
 from events.workload import ConditionStatus, Member, MemberState
 from projections.configured_cards import config_of
 from projections.devices.card_config import HAMI, CardConfig
-from projections.pod_cards import assigned, pins_by_pod, told_apart
-from projections.workloads import EVICTED, PODS_READY, News, Workload
+from projections.devices.pod_cards import assigned, pins_by_pod, told_apart
+from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
 from projections.world import World
 from services.applier.manifests import Plain, injections, job_should_run, originals, workload_status
-from services.cluster_port import Resource
-from services.guard import told
-from services.jobs.found import Injection, Original
+from services.jobs.job_status import is_suspended
 from services.jobs.kinds import kinds_of, resource_of
-from services.jobs.standing import is_suspended
+from services.jobs.pod_set import Injection, Original
 from services.jobs.table import JOB, POD_GROUP
+from services.runtime.cluster_port import Resource
+from services.runtime.guard import told
 
 
 class Application(msgspec.Struct, frozen=True, kw_only=True):

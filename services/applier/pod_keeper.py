@@ -9,12 +9,12 @@ from events.event import Millis
 from events.pod import PodAccounted
 from projections.world import World
 from services.applier.cluster_events import pod_notice
-from services.applier.notices import Notices
+from services.applier.event_recorder import Notices
+from services.applier.low_priority_writes import SpareTime
 from services.applier.pods import PODS, doom
-from services.applier.spare_time import SpareTime
-from services.clock_port import Clock
-from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 from services.jobs import pods as rules
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 
 log = structlog.get_logger()
 

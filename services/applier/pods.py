@@ -7,9 +7,9 @@ import msgspec
 from events.workload import Member, MemberState
 from services.applier.manifests import DECISION
 from services.applier.plan import Application
-from services.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
 from services.jobs import pods as rules
 from services.jobs.paths import difference, put
+from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
 
 PODS = Resource(plural="pods", kind="Pod")
 _CONFLICTS = 5

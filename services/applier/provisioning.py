@@ -8,13 +8,13 @@ import msgspec
 from events.job_kind import JobKind
 from events.provisioning import MergePolicy, ProvisioningOrdered, ProvisioningRequestObserved
 from events.workload import CheckState, Member
-from projections.provisioning import CLASS_NAME, CONSUMES, of_no_use, request_of, template_name
-from projections.workloads import Workload
+from projections.checks.provisioning import CLASS_NAME, CONSUMES, of_no_use, request_of, template_name
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.applier.manifests import DECISION, injections, originals
-from services.jobs.found import Injection, Original
+from services.jobs.injection import WORKLOAD
 from services.jobs.kinds import kinds_of
-from services.jobs.placing import WORKLOAD
+from services.jobs.pod_set import Injection, Original
 from services.provisioning_kinds import MANAGED, REQUESTS
 
 Plain = dict[str, Any]

@@ -17,8 +17,9 @@ from events.provisioning import ProvisioningRejected
 from events.subjects import fact_subject
 from projections.world import World
 from services.applier.cluster_events import failed_create_notice
+from services.applier.event_recorder import Notices
+from services.applier.low_priority_writes import SpareTime
 from services.applier.manifests import DECISION
-from services.applier.notices import Notices
 from services.applier.provisioning import (
     Ask,
     Plain,
@@ -30,11 +31,12 @@ from services.applier.provisioning import (
     template_of,
     templates_of,
 )
-from services.applier.spare_time import SpareTime
 from services.applier.templates import Templates
 from services.applier.writing import WORKLOADS
-from services.clock_port import Clock
-from services.cluster_port import (
+from services.jobs.paths import FieldBroken
+from services.provisioning_kinds import REQUESTS, TEMPLATES
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import (
     AccessRefused,
     ClusterUnavailable,
     ObjectConflict,
@@ -43,10 +45,8 @@ from services.cluster_port import (
     Resource,
     Writer,
 )
-from services.jobs.paths import FieldBroken
-from services.log_errors import LogUnavailable
-from services.log_port import Message, Stream
-from services.provisioning_kinds import REQUESTS, TEMPLATES
+from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_port import Message, Stream
 
 log = structlog.get_logger()
 

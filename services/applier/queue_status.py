@@ -10,10 +10,9 @@ from typing import Any, TypeAlias
 from events.event import Millis
 from events.quantity import from_units
 from events.timestamp import format_timestamp
-from projections.evolve_aside import SET_ASIDE, TAKEN_UP
-from projections.explanation.left_alone import queue_left_alone
-from projections.queue_standing import Standing, cluster_queue_standing, is_ours
-from projections.queue_status import (
+from projections.explanation.set_aside import queue_left_alone
+from projections.queues.active_condition import Standing, cluster_queue_standing, is_ours
+from projections.queues.status import (
     CheckStatus,
     FlavorUse,
     QueueStatus,
@@ -28,6 +27,7 @@ from projections.queue_status import (
     tallies,
     unhoused,
 )
+from projections.set_aside.evolve import SET_ASIDE, TAKEN_UP
 from projections.world import World
 
 Plain = dict[str, Any]

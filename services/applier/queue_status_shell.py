@@ -13,13 +13,13 @@ import structlog
 
 from events.api.meta import RESOURCE_IN_USE
 from events.event import Millis
-from projections.objects_in_use import Hold, holds
-from projections.queue_status import Status
+from projections.queues.objects_in_use import Hold, holds
+from projections.queues.status import Status
 from projections.world import World
+from services.applier.low_priority_writes import SpareTime
 from services.applier.queue_status import Place, Statuses, status_patch
-from services.applier.spare_time import SpareTime
-from services.clock_port import Clock
-from services.cluster_port import (
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import (
     ClusterUnavailable,
     ObjectConflict,
     ObjectInvalid,

@@ -18,18 +18,18 @@ from projections.world import World
 from services.applier.backlog import Backlog
 from services.applier.card_gates import CardGates
 from services.applier.cluster_events import refusal_notice
-from services.applier.notices import Notices
+from services.applier.event_recorder import Notices
+from services.applier.low_priority_writes import SpareTime
 from services.applier.plan import Application, plan
 from services.applier.pod_keeper import PodKeeper
-from services.applier.spare_time import SpareTime
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.writing import ApplicationWriter, Ended
-from services.clock_port import Clock
-from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
-from services.guard import told
 from services.jobs.updates import UpdateConflict
-from services.log_port import Message, Stream
-from services.outbox import Letter, Outbox
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
+from services.runtime.guard import told
+from services.runtime.log_port import Message, Stream
+from services.runtime.outbox import Letter, Outbox
 
 log = structlog.get_logger()
 

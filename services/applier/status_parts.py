@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from projections.workloads import (
+from projections.workloads.lifecycle import (
     ADMITTED,
     BLOCKED_ON_GATES,
     DEACTIVATION_TARGET,

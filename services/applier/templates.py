@@ -6,14 +6,14 @@ from typing import Protocol
 from events.job_kind import JobKind
 from events.workload import Member
 from services.applier.provisioning import Plain
-from services.cluster_port import Writer
-from services.jobs.found import Original
 from services.jobs.kinds import resource_of
 from services.jobs.paths import get
+from services.jobs.pod_set import Original
 from services.jobs.pod_sets import pods_of
-from services.jobs.steering import holds_injection, restored
+from services.jobs.start_stop import holds_injection, restored
 from services.jobs.table import JOB_SET, POD
 from services.jobs.train_job import CHILD
+from services.runtime.cluster_port import Writer
 
 _OF_ITS_JOB = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 """Labels that the API server puts into the template of a Job: they are not what was asked for."""

@@ -11,13 +11,13 @@ import msgspec
 import structlog
 
 from events.event import Millis
-from projections.terminating import has_to_stop
+from projections.workloads.terminating import has_to_stop
 from projections.world import World
 from services.applier.known_objects import WORKLOADS
+from services.applier.low_priority_writes import SpareTime
 from services.applier.manifests import finalizers_left
-from services.applier.spare_time import SpareTime
-from services.clock_port import Clock
-from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 
 log = structlog.get_logger()
 

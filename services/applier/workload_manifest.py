@@ -9,8 +9,8 @@ import msgspec
 from events.api.meta import RESOURCE_IN_USE
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.workload import Owner
-from projections.pods_of_workload import made_of_pods
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
+from projections.workloads.pods import made_of_pods
 from services.applier.manifests import texts, toleration
 from services.provisioning_kinds import PARAMETERS
 

@@ -6,10 +6,10 @@ import structlog
 
 from services.applier.cluster_events import workload_notice
 from services.applier.discarding import delete_job
+from services.applier.event_recorder import Notices
 from services.applier.known_jobs import KnownJobs
 from services.applier.known_objects import WORKLOADS, KnownObjects
 from services.applier.manifests import finalizers_left
-from services.applier.notices import Notices
 from services.applier.patches import (
     JobWrite,
     is_another,
@@ -24,12 +24,12 @@ from services.applier.plan import Application
 from services.applier.pods import steer_pods
 from services.applier.status_parts import Part, decided_part, left_behind, print_of, seen_parts
 from services.applier.templates import Templates, as_written
-from services.applier.tidings import created, finished, started, stopped, tidings, updated
+from services.applier.workload_events import created, finished, started, stopped, tidings, updated
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.workload_manifest import workload_object
-from services.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Writer
+from services.jobs.job_status import is_suspended
 from services.jobs.paths import FieldBroken
-from services.jobs.standing import is_suspended
+from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 
 log = structlog.get_logger()
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from events.job_kind import JobKind
-from services.jobs.found import Form, Pods
 from services.jobs.paths import FieldBroken, Location, Plain, dotted, get, locate, whole
+from services.jobs.pod_set import Form, Pods
 from services.jobs.table import KINDS
 
 Read = Callable[[JobKind, Plain], list[Pods]]

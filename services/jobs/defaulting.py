@@ -7,7 +7,7 @@ from events.settings import SettingsObserved
 from services.jobs.kinds import Kinds, kinds_of
 from services.jobs.pods import PARENT, annotations_of, gated, labels_of
 from services.jobs.serving import QUEUE, queued_pods
-from services.jobs.steering import with_suspend
+from services.jobs.start_stop import with_suspend
 from services.jobs.table import POD
 
 PLAIN = kinds_of(SettingsObserved())

@@ -7,8 +7,8 @@ import msgspec
 from events.job_kind import JobKind
 from events.settings import SettingsObserved
 from events.workload import Owner
-from services.cluster_port import Resource
 from services.jobs.table import DEPLOYMENT, KINDS, POD, POD_GROUP, SERVING
+from services.runtime.cluster_port import Resource
 
 
 class Kinds:

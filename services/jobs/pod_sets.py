@@ -8,8 +8,8 @@ import msgspec
 from events.job_kind import Factor, JobKind, PodsAt
 from events.whole_number import whole_number
 from services.jobs.app_wrapper import component_pods
-from services.jobs.found import Pods
 from services.jobs.paths import FieldBroken, Location, Plain, dotted, get, locate, whole
+from services.jobs.pod_set import Pods
 from services.jobs.ray import cluster_pods, job_pods, service_pods
 from services.jobs.spark import spark_pods
 from services.jobs.train_job import train_pods

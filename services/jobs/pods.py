@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from events.whole_number import whole_number
-from services.jobs.found import Form, Injection, Pods
+from services.jobs.injection import inject
 from services.jobs.paths import FieldBroken, Plain, get, put
-from services.jobs.placing import inject
+from services.jobs.pod_set import Form, Injection, Pods
 
 GATE = "kueue.x-k8s.io/admission"
 MANAGED = "kueue.x-k8s.io/managed"

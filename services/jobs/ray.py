@@ -3,8 +3,8 @@
 from typing import Any
 
 from events.job_kind import JobKind
-from services.jobs.found import Pods
 from services.jobs.paths import FieldBroken, Location, Plain, dotted, get, whole
+from services.jobs.pod_set import Pods
 
 _AUTOSCALER: Plain = {
     "requests": {"cpu": "500m", "memory": "512Mi"},

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from services.jobs.found import Pods
 from services.jobs.paths import Location, Plain, get, put, whole
+from services.jobs.pod_set import Pods
 from services.jobs.pods import FAST, GROUP, PARENT, SERVING, TOTAL, annotations_of, labels_of
 
 QUEUE = "kueue.x-k8s.io/queue-name"

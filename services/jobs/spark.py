@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 from events.job_kind import JobKind
-from services.jobs.found import Form, Pods
 from services.jobs.paths import FieldBroken, Plain, get, whole
+from services.jobs.pod_set import Form, Pods
 
 _MEMORY = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
 _KIB = {"": 1, "k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from events.job_kind import JobKind
 from services.jobs.card_gate import gate_closed
-from services.jobs.found import Injection, Pods
 from services.jobs.paths import Plain, get, put, whole
+from services.jobs.pod_set import Injection, Pods
 from services.jobs.updates import PodFields, with_updates
 
 CHILD = "kuelog.io/child"

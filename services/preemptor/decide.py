@@ -7,15 +7,15 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, Room, RoomClaimed
 from events.setting_aside import SetAside
-from projections.aside import Scope, is_aside
 from projections.evolve import evolve
-from projections.place import Place
+from projections.log_position import Place
 from projections.preemption.message import path_text, preemption_message
 from projections.preemption.policy import protected
 from projections.preemption.requested import still_holds
-from projections.workloads import Workload
+from projections.set_aside.records import Scope, is_aside
+from projections.workloads.lifecycle import Workload
 from projections.world import World
-from services.guard import guarded
+from services.runtime.guard import guarded
 
 CLAIM_FOR: Millis = 600_000
 """How long room is kept for a preemptor whose victims do not leave."""

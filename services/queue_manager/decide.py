@@ -5,12 +5,12 @@ from functools import partial
 from events.catalogue import Decision
 from events.setting_aside import SetAside
 from events.workload import WorkloadQueued
-from projections.aside import Scope, is_aside
 from projections.evolve import evolve
-from projections.place import Place
+from projections.log_position import Place
+from projections.set_aside.records import Scope, is_aside
 from projections.world import World
-from services.guard import guarded
 from services.queue_manager.reconcile import reconcile
+from services.runtime.guard import guarded
 
 MOST_EVENTS = 200
 

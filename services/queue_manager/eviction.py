@@ -5,16 +5,16 @@ from events.event import Millis
 from events.quota import StopPolicy
 from events.upkeep import CheckSettled, DeactivationOrdered, WorkloadFailedToStart
 from events.workload import CheckState, CheckStatus, EvictionOrdered, MemberState, QuotaReleased
-from projections.budgets import EXHAUSTED, own_checks, used_up
-from projections.deadlines import pods_ready_until, runs_until
-from projections.lost_places import lost_place
-from projections.pods_of_workload import stands_still
-from projections.terminating import has_to_stop
-from projections.workloads import EVICTED, OBJECT_DELETED, PODS_READY, Workload
+from projections.budgets.enforcement import EXHAUSTED, own_checks, used_up
+from projections.workloads.deadlines import pods_ready_until, runs_until
+from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, PODS_READY, Workload
+from projections.workloads.node_failures import lost_place
+from projections.workloads.pods import stands_still
+from projections.workloads.terminating import has_to_stop
 from projections.world import World
 from services.queue_manager.back_off import back_off
 from services.queue_manager.provisioning import decide_provisioning
-from services.queue_manager.standing import check_backoff, check_list, deactivation, gate_message, hold_message
+from services.queue_manager.upkeep import check_backoff, check_list, deactivation, gate_message, hold_message
 
 LIMIT_EXCEEDED = "RequeuingLimitExceeded"
 NODE_FAILURES = "NodeFailures"

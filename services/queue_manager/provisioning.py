@@ -9,7 +9,7 @@ from events.event import Millis
 from events.provisioning import Answer, ProvisioningConfigObserved, ProvisioningDropped, ProvisioningOrdered
 from events.upkeep import CheckSettled
 from events.workload import CheckState, CheckStatus, PodSetUpdate
-from projections.provisioning import (
+from projections.checks.provisioning import (
     CLASS_NAME,
     CONSUMES,
     Found,
@@ -19,7 +19,7 @@ from projections.provisioning import (
     request_name,
     request_of,
 )
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.queue_manager.back_off import back_off
 

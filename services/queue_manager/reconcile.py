@@ -2,11 +2,11 @@
 
 from events.catalogue import Decision
 from events.event import Millis
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
 from projections.world import World
-from services.queue_manager.ending import decide_end
+from services.queue_manager.enqueue import decide_waiting
 from services.queue_manager.eviction import decide_holding
-from services.queue_manager.lining_up import decide_waiting
+from services.queue_manager.retention import decide_end
 
 
 def reconcile(world: World, workload: Workload, at: Millis) -> list[Decision]:

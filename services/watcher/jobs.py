@@ -13,13 +13,13 @@ from events.pod_set import PodSet
 from events.quota import PriorityClassObserved
 from events.whole_number import whole_number
 from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec
-from projections.not_done import asked_in
-from services.jobs.found import Pods
+from projections.validation.unsupported import asked_in
+from services.jobs.job_status import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
 from services.jobs.kinds import Kinds
 from services.jobs.paths import FieldBroken, dotted, look
+from services.jobs.pod_set import Pods
 from services.jobs.pod_sets import pods_of
-from services.jobs.standing import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
-from services.jobs.steering import holds_injection
+from services.jobs.start_stop import holds_injection
 from services.jobs.table import JOB
 from services.provisioning_kinds import PARAMETERS
 from services.watcher.cluster_objects import created_at, read

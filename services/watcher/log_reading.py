@@ -13,17 +13,17 @@ from events.commit import Sighting
 from events.control import ResourceVersionsRestarted
 from events.object_version import ObjectVersion
 from events.settings import SettingsObserved
+from projections.object_versions import Known, Versions
 from projections.trail import Trail
-from projections.versions import Known, Versions
-from services.control_log import Control
-from services.lane_errors import FoldFailed, MessageHalts
-from services.lane_halts import MESSAGE, Halts
-from services.log_errors import LogGap
-from services.log_port import Entry, Stream
-from services.stored_message import Opened, open_message
-from services.watcher.places import known, place_of
-from services.watcher.seen import Seen
-from services.watcher.told import says_so
+from services.runtime.control_log import Control
+from services.runtime.lane_errors import FoldFailed, MessageHalts
+from services.runtime.lane_halts import MESSAGE, Halts
+from services.runtime.log_errors import LogGap
+from services.runtime.log_port import Entry, Stream
+from services.runtime.stored_message import Opened, open_message
+from services.watcher.object_keys import known, place_of
+from services.watcher.reported_state import says_so
+from services.watcher.seen_versions import Seen
 from services.watcher.view import View
 
 AUTHOR = "watcher"

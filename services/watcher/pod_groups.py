@@ -13,7 +13,7 @@ from services.watcher.jobs import QUEUE, JobState, Surroundings
 from services.watcher.pod_members import age, counts_on
 from services.watcher.pod_state import excess_of, mustered, pod_state
 from services.watcher.problems import Refused, problem
-from services.watcher.told import Told
+from services.watcher.reported_state import Told
 
 Plain = dict[str, Any]
 EXCESS, DISMISSED = "ExcessPodDeleted", "WorkloadDeleted"

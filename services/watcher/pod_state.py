@@ -9,7 +9,7 @@ from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
-from projections.not_done import asked_in
+from projections.validation.unsupported import asked_in
 from services.jobs import pods as rules
 from services.jobs.paths import FieldBroken, get
 from services.watcher.cluster_objects import created_at, read
@@ -29,7 +29,7 @@ from services.watcher.jobs import (
 )
 from services.watcher.pod_members import Muster, counts_on, members_of, muster
 from services.watcher.pod_shapes import pod_shape
-from services.watcher.told import Told
+from services.watcher.reported_state import Told
 
 Plain = dict[str, Any]
 _MAIN = "main"

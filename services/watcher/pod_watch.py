@@ -7,11 +7,11 @@ from typing import Any, Protocol
 from events.catalogue import Fact
 from events.workload import WorkloadDeleted
 from services.watcher.jobs import JobState, Surroundings
-from services.watcher.parents import Parents
+from services.watcher.pod_group_owners import Parents
 from services.watcher.pod_groups import PodGroups, left_behind
 from services.watcher.problems import Refused, refusal, understood, well_formed
+from services.watcher.reported_state import Told
 from services.watcher.serving_state import serving_state
-from services.watcher.told import Told
 
 Plain = dict[str, Any]
 

@@ -14,14 +14,14 @@ from events.catalogue import Fact
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import FACTS
-from projections.versions import Known
-from services.clock_port import Clock
-from services.lane_errors import MessageHalts
-from services.log_errors import LogGap, LogUnavailable
-from services.log_port import Stream
-from services.shelf_port import Shelf
+from projections.object_versions import Known
+from services.runtime.clock_port import Clock
+from services.runtime.lane_errors import MessageHalts
+from services.runtime.log_errors import LogGap, LogUnavailable
+from services.runtime.log_port import Stream
+from services.runtime.shelf_port import Shelf
 from services.watcher.log_reading import ToldByAll
-from services.watcher.told import Told
+from services.watcher.reported_state import Told
 
 log = structlog.get_logger()
 

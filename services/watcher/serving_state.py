@@ -8,7 +8,7 @@ from events.api.pods import PodTemplate
 from events.job_kind import JobKind
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
-from projections.not_done import asked_in
+from projections.validation.unsupported import asked_in
 from services.jobs import pods as rules
 from services.jobs.paths import FieldBroken, dotted, get
 from services.jobs.serving import pods_of_parent, replicas_of, role_in
@@ -25,11 +25,11 @@ from services.watcher.jobs import (
     own_parameters,
     priority_of,
 )
-from services.watcher.parents import index_of
+from services.watcher.pod_group_owners import index_of
 from services.watcher.pod_members import members_of, muster
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused, problem
-from services.watcher.told import Told
+from services.watcher.reported_state import Told
 
 Plain = dict[str, Any]
 

@@ -10,25 +10,25 @@ from events.catalogue import Fact
 from events.control import ResourceVersionsRestarted
 from events.object_version import ObjectVersion, version_number
 from events.settings import SettingsObserved
-from projections.versions import Known
-from services.clock_port import Clock
-from services.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
-from services.control_log import Control
+from projections.object_versions import Known
 from services.jobs.pods import is_managed, labels_of
 from services.jobs.serving import QUEUE
-from services.lane_errors import MessageHalts
-from services.lane_halts import Halts
-from services.log_errors import LogUnavailable
-from services.log_port import Stream
-from services.outbox import Letter, Outbox
-from services.own_task import in_own_task
-from services.shelf_port import Shelf
-from services.watcher.definitions import DEFINITIONS, Definitions
-from services.watcher.letters import Scribe
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
+from services.runtime.control_log import Control
+from services.runtime.lane_errors import MessageHalts
+from services.runtime.lane_halts import Halts
+from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_port import Stream
+from services.runtime.outbox import Letter, Outbox
+from services.runtime.own_task import in_own_task
+from services.runtime.shelf_port import Shelf
+from services.watcher.fact_messages import Scribe
+from services.watcher.installed_kinds import DEFINITIONS, Definitions
 from services.watcher.log_reading import AUTHOR, FellBehind, ToldByAll
 from services.watcher.problems import is_named
 from services.watcher.saved_view import ViewSaver
-from services.watcher.seen import DEPENDED_ON, Seen, contradiction, place_in
+from services.watcher.seen_versions import DEPENDED_ON, Seen, contradiction, place_in
 from services.watcher.view import View
 from services.watcher.watched_kinds import CONFIG_MAP, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, seen_first
 

@@ -27,18 +27,18 @@ from projections.devices.card_config import HAMI, CardConfig, card_config
 from projections.flavors.affinity import selects
 from projections.validation.conversion import to_v1beta2
 from services.jobs.kinds import kinds_of
-from services.watcher.companions import as_found, companion_facts, marks_of, terminating
 from services.watcher.device_config import hami_config
-from services.watcher.families import Families
+from services.watcher.job_ownership import Families
 from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import node_facts, pod_fact
-from services.watcher.places import BESIDE, PARTS, known, object_of, place_of
+from services.watcher.object_keys import BESIDE, PARTS, known, object_of, place_of
 from services.watcher.pod_watch import PodWatch
 from services.watcher.problems import Refused, refusal, refuse_invalid, understood, well_formed
 from services.watcher.provisioning import provisioning_request
-from services.watcher.seen import place_in
+from services.watcher.reported_state import Told, changes, note
+from services.watcher.seen_versions import place_in
 from services.watcher.simple_kinds import SIMPLE
-from services.watcher.told import Told, changes, note
+from services.watcher.workload_object_diff import as_found, companion_facts, marks_of, terminating
 from services.watcher.workload_objects import belongs_to_job, workload_state
 
 

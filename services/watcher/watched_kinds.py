@@ -1,11 +1,11 @@
 """Which kinds of object are watched, and in which order they are seen first."""
 
 from events.settings import SettingsObserved
-from services.cluster_port import Resource
 from services.jobs.kinds import resource_of
 from services.jobs.table import STATEFUL_SET
 from services.provisioning_kinds import REQUESTS
-from services.watcher.definitions import DEFINITIONS
+from services.runtime.cluster_port import Resource
+from services.watcher.installed_kinds import DEFINITIONS
 
 KUEUE, CONFIG_MAP = "kueue.x-k8s.io", "ConfigMap"
 CLUSTER_KINDS = (

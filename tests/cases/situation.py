@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from projections.workloads import PREEMPTED, QUOTA_RESERVED
+from projections.workloads.lifecycle import PREEMPTED, QUOTA_RESERVED
 from services.queue_manager.reconcile import reconcile
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.lining import line_up

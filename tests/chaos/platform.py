@@ -3,8 +3,8 @@
 import random
 from typing import Any
 
-from ops.cluster.kubelet import RUN_SECONDS
-from ops.cluster.nodes import gpu_node
+from ops.embedded_cluster.kubelet import RUN_SECONDS
+from ops.embedded_cluster.nodes import gpu_node
 
 Plain = dict[str, Any]
 KUEUE = "kueue.x-k8s.io/v1beta2"

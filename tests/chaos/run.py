@@ -17,10 +17,10 @@ import msgspec
 from events.settings import SettingsObserved
 from ops.audit.evidence import load_evidence
 from ops.audit.verify import Auditor
-from ops.cluster.clock import ScaledClock
-from ops.cluster.embedded import EmbeddedCluster
-from ops.cluster.store import Change
 from ops.crds.definitions import manifests
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.embedded import EmbeddedCluster
+from ops.embedded_cluster.store import Change
 from ops.log.generations import asked
 from ops.log.history import STREAMS, read_everything
 from ops.log.jetstream import JetStreamBus, connect
@@ -29,8 +29,8 @@ from ops.log.server_cluster import NatsCluster
 from ops.scenario.platform import convert, suspend
 from ops.simulate.laws import Aftermath, broken_laws, unsettled
 from ops.wiring import LANE
-from services.log_errors import LogUnavailable
-from services.log_port import Entry
+from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_port import Entry
 from tests.chaos.platform import job, objects
 from tests.chaos.storm import Storm
 from tests.stage.processes import Order, ServiceProcess

@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-from ops.cluster.embedded import kubeconfig_text
+from ops.embedded_cluster.embedded import kubeconfig_text
 
 Plain = dict[str, Any]
 _HOP = frozenset({"host", "content-length", "transfer-encoding", "connection"})

@@ -11,8 +11,8 @@ from ops.log.jetstream import JetStreamBus, connect
 from ops.log.memory import Fault, MemoryBus
 from ops.log.server import NatsServer
 from ops.log.server_cluster import NatsCluster
-from services.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable, UnsafeStream
-from services.log_port import Bus, Entry, Message, Stream
+from services.runtime.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable, UnsafeStream
+from services.runtime.log_port import Bus, Entry, Message, Stream
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

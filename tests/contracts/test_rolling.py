@@ -20,8 +20,8 @@ from ops.log.jetstream_stream import JetStreamStream
 from ops.log.rolling import StillNeeded
 from ops.log.server import NatsServer
 from ops.log.server_cluster import NatsCluster
-from services.log_errors import LogGap, LogMovedOn, LogUnavailable, UnsafeStream
-from services.log_port import Entry, Message, Stream
+from services.runtime.log_errors import LogGap, LogMovedOn, LogUnavailable, UnsafeStream
+from services.runtime.log_port import Entry, Message, Stream
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 T = TypeVar("T")

@@ -31,7 +31,7 @@ from events.workload import Owner, WorkloadFinished, WorkloadSpec, WorkloadSubmi
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.watcher.problems import is_named
-from services.watcher.seen import place_in
+from services.watcher.seen_versions import place_in
 from services.watcher.view import View
 from tests.services.watcher.manifests import MANIFESTS, broken
 from tests.stories.small_world import Story

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from ops.log.memory import MemoryBus
 from ops.simulate.virtual_loop import VirtualLoop
 from tests.fuzz.inputs import Input

@@ -12,12 +12,12 @@ from events.codec import encode
 from events.commit import GENESIS, Sighting
 from events.control import Quarantined
 from events.subjects import CONTROL, FACTS, fact_subject
-from ops.cluster.clock import ScaledClock
-from ops.cluster.embedded import EmbeddedCluster
-from ops.cluster.in_process import InProcessClient, OpenGate
 from ops.crds.definitions import manifests
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.embedded import EmbeddedCluster
+from ops.embedded_cluster.in_process import InProcessClient, OpenGate
 from ops.health import Health
-from ops.kube.reflector import Reflector
+from ops.kubernetes.reflector import Reflector
 from ops.log.control import say
 from ops.log.history import read_stored
 from ops.quarantine import QuarantineRefused, refuse_if_folded
@@ -25,8 +25,8 @@ from ops.scenario.platform import convert, suspend
 from ops.simulate.no_tracer import NoTracer
 from ops.simulate.platform import platform_of
 from ops.wiring import DEVICE_LANE, LANE, Ports, Running, stopped
-from services.log_errors import LogMovedOn
-from services.log_port import Bus, Message
+from services.runtime.log_errors import LogMovedOn
+from services.runtime.log_port import Bus, Message
 from tests.fuzz.inputs import STREAMS, Input
 
 Plain = dict[str, Any]

@@ -10,15 +10,15 @@ import pytest
 
 from events.catalogue import all_events
 from events.subjects import CONTROL, FACTS
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from ops.log.jetstream import connect
 from ops.log.server import NatsServer
 from ops.wiring import DEVICE_LANE, LANE
-from services import lane_fold
-from services.control_log import Control
-from services.lane_errors import MessageNotOurs
-from services.log_port import Entry
-from services.stored_message import Opened, Passed, open_message
+from services.runtime import lane_fold
+from services.runtime.control_log import Control
+from services.runtime.lane_errors import MessageNotOurs
+from services.runtime.log_port import Entry
+from services.runtime.stored_message import Opened, Passed, open_message
 from tests.fuzz import scene, watch
 from tests.fuzz.inputs import Sort, inputs_of
 from tests.fuzz.many import EACH, Order, Verdict, What, play_order

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 from tests.histories.stored import HERE, versions
 
 PINS = HERE / "pins.json"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ops.log.history import STREAMS
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 HERE = Path(__file__).parent
 LOGS = "log.jsonl.gz"

@@ -8,9 +8,9 @@ from ops.log.memory import MemoryBus
 from ops.replay import fold_lane
 from ops.wiring import LANE
 from services.admitter.decide import Admitter
-from services.lane_host import LaneHost
 from services.queue_manager.decide import QueueManager
-from tests.services.test_lane_host import admitted, host, stop, tell, without_cards
+from services.runtime.lane_host import LaneHost
+from tests.services.runtime.test_lane_host import admitted, host, stop, tell, without_cards
 from tests.stories.small_world import job
 
 

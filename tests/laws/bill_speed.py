@@ -32,11 +32,11 @@ from events.timestamp import parse_timestamp
 from events.workload import PodSetAssignment, QuotaReleased, WorkloadFinished
 from ops.billing import flat, focus
 from ops.billing.reading import ledger_of
-from ops.quiet_garbage import collect_seldom
+from ops.gc_tuning import collect_seldom
 from projections.billing.entry import Window
 from projections.billing.reconcile import reconcile
 from projections.billing.totals import bill
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 from tests.stories.small_world import GPU, MEMORY, job, queue
 
 LANE, DEVICES = "LOG_0", "DEVICES_default"

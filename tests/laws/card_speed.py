@@ -12,7 +12,7 @@ from projections.devices.drift import all_findings
 from projections.devices.gang import Gang, place
 from projections.devices.offer import cap
 from projections.evolve import evolve
-from projections.place import Place
+from projections.log_position import Place
 from projections.world import World
 from tests.projections.devices.makers import MODEL, Fleet, card, container, gang
 

@@ -11,17 +11,17 @@ from events.codec import decode_commit, encode
 from events.commit import Commit, InputRun, Sighting, bytes_hash
 from events.event import Millis
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
-from projections.place import Place
+from projections.log_position import Place
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
-from services.lane_fold import LaneFold
-from services.lane_host import Decider
-from services.log_port import Entry
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
+from services.runtime.lane_fold import LaneFold
+from services.runtime.lane_host import Decider
+from services.runtime.log_port import Entry
 
 LANE, CARDS = "LOG_0", "DEVICES_default"
 INPUTS = {LANE: (CARDS, FACTS), CARDS: (FACTS, LANE)}

@@ -25,14 +25,14 @@ from events.quota import (
 from events.subjects import CONTROL, FACTS
 from events.workload import CheckReported, CheckState, CheckStatus, PodsGone, WorkloadFinished
 from projections.evolve import evolve
-from projections.place import Place
+from projections.log_position import Place
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
-from services.lane_host import Decider
-from services.log_port import Entry
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
+from services.runtime.lane_host import Decider
+from services.runtime.log_port import Entry
 from tests.stories.small_world import job, queue
 
 LANE, DEVICES, TICK = "LOG_0", "DEVICES_default", 10

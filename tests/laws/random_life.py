@@ -53,7 +53,7 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 from tests.laws.many_hosts import LANE, Hosts
 

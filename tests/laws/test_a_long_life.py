@@ -9,10 +9,10 @@ from ops.bench.lanes import WrittenLanes
 from ops.bench.life_load import LifeStage, life_day, life_platform
 from ops.whatif.run import VirtualRun
 from ops.wiring import DEVICE_LANE, LANE
-from projections.lines import Line
+from projections.queues.pending_queues import Line
 from projections.trail import Trail
-from services.lane_fold import LaneFold
-from services.log_port import Entry
+from services.runtime.lane_fold import LaneFold
+from services.runtime.log_port import Entry
 
 PER_DAY, DAYS = 300, 6
 

@@ -12,14 +12,14 @@ from events.codec import encode
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved
 from events.workload import WorkloadSubmitted
+from projections.flavors.first_fit import assign_straight
 from projections.flavors.mode import Granular
 from projections.flavors.search import FlavorSearchSpace, assign
-from projections.flavors.straight import assign_straight
 from projections.world import World
 from services.admitter.entry import Head
+from services.admitter.flavor_plans import plan_for
 from services.admitter.heads import heads
 from services.admitter.nomination import nominate
-from services.admitter.planning import plan_for
 from tests.laws.random_quota import (
     come,
     finish_those_running,

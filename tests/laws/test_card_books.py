@@ -11,13 +11,13 @@ from events.card import Card, CardShare
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved, PodPlacement
-from projections.card_time import CardTime
 from projections.devices.annotations import encode_allocation, pod_shares
+from projections.devices.card_time import CardTime
 from projections.devices.drift import all_findings
 from projections.devices.gang import place
 from projections.devices.use import IDLE, effective_use
 from projections.evolve import evolve
-from projections.place import Place
+from projections.log_position import Place
 from projections.state_hash import state_hash
 from projections.world import World
 from tests.laws.rebuilt_cards import PodShares, rebuilt

@@ -7,7 +7,7 @@ import pytest
 
 from ops.replay import fold_lane
 from projections.state_hash import state_hash
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter import heads as admitter_heads
 from tests.laws.many_hosts import CARDS, LANE
@@ -72,10 +72,10 @@ def left_as_it_was(world: World) -> Iterator[None]:
 
 
 def questions() -> list[Callable[[World, Workload], object]]:
-    from ops.asking.explaining import explain
+    from ops.queries.explaining import explain
     from projections.preemption.candidates import Ask
     from projections.preemption.victims import find_victims
-    from projections.quota_columns import Column
+    from projections.quota.columns import Column
 
     def victims(world: World, workload: Workload) -> object:
         queue = world.cluster_queue_of(workload)

@@ -13,15 +13,15 @@ class Area(NamedTuple):
 CASES = "tests/cases"
 AREAS = {
     "quota": Area(
-        ("projections/quota_node.py", "projections/quota_layout.py", "projections/quota_tree.py"),
-        (CASES, "tests/projections/test_quota_tree.py"),
+        ("projections/quota/node.py", "projections/quota/layout.py", "projections/quota/tree.py"),
+        (CASES, "tests/projections/quota/test_tree.py"),
     ),
     "flavors": Area(
         (
             "projections/flavors/search.py",
             "projections/flavors/mode.py",
             "projections/flavors/refusal.py",
-            "projections/flavors/straight.py",
+            "projections/flavors/first_fit.py",
         ),
         (CASES, "tests/services/admitter"),
     ),
@@ -47,12 +47,20 @@ AREAS = {
         ("tests/projections/devices", "tests/laws/test_placements.py"),
     ),
     "back-off": Area(
-        ("services/queue_manager/eviction.py", "services/queue_manager/standing.py", "projections/deadlines.py"),
+        (
+            "services/queue_manager/eviction.py",
+            "services/queue_manager/upkeep.py",
+            "projections/workloads/deadlines.py",
+        ),
         ("tests/services/queue_manager",),
     ),
     "lane": Area(
-        ("services/lane_fold.py", "services/lane_host.py"),
-        ("tests/services/test_lane_host.py", "tests/services/test_lane_fold.py", "tests/services/test_lane_chain.py"),
+        ("services/runtime/lane_fold.py", "services/runtime/lane_host.py"),
+        (
+            "tests/services/runtime/test_lane_host.py",
+            "tests/services/runtime/test_lane_fold.py",
+            "tests/services/runtime/test_lane_chain.py",
+        ),
     ),
     "hash chain": Area(("ops/audit/chain.py", "ops/audit/verify.py"), ("tests/ops/audit",)),
     "billing": Area(

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from events.settings import SettingsObserved
 from ops.cli.adopt import LogInUse, adopted
 from ops.cli.main import app
-from ops.cluster.clock import ScaledClock
-from ops.kube.client import KubeClient
-from ops.kube.reflector import Reflector
+from ops.embedded_cluster.clock import ScaledClock
+from ops.kubernetes.client import KubeClient
+from ops.kubernetes.reflector import Reflector
 from ops.log.jetstream import connect as connect_bus
 from ops.log.server import NatsServer
 from ops.wiring import Ports, Running, stopped

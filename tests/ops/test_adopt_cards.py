@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from ops.cluster.clock import ScaledClock
-from ops.cluster.nodes import gpu_node
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.nodes import gpu_node
 from services.applier.writing import WORKLOADS
 from services.watcher.jobs import workload_name
 from tests.ops.deploy.small_cluster import KUEUE, job

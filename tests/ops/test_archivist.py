@@ -21,8 +21,8 @@ from ops.log.server import NatsServer
 from ops.log.shelf import WATCHER
 from ops.wiring import DEVICE_LANE, LANE
 from ops.witness import HeadWitness
-from services.log_errors import LogRegressed
-from services.log_port import Entry, Message
+from services.runtime.log_errors import LogRegressed
+from services.runtime.log_port import Entry, Message
 from tests.ops.audit.logs import Log, log_of
 
 LOG = log_of(60, devices=10)

@@ -16,7 +16,6 @@ from aiohttp.test_utils import TestServer
 from typer.testing import CliRunner
 
 from events.subjects import CONTROL, FACTS
-from ops.asking.point import point_at
 from ops.audit.archive import LIST, segments_of, write_archive
 from ops.audit.folder import Folder
 from ops.audit.segment import from_parquet, to_parquet
@@ -26,10 +25,11 @@ from ops.log.history import read_stored
 from ops.log.jetstream import connect
 from ops.log.server import NatsServer
 from ops.log.snapshots import Snapshots
+from ops.queries.point import point_at
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE, RULES
 from ops.witness import HeadWitness
-from services.log_port import Entry, Message
+from services.runtime.log_port import Entry, Message
 from tests.ops.audit.logs import Log, begin_streams, evidence_of, key_of
 from tests.places import ROOT
 

@@ -28,7 +28,7 @@ from ops.restore import restore_backup
 from ops.run_folder import held
 from ops.wiring import DEVICE_LANE, LANE
 from ops.witness import HeadWitness
-from services.log_errors import NotAllowed
+from services.runtime.log_errors import NotAllowed
 from tests.ops.audit.logs import Log
 from tests.ops.deploy.test_bus_users import address
 from tests.ops.deploy.test_bus_users import bus as generated_bus

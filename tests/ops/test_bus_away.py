@@ -14,11 +14,11 @@ from events.subjects import FACTS
 from ops.cli.serve import reached
 from ops.health import Health
 from ops.log.jetstream import JetStreamBus, connect
-from ops.log.late_bus import LateBus
+from ops.log.lazy_bus import LateBus
 from ops.log.server import NatsServer
 from ops.wiring import Ports, Running, stopped
-from services.log_errors import DiskFull, LogFull, LogUnavailable
-from services.log_port import Message
+from services.runtime.log_errors import DiskFull, LogFull, LogUnavailable
+from services.runtime.log_port import Message
 from tests.stage.ports import reserved_port
 from tests.stage.stage import Stage
 

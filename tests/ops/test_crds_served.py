@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from ops.kube.client import KubeClient, path_of
+from ops.kubernetes.client import KubeClient, path_of
 from services.applier.writing import WORKLOADS
-from services.cluster_port import ObjectConflict, ObjectInvalid, Resource
 from services.jobs.paths import look
+from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, Resource
 from tests.stage.cluster import Cluster
 from tests.stage.installation import APPLY
 from tests.stage.stage import CLUSTER_QUEUES, Stage

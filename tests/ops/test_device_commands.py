@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from prometheus_client.utils import floatToGoString
 
-from ops.card_metrics import CardMetrics
-from ops.metrics_endpoint import exposition
+from ops.metrics.cards import CardMetrics
+from ops.metrics.endpoint import exposition
 from tests.ops.test_command_line import kuelog
 from tests.stories.small_world import Story, job, platform
 

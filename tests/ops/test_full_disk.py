@@ -18,8 +18,8 @@ from ops.log.server import NatsServer
 from ops.log.server_keeper import kept
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE, Ports, Running, stopped
-from services.log_errors import DiskFull
-from services.log_port import Message
+from services.runtime.log_errors import DiskFull
+from services.runtime.log_port import Message
 from tests.ops.test_bus_away import said
 from tests.stage.stage import Stage, job
 

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from ops.cli.kubectl_age import human
-from ops.visibility import GROUP, Visibility
-from ops.visibility_server import Followed
+from ops.visibility.api import GROUP, Visibility
+from ops.visibility.server import Followed
 from tests.places import ROOT
 from tests.stage.stage import Stage, job
 

@@ -7,14 +7,14 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from ops.endpoint import Endpoint, is_loopback
 from ops.health import health_app
 from ops.listening import PortTaken, listening
 from ops.log.memory import MemoryBus
-from ops.metrics_endpoint import metrics_app, served
+from ops.metrics.endpoint import metrics_app, served
 from ops.wiring import Ports, Running
-from tests.services.test_lane_host import NoCluster
+from tests.services.runtime.test_lane_host import NoCluster
 
 
 def nothing_runs() -> Running:

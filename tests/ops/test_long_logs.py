@@ -15,8 +15,6 @@ from events.event import Millis
 from events.merkle import SIZE, Frontier, leaf_hash
 from events.subjects import FACTS
 from events.workload import WorkloadDeleted, WorkloadFinished
-from ops.asking import stored
-from ops.asking.stored import in_order, opened
 from ops.audit import parts
 from ops.audit.archive import segments_of, write_archive
 from ops.audit.checkpoint import checkpoint_of
@@ -26,10 +24,12 @@ from ops.audit.leaves import Leaves
 from ops.audit.verify import Auditor
 from ops.bench.day import played, small_day
 from ops.cli.main import app
+from ops.queries import stored
+from ops.queries.stored import in_order, opened
 from projections.explanation.life import Life
-from projections.place import Place
-from services.control_log import Control
-from services.log_port import Entry
+from projections.log_position import Place
+from services.runtime.control_log import Control
+from services.runtime.log_port import Entry
 from tests.held import peak
 from tests.ops.audit.logs import Log, evidence_of, fact, key_of, log_of, ring_key, signed
 

@@ -8,7 +8,7 @@ from events.event import Millis
 from events.subjects import FACTS, commit_subject, fact_subject
 from ops.quarantine import QuarantineRefused, refuse_if_folded
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 AT: Millis = 1_800_000_000_000
 

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from events.settings import SettingsObserved
-from ops.asking.settings_change import BadChange, changed_settings
 from ops.audit.errors import BackupRefused, FolderUnreadable
 from ops.audit.evidence import load_evidence, load_statement
 from ops.backup import MANIFEST, read_manifest
@@ -21,15 +20,16 @@ from ops.billing.price_file import read_price_file
 from ops.billing.problems import BillRefused
 from ops.cli.failures import KNOWN
 from ops.configuration import read_configuration
-from ops.kube.client import connect
+from ops.kubernetes.client import connect
 from ops.log.snapshots import read_snapshot
 from ops.manifests import read_manifests
+from ops.queries.settings_change import BadChange, changed_settings
 from ops.reading import NODES_AT_MOST, Unreadable, bytes_of, json_of, text_of, yaml_as_written, yaml_of
 from ops.restore import check_filed
 from ops.scenario.script import load
 from ops.whatif.change import Setting
 from ops.witness import HEADS, HeadWitness
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + b"".join(
     b"%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n" % (name, name, *(name - 1,) * 10)

@@ -18,7 +18,7 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import bus_of
 from ops.log.server import NatsServer, running_server
 from ops.run_folder import DEMO, Hold, Holder, NotADemosFolder, check_demo, clear_for_demo, take
-from services.log_errors import LogUnavailable
+from services.runtime.log_errors import LogUnavailable
 from tests.places import ROOT
 
 COMMAND = (sys.executable, "-m", "ops.cli.main")

@@ -17,7 +17,7 @@ from ops.log.memory import MemoryStream
 from ops.log.server import NatsServer
 from ops.whole_file import write_whole
 from ops.witness import HEADS, HeadWitness
-from services.log_port import Entry, Message, Stream
+from services.runtime.log_port import Entry, Message, Stream
 from tests.places import ROOT
 
 WITNESSES = """

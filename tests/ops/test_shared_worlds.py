@@ -9,7 +9,7 @@ from events.codec import decode_commit
 from events.quota import NamespaceObserved
 from events.subjects import FACTS
 from ops.bench.lanes import WrittenLanes
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from ops.log import snapshots
 from ops.log.history import read_everything
 from ops.log.memory import MemoryBus
@@ -18,10 +18,10 @@ from ops.log.snapshots import image_of
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE, Ports, Running
 from projections.state_hash import state_hash
-from services.cluster_port import Reader, Writer
-from services.lane_fold import LaneFold
-from services.log_port import Entry
-from tests.services.test_lane_host import NoCluster, admitted, stop, tell
+from services.runtime.cluster_port import Reader, Writer
+from services.runtime.lane_fold import LaneFold
+from services.runtime.log_port import Entry
+from tests.services.runtime.test_lane_host import NoCluster, admitted, stop, tell
 from tests.stories.small_world import job, platform
 
 OFTEN = -8

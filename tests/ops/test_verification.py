@@ -20,7 +20,7 @@ from ops.log.control import say
 from ops.log.jetstream import connect
 from ops.log.server import NatsServer
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_port import Message
+from services.runtime.log_port import Message
 from tests.ops.audit.logs import Log
 from tests.ops.audit.test_audit_commands import stored
 

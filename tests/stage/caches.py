@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ops.cluster.kinds import BUILT_IN, Kind, kinds_of
 from ops.crds.definitions import manifests as definitions
-from ops.kube.client import KubeClient, path_of
-from ops.kube.reflector import Reflector
-from services.cluster_port import Changed, Listed, ObjectMissing, Resource, Vanished
+from ops.embedded_cluster.kinds import BUILT_IN, Kind, kinds_of
+from ops.kubernetes.client import KubeClient, path_of
+from ops.kubernetes.reflector import Reflector
+from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Resource, Vanished
 
 Plain = dict[str, Any]
 Name = tuple[str, str]

@@ -8,16 +8,16 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ops.cluster.clock import ScaledClock
-from ops.cluster.embedded import EmbeddedCluster
-from ops.cluster.failures import ApiFailure
-from ops.cluster.faults import Fault
-from ops.cluster.kubelet import RUN_SECONDS
-from ops.cluster.versions import renamed
 from ops.crds.definitions import manifests as definitions
-from ops.kube.client import KubeClient, connect, failure_of
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.embedded import EmbeddedCluster
+from ops.embedded_cluster.failures import ApiFailure
+from ops.embedded_cluster.faults import Fault
+from ops.embedded_cluster.kubelet import RUN_SECONDS
+from ops.embedded_cluster.versions import renamed
+from ops.kubernetes.client import KubeClient, connect, failure_of
 from ops.scenario.platform import convert, suspend
-from services.cluster_port import Resource
+from services.runtime.cluster_port import Resource
 
 Plain = dict[str, Any]
 PODS = Resource(plural="pods", kind="Pod")

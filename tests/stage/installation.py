@@ -10,13 +10,13 @@ from typing import Any
 
 import yaml
 
-from ops.cluster.kinds import BUILT_IN
 from ops.crds.definitions import manifests as definitions
 from ops.deploy.chart import CHOICES, NAMESPACE, manifests
-from ops.kube.client import KubeClient, path_of
+from ops.embedded_cluster.kinds import BUILT_IN
+from ops.kubernetes.client import KubeClient, path_of
 from ops.webhook.certificates import renewed
 from ops.webhook.configurations import CONVERT, configurations
-from services.cluster_port import ClusterUnavailable, ObjectInvalid, ObjectMissing, Resource
+from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid, ObjectMissing, Resource
 from tests.places import ROOT
 from tests.stage.api_server import ApiServer
 from tests.stage.caches import resource_at

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from ops.cluster.clock import ScaledClock
-from ops.cluster.controller import Controller
-from ops.cluster.job_controller import JobController
-from ops.cluster.kubelet import Kubelet
-from ops.cluster.resources import Resources
-from ops.cluster.scheduler import Scheduler
-from ops.cluster.store import Name, Store
-from ops.kube.client import KubeClient, path_of
-from services.cluster_port import ClusterUnavailable, ObjectConflict, ObjectMissing, Resource
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.controller import Controller
+from ops.embedded_cluster.job_controller import JobController
+from ops.embedded_cluster.kubelet import Kubelet
+from ops.embedded_cluster.resources import Resources
+from ops.embedded_cluster.scheduler import Scheduler
+from ops.embedded_cluster.store import Name, Store
+from ops.kubernetes.client import KubeClient, path_of
 from services.jobs.paths import difference
+from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectMissing, Resource
 from tests.stage.caches import Caches
 
 Plain = dict[str, Any]

@@ -30,7 +30,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     scale: float
     witness: str = ""
     crash: str = ""
-    """The await point at which it kills itself, as `ops.crash` names it."""
+    """The await point at which it kills itself, as `ops.crash_points` names it."""
 
 
 class ServiceProcess:

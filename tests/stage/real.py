@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ops.cluster.clock import ScaledClock
 from ops.crds.definitions import manifests as definitions
 from ops.deploy.chart import NAMESPACE
-from ops.kube.client import KubeClient, connect, path_of
-from services.cluster_port import ObjectConflict, ObjectMissing, Resource
+from ops.embedded_cluster.clock import ScaledClock
+from ops.kubernetes.client import KubeClient, connect, path_of
 from services.jobs.table import KINDS, SERVING
+from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource
 from tests.stage.caches import Caches
 from tests.stage.cluster import PATIENCE_S, Name
 from tests.stage.installation import APPLY, DEFINED, JOBS, SPACES, Installation, served

@@ -9,17 +9,17 @@ from typing import Any
 import yaml
 
 from events.settings import SettingsObserved
-from ops.cluster.clock import ScaledClock
-from ops.cluster.embedded import EmbeddedCluster
-from ops.cluster.nodes import gpu_node
-from ops.kube.client import KubeClient
-from ops.kube.client import connect as connect_kube
-from ops.kube.reflector import Reflector
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.embedded import EmbeddedCluster
+from ops.embedded_cluster.nodes import gpu_node
+from ops.kubernetes.client import KubeClient
+from ops.kubernetes.client import connect as connect_kube
+from ops.kubernetes.reflector import Reflector
 from ops.log.jetstream import JetStreamBus
 from ops.log.jetstream import connect as connect_bus
 from ops.log.server import NatsServer
 from ops.wiring import SERVICES, Ports, Running
-from services.cluster_port import Resource
+from services.runtime.cluster_port import Resource
 from tests.stage.cluster import Cluster, Embedded, end_pods
 from tests.stage.processes import Order, ServiceProcess
 

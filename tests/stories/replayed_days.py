@@ -11,7 +11,7 @@ import msgspec
 
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 Log = dict[str, list[Entry]]
 

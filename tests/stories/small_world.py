@@ -21,14 +21,14 @@ from events.quota import (
 from events.selector import LabelSelector
 from events.workload import Owner, PodsGone, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
 from projections.evolve import evolve
-from projections.place import Place
+from projections.log_position import Place
 from projections.state_hash import state_hash
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
-from services.lane_host import Decider
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
+from services.runtime.lane_host import Decider
 
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.cluster_port import ObjectInvalid
+from services.runtime.cluster_port import ObjectInvalid
 from tests.stage.stage import Stage, job
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "team"}

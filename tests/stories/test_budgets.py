@@ -9,10 +9,10 @@ from events.timestamp import parse_timestamp
 from events.upkeep import CheckSettled
 from events.workload import CheckState, QuotaReleased, WorkloadFinished, WorkloadParked, WorkloadQueued
 from projections import world
-from projections.budgets import CONTROLLER, EXHAUSTED
+from projections.budgets.budget_usage import Spent, changes_after, settled
+from projections.budgets.enforcement import CONTROLLER, EXHAUSTED
 from projections.calendar import begin, end
 from projections.snapshot import tables_of, world_of
-from projections.spent import Spent, changes_after, settled
 from projections.state_hash import state_hash
 from services.watcher.budget_text import budget
 from services.watcher.check_states import admission_check

@@ -24,7 +24,7 @@ from events.quota import FlavorObserved
 from events.settings import DevicePolicy, SettingsObserved
 from events.workload import WorkloadFinished
 from projections.devices.offer import cap, offers
-from projections.place import Place
+from projections.log_position import Place
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from tests.stories.small_world import MEMORY, Story, job, platform

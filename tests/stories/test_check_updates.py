@@ -10,8 +10,8 @@ from ops.log.history import read_everything
 from ops.replay import fold_lane
 from ops.wiring import LANE
 from services.applier.writing import WORKLOADS
-from services.cluster_port import ObjectConflict
 from services.jobs.updates import ADDED
+from services.runtime.cluster_port import ObjectConflict
 from tests.stage.stage import Stage, job
 from tests.stories.test_checks import conditions, require, workload
 

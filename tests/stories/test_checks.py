@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from services.applier.writing import WORKLOADS
-from services.cluster_port import ObjectConflict, Resource
+from services.runtime.cluster_port import ObjectConflict, Resource
 from tests.stage.stage import CLUSTER_QUEUES, Stage, job
 
 CHECK = {

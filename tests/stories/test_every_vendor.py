@@ -22,11 +22,11 @@ from events.selector import LabelSelector
 from events.workload import Owner, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
 from projections.devices.annotations import by_vendor
 from projections.devices.drift import all_findings
+from projections.devices.index_annotations import Place
+from projections.devices.pod_annotations import written
 from projections.devices.registration import encode_json, encode_legacy
 from projections.devices.vendor import Encoding, Vendor
 from projections.devices.vendors import VENDORS
-from projections.devices.written import written
-from projections.devices.written_indexes import Place
 from services.applier.manifests import card_pins
 from services.watcher.view import View
 from tests.stories.small_world import Story

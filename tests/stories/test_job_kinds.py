@@ -14,7 +14,7 @@ from events.workload import PodsReady
 from services.jobs.kinds import resource_of
 from services.jobs.paths import look
 from services.jobs.pod_sets import pods_of
-from services.jobs.steering import holds_injection
+from services.jobs.start_stop import holds_injection
 from services.jobs.train_job import CHILD
 from tests.stage.stage import CLUSTER_QUEUES, NODES, Stage
 from tests.stories.job_samples import POD_SETS, SAMPLED, Plain, child, definition, manifest, running, shown, stopped

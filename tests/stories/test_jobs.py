@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from services.cluster_port import ObjectInvalid
 from services.jobs.paths import look
+from services.runtime.cluster_port import ObjectInvalid
 from tests.stage.stage import JOBS, Stage, job
 
 Plain = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from events.api.meta import RESOURCE_IN_USE
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from services.applier.known_objects import WORKLOADS
 from services.jobs.paths import look
 from tests.stage.cluster import Embedded

@@ -8,7 +8,7 @@ from events.subjects import FACTS
 from ops.log.history import read_everything
 from ops.replay import fold_lane
 from ops.wiring import LANE, SERVICES
-from projections.versions import FoldedFacts
+from projections.object_versions import FoldedFacts
 from projections.world import World
 from tests.stage.stage import CLUSTER_QUEUES, JOBS, Stage, job
 

@@ -1,7 +1,7 @@
 """Jobs that name no queue, where all are managed: they wait, and their Workloads bear what is copied of their labels."""
 
 from events.settings import SettingsObserved
-from services.cluster_port import Resource
+from services.runtime.cluster_port import Resource
 from tests.stage.stage import Stage, job
 from tests.stories.test_pods import Pods
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ops.configuration import read_configuration
 from ops.deploy.chart import NAMESPACE
-from services.cluster_port import Resource
+from services.runtime.cluster_port import Resource
 from tests.stage.stage import JOBS, Stage, job
 from tests.stories.job_samples import SAMPLED, Plain, child, definition, pod
 from tests.stories.test_job_kinds import Play, prepare

@@ -7,9 +7,9 @@ import pytest
 from events.admission import AdmissionRefused
 from events.catalogue import AnyEvent
 from events.device import DevicesReserved, PodObserved
-from ops.asking.stored import in_order
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
+from ops.queries.stored import in_order
 from tests.ops.test_command_line import kuelog
 
 Shares = set[tuple[str, str, int, int]]

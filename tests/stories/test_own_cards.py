@@ -1,6 +1,6 @@
 """Pods of one set that were given different cards: each is told its own before it is scheduled, and has no others."""
 
-from ops.cluster.nodes import gpu_node
+from ops.embedded_cluster.nodes import gpu_node
 from ops.log.history import read_everything
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from ops.cluster.kubelet import RUN_SECONDS
+from ops.embedded_cluster.kubelet import RUN_SECONDS
 from ops.log.history import read_everything
 from ops.replay import fold_lane
 from ops.wiring import LANE, SERVICES, stopped
-from services.cluster_port import Resource
 from services.jobs.pods import is_gated
+from services.runtime.cluster_port import Resource
 from tests.stage.stage import Stage
 from tests.stories.test_pods import PODS, Plain, Pods, member, pod
 

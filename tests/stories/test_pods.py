@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from services.cluster_port import Resource
 from services.jobs.defaulting import waiting
 from services.jobs.pods import is_gated
+from services.runtime.cluster_port import Resource
 from tests.stage.stage import Stage
 
 Plain = dict[str, Any]

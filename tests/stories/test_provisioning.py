@@ -10,7 +10,7 @@ from events.provisioning import ProvisioningOrdered
 from ops.log.history import read_everything
 from ops.replay import fold_lane
 from ops.wiring import LANE, SERVICES
-from services.cluster_port import ObjectInvalid, Resource
+from services.runtime.cluster_port import ObjectInvalid, Resource
 from tests.stage.stage import Stage, job
 from tests.stories.autoscaler import (
     CLASS,

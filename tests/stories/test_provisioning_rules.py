@@ -29,13 +29,13 @@ from events.workload import (
     WorkloadFinished,
     WorkloadSwitched,
 )
+from projections.checks.provisioning import CONTROLLER, of_no_use, request_name, template_name
 from projections.explanation.life import Life
-from projections.place import Place
-from projections.provisioning import CONTROLLER, of_no_use, request_name, template_name
-from projections.queue_standing import check_standing, cluster_queue_standing
+from projections.log_position import Place
+from projections.queues.active_condition import check_standing, cluster_queue_standing
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
 from services.queue_manager.provisioning import INACTIVE, NOT_NEEDED
 from tests.stories.small_world import GPU, Story, job, platform, queue
 

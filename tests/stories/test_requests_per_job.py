@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from events.settings import PodsReadyRule, SettingsObserved
-from services.cluster_port import Resource, Writer
+from services.runtime.cluster_port import Resource, Writer
 from tests.stage.stage import Stage
 
 QUEUE = (

@@ -5,13 +5,13 @@ from contextlib import suppress
 import pytest
 
 from events.settings import PodsReadyRule, SettingsObserved
-from ops.kube.client import path_of
+from ops.kubernetes.client import path_of
 from ops.wiring import SERVICES, stopped
-from services.cluster_port import ObjectMissing, Resource
 from services.jobs.kinds import resource_of
 from services.jobs.paths import get
 from services.jobs.pods import is_gated
 from services.jobs.table import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET
+from services.runtime.cluster_port import ObjectMissing, Resource
 from tests.stage.stage import Stage
 from tests.stories.job_samples import definition
 from tests.stories.test_pod_groups import BIG, HALF, SMALL, WORKLOADS, condition, replays

@@ -15,18 +15,18 @@ from ops.bench.day import large_day, played, small_day
 from ops.cli.replay_rows import changes_of
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE
-from projections.place import Place
-from projections.review import Review
-from projections.workloads import Workload
+from projections.log_position import Place
+from projections.work_queue import Review
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
-from services.lane_fold import LaneFold
-from services.lane_host import Decider
 from services.preemptor.decide import Preemptor
 from services.queue_manager import decide
 from services.queue_manager.decide import QueueManager
 from services.queue_manager.reconcile import reconcile
+from services.runtime.lane_fold import LaneFold
+from services.runtime.lane_host import Decider
 from tests.places import ROOT
 
 TURNS = 150

@@ -4,8 +4,8 @@ from typing import Any
 
 from events.api.meta import RESOURCE_IN_USE
 from ops.wiring import stopped
-from services.cluster_port import ObjectMissing, Resource
 from services.jobs.paths import look
+from services.runtime.cluster_port import ObjectMissing, Resource
 from tests.stage.stage import JOBS, Stage, job
 
 Plain = dict[str, Any]

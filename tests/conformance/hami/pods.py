@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from events.card import CardShare
 from events.device import DevicesRegistered, PodObserved
-from projections.card_holdings import CardHoldings
 from projections.devices.annotations import (
     ASSIGNED_NODE,
     ASSIGNED_TIME,
@@ -18,17 +17,18 @@ from projections.devices.annotations import (
     names_in,
 )
 from projections.devices.bad_annotation import BadAnnotation
+from projections.devices.card_holdings import CardHoldings
 from projections.devices.fit import asking
+from projections.devices.index_annotations import Place
 from projections.devices.namespace_quota import charged
 from projections.devices.node_cards import node_cards
+from projections.devices.pod_annotations import written
 from projections.devices.ranking import rank
 from projections.devices.registration import CORDON
 from projections.devices.requests import read_request
 from projections.devices.terms import terms_of
 from projections.devices.use import CardState, CardUse, NodeCards, effective_use, states_of
 from projections.devices.vendors import BY_WORD, NVIDIA
-from projections.devices.written import written
-from projections.devices.written_indexes import Place
 from projections.trail import Trail
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.asking import asked_in

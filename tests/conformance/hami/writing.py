@@ -4,8 +4,8 @@ from typing import Any
 
 from projections.devices.admission_rule import Applicant, judge
 from projections.devices.annotations import ASSIGNED_NODE
-from projections.devices.written import written
-from projections.devices.written_indexes import Place
+from projections.devices.index_annotations import Place
+from projections.devices.pod_annotations import written
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.asking import asked_in, quantities
 from tests.conformance.hami.shapes import containers_in, limits_in, vendor_of, vendors_in

@@ -14,12 +14,12 @@ from events.settings import AdmissionFairSharing, FairStrategy, PodsReadyRule, R
 from events.timestamp import parse_timestamp
 from events.workload import WorkloadSubmitted
 from projections.evolve import evolve
-from projections.place import Place
-from projections.workloads import Workload
+from projections.log_position import Place
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter.decide import one_cycle
-from services.lane_host import Decider
 from services.preemptor.decide import Preemptor
+from services.runtime.lane_host import Decider
 from services.watcher.view import View
 from services.watcher.workload_objects import workload_state
 

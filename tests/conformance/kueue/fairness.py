@@ -16,11 +16,11 @@ from events.quota import (
 from events.settings import AdmissionFairSharing, SettingsObserved
 from projections.fair_sharing.share import Share, share_of, weighted
 from projections.flavors.assignment import Assignment
-from projections.line_order import queue_timestamp
 from projections.preemption.candidates import Ask, Candidate, Groups, Variant
 from projections.preemption.fair_targets import Row, TargetQueues
-from projections.quota_columns import Usage
-from projections.quota_node import Node
+from projections.queues.order import queue_timestamp
+from projections.quota.columns import Usage
+from projections.quota.node import Node
 from services.admitter.cycle_order import in_turn
 from services.admitter.entry import Entry, Head
 from tests.conformance.kueue.case_world import CaseWorld

@@ -10,20 +10,20 @@ from events.admission import Mode, RequeueReason
 from events.control import ObjectRemoved
 from events.quantity import to_units
 from events.quota import Fungibility
-from projections.effective_requests import pod_set_requests
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.considered import ConsideredFlavor, considered_flavors
 from projections.flavors.fewer_pods import largest_that_fits
+from projections.flavors.first_fit import assign_straight
 from projections.flavors.mode import Granular, Oracle, preferred
 from projections.flavors.search import FlavorSearchSpace, assign, refusal_reason
-from projections.flavors.straight import assign_straight
-from projections.holding import usage_of
-from projections.quota_columns import Column, Usage
-from projections.quota_node import Node
-from projections.workloads import Admission
+from projections.quota.charge_quota import usage_of
+from projections.quota.columns import Column, Usage
+from projections.quota.node import Node
+from projections.workloads.effective_requests import pod_set_requests
+from projections.workloads.lifecycle import Admission
 from services.admitter.cycle import room_to_keep
 from services.admitter.entry import Entry, Head
-from services.admitter.planning import plan_for
+from services.admitter.flavor_plans import plan_for
 from tests.conformance.kueue.case_world import CaseWorld
 
 Case = dict[str, Any]

@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from events.admission import Mode
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
-from projections.holding import usage_of
 from projections.preemption.candidates import Candidate
 from projections.preemption.message import preemption_message
-from projections.workloads import Admission
+from projections.quota.charge_quota import usage_of
+from projections.workloads.lifecycle import Admission
 from services.admitter.entry import Entry, Head
+from services.admitter.flavor_plans import plan_with
 from services.admitter.nomination import victims_for
-from services.admitter.planning import plan_with
-from services.admitter.telling import request_event
+from services.admitter.outcome_events import request_event
 from services.preemptor.decide import Preemptor
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.shown import all_shown

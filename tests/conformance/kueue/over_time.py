@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from events.workload import WorkloadDeleted, WorkloadParked, WorkloadRequeued
-from services.queue_manager.lining_up import decide_waiting
+from services.queue_manager.enqueue import decide_waiting
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.lining import line_up
 from tests.conformance.kueue.scheduling import cycle, held

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from events.admission import AdmissionRefused, PreemptionRequested, RequeueReason
 from events.settings import PodsReadyRule, RequeuingTimestamp
 from events.workload import PodsReclaimed, WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
-from projections.line_order import order_in_line
+from projections.queues.order import order_in_line
 from services.admitter.entry import Head
 from services.admitter.heads import heads
 from services.admitter.nomination import nominate

@@ -13,8 +13,8 @@ from events.catalogue import Decision
 from events.quota import AdmissionCheckObserved, FlavorObserved, FlavorQuotas, ResourceGroup
 from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import Owner, QuotaReleased, WorkloadSubmitted
-from projections.deadlines import next_deadline
-from projections.workloads import Workload
+from projections.workloads.deadlines import next_deadline
+from projections.workloads.lifecycle import Workload
 from services.admitter.decide import admission_of
 from services.applier.manifests import finalizers_left, workload_status
 from services.applier.workload_manifest import workload_object

@@ -6,8 +6,8 @@ from typing import Any
 from events.quantity import to_units
 from events.quota import PreemptionPolicy
 from projections.preemption.policy import satisfies_policy
-from projections.quota_columns import Usage
-from projections.workloads import Workload
+from projections.quota.columns import Usage
+from projections.workloads.lifecycle import Workload
 from services.watcher.workload_objects import workload_state
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.lining import line_up

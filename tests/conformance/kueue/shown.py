@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
-from projections.workloads import News, Workload
+from projections.workloads.lifecycle import News, Workload
 from services.applier.manifests import workload_status
-from services.applier.tidings import tidings
+from services.applier.workload_events import tidings
 from tests.conformance.difference import first_difference
 from tests.conformance.kueue.case_world import CaseWorld
 

@@ -17,7 +17,7 @@ from ops.audit.evidence import Evidence
 from ops.audit.keys import RingKey, fingerprint
 from ops.log.jetstream import JetStreamBus
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 
 Log = dict[str, list[Entry]]
 

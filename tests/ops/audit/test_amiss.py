@@ -18,10 +18,10 @@ from ops.audit.evidence import load_evidence
 from ops.audit.finding import AUTHOR, TIME
 from ops.audit.verify import Auditor
 from ops.wiring import DEVICE_LANE, LANE
-from services.control_log import AHEAD
-from services.log_port import Entry
+from services.runtime.control_log import AHEAD
+from services.runtime.log_port import Entry
 from tests.ops.audit.logs import Log, evidence_of, key_of, log_of
-from tests.services.test_control_log import said as control_said
+from tests.services.runtime.test_control_log import said as control_said
 
 SEED, TIMES = 20261122, 40
 KEY = key_of(1)

@@ -32,7 +32,7 @@ from ops.log.jetstream import connect
 from ops.log.memory import MemoryBus
 from ops.log.server import NatsServer
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_port import Message
+from services.runtime.log_port import Message
 from tests.ops.audit.logs import Log, begin_streams, evidence_of, key_of, log_of
 from tests.ops.audit.test_tampering import SEED, WAYS
 

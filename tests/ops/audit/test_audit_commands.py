@@ -20,7 +20,7 @@ from ops.log.jetstream import connect
 from ops.log.server import NatsServer
 from ops.wiring import LANE
 from ops.witness import HeadWitness
-from services.log_port import Entry, Message
+from services.runtime.log_port import Entry, Message
 from tests.ops.audit.logs import fact, log_of
 from tests.places import ROOT
 

@@ -17,7 +17,7 @@ from ops.audit.verify import Auditor
 from ops.log.memory import MemoryBus
 from ops.wiring import LANE
 from ops.witness import HeadWitness, WitnessKeyMissing, leaves_name
-from services.log_errors import LogRegressed
+from services.runtime.log_errors import LogRegressed
 from tests.ops.audit.logs import Log, evidence_of, key_of, log_of
 from tests.places import ROOT
 

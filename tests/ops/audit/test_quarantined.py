@@ -9,7 +9,7 @@ from events.subjects import CONTROL, FACTS
 from ops.audit.evidence import Evidence
 from ops.audit.verify import Auditor
 from ops.wiring import LANE
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 from tests.ops.audit.logs import evidence_of, key_of, log_of
 
 

@@ -6,12 +6,12 @@ from typing import cast
 
 from ops.audit.evidence import load_evidence
 from ops.audit.verify import Auditor
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from ops.log.history import read_stored
 from ops.log.memory import MemoryBus
 from ops.wiring import Ports, Running, stopped
-from services.cluster_port import Reader, Writer
-from tests.services.test_lane_host import NoCluster, admitted, tell, without_cards
+from services.runtime.cluster_port import Reader, Writer
+from tests.services.runtime.test_lane_host import NoCluster, admitted, tell, without_cards
 from tests.stories.small_world import job
 
 

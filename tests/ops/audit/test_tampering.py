@@ -11,7 +11,7 @@ from ops.audit.chain import Link, link_of
 from ops.audit.evidence import Evidence, Statement
 from ops.audit.verify import Auditor
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_port import Entry
+from services.runtime.log_port import Entry
 from tests.ops.audit.logs import Log, evidence_of, key_of, log_of, ring_key
 
 SEED, TIMES = 20261121, 1000

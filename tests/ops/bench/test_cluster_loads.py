@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ops.cluster.embedded import EmbeddedCluster
 from ops.crds.definitions import manifests
+from ops.embedded_cluster.embedded import EmbeddedCluster
 from tests.places import ROOT
 
 LOAD = """

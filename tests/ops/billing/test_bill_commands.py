@@ -15,7 +15,7 @@ from ops.billing.focus_columns import MANDATORY, NAMES, broken_rules
 from ops.log.history import STREAMS
 from ops.log.jetstream import connect
 from ops.log.server import NatsServer
-from services.log_port import Entry, Message
+from services.runtime.log_port import Entry, Message
 from tests.laws.random_day import Day, prices
 from tests.ops.test_command_line import kuelog
 

@@ -8,9 +8,9 @@ from ops.billing.period import period, time
 from ops.billing.price_file import read_price_file
 from ops.billing.problems import BillRefused
 from ops.billing.reading import Read, events_in_order, ledger_of
-from services.lane_errors import ChainBroken, MessageNotOurs
-from services.log_errors import LogGap
-from services.log_port import Entry
+from services.runtime.lane_errors import ChainBroken, MessageNotOurs
+from services.runtime.log_errors import LogGap
+from services.runtime.log_port import Entry
 from tests.laws.random_day import Day
 
 LANE = "LOG_0"

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from ops.cluster.clock import ScaledClock
-from ops.cluster.embedded import EmbeddedCluster
 from ops.crds.definitions import manifests
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.embedded import EmbeddedCluster
 from ops.scenario.platform import suspend
 
 Plain = dict[str, Any]

@@ -16,7 +16,7 @@ from ops.log.generations import generations
 from ops.log.jetstream import JetStreamBus, connect
 from ops.log.shelf import WATCHER
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_port import Entry, Message
+from services.runtime.log_port import Entry, Message
 from tests.ops.audit.logs import log_of
 from tests.ops.deploy.test_bus_users import address, bus
 

@@ -21,8 +21,8 @@ from ops.log.rolling import remove, roll
 from ops.log.server import nats_binary
 from ops.log.shelf import WATCHER, rooms_of
 from ops.wiring import DEVICE_LANE, LANE, ROLLED, SERVICES
-from services.log_errors import LogUnavailable, NotAllowed
-from services.log_port import Message
+from services.runtime.log_errors import LogUnavailable, NotAllowed
+from services.runtime.log_port import Message
 from tests.stage.ports import reserved_port
 
 BY_NAME = {one.name: one for one in USERS}

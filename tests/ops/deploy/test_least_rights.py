@@ -11,21 +11,21 @@ import aiohttp
 import pytest
 
 from events.subjects import CONTROL
-from ops.cluster.clock import ScaledClock
 from ops.deploy.chart import manifests
+from ops.embedded_cluster.clock import ScaledClock
 from ops.endpoint import Endpoint
 from ops.health import Health, health_served
-from ops.kube.absent import AbsentCluster
-from ops.kube.reflector import Reflector
+from ops.kubernetes.absent import AbsentCluster
+from ops.kubernetes.reflector import Reflector
 from ops.log.control import record_rate
 from ops.log.jetstream import connect as connect_bus
 from ops.wiring import SERVICES, Ports, Running, stopped
 from services.applier.writing import WORKLOADS
-from services.cluster_port import AccessRefused, Resource
-from services.control_log import Control
+from services.runtime.cluster_port import AccessRefused, Resource
+from services.runtime.control_log import Control
 from tests.ops.deploy.small_cluster import job, platform
 from tests.ops.deploy.test_bus_users import address, bus
-from tests.ops.kube.recording import Recording, recording
+from tests.ops.kubernetes.recording import Recording, recording
 from tests.stage.cluster import Cluster
 from tests.stage.ports import reserved_port
 from tests.stage.real import Real

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import yaml
 
-from ops.cluster.kinds import BUILT_IN, kinds_of
 from ops.crds.definitions import manifests as definitions
 from ops.deploy.__main__ import FOLDER
 from ops.deploy.chart import CHOICES, NAMESPACE, PARTS, chart_files, manifest_files, manifests
 from ops.deploy.permissions import ON_CLUSTER
-from ops.kube.client import path_of
+from ops.embedded_cluster.kinds import BUILT_IN, kinds_of
+from ops.kubernetes.client import path_of
 from ops.manifests import read_manifests
 from ops.wiring import SERVICES
-from services.cluster_port import ObjectConflict, Resource
+from services.runtime.cluster_port import ObjectConflict, Resource
 from tests.places import ROOT
 from tests.stage.caches import resource_at
 from tests.stage.cluster import Cluster

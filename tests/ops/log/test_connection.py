@@ -13,8 +13,8 @@ import pytest
 from events.subjects import FACTS
 from ops.log.jetstream import JetStreamBus, connect
 from ops.log.server import nats_binary
-from services.log_errors import LogUnavailable, NotAllowed
-from services.log_port import Message
+from services.runtime.log_errors import LogUnavailable, NotAllowed
+from services.runtime.log_port import Message
 from tests.stage.ports import reserved_port
 
 PATIENCE_S = 60

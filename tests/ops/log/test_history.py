@@ -16,8 +16,8 @@ from ops.log.memory import MemoryBus
 from ops.log.server import NatsServer
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_errors import LogGap
-from services.log_port import Message, Stream
+from services.runtime.log_errors import LogGap
+from services.runtime.log_port import Message, Stream
 from tests.ops.audit.logs import Log, begin_streams, evidence_of, key_of
 
 KEY = key_of(3)

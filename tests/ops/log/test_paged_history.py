@@ -16,7 +16,7 @@ from ops.log.history import STREAMS, read_everything
 from ops.log.paged_history import Waits, open_everything
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE
-from services.log_errors import LogGap
+from services.runtime.log_errors import LogGap
 from tests.ops.audit.logs import Log, evidence_of, key_of
 from tests.ops.log.test_history import holding, upto
 

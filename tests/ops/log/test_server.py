@@ -13,7 +13,7 @@ import pytest
 from ops.log.jetstream import connect
 from ops.log.server import NatsServer, StoreInUse, running_server
 from ops.log.server_cluster import NatsCluster
-from services.log_errors import LogUnavailable
+from services.runtime.log_errors import LogUnavailable
 from tests.places import ROOT
 
 STARTS_ONE = """

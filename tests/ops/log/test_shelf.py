@@ -12,9 +12,9 @@ from ops.log.server import NatsServer
 from ops.log.shelf import STREAM, MemoryShelf
 from ops.log.snapshots import Snapshots, image_of
 from projections.state_hash import state_hash
-from services.lane_fold import LaneFold
-from services.log_port import Stream
-from services.shelf_port import Shelf
+from services.runtime.lane_fold import LaneFold
+from services.runtime.log_port import Stream
+from services.runtime.shelf_port import Shelf
 from tests.ops.log.test_snapshots import folded
 
 

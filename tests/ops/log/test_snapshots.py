@@ -12,11 +12,11 @@ from events.quota import StopPolicy
 from events.subjects import FACTS, fact_subject
 from ops.log.memory import MemoryBus, MemoryStream
 from ops.log.snapshots import Snapshots
-from projections.place import Place
+from projections.log_position import Place
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
-from services.lane_fold import LaneFold
-from services.log_port import Entry
+from services.runtime.lane_fold import LaneFold
+from services.runtime.log_port import Entry
 from tests.stories.small_world import Story, job, platform, queue, story
 
 

@@ -13,8 +13,8 @@ from ops.log.jetstream import JetStreamBus, connect
 from ops.log.jetstream_stream import JetStreamStream
 from ops.log.server import nats_binary
 from ops.wiring import LANE
-from services.log_errors import LogUnavailable
-from services.log_port import Message
+from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_port import Message
 from tests.stage.ports import reserved_port
 
 STRANGE = (b"", b"[", b"5", b"null", b'{"error": 5}', b'{"config": 5, "message": 5}', b"\xff\xfe", b"[" * 100_000)

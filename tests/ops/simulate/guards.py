@@ -21,17 +21,17 @@ from ops.simulate import rolled_streams
 from ops.simulate.fault_plan import Fault, Kind, schedule_of
 from ops.simulate.history import play
 from ops.telemetry import configure_logging
-from projections.versions import Versions
+from projections.object_versions import Versions
 from projections.world import World
-from services import lane_fold, stored_message
 from services.applier.plan import Application
-from services.bus_time import BusTime
-from services.control_log import Control
-from services.lane_fold import LaneFold
-from services.lane_host import LaneHost
-from services.log_port import Entry
-from services.shelf_port import Shelf
-from services.stored_message import Opened, Passed, open_message
+from services.runtime import lane_fold, stored_message
+from services.runtime.bus_time import BusTime
+from services.runtime.control_log import Control
+from services.runtime.lane_fold import LaneFold
+from services.runtime.lane_host import LaneHost
+from services.runtime.log_port import Entry
+from services.runtime.shelf_port import Shelf
+from services.runtime.stored_message import Opened, Passed, open_message
 from services.watcher import log_reading
 
 SPAN = 20_000

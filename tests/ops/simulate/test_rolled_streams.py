@@ -6,8 +6,8 @@ from events.subjects import FACTS
 from ops.log.memory import MemoryStream
 from ops.simulate.fault_plan import Fault, Kind, rolls, schedule_of
 from ops.simulate.history import play
-from services.log_errors import LogGap
-from services.log_port import Message
+from services.runtime.log_errors import LogGap
+from services.runtime.log_port import Message
 
 SPAN = 60_000
 ROLLED = [Fault(index=1 + i, at=20_000 + 9000 * i, kind=Kind.STREAM_ROLL, number=i % 3, lasts=500) for i in range(6)]

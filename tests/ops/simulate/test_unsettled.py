@@ -1,7 +1,7 @@
 """A history is not judged while something in its cluster has yet to come to its end."""
 
-from ops.cluster.resources import Resources
-from ops.cluster.store import Store
+from ops.embedded_cluster.resources import Resources
+from ops.embedded_cluster.store import Store
 from ops.simulate.laws import unsettled
 
 

@@ -20,10 +20,10 @@ import psutil
 from events.settings import SettingsObserved
 from ops.certificate import Certificate
 from ops.event_loop import run
-from ops.kube.reflector import Reflector
+from ops.kubernetes.reflector import Reflector
 from ops.telemetry import configure_logging
 from ops.webhook.certificates import renewed
-from ops.webhook.doors import Doors
+from ops.webhook.default_local_queues import Doors
 from ops.webhook.server import served_webhooks, webhook_app
 from tests.ops.webhook.test_hostile_input import HONEST, NO_REVIEWS, review_of
 from tests.ops.webhook.test_https import ANYWHERE, NAMES, Now

@@ -7,15 +7,15 @@ from typing import Any
 
 from events.settings import SettingsObserved
 from ops.certificate import Certificate
-from ops.cluster.clock import ScaledClock
 from ops.deploy.chart import CHOICES, NAMESPACE, manifests
-from ops.kube.client import KubeClient, path_of
-from ops.kube.reflector import Reflector
+from ops.embedded_cluster.clock import ScaledClock
+from ops.kubernetes.client import KubeClient, path_of
+from ops.kubernetes.reflector import Reflector
 from ops.webhook.configurations import configurations
-from ops.webhook.doors import Doors
+from ops.webhook.default_local_queues import Doors
 from ops.webhook.server import served_webhooks, webhook_app
 from ops.webhook.trust import DEFINED, SECRETS, Callers, Trust
-from services.cluster_port import ClusterUnavailable, ObjectInvalid
+from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid
 from tests.ops.webhook.test_https import ANYWHERE
 from tests.stage.installation import JOBS, put_there
 from tests.stage.real import Real

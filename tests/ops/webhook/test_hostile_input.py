@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from events.settings import SettingsObserved
 from ops.certificate import Certificate
-from ops.crowd import Limits
-from ops.kube.reflector import Reflector
+from ops.kubernetes.reflector import Reflector
+from ops.listener_limits import Limits
 from ops.webhook.certificates import renewed
 from ops.webhook.conversion import answer_conversion
-from ops.webhook.doors import Doors
+from ops.webhook.default_local_queues import Doors
 from ops.webhook.review import ReviewBroken
 from ops.webhook.server import served_webhooks, webhook_app
 from tests.ops.webhook.test_https import ANYWHERE, NAMES, Now

@@ -18,18 +18,18 @@ from events.event import Millis
 from events.settings import SettingsObserved
 from ops.certificate import Certificate
 from ops.cli.webhook_commands import keep_shown
-from ops.cluster.embedded import EmbeddedCluster
 from ops.crds.definitions import manifests
-from ops.kube.absent import AbsentCluster
-from ops.kube.client import KubeClient, connect
-from ops.kube.reflector import Reflector
+from ops.embedded_cluster.embedded import EmbeddedCluster
+from ops.kubernetes.absent import AbsentCluster
+from ops.kubernetes.client import KubeClient, connect
+from ops.kubernetes.reflector import Reflector
 from ops.webhook.certificates import AUTHORITY_LIFE, CERTIFICATE_LIFE, SETTLED, Held, renewed
 from ops.webhook.configurations import MUTATING, configurations
-from ops.webhook.doors import Doors
-from ops.webhook.rooms import Rooms
+from ops.webhook.default_local_queues import Doors
+from ops.webhook.managed_namespaces import Rooms
 from ops.webhook.server import served_webhooks, webhook_app
 from ops.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS, Callers, Trust, held_in
-from services.cluster_port import ObjectConflict
+from services.runtime.cluster_port import ObjectConflict
 from tests.ops.webhook.test_review import NAMED, job, queue, review
 
 Plain = dict[str, Any]

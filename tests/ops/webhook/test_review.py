@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
-from ops.cluster.patches import json_patch
-from ops.kube.absent import AbsentCluster
+from ops.embedded_cluster.patches import json_patch
+from ops.kubernetes.absent import AbsentCluster
 from ops.webhook.conversion import answer_conversion, converted
+from ops.webhook.managed_namespaces import Rooms
 from ops.webhook.review import ReviewBroken, changed, judged, patch_between, read_review
-from ops.webhook.rooms import Rooms
 from ops.webhook.verdicts import problems_of, stored
 from projections.validation.from_beta1 import topology_slices
 from projections.validation.to_beta1 import slice_domains
-from services.cluster_port import ObjectMissing, Resource
+from services.runtime.cluster_port import ObjectMissing, Resource
 
 Plain = dict[str, Any]
 SETTINGS = SettingsObserved()

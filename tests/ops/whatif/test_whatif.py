@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, LocalQueueObserved
-from ops.asking.settings_change import BadChange
 from ops.bench.day import BEGINS, large_day, played, small_day
 from ops.manifests import ManifestBroken
+from ops.queries.settings_change import BadChange
 from ops.whatif.change import Changes, Setting, submissions
 from ops.whatif.compare import compare, estimate
 from ops.whatif.fork import Fork, Plan, play_all

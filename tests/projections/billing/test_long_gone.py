@@ -14,7 +14,7 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from projections.billing.ledger import Ledger
-from projections.place import Place
+from projections.log_position import Place
 from tests.held import peak
 
 HOUR: Millis = 3_600_000

@@ -3,7 +3,7 @@
 from events.card import Card, CardRequest
 from events.device import DevicesRegistered, NodeObserved
 from events.pod_set import ContainerShape, PodSet, PodShape
-from projections.card_holdings import CardHoldings
+from projections.devices.card_holdings import CardHoldings
 from projections.devices.gang import Gang
 from projections.trail import Trail
 

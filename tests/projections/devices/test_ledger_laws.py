@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.card import Card, CardRequest, CardShare
-from projections.devices.digest import digest, may_hold
 from projections.devices.fit import fit_pod
 from projections.devices.gang import Gang, place
+from projections.devices.node_summary import digest, may_hold
 from projections.devices.use import IDLE, CardUse, NodeCards, effective_use
 from tests.projections.devices.makers import Fleet, ask, card, container, gang
 

@@ -26,7 +26,7 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from projections.evolve import evolve
-from projections.place import Place
+from projections.log_position import Place
 from projections.preemption.candidates import Ask
 from projections.world import World
 

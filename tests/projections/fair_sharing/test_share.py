@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from events.amount import UNLIMITED
 from events.quota import ClusterQueueObserved, FlavorQuotas, Quota, ResourceGroup, Weight
 from projections.fair_sharing.share import PER_MILLE, Share, share_of, weighted
-from projections.quota_tree import QuotaTree
+from projections.quota.tree import QuotaTree
 from projections.trail import Trail
 
 small = st.integers(min_value=0, max_value=50)

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from events.preemption import PreemptionOrdered
 from events.workload import WorkloadDeleted
 from projections.evolve import evolve
-from projections.place import Place
+from projections.log_position import Place
 from projections.preemption.loops import PreemptionLoop, loops_of, preemption_loops
 from projections.world import World
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, submitted

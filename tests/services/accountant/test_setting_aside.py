@@ -22,7 +22,7 @@ from events.quota import FlavorObserved
 from events.setting_aside import SetAside
 from events.settings import DevicePolicy
 from events.workload import WorkloadDeleted
-from services.accountant import differences, releasing, service, shortages
+from services.accountant import differences, release, service, shortages
 from tests.stories.small_world import Story, job, platform, queue
 from tests.stories.test_cards_over_time import later, pod, registered
 
@@ -115,7 +115,7 @@ def test_an_owner_that_is_gone_and_can_not_be_released_is_told_once_and_holds_up
 ) -> None:
     told = Story().told(*platform(), job("bad"), job("good"))
     told.decided()
-    failing(monkeypatch, releasing, "release_proof", lambda _, holding: holding.workload == "team/bad")
+    failing(monkeypatch, release, "release_proof", lambda _, holding: holding.workload == "team/bad")
     told.told(WorkloadDeleted(workload="team/bad"), WorkloadDeleted(workload="team/good"))
     said = told.decided()
     assert named(said) == [("team/bad", "", "", "", "")]

@@ -5,7 +5,7 @@ from events.preemption import PreemptionOrdered, PreemptionWasted, RoomClaimed
 from events.quota import LocalQueueObserved, PreemptionPolicy
 from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import PodsGone, PodsReady
-from projections.claims import claimed_room
+from projections.preemption.claims import claimed_room
 from tests.stories.small_world import GPU, Story, job, platform, queue
 
 

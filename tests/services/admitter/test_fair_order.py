@@ -5,7 +5,7 @@ from events.settings import SettingsObserved
 from projections.fair_sharing.share import share_of
 from projections.flavors.assignment import Assignment
 from projections.preemption.classic import charge
-from projections.quota_node import Node
+from projections.quota.node import Node
 from services.admitter.cycle_order import in_turn
 from services.admitter.entry import Entry, Head
 from tests.projections.fair_sharing.cohort_world import CohortWorld

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from events.quota import ClusterQueueObserved, Quota, ResourceGroup
 from events.settings import QuotaCheckStrategy
-from projections.workloads import QUOTA_RESERVED
+from projections.workloads.lifecycle import QUOTA_RESERVED
 from tests.stories.small_world import CORES, GPU, Story, job, platform, queue
 
 

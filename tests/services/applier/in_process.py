@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from ops.cluster.apply import apply
-from ops.cluster.failures import ApiFailure, conflict
-from ops.cluster.kinds import Kind
-from ops.cluster.patches import merge_patch
-from ops.cluster.resources import Resources
-from ops.cluster.store import Name, Store
-from ops.kube.client import failure_of
-from services.cluster_port import Resource
+from ops.embedded_cluster.apply import apply
+from ops.embedded_cluster.failures import ApiFailure, conflict
+from ops.embedded_cluster.kinds import Kind
+from ops.embedded_cluster.patches import merge_patch
+from ops.embedded_cluster.resources import Resources
+from ops.embedded_cluster.store import Name, Store
+from ops.kubernetes.client import failure_of
+from services.runtime.cluster_port import Resource
 
 Plain = dict[str, Any]
 

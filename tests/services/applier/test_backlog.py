@@ -1,7 +1,7 @@
 """What is still to be applied: of one workload only the latest, and nothing that is being written already."""
 
 from events.workload import Owner, WorkloadSpec
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
 from services.applier.backlog import Backlog
 from services.applier.plan import Application
 

@@ -6,16 +6,16 @@ import pytest
 
 from events.api.meta import RESOURCE_IN_USE
 from events.workload import Owner, WorkloadSpec
-from ops.cluster.clock import ScaledClock
-from ops.cluster.embedded import EmbeddedCluster
-from ops.cluster.in_process import InProcessClient, OpenGate
-from projections.workloads import Workload
-from services.applier.notices import Notices
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.embedded import EmbeddedCluster
+from ops.embedded_cluster.in_process import InProcessClient, OpenGate
+from projections.workloads.lifecycle import Workload
+from services.applier.event_recorder import Notices
+from services.applier.low_priority_writes import SpareTime
 from services.applier.plan import Application
-from services.applier.spare_time import SpareTime
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.writing import ApplicationWriter
-from services.cluster_port import ObjectConflict, ObjectMissing, Resource
+from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource
 
 JOBS = Resource(group="batch", plural="jobs", kind="Job")
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from events.workload import Owner, WorkloadSpec
-from projections.workloads import Workload
+from projections.workloads.lifecycle import Workload
 from services.applier.patches import is_another, job_write
 from services.applier.plan import Application
 from services.jobs.table import JOB

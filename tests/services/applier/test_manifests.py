@@ -7,7 +7,7 @@ from events.quota import CheckRule
 from events.settings import SettingsObserved
 from events.upkeep import BackoffSet, DiscardReason, WorkloadDiscarded
 from events.workload import CheckState, CheckStatus, EvictionOrdered, Owner, WorkloadDeactivated
-from projections.workloads import Requeue
+from projections.workloads.lifecycle import Requeue
 from services.applier.manifests import DECISION, finalizers_left, workload_status
 from services.applier.patches import mark_patch, with_checks
 from services.applier.plan import plan

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from events.application import DecisionApplied
 from events.quota import CheckRule
 from events.workload import CheckState, WorkloadSwitched
-from projections.workloads import News
+from projections.workloads.lifecycle import News
 from services.applier.cluster_events import event_of, workload_notice
 from services.applier.plan import plan
 from tests.services.queue_manager.waiting_room import KEY, SPEC, Room, check, submitted

@@ -11,12 +11,12 @@ from events.application import FAILED, DecisionApplied, DecisionRejected
 from events.catalogue import Fact
 from events.codec import decode_sighting
 from events.subjects import FACTS
-from ops.cluster.clock import ScaledClock
 from ops.crds.definitions import manifests
+from ops.embedded_cluster.clock import ScaledClock
 from ops.log.memory import MemoryStream
 from services.applier import plan
+from services.applier.low_priority_writes import SpareTime
 from services.applier.shell import Applier
-from services.applier.spare_time import SpareTime
 from tests.services.applier.in_process import InProcess
 from tests.stories.small_world import Story, job, platform
 

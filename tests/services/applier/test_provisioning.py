@@ -6,7 +6,7 @@ import pytest
 
 from events.provisioning import MergePolicy, PodSetCount, ProvisioningOrdered
 from services.applier.provisioning import Request, pod_sets_of, request_objects, template_of, templates_of
-from services.jobs.found import Injection, Original
+from services.jobs.pod_set import Injection, Original
 
 FLAVOR = Injection(
     count=1,

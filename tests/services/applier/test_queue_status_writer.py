@@ -7,9 +7,9 @@ from events.quota import CohortObserved
 from events.settings import SettingsObserved
 from ops.simulate.process_clock import ProcessClock
 from ops.simulate.virtual_loop import VirtualLoop
+from services.applier.low_priority_writes import SpareTime
 from services.applier.queue_status_shell import QueueStatusWriter
-from services.applier.spare_time import SpareTime
-from services.cluster_port import Resource
+from services.runtime.cluster_port import Resource
 from tests.projections.fair_sharing.cohort_world import CohortWorld
 
 QUEUES = 30

@@ -5,18 +5,18 @@ from typing import Any
 
 from events.pod_set import PodSet, PodShape
 from events.workload import Owner, WorkloadSpec
-from ops.cluster.clock import ScaledClock
-from ops.cluster.patches import merge_patch
-from projections.workloads import Workload
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.patches import merge_patch
+from projections.workloads.lifecycle import Workload
 from services.applier.cluster_events import Notice
-from services.applier.notices import Notices
+from services.applier.event_recorder import Notices
+from services.applier.low_priority_writes import SpareTime
 from services.applier.plan import Application
-from services.applier.spare_time import SpareTime
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.writing import ApplicationWriter
-from services.cluster_port import ObjectInvalid, Resource
-from services.jobs.placing import POD_SET, WORKLOAD
+from services.jobs.injection import POD_SET, WORKLOAD
 from services.jobs.table import JOB
+from services.runtime.cluster_port import ObjectInvalid, Resource
 
 
 class Cluster:

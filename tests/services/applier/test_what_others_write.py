@@ -10,15 +10,15 @@ from events.amount import Requests
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import Condition, ConditionStatus, Owner, PodSetAssignment, WorkloadSpec
-from ops.cluster.clock import ScaledClock
-from projections.workloads import Admission, Workload
-from services.applier.notices import Notices
+from ops.embedded_cluster.clock import ScaledClock
+from projections.workloads.lifecycle import Admission, Workload
+from services.applier.event_recorder import Notices
+from services.applier.low_priority_writes import SpareTime
 from services.applier.plan import Application
-from services.applier.spare_time import SpareTime
 from services.applier.status_parts import ADMISSION
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.writing import WORKLOADS, ApplicationWriter
-from services.cluster_port import ObjectConflict
+from services.runtime.cluster_port import ObjectConflict
 from tests.services.applier.in_process import InProcess
 from tests.stage.definitions import BOTH, definitions_of
 

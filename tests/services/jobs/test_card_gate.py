@@ -1,9 +1,9 @@
 """The gate before pods that have different cards: in every kind of job that can have one, and gone when the job stops."""
 
 from services.jobs.card_gate import CARD_GATE, told_cards, waits_for_cards
-from services.jobs.found import Injection, Original
 from services.jobs.paths import Plain
-from services.jobs.steering import injected, restored
+from services.jobs.pod_set import Injection, Original
+from services.jobs.start_stop import injected, restored
 from services.jobs.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
 
 OWN, OURS = {"name": "example.com/mine"}, {"name": CARD_GATE}

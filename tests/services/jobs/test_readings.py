@@ -3,11 +3,11 @@
 import pytest
 
 from events.job_kind import JobKind
-from services.jobs.found import Injection, Original
+from services.jobs.job_status import finished_of, is_stopped, ready_of, reclaimable_of
 from services.jobs.paths import FieldBroken, Plain, difference, locate, put
+from services.jobs.pod_set import Injection, Original
 from services.jobs.pod_sets import pods_of
-from services.jobs.standing import finished_of, is_stopped, ready_of, reclaimable_of
-from services.jobs.steering import holds_injection, injected, restored
+from services.jobs.start_stop import holds_injection, injected, restored
 from services.jobs.table import APP_WRAPPER, JOB, JOB_SET, KINDS, RAY_CLUSTER, RAY_JOB, SPARK
 
 KIND = {one.kind: one for one in KINDS}

@@ -5,10 +5,10 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from services.jobs.found import Injection, Original
 from services.jobs.paths import Plain
+from services.jobs.pod_set import Injection, Original
 from services.jobs.pods import let_through
-from services.jobs.steering import injected, restored
+from services.jobs.start_stop import injected, restored
 from services.jobs.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
 from services.jobs.updates import ADDED, Update, UpdateConflict
 

@@ -9,7 +9,7 @@ from events.catalogue import AnyEvent
 from events.preemption import PreemptionOrdered
 from events.quota import StopPolicy
 from events.workload import PodsGone, WorkloadChanged, WorkloadFinished
-from projections.place import Place
+from projections.log_position import Place
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.preemptor.decide import Preemptor

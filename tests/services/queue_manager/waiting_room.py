@@ -17,8 +17,8 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from projections.evolve import evolve
-from projections.place import Place
-from projections.workloads import Workload
+from projections.log_position import Place
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.queue_manager.reconcile import reconcile
 

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from events.subjects import FACTS
-from ops.cluster.clock import ScaledClock
+from ops.embedded_cluster.clock import ScaledClock
 from ops.log.memory import MemoryStream
-from services.cluster_port import Changed, Listed, Resource, Sight, Vanished
-from services.log_port import Entry, Message
+from services.runtime.cluster_port import Changed, Listed, Resource, Sight, Vanished
+from services.runtime.log_port import Entry, Message
 from services.watcher.shell import Watcher
 
 Plain = dict[str, Any]

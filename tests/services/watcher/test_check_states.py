@@ -8,8 +8,8 @@ from events.control import ObjectRefused
 from events.selector import Toleration
 from events.workload import CheckReported, PodSetUpdate
 from services.watcher.view import View
-from tests.services.watcher.test_companions import companion
 from tests.services.watcher.test_view import KEY, job
+from tests.services.watcher.test_workload_object_diff import companion
 
 GOOD: dict[str, Any] = {
     "name": "main",

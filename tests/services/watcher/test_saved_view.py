@@ -11,10 +11,10 @@ from events.subjects import FACTS, fact_subject
 from events.workload import PodsReady, WorkloadDeleted
 from ops.log.memory import MemoryBus
 from ops.log.shelf import MemoryShelf
-from services.log_port import Message, Stream
+from services.runtime.log_port import Message, Stream
 from services.watcher.log_reading import ToldByAll
 from services.watcher.saved_view import KEY, ViewSaver
-from services.watcher.seen import Seen
+from services.watcher.seen_versions import Seen
 from services.watcher.view import View
 from tests.stories.small_world import job, platform
 

@@ -14,7 +14,7 @@ from events.control import ResourceVersionsRestarted
 from events.subjects import FACTS
 from ops.log.memory import MemoryStream
 from projections.evolve import evolve_sighting
-from projections.place import Place
+from projections.log_position import Place
 from projections.world import World
 from services.watcher.log_reading import FellBehind
 from services.watcher.shell import Watcher

@@ -9,15 +9,15 @@ from events.commit import Sighting
 from events.control import Quarantined
 from events.device import PodObserved
 from events.subjects import CONTROL, FACTS
-from ops.cluster.clock import ScaledClock
-from ops.cluster.embedded import EmbeddedCluster
-from ops.cluster.in_process import InProcessClient, OpenGate
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.embedded import EmbeddedCluster
+from ops.embedded_cluster.in_process import InProcessClient, OpenGate
 from ops.health import Health
-from ops.kube.reflector import Reflector
+from ops.kubernetes.reflector import Reflector
 from ops.log.control import say
 from ops.log.memory import MemoryBus
 from ops.wiring import Ports, Running, stopped
-from services.log_port import Message
+from services.runtime.log_port import Message
 
 
 class Watching:

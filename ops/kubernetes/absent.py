@@ -1,0 +1,47 @@
+"""The cluster of services that need none: whoever asks it anything learns that it was not meant to be asked."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from services.runtime.cluster_port import Resource, Sight
+
+
+class ClusterNotMine(Exception):
+    """A service that decides has asked for the cluster: only watcher and applier may."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this service was given no cluster: only the watcher sees it, and only the applier writes to it"
+        )
+
+
+class AbsentCluster:
+    """Reader and writer of nothing."""
+
+    def watch(self, resource: Resource) -> AsyncIterator[Sight]:
+        """Refused."""
+        raise ClusterNotMine
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
+        """Refused."""
+        raise ClusterNotMine
+
+    async def create(self, resource: Resource, namespace: str, value: dict[str, Any]) -> dict[str, Any]:
+        """Refused."""
+        raise ClusterNotMine
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
+    ) -> dict[str, Any]:
+        """Refused."""
+        raise ClusterNotMine
+
+    async def apply(
+        self, resource: Resource, namespace: str, value: dict[str, Any], *, manager: str, subresource: str = ""
+    ) -> dict[str, Any]:
+        """Refused."""
+        raise ClusterNotMine
+
+    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str = "") -> None:
+        """Refused."""
+        raise ClusterNotMine

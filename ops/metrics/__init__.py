@@ -1,0 +1,1 @@
+"""Figures for Prometheus: cards, and what somebody has to act on."""

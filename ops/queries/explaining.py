@@ -1,0 +1,292 @@
+"""Explanations: the folded world asked with the rules that decide, and the log asked for what happened before."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from events.admission import Mode, PreemptionRequested
+from events.catalogue import AnyEvent, Fact
+from events.codec import decode_commit
+from events.control import ObjectRemoved
+from events.event import Millis
+from events.preemption import PreemptionOrdered
+from events.quota import ClusterQueueObserved
+from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinished
+from ops.queries.point import Point
+from ops.queries.stored import Stored, in_order
+from ops.queries.trial import tried
+from ops.replay import fold_lane
+from ops.wiring import LANE
+from projections.configured_cards import config_of
+from projections.devices.fragmentation import Advice, make_room
+from projections.devices.gang import Gang
+from projections.devices.requests import asks_for_cards
+from projections.evolve import evolve
+from projections.explanation.pending import Tried, ahead_of, holding, outline, waiting
+from projections.explanation.preempted import standings
+from projections.explanation.quota_raise import raises
+from projections.explanation.set_aside import workload_left_alone
+from projections.explanation.shortages import shortages
+from projections.explanation.words import Explanation, Raise, Shortage, Stop, Tier
+from projections.flavors.plan import Plan
+from projections.log_position import Place
+from projections.preemption.loops import loops_of
+from projections.preemption.message import HUMAN_REASONS
+from projections.set_aside.records import LEFT_ALONE
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+from services.admitter.entry import Entry as Nomination
+from services.admitter.entry import Head
+from services.admitter.flavor_plans import plan_for
+from services.admitter.nomination import nominate
+from services.queue_manager.enqueue import standing_obstacle
+from services.runtime.control_log import Control
+from services.runtime.lane_fold import LaneFold
+from services.runtime.log_port import Entry
+
+_AHEAD = 500
+"""So many of those before it are reckoned with."""
+_ENDS = 40
+"""So many holders are asked whether their end alone would help."""
+_ENOUGH_ENDS = 5
+
+
+def find_workload(world: World, name: str) -> Workload | None:
+    """The workload of a canonical name, by its own key or by its job's; the newest where a job had several."""
+    kind, _, key = name.partition("/")
+    if kind == "workload":
+        return world.workloads.get(key)
+    space, _, job = key.partition("/")
+    found = [
+        one
+        for one in world.workloads.values()
+        if one.namespace == space and (one.owner.name == job if one.owner is not None else one.name == job)
+    ]
+    return max(found, key=lambda one: (one.created_at, one.key), default=None)
+
+
+def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) -> Explanation:
+    """Why it stands as it does; with `deep` also what would change that. The world is left as it was."""
+    told = outline(world, workload)
+    told.loops = tuple(f"{one.other} ({one.turns} times each)" for one in loops_of(world, workload))
+    holding(world, workload, told, at)
+    told.left_alone = workload_left_alone(world, workload)
+    if told.left_alone:
+        return _left_alone(world, workload, told, at)
+    if told.state not in ("pending", "inactive"):
+        if told.tier is Tier.DEVICE and deep:
+            told.cards = _room(world, workload, None)
+        return told
+    queue = world.cluster_queue_of(workload)
+    obstacle = standing_obstacle(world, workload)
+    node = world.quota.node(queue.name) if queue is not None else None
+    if queue is None or node is None:
+        waiting(world, workload, told, at=at, obstacle=obstacle, tried=None, shortages=())
+        return told
+    head = Head(workload=workload, queue=queue)
+    plan = plan_for(world, head)
+    numbers = shortages(world, plan, node)
+    nominated = None
+    if obstacle is None:
+        with world.trial(deciding=True):
+            nominated = nominate(world, head, at)
+    waiting(
+        world,
+        workload,
+        told,
+        at=at,
+        obstacle=obstacle,
+        tried=_as_tried(nominated) if nominated is not None else None,
+        shortages=numbers,
+    )
+    if deep and told.tier in (Tier.COHORT, Tier.QUEUE) and obstacle is None:
+        told.raises = unblocking(world, workload, queue, plan, at)
+        told.ends = _ends(world, workload, numbers, at)
+        if not told.raises and any(one.missing for one in numbers):
+            told.note = "no raise of its queue's quota lets it in by itself: more than quota is missing"
+    if deep and (told.tier is Tier.DEVICE or told.note):
+        told.cards = _room(world, workload, nominated)
+    return told
+
+
+def _left_alone(world: World, workload: Workload, told: Explanation, at: Millis) -> Explanation:
+    """The rules fail on it, so they are not asked here either."""
+    if told.state in ("pending", "inactive"):
+        obstacle = standing_obstacle(world, workload)
+        failed = (LEFT_ALONE, told.left_alone[0].message)
+        waiting(world, workload, told, at=at, obstacle=obstacle or failed, tried=None, shortages=())
+        if obstacle is not None:
+            return told
+    elif told.state != "reserved" or told.tier is not Tier.DEVICE:
+        return told
+    told.tier, told.reason, told.message = Tier.RULES, LEFT_ALONE, told.left_alone[0].message
+    told.waits_for, told.fix = (), told.left_alone[0].fix
+    return told
+
+
+def unblocking(
+    world: World, workload: Workload, queue: ClusterQueueObserved, plan: Plan, at: Millis
+) -> tuple[tuple[Raise, ...], ...]:
+    """Raises of the queue's own quota that really let the workload in, each tried with all deciders."""
+    node = world.quota.node(queue.name)
+    if node is None:
+        return ()
+    before = [world.workloads[key] for key in ahead_of(world, workload)[:_AHEAD]]
+    plans = [plan_for(world, Head(workload=one, queue=queue)) for one in before]
+
+    def admits(changed: ClusterQueueObserved) -> bool:
+        return tried(world, [changed], at, lambda then: _in(then, workload), lambda then: _in(then, workload))
+
+    return tuple(raises(queue, plan, node, world.quota.columns.names, plans, admits))
+
+
+def stops(point: Point, key: str) -> tuple[Stop, ...]:
+    """Every time that the workload had to stop, with what the log says about it."""
+    found: list[Stop] = []
+    requests: dict[str, tuple[Stored, PreemptionRequested]] = {}
+    for one in in_order(point.entries):
+        event = one.event
+        if isinstance(event, PreemptionRequested):
+            requests[event.workload] = (one, event)
+        elif getattr(event, "workload", "") == key:
+            stop = _stop(point.entries, one, event, requests)
+            if stop is not None:
+                found.append(stop)
+    return tuple(found)
+
+
+def _stop(
+    entries: Mapping[str, Sequence[Entry]],
+    one: Stored,
+    event: AnyEvent,
+    requests: Mapping[str, tuple[Stored, PreemptionRequested]],
+) -> Stop | None:
+    at, lane, sequence = one.at, one.entry.stream, one.entry.sequence
+    match event:
+        case EvictionOrdered():
+            return Stop(at=at, lane=lane, sequence=sequence, kind="evicted", reason=event.reason, message=event.message)
+        case WorkloadDeactivated():
+            return Stop(
+                at=at, lane=lane, sequence=sequence, kind="deactivated", reason=event.cause, message=event.message
+            )
+        case PreemptionOrdered():
+            stop = Stop(
+                at=at,
+                lane=lane,
+                sequence=sequence,
+                kind="preempted",
+                reason=event.reason,
+                message=event.message,
+                by=event.preemptor,
+                rule=HUMAN_REASONS.get(event.reason, event.reason),
+            )
+            asked = requests.get(event.preemptor)
+            if asked is None:
+                return stop
+            where, request = asked
+            return msgspec.structs.replace(
+                stop,
+                requested=f"{where.entry.stream}/{where.entry.sequence}",
+                victims=tuple(victim.workload for victim in request.victims),
+                considered=request.candidates,
+                standings=standings(world_before(entries, where), request),
+            )
+        case _:
+            return None
+
+
+def world_before(entries: Mapping[str, Sequence[Entry]], one: Stored) -> World:
+    """The very world that a decision of the lane of admission was made on."""
+    cut = {
+        name: [entry for entry in found if name != LANE or entry.sequence < one.entry.sequence]
+        for name, found in entries.items()
+    }
+    commit = decode_commit(one.entry.data)
+    start = LaneFold(LANE)
+    start.control = Control(entries.get("CONTROL", ()))
+    for name, found in cut.items():
+        if name not in (LANE, "CONTROL"):
+            start.offer(name, found)
+    for entry in cut[LANE]:
+        before = start.decode(entry)
+        if before is None:
+            start.skip(entry)
+        else:
+            start.fold_commit(entry, before)
+    start.fold_ahead(commit.inputs)
+    place = Place(lane=LANE, sequence=one.entry.sequence, at=commit.at)
+    for event in commit.events[: one.index]:
+        evolve(start.world, event, place)
+    return start.world
+
+
+def world_at(point: Point) -> World:
+    """The world of the lane of admission at a point."""
+    fold, _ = fold_lane(LANE, point.entries)
+    fold.world.advance(point.at)
+    return fold.world
+
+
+def _as_tried(found: Nomination) -> Tried:
+    reason, message = found.refusal()
+    return Tried(
+        fits=found.mode is Mode.FIT and not found.reason,
+        preempts=tuple(victim.workload.key for victim in found.victims) if found.mode is Mode.PREEMPT else (),
+        reason=reason,
+        message=message,
+    )
+
+
+def _ends(world: World, workload: Workload, numbers: Sequence[Shortage], at: Millis) -> tuple[str, ...]:
+    """Holders of what it misses, in the order in which they would have to give it back, whose end lets it in."""
+    columns = world.quota.columns
+    short = [columns.known(one.flavor, one.resource) for one in numbers if one.missing and not one.obstacle]
+    members = world.quota.members(world.quota.root_of(workload.line))
+    orders = sorted(
+        order
+        for name in members
+        for row in (world.holders(name).leaving, world.holders(name).staying)
+        for order in row
+        if any(column is not None and world.holders(name).usage[order[3]].get(column) for column in short)
+    )
+    found: list[str] = []
+    for order in orders[:_ENDS]:
+        if tried(world, _end(world, order[3]), at, lambda then: _in(then, workload), lambda then: _in(then, workload)):
+            found.append(order[3])
+            if len(found) >= _ENOUGH_ENDS:
+                break
+    return tuple(found)
+
+
+def _end(world: World, key: str) -> list[Fact]:
+    """What would be seen at the end of a workload: its pods go, too."""
+    pods = [pod.partition("/") for pod in sorted(world.cards.living.get(key, ()))]
+    gone = [ObjectRemoved(kind="Pod", namespace=space, name=name) for space, _, name in pods]
+    return [WorkloadFinished(workload=key, reason="Succeeded"), *gone]
+
+
+def _in(world: World, workload: Workload) -> bool:
+    found = world.workloads.get(workload.key)
+    return found is not None and found.admission is not None
+
+
+def _room(world: World, workload: Workload, nominated: Nomination | None) -> Advice | None:
+    """Which cards would have to be freed for it, on the flavor that it would get, or else on any that helps."""
+    chosen: dict[str, str] = {}
+    config = config_of(world)
+    if nominated is not None and nominated.assignment is not None:
+        for pod_set in nominated.assignment.pod_sets:
+            named = [pod_set.flavors[name].flavor for name in sorted(pod_set.flavors) if name in config.names]
+            chosen.update({pod_set.name: named[0]} if named else {})
+    queue = world.cluster_queue_of(workload)
+    offered = [each.flavor for group in (queue.groups if queue is not None else ()) for each in group.flavors]
+    for flavor in dict.fromkeys(offered):
+        gangs = [
+            Gang(pod_set=one, count=one.count, flavor=world.flavors.get(chosen.get(one.name, flavor)), config=config)
+            for one in workload.spec.pod_sets
+            if asks_for_cards(one.shape, config)
+        ]
+        advice = make_room(world, gangs) if gangs else None
+        if advice is not None:
+            return advice
+    return None

@@ -1,0 +1,92 @@
+"""A point on the log: a time, or a sequence of a lane, and the log as it was there."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from events.codec import NotOurs, decode_commit
+from events.event import Millis
+from events.subjects import CONTROL, FACTS
+from events.timestamp import format_timestamp
+from ops.time_travel import first, moment, span, until
+from ops.wiring import DEVICE_LANE, LANE
+from services.runtime.log_port import Entry
+
+Entries = Mapping[str, Sequence[Entry]]
+
+
+class NotOnTheLog(ValueError):
+    """A point that the log does not reach, at its beginning or at its end."""
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """The log up to a point, and what point that is."""
+
+    entries: dict[str, Sequence[Entry]]
+    at: Millis
+    """The time as of which questions are answered."""
+    ended: bool = True
+    """Nothing was cut off: this is the log as it is now."""
+
+    @property
+    def upto(self) -> dict[str, int]:
+        """The last sequence of each stream."""
+        return {
+            name: (found[-1].sequence if found else 0)
+            for name, found in sorted(self.entries.items())
+            if name != CONTROL
+        }
+
+    def told(self) -> str:
+        """The point in words."""
+        return f"{format_timestamp(self.at)}, " + ", ".join(f"{name} {last}" for name, last in self.upto.items())
+
+
+def point_at(entries: Entries, text: str = "") -> Point:
+    """The log up to a sequence (`17`, `DEVICES_default/3`) or a time; all of it where nothing is said.
+
+    Raises `NotOnTheLog`, `BadTime`.
+    """
+    began, ended = span(entries)
+    if not text:
+        return Point(entries=dict(entries), at=ended)
+    if not any(entries.values()):
+        raise NotOnTheLog("the log is empty")
+    lane, _, number = text.rpartition("/")
+    if number.isdigit():
+        return _at_sequence(entries, lane or LANE, int(number))
+    at = moment(text, began)
+    if at < began:
+        raise NotOnTheLog(f"{text} is before the log, which begins at {format_timestamp(began)}")
+    return Point(entries=until(entries, at), at=at, ended=at >= ended)
+
+
+def _at_sequence(entries: Entries, lane: str, sequence: int) -> Point:
+    """The lane up to a commit, and of its inputs just what that commit rests on."""
+    if lane not in (LANE, DEVICE_LANE):
+        raise NotOnTheLog(f"{lane} is no lane of decisions: write {LANE}/{sequence} or {DEVICE_LANE}/{sequence}")
+    found = entries.get(lane, ())
+    if not found or not found[0].sequence <= sequence <= found[-1].sequence:
+        there = f"sequences {found[0].sequence} to {found[-1].sequence}" if found else "nothing"
+        raise NotOnTheLog(f"{lane} has no sequence {sequence}: it holds {there}")
+    kept = first(found, sequence)
+    ends, at = inputs_of(kept)
+    cut = {name: stored if name == CONTROL else first(stored, ends.get(name, 0)) for name, stored in entries.items()}
+    return Point(entries={**cut, lane: kept}, at=at, ended=False)
+
+
+def inputs_of(lane: Sequence[Entry]) -> tuple[dict[str, int], Millis]:
+    """How far the commits of a lane have folded each of their inputs, and the time of the last commit."""
+    ends: dict[str, int] = {}
+    at = 0
+    for entry in lane:
+        try:
+            commit = decode_commit(entry.data)
+        except NotOurs:
+            continue
+        at = commit.at
+        ends.update({run.stream: run.upto for run in commit.inputs})
+    return ends, at
+
+
+__all__ = ["FACTS", "Entries", "NotOnTheLog", "Point", "inputs_of", "point_at"]

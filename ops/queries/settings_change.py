@@ -1,0 +1,71 @@
+"""Other settings than those that were recorded: read from FIELD=VALUE, and put into the log that is folded."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from events.codec import encode
+from events.commit import Sighting
+from events.settings import SettingsObserved
+from events.subjects import CONTROL, FACTS
+from ops.reading import Unreadable, yaml_of
+from services.runtime.control_log import Control
+from services.runtime.log_port import Entry
+from services.runtime.stored_message import Opened, open_message
+
+
+class BadChange(ValueError):
+    """A change that can't be understood, or that leaves no valid object."""
+
+
+def is_setting(text: str) -> bool:
+    """Whether this reads like FIELD=VALUE."""
+    return "=" in text
+
+
+def changed_settings(before: SettingsObserved, words: Sequence[str]) -> SettingsObserved:
+    """The settings with these fields set; `gates.NAME=true` for a feature gate. Raises `BadChange`."""
+    plain: dict[str, Any] = msgspec.to_builtins(before)
+    for text in words:
+        path, _, value = text.partition("=")
+        first, *rest = path.strip().split(".")
+        if first not in SettingsObserved.__struct_fields__:
+            known = ", ".join(SettingsObserved.__struct_fields__)
+            raise BadChange(f"there is no setting {first}; there are {known}")
+        try:
+            read = yaml_of(value)
+        except Unreadable as problem:
+            raise BadChange(f"{text}: {value!r} is no value: write true, 5, a name or [a, b]") from problem
+        if not rest:
+            plain[first] = read
+            continue
+        held = plain.get(first) or {}
+        if not isinstance(held, dict):
+            raise BadChange(f"{text}: {first} is one value and has no {'.'.join(rest)}")
+        inner: dict[str, Any] = dict(held)
+        inner[".".join(rest)] = read
+        plain[first] = inner
+    try:
+        return msgspec.convert(plain, SettingsObserved)
+    except msgspec.ValidationError as problem:
+        raise BadChange(f"{' '.join(words)}: {problem}") from problem
+
+
+def with_settings(entries: Mapping[str, Sequence[Entry]], words: Sequence[str]) -> dict[str, list[Entry]]:
+    """The log as if other settings had been observed, wherever some were."""
+    found = {name: list(stored) for name, stored in entries.items()}
+    control = Control(entries.get(CONTROL, ()))
+    for index, entry in enumerate(found.get(FACTS, [])):
+        opened = open_message(entry, control) if b"SettingsObserved" in entry.data else None
+        sighting = opened.message if isinstance(opened, Opened) else None
+        if isinstance(sighting, Sighting) and isinstance(sighting.fact, SettingsObserved):
+            fact = changed_settings(sighting.fact, words)
+            data = encode(msgspec.structs.replace(sighting, fact=fact))
+            found[FACTS][index] = msgspec.structs.replace(entry, data=data)
+    return found
+
+
+def observes_settings(entries: Mapping[str, Sequence[Entry]]) -> bool:
+    """Whether the log says under which settings it was decided; else the defaults held."""
+    return any(b"SettingsObserved" in entry.data for entry in entries.get(FACTS, ()))

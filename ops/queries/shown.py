@@ -1,0 +1,106 @@
+"""Every stored event as it is shown to who looks at the log itself: those that do not count, too, and why they do not."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from events.catalogue import AnyEvent
+from events.codec import NotOurs, decode_commit, decode_sighting
+from events.commit import Commit, Sighting
+from events.event import Millis
+from events.subjects import CONTROL, FACTS
+from projections.object_versions import FoldedFacts
+from services.runtime.control_log import Control
+from services.runtime.lane_errors import MessageNotOurs
+from services.runtime.log_port import Entry
+from services.runtime.stored_message import Opened, open_message
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One event, or a message that nobody can read."""
+
+    entry: Entry
+    at: Millis
+    index: int = 0
+    author: str = ""
+    cause: str = ""
+    event: AnyEvent | None = None
+    mark: str = ""
+    """Why it does not count as it stands; empty when it does."""
+
+
+class Showing:
+    """Shows messages in the order of their streams; `control` is what is known of those that are skipped."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self._facts = FoldedFacts()
+        self._latest: Millis = 0
+        """Where a message belongs that tells no time."""
+
+    def shown(self, entry: Entry) -> list[Shown]:
+        """The events of the next message of a stream."""
+        message, mark = self._marked(entry)
+        if message is None:
+            return [Shown(entry=entry, at=entry.stored or self._latest, mark=mark)]
+        counts = not mark or mark.startswith(_COUNTS_STILL)
+        # Of what does not count the time does not, either.
+        at = message.at if counts else entry.stored or message.at
+        self._latest = at if counts else self._latest
+        events = (message.fact,) if isinstance(message, Sighting) else message.events
+        return [
+            Shown(
+                entry=entry,
+                at=at,
+                index=index,
+                author=message.author,
+                cause=message.cause,
+                event=event,
+                mark=mark,
+            )
+            for index, event in enumerate(events)
+        ]
+
+    def _marked(self, entry: Entry) -> tuple[Sighting | Commit | None, str]:
+        if self._control.skips(entry):
+            return _read(entry), f"quarantined: {self._control.skipped[entry.stream, entry.sequence]}"
+        try:
+            found = open_message(entry, self._control)
+        except MessageNotOurs as problem:
+            return None, f"unreadable: {problem}"
+        if not isinstance(found, Opened):
+            return _read(entry), f"amiss: {found.why}"
+        if found.hurried:
+            return found.message, f"{_COUNTS_STILL}{found.hurried}"
+        message = found.message
+        if isinstance(message, Sighting) and not self._facts.folds(message):
+            return message, "outdated: a later version of its object was told before"
+        return message, ""
+
+
+def shown_in_order(entries: Mapping[str, Sequence[Entry]]) -> Iterator[Shown]:
+    """Everything on the log in the order of its time; a commit comes after the inputs that it rests on."""
+    control = Control(entries.get(CONTROL, ()))
+    found = [one for stored in entries.values() for one in _of_stream(stored, control)]
+    return iter(sorted(found, key=_order))
+
+
+def _of_stream(stored: Sequence[Entry], control: Control) -> Iterator[Shown]:
+    showing = Showing(control)
+    for entry in stored:
+        yield from showing.shown(entry)
+
+
+def _read(entry: Entry) -> Sighting | Commit | None:
+    try:
+        return decode_sighting(entry.data) if entry.stream == FACTS else decode_commit(entry.data)
+    except NotOurs:
+        return None
+
+
+def _order(one: Shown) -> tuple[Millis, int, str, int, int]:
+    # Facts of the same millisecond as a decision came before it: they are what it was made on.
+    return one.at, one.entry.stream != FACTS, one.entry.stream, one.entry.sequence, one.index
+
+
+_COUNTS_STILL = "amiss, its time is brought back: "

@@ -1,0 +1,111 @@
+"""The stored messages of a log one event at a time, in the order of their time, each with what was stored about it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappop, heappush, merge
+from itertools import accumulate
+
+import msgspec
+
+from events.catalogue import AnyEvent
+from events.commit import Sighting
+from events.event import Millis
+from events.subjects import CONTROL, FACTS
+from projections.log_position import Place
+from projections.object_versions import FoldedFacts
+from services.runtime.control_log import Control
+from services.runtime.log_port import Entry
+from services.runtime.stored_message import Passed, open_message
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One event, and the message that holds it."""
+
+    entry: Entry
+    index: int
+    at: Millis
+    author: str
+    cause: str
+    event: AnyEvent
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place(lane=self.entry.stream, sequence=self.entry.sequence, at=self.at)
+
+
+class _Timed(msgspec.Struct, frozen=True):
+    """The part of a message that says when it was made; any version can read it."""
+
+    at: Millis
+
+
+_timed = msgspec.json.Decoder(_Timed)
+_STEP = 1000
+"""After so many messages is looked whose turn has come."""
+_NEVER: Millis = 1 << 62
+
+
+def opened(entry: Entry, control: Control, facts: FoldedFacts | None = None) -> list[Stored]:
+    """The events of one message; none when it does not count, nor when it is one of these facts and does not fold.
+
+    Raises `MessageNotOurs`.
+    """
+    found = open_message(entry, control)
+    if isinstance(found, Passed):
+        return []
+    message = found.message
+    if facts is not None and isinstance(message, Sighting) and not facts.folds(message):
+        return []
+    events = (message.fact,) if isinstance(message, Sighting) else message.events
+    return [
+        Stored(entry=entry, index=index, at=message.at, author=message.author, cause=message.cause, event=event)
+        for index, event in enumerate(events)
+    ]
+
+
+def in_order(entries: Mapping[str, Sequence[Entry]]) -> Iterator[Stored]:
+    """Every fact and decision in the order of its time; a commit comes after the inputs that it rests on.
+
+    Streams are gone through twice, side by side: no more of them is held than times run against the order of the log.
+    """
+    known = Control(entries.get(CONTROL, ()))
+    return merge(*(_sorted(found, known) for name, found in entries.items() if name != CONTROL), key=_order)
+
+
+def _sorted(found: Sequence[Entry], control: Control) -> Iterator[Stored]:
+    """The events of one stream in the order of their time."""
+    earliest, facts = _earliest(found, control), FoldedFacts()
+    waiting: list[tuple[tuple[Millis, int, str, int, int], Stored]] = []
+    for place, entry in enumerate(found):
+        if place % _STEP == 0:
+            # Of one time the one that was stored first comes first, so nothing that is not read yet comes before these.
+            while waiting and waiting[0][0][0] <= earliest[place // _STEP]:
+                yield heappop(waiting)[1]
+        for one in opened(entry, control, facts):
+            heappush(waiting, (_order(one), one))
+    while waiting:
+        yield heappop(waiting)[1]
+
+
+def _earliest(found: Sequence[Entry], control: Control) -> list[Millis]:
+    """By step of the stream, the earliest time of any message that stands there or behind it."""
+    least: list[Millis] = []
+    for place, entry in enumerate(found):
+        if place % _STEP == 0:
+            least.append(_NEVER)
+        least[-1] = min(least[-1], _time_of(entry, control))
+    return list(accumulate(reversed(least), min))[::-1]
+
+
+def _time_of(entry: Entry, control: Control) -> Millis:
+    try:
+        at = _timed.decode(entry.data).at
+    except (ValueError, RecursionError):
+        return _NEVER  # Whoever opens it says what it is.
+    latest = control.latest(entry.stored)
+    return at if latest is None else min(at, latest)
+
+
+def _order(one: Stored) -> tuple[Millis, int, str, int, int]:
+    # Facts of the same millisecond as a decision came before it: they are what it was made on.
+    return one.at, one.entry.stream != FACTS, one.entry.stream, one.entry.sequence, one.index

@@ -1,0 +1,41 @@
+"""A trial on a folded world: the deciders speak until they are quiet, somebody looks, and all of it is taken back."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from events.catalogue import Fact
+from events.event import Millis
+from ops.wiring import LANE
+from projections.evolve import evolve
+from projections.log_position import Place
+from projections.world import World
+from services.accountant.decide import Accountant
+from services.admitter.decide import Admitter
+from services.preemptor.decide import Preemptor
+from services.queue_manager.decide import QueueManager
+from services.runtime.lane_host import Decider
+
+T = TypeVar("T")
+_TURNS = 60
+_FAR = 1 << 40
+"""Sequences of what is only tried: behind everything that is on the log."""
+
+
+def tried(
+    world: World, facts: Sequence[Fact], at: Millis, look: Callable[[World], T], done: Callable[[World], bool]
+) -> T:
+    """What is seen after these facts were told and everybody has spoken, or as soon as it is done."""
+    with world.trial(deciding=True):
+        for number, fact in enumerate(facts):
+            evolve(world, fact, Place(lane="FACTS", sequence=_FAR + number, at=at))
+        settle_down(world, at, done)
+        return look(world)
+
+
+def settle_down(world: World, at: Millis, done: Callable[[World], bool]) -> None:
+    """Let everybody speak until all are quiet."""
+    deciders: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
+    for turn in range(_TURNS):
+        said = [one.decide(world, Place(lane=LANE, sequence=_FAR + turn, at=at)) for one in deciders]
+        if not any(said) or done(world):
+            return

@@ -1,0 +1,1 @@
+"""Kueue's visibility API: who waits for a queue at which position."""

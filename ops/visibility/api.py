@@ -1,0 +1,196 @@
+"""Kueue's visibility API: who waits for a queue at which position, as the API server's aggregation layer asks for it."""
+
+import re
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+from aiohttp import web
+
+from events.timestamp import format_timestamp
+from projections.queues.positions import Position, positions
+from projections.world import World
+
+GROUP = "visibility.kueue.x-k8s.io"
+VERSIONS = ("v1beta2", "v1beta1")
+LIMIT, MOST = 1000, 100_000
+"""So many items are told when nobody says how many, and at most."""
+
+Plain = dict[str, Any]
+_CLUSTER_QUEUE = re.compile(r"clusterqueues/([^/]+)/pendingworkloads")
+_LOCAL_QUEUE = re.compile(r"namespaces/([^/]+)/localqueues/([^/]+)/pendingworkloads")
+_NOT_FOUND, _BAD_REQUEST, _NOT_ALLOWED, _NOT_READY = 404, 400, 405, 503
+
+
+class Refused(Exception):
+    """An answer with a code and reason of Kubernetes' instead of what was asked for."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.reason = code, reason
+
+
+class Access(Protocol):
+    """Knows who may ask."""
+
+    async def check(self, request: web.Request, parts: list[str]) -> None:
+        """Raise `Refused` for who may not ask for the path of these parts, below /apis."""
+        ...
+
+
+class Visibility:
+    """Answers from a world that somebody else keeps up to date; without `access` everybody who can reach it."""
+
+    def __init__(self, world: Callable[[], World | None], access: Access | None = None) -> None:
+        self._world, self._access = world, access
+
+    def app(self) -> web.Application:
+        """A server of its own."""
+        app = web.Application()
+        for path in ("/healthz", "/livez"):
+            app.router.add_get(path, self._alive)
+        app.router.add_get("/readyz", self._ready)
+        app.router.add_route("*", "/apis{rest:(/.*)?}", self.handle)
+        return app
+
+    def group(self) -> Plain:
+        """What /apis/<group> says."""
+        found = [{"groupVersion": f"{GROUP}/{version}", "version": version} for version in VERSIONS]
+        return {
+            "kind": "APIGroup",
+            "apiVersion": "v1",
+            "name": GROUP,
+            "versions": found,
+            "preferredVersion": found[0],
+        }
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """Anything below /apis."""
+        parts = [part for part in request.path.split("/") if part][1:]
+        try:
+            if self._access is not None:
+                await self._access.check(request, parts)
+            if request.method != "GET":
+                raise Refused(_NOT_ALLOWED, "MethodNotAllowed", "this API only answers questions")
+            return _reply(self._answer(parts, request))
+        except Refused as refused:
+            return _reply(
+                {
+                    "kind": "Status",
+                    "apiVersion": "v1",
+                    "metadata": {},
+                    "status": "Failure",
+                    "message": str(refused),
+                    "reason": refused.reason,
+                    "code": refused.code,
+                },
+                refused.code,
+            )
+
+    def _answer(self, parts: list[str], request: web.Request) -> Plain:
+        match parts:
+            case []:
+                return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [self.group()]}
+            case [group] if group == GROUP:
+                return self.group()
+            case [group, version] if group == GROUP and version in VERSIONS:
+                return api_resources(version)
+            case [group, version, *rest] if group == GROUP and version in VERSIONS:
+                return self._pending(version, "/".join(rest), request)
+            case _:
+                raise Refused(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
+
+    def _pending(self, version: str, path: str, request: web.Request) -> Plain:
+        world = self._world()
+        if world is None:
+            raise Refused(_NOT_READY, "ServiceUnavailable", "the log is not folded yet")
+        offset, limit = _number(request, "offset", 0), min(_number(request, "limit", LIMIT), MOST)
+        found = _waiting(world, path)[offset : offset + limit]
+        return {
+            "kind": "PendingWorkloadsSummary",
+            "apiVersion": f"{GROUP}/{version}",
+            "metadata": {"creationTimestamp": None},
+            "items": [_item(one) for one in found],
+        }
+
+    async def _alive(self, request: web.Request) -> web.Response:
+        del request
+        return web.Response(text="ok")
+
+    async def _ready(self, request: web.Request) -> web.Response:
+        del request
+        ready = self._world() is not None
+        return web.Response(text="ok" if ready else "the log is not folded yet", status=200 if ready else _NOT_READY)
+
+
+def api_resources(version: str) -> Plain:
+    """What /apis/<group>/<version> says."""
+    resources = [
+        {
+            "name": f"{plural}/pendingworkloads",
+            "singularName": "",
+            "namespaced": namespaced,
+            "kind": "PendingWorkloadsSummary",
+            "verbs": ["get"],
+        }
+        for plural, namespaced in (("clusterqueues", False), ("localqueues", True))
+    ]
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": f"{GROUP}/{version}",
+        "resources": resources,
+    }
+
+
+def _waiting(world: World, path: str) -> list[Position]:
+    named = _CLUSTER_QUEUE.fullmatch(path)
+    if named is not None:
+        name = named.group(1)
+        if name not in world.cluster_queues:
+            raise _missing("clusterqueues", name)
+        return positions(world, name)
+    named = _LOCAL_QUEUE.fullmatch(path)
+    if named is None:
+        raise Refused(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
+    key = f"{named.group(1)}/{named.group(2)}"
+    door = world.local_queues.get(key)
+    if door is None:
+        raise _missing("localqueues", named.group(2))
+    return [one for one in positions(world, door.cluster_queue) if one.workload.local_queue == key]
+
+
+def _missing(plural: str, name: str) -> Refused:
+    return Refused(_NOT_FOUND, "NotFound", f'{plural}.{GROUP} "{name}" not found')
+
+
+def _number(request: web.Request, name: str, default: int) -> int:
+    text = request.query.get(name, "")
+    if text and not (text.isascii() and text.isdigit()):
+        raise Refused(_BAD_REQUEST, "BadRequest", f"{name}: {text!r} is not a whole number, at least 0")
+    return int(text[:12]) if text else default
+
+
+def _item(one: Position) -> Plain:
+    workload = one.workload
+    meta: Plain = {
+        "name": workload.name,
+        "namespace": workload.namespace,
+        "creationTimestamp": format_timestamp(workload.created_at),
+    }
+    if workload.owner is not None:
+        owner = workload.owner
+        meta["ownerReferences"] = [
+            {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
+        ]
+    return {
+        "metadata": meta,
+        "priority": workload.priority,
+        "localQueueName": workload.spec.queue,
+        "positionInClusterQueue": one.in_cluster_queue,
+        "positionInLocalQueue": one.in_local_queue,
+    }
+
+
+def _reply(value: Plain, status: int = 200) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), status=status, content_type="application/json")

@@ -1,0 +1,49 @@
+"""In which namespaces jobs are managed, where the configuration chooses among them."""
+
+import asyncio
+from typing import Any
+
+from events.selector import LabelSelector
+from projections.flavors.affinity import selects
+from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Reader, Resource, Vanished, Writer
+
+NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
+_NAME = "kubernetes.io/metadata.name"
+
+
+class Rooms:
+    """The labels of namespaces, kept up to date by one watch; one that is new is asked for."""
+
+    def __init__(self, reader: Reader, writer: Writer, selector: LabelSelector | None) -> None:
+        self._reader, self._writer, self._selector = reader, writer, selector
+        self._labels: dict[str, dict[str, str]] = {}
+
+    async def run(self) -> None:
+        """Watch until cancelled; nothing, where all namespaces are managed."""
+        if self._selector is None:
+            await asyncio.Event().wait()
+        async for sight in self._reader.watch(NAMESPACES):
+            match sight:
+                case Listed():
+                    self._labels = {one["metadata"]["name"]: _labels(one) for one in sight.objects}
+                case Changed():
+                    self._labels[sight.object["metadata"]["name"]] = _labels(sight.object)
+                case Vanished():
+                    self._labels.pop(sight.object["metadata"]["name"], None)
+
+    async def managed(self, name: str) -> bool:
+        """Whether jobs of a namespace are managed. May raise `ClusterUnavailable`."""
+        if self._selector is None or not name:
+            return True
+        labels = self._labels.get(name)
+        if labels is None:
+            try:
+                labels = _labels(await self._writer.get(NAMESPACES, "", name))
+            except ObjectMissing:
+                return False  # Nothing can be created there.
+        return selects(self._selector, labels)
+
+
+def _labels(value: dict[str, Any]) -> dict[str, str]:
+    meta = value["metadata"]
+    return {_NAME: meta["name"], **(meta.get("labels") or {})}

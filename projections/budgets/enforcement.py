@@ -1,0 +1,169 @@
+"""Budgets of queues and namespaces: what has been held in the period so far, and whether that is all there was.
+
+A budget counts held quota x time, from reservation to release. It binds where the cluster queue requires a check whose
+controller is ours: then who asks for what is used up waits until the period ends or the budget is raised. Between two
+events usage is constant, so nothing is sampled; where no budget is, nothing is counted.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from events.catalogue import AnyEvent
+from events.control import ObjectRemoved
+from events.event import Millis
+from events.quota import Budget, ClusterQueueObserved, NamespaceObserved
+from events.timestamp import format_timestamp
+from projections.budgets.budget_usage import Counted, Spent, over, settled
+from projections.calendar import begin, end
+from projections.workloads.lifecycle import Workload, asks_for_cards
+from projections.world import World
+
+CONTROLLER = "kuelog.io/budget"
+"""The controller of the built-in check."""
+EXHAUSTED = "BudgetExhausted"
+"""The reason that is told."""
+
+_MILLI = 1000
+
+
+class UsedUp(msgspec.Struct, frozen=True):
+    """A budget of which nothing is left, and until when."""
+
+    message: str
+    until: Millis
+
+
+def keep_budgets(world: World, event: AnyEvent, at: Millis) -> None:
+    """Bring what is counted in line with what an event has changed; where there is no budget this costs nothing."""
+    if not world.budgets and not isinstance(event, ClusterQueueObserved | NamespaceObserved):
+        return
+    match event:
+        case ClusterQueueObserved():
+            _set(world, f"ClusterQueue/{event.name}", event.budget, at, list(world.holders(event.name)))
+        case NamespaceObserved():
+            _set(world, f"Namespace/{event.name}", event.budget, at, _of_namespace(world, event.name))
+        case ObjectRemoved(kind="ClusterQueue" | "Namespace"):
+            _set(world, f"{event.kind}/{event.name}", None, at, ())
+        case _:
+            key = getattr(event, "workload", None)
+            if isinstance(key, str):
+                follow(world, key, at)
+
+
+def follow(world: World, key: str, at: Millis) -> None:
+    """Count for a workload what it holds now."""
+    before, now = world.budgeted.get(key), _standing(world, key)
+    if now == before:
+        return
+    for counted, sign in ((before, -1), (now, 1)):
+        for scope in counted.scopes if counted is not None else ():
+            spent = world.budgets.get(scope)
+            if spent is not None and counted is not None:
+                world.put_budget(scope, _running(settled(spent, at), counted.usage, sign))
+    if now is None:
+        world.trail.drop(world.budgeted, key)
+    else:
+        world.trail.put(world.budgeted, key, now)
+
+
+def own_checks(world: World, cluster_queue: str) -> list[str]:
+    """The checks of a queue that are ours to answer."""
+    queue = world.cluster_queues.get(cluster_queue)
+    if queue is None or not queue.checks:
+        return []
+    found = (world.checks.get(rule.name) for rule in queue.checks)
+    return sorted(check.name for check in found if check is not None and check.controller == CONTROLLER)
+
+
+def used_up(world: World, workload: Workload, cluster_queue: str, at: Millis) -> UsedUp | None:
+    """The budget for want of which the workload has to wait: the one that is renewed last."""
+    if not world.budgets or not own_checks(world, cluster_queue):
+        return None
+    found = [
+        one
+        for scope in _scopes(world, workload, cluster_queue)
+        for one in (_used_up(scope, settled(world.budgets[scope], at), workload, at),)
+        if one is not None
+    ]
+    return max(found, key=lambda one: one.until, default=None)
+
+
+def _used_up(scope: str, spent: Spent, workload: Workload, at: Millis) -> UsedUp | None:
+    budget = spent.budget
+    for resource in over(spent):
+        if asks_for_cards(workload, frozenset({resource})):
+            hours = budget.limits[resource]
+            kind, _, name = scope.partition("/")
+            until = end(budget.period, at)
+            # No word of how much has been spent: it grows while workloads run on, and nobody has to be told each time.
+            message = (
+                f"The budget of {kind} {name} is used up: {_hours(resource, hours)} hours of {resource} per {budget.period}; "
+                f"workloads wait until {format_timestamp(until)}"
+            )
+            return UsedUp(message, until)
+    return None
+
+
+def _hours(resource: str, hours: int) -> int:
+    """As it was written: CPU is counted in milli-units."""
+    return hours // _MILLI if resource == "cpu" else hours
+
+
+def _set(world: World, scope: str, budget: Budget | None, at: Millis, holders: Iterable[str]) -> None:
+    known = world.budgets.get(scope)
+    if budget is None:
+        if known is None:
+            return
+        world.trail.drop(world.budgets, scope)
+    elif known is None:
+        start = begin(budget.period, at)
+        world.put_budget(scope, Spent(budget=budget, began=start, at=at))
+    elif known.budget != budget:
+        world.put_budget(scope, _changed(settled(known, at), budget, at))
+    else:
+        return
+    counted = [key for key, one in world.budgeted.items() if scope in one.scopes]
+    for key in sorted({*holders, *counted}):
+        follow(world, key, at)
+    world.review_budget(scope)
+
+
+def _changed(spent: Spent, budget: Budget, at: Millis) -> Spent:
+    """Another budget: what was spent still counts, unless the period is another one."""
+    if spent.budget.period is budget.period:
+        return msgspec.structs.replace(spent, budget=budget)
+    return msgspec.structs.replace(spent, budget=budget, began=begin(budget.period, at), amounts={})
+
+
+def _standing(world: World, key: str) -> Counted | None:
+    workload = world.workloads.get(key)
+    if workload is None or workload.admission is None:
+        return None
+    held = world.holders(workload.admission.cluster_queue).usage.get(key)
+    scopes = _scopes(world, workload, workload.admission.cluster_queue)
+    if held is None or not scopes:
+        return None
+    usage: dict[str, int] = {}
+    for column, amount in held.items():
+        resource = world.quota.columns.names[column][1]
+        usage[resource] = usage.get(resource, 0) + amount
+    return Counted(scopes=scopes, usage=dict(sorted(usage.items())))
+
+
+def _scopes(world: World, workload: Workload, cluster_queue: str) -> tuple[str, ...]:
+    both = (f"ClusterQueue/{cluster_queue}", f"Namespace/{workload.namespace}")
+    return tuple(scope for scope in both if scope in world.budgets)
+
+
+def _running(spent: Spent, usage: dict[str, int], sign: int) -> Spent:
+    running = dict(spent.running)
+    for resource, amount in usage.items():
+        running[resource] = running.get(resource, 0) + sign * amount
+    kept = {resource: running[resource] for resource in sorted(running) if running[resource]}
+    return msgspec.structs.replace(spent, running=kept)
+
+
+def _of_namespace(world: World, namespace: str) -> list[str]:
+    prefix = f"{namespace}/"
+    return [key for holders in world.holding.values() for key in holders if key.startswith(prefix)]

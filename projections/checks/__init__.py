@@ -1,0 +1,1 @@
+"""Admission checks: which are required, and nodes that a cluster autoscaler is asked for."""

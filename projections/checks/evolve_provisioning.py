@@ -1,0 +1,125 @@
+"""Folding what is asked of a cluster autoscaler, and what the cluster shows of it."""
+
+from typing import TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from events.catalogue import AnyEvent
+from events.control import ObjectRefused, ObjectRemoved
+from events.provisioning import (
+    ProvisioningConfigObserved,
+    ProvisioningDropped,
+    ProvisioningOrdered,
+    ProvisioningRejected,
+    ProvisioningRequestObserved,
+)
+from events.workload import CheckStatus
+from projections.checks.provisioning import CONFIG_KIND
+from projections.evolve_objects import accept, stir_users_of_check
+from projections.log_position import Place
+from projections.workloads.lifecycle import Provisioning, Workload, with_news
+from projections.world import World
+
+ProvisioningEvent: TypeAlias = (
+    ProvisioningConfigObserved
+    | ProvisioningRequestObserved
+    | ProvisioningRejected
+    | ProvisioningOrdered
+    | ProvisioningDropped
+)
+
+
+def evolve_provisioning(world: World, event: ProvisioningEvent, place: Place) -> None:
+    """Fold one such event; one about a workload that is gone changes nothing of it."""
+    match event:
+        case ProvisioningConfigObserved():
+            world.trail.put(world.provisioning_configs, event.name, event)
+            accept(world, CONFIG_KIND, "", event.name)
+            _stir_users_of_config(world, event.name)
+        case ProvisioningRequestObserved():
+            accept(world, "ProvisioningRequest", event.namespace, event.name)
+            _see(world, event)
+        case ProvisioningRejected() | ProvisioningOrdered() | ProvisioningDropped():
+            workload = world.workloads.get(event.workload)
+            if workload is not None:
+                world.put_workload(_evolved(workload, event, place))
+        case _:
+            assert_never(event)
+
+
+def miss_provisioning(world: World, event: AnyEvent) -> None:
+    """Fold that a configuration or a request is gone, or that a configuration can't be read."""
+    match event:
+        case ObjectRemoved(kind="ProvisioningRequestConfig"):
+            world.trail.drop(world.provisioning_configs, event.name)
+            _stir_users_of_config(world, event.name)
+        case ObjectRefused(kind="ProvisioningRequestConfig"):
+            _stir_users_of_config(world, event.name)
+        case ObjectRemoved(kind="ProvisioningRequest"):
+            _lose(world, f"{event.namespace}/{event.name}")
+        case _:
+            pass
+
+
+def _evolved(
+    workload: Workload, event: ProvisioningRejected | ProvisioningOrdered | ProvisioningDropped, place: Place
+) -> Workload:
+    match event:
+        case ProvisioningRejected():
+            asked = {
+                name: replace(one, rejected=event.message) if one.order.request == event.request else one
+                for name, one in workload.provisioning.items()
+            }
+            return replace(workload, provisioning=asked)
+        case ProvisioningOrdered():
+            return _ordered(workload, event, place)
+        case ProvisioningDropped():
+            left = {name: one for name, one in workload.provisioning.items() if name != event.check}
+            return replace(workload, provisioning=left, decided=place.sequence)
+        case _:
+            assert_never(event)
+
+
+def _ordered(workload: Workload, order: ProvisioningOrdered, place: Place) -> Workload:
+    asked = Provisioning(order=order, decision=f"{place.lane}/{place.sequence}")
+    check = CheckStatus(name=order.check, since=place.at, decided=place.sequence, retries=order.attempt - 1)
+    told = with_news(workload, place, "ProvisioningRequestCreated", f'Created ProvisioningRequest: "{order.request}"')
+    return replace(
+        told,
+        provisioning={**workload.provisioning, order.check: asked},
+        checks={**workload.checks, order.check: check},
+        decided=place.sequence,
+    )
+
+
+def _stir_users_of_config(world: World, config: str) -> None:
+    for name, check in sorted(world.checks.items()):
+        found = check.parameters
+        if found is not None and (found.kind, found.name) == (CONFIG_KIND, config):
+            stir_users_of_check(world, name)
+
+
+def _see(world: World, event: ProvisioningRequestObserved) -> None:
+    key = f"{event.namespace}/{event.name}"
+    _lose(world, key)
+    world.trail.put(world.provisioning_requests, key, event)
+    if event.workload not in world.provisioning_of:
+        world.trail.put(world.provisioning_of, event.workload, {})
+    world.trail.put(world.provisioning_of[event.workload], key, None)
+    _review(world, event.workload)
+
+
+def _lose(world: World, key: str) -> None:
+    known = world.provisioning_requests.get(key)
+    if known is None:
+        return
+    world.trail.drop(world.provisioning_requests, key)
+    world.trail.drop(world.provisioning_of[known.workload], key)
+    if not world.provisioning_of[known.workload]:
+        world.trail.drop(world.provisioning_of, known.workload)
+    _review(world, known.workload)
+
+
+def _review(world: World, workload: str) -> None:
+    if workload in world.workloads:
+        world.review.add(workload)

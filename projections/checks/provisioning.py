@@ -1,0 +1,140 @@
+"""What is asked of a cluster autoscaler for a workload, under which name, and which request in the cluster answers it.
+
+The check's controller is ours, under Kueue's name: who holds quota and needs the check is admitted when the autoscaler
+has the nodes. Each attempt has a request of its own.
+"""
+
+import hashlib
+import re
+
+import msgspec
+
+from events.provisioning import PodSetCount, ProvisioningConfigObserved, ProvisioningRequestObserved
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+
+CONTROLLER = "kueue.x-k8s.io/provisioning-request"
+"""The controller of the built-in check."""
+CONFIG_GROUP, CONFIG_KIND = "kueue.x-k8s.io", "ProvisioningRequestConfig"
+CONSUMES, CLASS_NAME = (
+    "autoscaling.x-k8s.io/consume-provisioning-request",
+    "autoscaling.x-k8s.io/provisioning-class-name",
+)
+"""Annotations by which pods take what was provisioned for them."""
+
+_LONGEST, _DIGITS = 252, 5
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A request in the cluster that counts for a check, and the how manieth attempt it is."""
+
+    request: ProvisioningRequestObserved
+    attempt: int
+
+
+def request_name(workload: str, check: str, attempt: int) -> str:
+    """The name of a ProvisioningRequest, as Kueue makes it (kueue-semantics §8)."""
+    return _limited(f"{workload}-{check}-{attempt}")
+
+
+def template_name(request: str, pod_set: str) -> str:
+    """The name of the PodTemplate of one pod set of a request."""
+    return _limited(f"ppt-{request}-{pod_set}")
+
+
+def _limited(name: str) -> str:
+    most = _LONGEST - _DIGITS
+    if len(name) <= most:
+        return name
+    digest = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
+    return f"{name[:most]}-{digest[:_DIGITS]}"
+
+
+def config_of(world: World, check: str) -> ProvisioningConfigObserved | None:
+    """How a check asks the autoscaler; None when it can't, for the reason that `config_problem` tells."""
+    found = world.checks.get(check)
+    if found is None or found.parameters is None or config_problem(world, check):
+        return None
+    return world.provisioning_configs.get(found.parameters.name)
+
+
+def config_problem(world: World, check: str) -> str:
+    """What is the matter with the parameters of a check of ours; empty when nothing is."""
+    parameters = world.checks[check].parameters
+    if parameters is None:
+        return "missing parameters reference"
+    if not parameters.name:
+        return "empty name: bad parameters reference"
+    if parameters.group != CONFIG_GROUP:
+        return f'wrong group "{parameters.group}", expecting "{CONFIG_GROUP}": bad parameters reference'
+    if parameters.kind != CONFIG_KIND:
+        return f'wrong kind "{parameters.kind}", expecting "{CONFIG_KIND}": bad parameters reference'
+    if parameters.name in world.provisioning_configs:
+        return ""
+    name = f'{CONFIG_KIND}.{CONFIG_GROUP} "{parameters.name}"'
+    refused = world.refused.get(f"{CONFIG_KIND}//{parameters.name}")
+    if refused is None:
+        return f"{name} not found"
+    return f"{name} can't be read: " + "; ".join(f"{one.field}: {one.message}" for one in refused.problems)
+
+
+def checks_of_ours(world: World, workload: Workload) -> list[str]:
+    """The checks of a workload that ask the autoscaler."""
+    return [
+        name
+        for name in sorted(workload.checks)
+        if (check := world.checks.get(name)) is not None and check.controller == CONTROLLER
+    ]
+
+
+def asked_for(config: ProvisioningConfigObserved, workload: Workload) -> tuple[PodSetCount, ...]:
+    """The pod sets of a workload that nodes are asked for, as it was let in; none when it needs none."""
+    if workload.admission is None:
+        return ()
+    given = {one.name: one.count for one in workload.admission.assignments}
+    managed = frozenset(config.managed_resources)
+    return tuple(
+        PodSetCount(name=one.name, count=given[one.name])
+        for one in workload.spec.pod_sets
+        if given.get(one.name, 0) > 0
+        and (
+            not managed
+            or any(
+                not managed.isdisjoint(container.requests) or not managed.isdisjoint(container.limits)
+                for container in (*one.shape.init_containers, *one.shape.containers)
+            )
+        )
+    )
+
+
+def request_of(world: World, workload: Workload, check: str) -> Found | None:
+    """The request that answers a check: the one that was ordered, or the latest that Kueue had made before us."""
+    asked = workload.provisioning.get(check)
+    if asked is not None:
+        seen = world.provisioning_requests.get(f"{workload.namespace}/{asked.order.request}")
+        matches = seen is not None and (seen.workload, seen.decision) == (workload.key, asked.decision)
+        return Found(seen, asked.order.attempt) if seen is not None and matches else None
+    prefix = re.compile(re.escape(_limited(f"{workload.name}-{check}-")) + r"([0-9]+)")
+    found = [
+        Found(one, int(match[1]))
+        for one in requests_in_cluster(world, workload)
+        if not one.decision and (match := prefix.fullmatch(one.name)) is not None
+    ]
+    return max(found, key=lambda one: one.attempt, default=None)
+
+
+def requests_in_cluster(world: World, workload: Workload) -> list[ProvisioningRequestObserved]:
+    """All requests that belong to a workload, by name."""
+    return [world.provisioning_requests[key] for key in sorted(world.provisioning_of.get(workload.key, ()))]
+
+
+def of_no_use(world: World, workload: Workload) -> list[ProvisioningRequestObserved]:
+    """Requests in the cluster that stand for nothing any more: who has ended or has to stop needs none."""
+    there = requests_in_cluster(world, workload)
+    if not there:
+        return []
+    kept: set[str] = set()
+    if workload.reserved and not workload.evicted and not workload.finished and not workload.discarded:
+        found = (request_of(world, workload, check) for check in checks_of_ours(world, workload))
+        kept = {one.request.uid for one in found if one is not None}
+    return [one for one in there if one.uid not in kept]

@@ -1,0 +1,299 @@
+"""Who holds what of which card: what the log has reserved, and what pods hold by HAMi's annotations.
+
+A holding is keyed by workload and attempt. The admitter proposes one with the quota; the accountant confirms or drops
+it. Each card keeps a stake per owner, a workload or a pod that belongs to none: what is reserved for it and what its
+pods hold. The larger of both is charged, so that the books are right in whatever order facts and decisions come.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from events.card import Card
+from events.device import DevicesRegistered, PodObserved, PodPlacement
+from events.event import Millis
+from projections.devices.card_care import CardCare
+from projections.devices.card_stakes import POD, Holding, PodHold, Stake, exceeds, holding_key, uses_of
+from projections.devices.card_tenants import tenants_of
+from projections.devices.checks import SOFT_SPLIT_NODE
+from projections.devices.mig import unknown_pieces
+from projections.devices.node_summary import NodeDigest, digest
+from projections.devices.pick import MIG_MODE
+from projections.devices.use import IDLE, CardUse, NodeCards, effective_use
+from projections.trail import Trail
+
+TERMINAL = frozenset({"Succeeded", "Failed"})
+_SOFT_SPLIT = {SOFT_SPLIT_NODE: "true"}
+__all__ = ["POD", "TERMINAL", "CardHoldings", "Holding", "holding_key"]
+
+_NOTHING = Stake()
+_OFFER = ""
+"""Stands for what all cards offer, where versions are kept by node."""
+
+
+class CardHoldings:
+    """The ledger of cards. All changes go through the trail."""
+
+    def __init__(self, trail: Trail) -> None:
+        self._trail = trail
+        self.care = CardCare(trail)
+        self.nodes: dict[str, DevicesRegistered] = {}
+        self.homes: dict[str, tuple[str, ...]] = {}
+        """The node that registers each card; several only where one tells of a card that is not its own."""
+        self._versions: dict[str, int] = {}
+        """By node, which change was the last; no number is used twice, and an undo brings the old one back."""
+        self._changes = 0
+        self.count = [0]
+        """How many changes there were to any card; what is undone was none."""
+        self.offered: dict[tuple[str, str], tuple[int, object, dict[str, int]]] = {}
+        """What offers were reckoned, by flavor and resource, with the version they are of; kept outside the trail."""
+        self._digests: dict[str, tuple[int, NodeDigest]] = {}
+        """Kept outside the trail: one of another version is made anew when asked for."""
+        self.used: dict[str, CardUse] = {}
+        """Per card UUID what is taken of it."""
+        self.stakes: dict[str, dict[str, Stake]] = {}
+        """Per card UUID and owner."""
+        self.holdings: dict[str, Holding] = {}
+        """By `workload@reservation`."""
+        self._attempts: dict[str, dict[str, None]] = {}
+        """The keys of each workload's holdings."""
+        self.pods: dict[str, PodHold] = {}
+        """Living pods on nodes."""
+        self.living: dict[str, dict[str, None]] = {}
+        """Living pods by owner."""
+        self.stirred: dict[str, None] = {}
+        """Cards that something happened to since they were last looked at; a hint, kept outside the trail."""
+        self.loose: dict[str, None] = {}
+        """The same of workloads whose holdings came or whose pods went."""
+
+    def register(self, registered: DevicesRegistered) -> None:
+        """A node's cards are these."""
+        self._leave_home(registered.node)
+        self._trail.put(self.nodes, registered.node, registered)
+        for card in registered.cards:
+            homes = tuple(sorted({*self.homes.get(card.uuid, ()), registered.node}))
+            self._trail.put(self.homes, card.uuid, homes)
+        self.change_service(registered.node)
+
+    def remove_node(self, node: str) -> None:
+        """The node is gone; what its cards held stays on the books until its holders are gone too."""
+        self._leave_home(node)
+        self._trail.drop(self.nodes, node)
+        self.touch(node)
+        self.touch(_OFFER)
+
+    def cards_of(self, node: str) -> NodeCards:
+        """The cards of one node and what is taken of each; those out of service count as unhealthy."""
+        registered = self.nodes[node]
+        cards = tuple(
+            card if not card.healthy or self.in_service(node, card) else msgspec.structs.replace(card, healthy=False)
+            for card in registered.cards
+        )
+        return NodeCards(
+            node=node,
+            cards=cards,
+            cordoned=frozenset(registered.cordoned),
+            used={card.uuid: self.used.get(card.uuid, IDLE) for card in cards},
+            pair_scores=registered.pair_scores,
+            annotations=_SOFT_SPLIT if registered.soft_split else {},
+            tenants=tenants_of(cards, self.stakes, self._attempts, self.holdings),
+        )
+
+    def in_service(self, node: str, card: Card) -> bool:
+        """Whether new pods may have the card, cordons and what is free on it aside."""
+        if card.mode == MIG_MODE and unknown_pieces(self.used.get(card.uuid, IDLE)):
+            return False
+        return self.care.in_service(node, card)
+
+    def digest(self, node: str) -> NodeDigest:
+        """The cards of one node in short."""
+        version = self._versions[node]
+        known = self._digests.get(node)
+        if known is None or known[0] != version:
+            known = self._digests[node] = (version, digest(self.cards_of(node)))
+        return known[1]
+
+    def propose(self, workload: str, reservation: int, placements: tuple[PodPlacement, ...]) -> None:
+        """Charge the cards that the admitter found, until the accountant has spoken."""
+        self._hold(Holding(workload=workload, reservation=reservation, placements=placements, confirmed=False))
+
+    def confirm(self, workload: str, reservation: int, placements: tuple[PodPlacement, ...]) -> None:
+        """The accountant gives these cards, whatever was proposed."""
+        self._drop(holding_key(workload, reservation))
+        self._hold(Holding(workload=workload, reservation=reservation, placements=placements, confirmed=True))
+
+    def withdraw(self, workload: str, reservation: int) -> None:
+        """The attempt is over before the accountant confirmed it."""
+        key = holding_key(workload, reservation)
+        holding = self.holdings.get(key)
+        if holding is not None and not holding.confirmed:
+            self._drop(key)
+
+    def release(self, workload: str, reservation: int) -> None:
+        """The cards of an attempt are free again."""
+        self._drop(holding_key(workload, reservation))
+
+    def vacate(self, workload: str) -> None:
+        """Take away all that a workload and its pods have, for the time of a trial; the caller undoes it."""
+        for key in list(self._attempts.get(workload, ())):
+            self._drop(key)
+        for key in list(self.living.get(workload, ())):
+            self.remove_pod(key)
+
+    def observe_pod(self, pod: PodObserved, at: Millis = 0) -> bool:
+        """Take note of what a pod holds by HAMi's annotations; whether it was over, and cards are free again."""
+        key, node = f"{pod.namespace}/{pod.name}", pod.node or pod.assigned
+        freed = self._let_go(key)
+        if not node or pod.phase in TERMINAL:
+            self.care.pod_gone(key)
+            return freed
+        use = effective_use(pod.shares, pod.init, init_done=pod.init_done)
+        if use or pod.workload:
+            hold = PodHold(owner=pod.workload or POD + key, node=node, use=use)
+            self._trail.put(self.pods, key, hold)
+            self._trail.add(self.living, hold.owner, key)
+            for uuid, amount in use.items():
+                stake = self._stake(uuid, hold.owner)
+                self._set(uuid, hold.owner, Stake(stake.reserved, stake.held.plus(amount)))
+        self.care.pod_seen(key, pod, at)
+        return False
+
+    def remove_pod(self, key: str) -> bool:
+        """The pod is gone, and holds nothing any more; whether cards are free again because of it."""
+        self.care.pod_gone(key)
+        return self._let_go(key)
+
+    def holders(self) -> Iterable[str]:
+        """Workloads that have holdings."""
+        return self._attempts
+
+    def attempts_of(self, workload: str) -> list[Holding]:
+        """The holdings of a workload, by attempt."""
+        return [self.holdings[key] for key in sorted(self._attempts.get(workload, ()))]
+
+    def trial(self, placements: Sequence[PodPlacement]) -> None:
+        """Charge placements for the time of a trial; the caller undoes it by the trail."""
+        for uuid, use in uses_of(placements).items():
+            self._change(uuid, self.used.get(uuid, IDLE).plus(use))
+
+    def overfull(self, nodes: Iterable[str]) -> bool:
+        """Whether any card of these nodes holds more than it has."""
+        return any(
+            exceeds(use, card.memory, card.cores, card.slots)
+            for on in (self.cards_of(node) for node in nodes if node in self.nodes)
+            for card in on.cards
+            for use in (on.used[card.uuid],)
+        )
+
+    def all_cards(self) -> Iterable[NodeCards]:
+        """Every node's cards, by node name."""
+        return (self.cards_of(node) for node in sorted(self.nodes))
+
+    def touch(self, node: str) -> None:
+        """Something about a node's cards has changed."""
+        self._changes += 1
+        self._trail.put(self._versions, node, self._changes)
+        self._trail.set_item(self.count, 0, self.count[0] + 1)
+
+    def note_leaving(self, workload: str) -> None:
+        """A workload has lost its quota: the cards that it holds are on their way back."""
+        if self._attempts.get(workload):
+            self._trail.set_item(self.count, 0, self.count[0] + 1)
+
+    def change_service(self, node: str) -> None:
+        """Cards of a node have come into service or gone out of it, or the node itself has."""
+        self.touch(_OFFER)
+        if node in self.nodes:
+            self.touch(node)
+            self.stir_node(node)
+
+    def offer_version(self) -> int:
+        """Changes whenever what cards offer to workloads may have: not when workloads take cards or give them back."""
+        return self._versions.get(_OFFER, 0)
+
+    def stir_node(self, node: str) -> None:
+        """Have all cards of a node looked at."""
+        if node in self.nodes:
+            self.stirred.update(dict.fromkeys(card.uuid for card in self.nodes[node].cards))
+
+    def stir_all(self) -> None:
+        """Have every card looked at: what a replay does, that has seen no earlier turn."""
+        self.stirred.update(dict.fromkeys((*self.homes, *self.stakes, *self.care.told)))
+
+    def looked_at(self, card: str) -> None:
+        """A card that was stirred has been looked at; if that is taken back, it is stirred again."""
+        self._trail.drop(self.stirred, card)
+
+    def looked_after(self, workload: str) -> None:
+        """A workload's holdings have been looked at; if that is taken back, they are loose again."""
+        self._trail.drop(self.loose, workload)
+
+    def calm(self) -> None:
+        """Every card that was stirred has been looked at, or nobody here looks at cards."""
+        self._trail.clear(self.stirred)
+        self._trail.clear(self.loose)
+
+    def _leave_home(self, node: str) -> None:
+        self.stir_node(node)
+        for card in self.nodes[node].cards if node in self.nodes else ():
+            left = tuple(home for home in self.homes.get(card.uuid, ()) if home != node)
+            if left:
+                self._trail.put(self.homes, card.uuid, left)
+            else:
+                self._trail.drop(self.homes, card.uuid)
+
+    def _hold(self, holding: Holding) -> None:
+        key = holding_key(holding.workload, holding.reservation)
+        self._trail.put(self.holdings, key, holding)
+        self._trail.add(self._attempts, holding.workload, key)
+        self.loose[holding.workload] = None
+        for uuid, use in uses_of(holding.placements).items():
+            stake = self._stake(uuid, holding.workload)
+            self._set(uuid, holding.workload, Stake(stake.reserved.plus(use), stake.held))
+
+    def _drop(self, key: str) -> None:
+        holding = self.holdings.get(key)
+        if holding is None:
+            return
+        self._trail.drop(self.holdings, key)
+        self._trail.take(self._attempts, holding.workload, key)
+        for uuid, use in uses_of(holding.placements).items():
+            stake = self._stake(uuid, holding.workload)
+            self._set(uuid, holding.workload, Stake(stake.reserved.minus(use), stake.held))
+
+    def _let_go(self, key: str) -> bool:
+        hold = self.pods.get(key)
+        if hold is None:
+            return False
+        self._trail.drop(self.pods, key)
+        self._trail.take(self.living, hold.owner, key)
+        self.loose[hold.owner] = None
+        for uuid, use in hold.use.items():
+            stake = self._stake(uuid, hold.owner)
+            self._set(uuid, hold.owner, Stake(stake.reserved, stake.held.minus(use)))
+        return hold.owner.startswith(POD) and bool(hold.use)
+
+    def _stake(self, uuid: str, owner: str) -> Stake:
+        return self.stakes.get(uuid, {}).get(owner, _NOTHING)
+
+    def _set(self, uuid: str, owner: str, stake: Stake) -> None:
+        row = self.stakes.get(uuid)
+        if row is None:
+            row = {}
+            self._trail.put(self.stakes, uuid, row)
+        before = row.get(owner, _NOTHING).charged()
+        if stake == _NOTHING:
+            self._trail.drop(row, owner)
+        else:
+            self._trail.put(row, owner, stake)
+        after = stake.charged()
+        self.stirred[uuid] = None
+        if owner.startswith(POD):
+            self.touch(_OFFER)
+        if before != after:
+            self._change(uuid, self.used.get(uuid, IDLE).minus(before).plus(after))
+
+    def _change(self, uuid: str, use: CardUse) -> None:
+        self._trail.put(self.used, uuid, use)
+        for node in self.homes.get(uuid, ()):
+            self.touch(node)

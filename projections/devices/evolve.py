@@ -1,0 +1,158 @@
+"""Folding nodes, cards and pods, and what the accountant decides about them."""
+
+from typing import TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from events.device import (
+    AllocationStale,
+    CapacityCovered,
+    CapacityShort,
+    CardQuotaObserved,
+    CardReturned,
+    DevicesRefused,
+    DevicesRegistered,
+    DevicesReleased,
+    DevicesReserved,
+    DriftDetected,
+    DriftResolved,
+    NodeLockObserved,
+    NodeObserved,
+    PluginLost,
+    PodCardsAssigned,
+    PodObserved,
+)
+from events.device_config import DeviceConfigObserved, NodeConfigsObserved
+from projections.devices.card_care import OVERDUE, Suspect, Told
+from projections.devices.pod_cards import assign, forget_assignments, hold_at_gate
+from projections.evolve_objects import readjust, reconfigured, stir_all
+from projections.log_position import Place
+from projections.workloads.lifecycle import Devices
+from projections.workloads.node_failures import review_places
+from projections.world import World
+
+CareEvent: TypeAlias = (
+    CardReturned | PluginLost | DriftDetected | DriftResolved | AllocationStale | CapacityShort | CapacityCovered
+)
+DeviceEvent: TypeAlias = (
+    NodeObserved
+    | DevicesRegistered
+    | NodeLockObserved
+    | PodObserved
+    | CardQuotaObserved
+    | DeviceConfigObserved
+    | NodeConfigsObserved
+    | DevicesReserved
+    | DevicesRefused
+    | PodCardsAssigned
+    | DevicesReleased
+    | CareEvent
+)
+
+
+def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:  # noqa: C901 - one case for each event
+    """Fold one event about nodes, pods or cards."""
+    put, drop, care = world.trail.put, world.trail.drop, world.cards.care
+    match event:
+        case NodeObserved():
+            put(world.nodes, event.name, event)
+            world.cards.change_service(event.name)
+            care.node_seen(event.name)
+            review_places(world, event.name)
+            stir_all(world)
+        case DevicesRegistered():
+            put(world.registered, event.node, event)
+            drop(world.refused, f"Node//{event.node}")
+            for due in care.register(event, place.at):
+                world.look_again(due)
+            if not world.cards.nodes:
+                world.review_holders()
+            world.cards.register(event)
+            review_places(world, event.node)
+            stir_all(world)
+        case NodeLockObserved():
+            # A pod is bound in a moment: nobody is placed otherwise for it, so nothing is looked at again.
+            if event.since:
+                put(world.node_locks, event.node, event)
+            else:
+                drop(world.node_locks, event.node)
+        case PodObserved():
+            _see_pod(world, event, place)
+        case CardQuotaObserved():
+            drop(world.refused, f"ResourceQuota/{event.namespace}/{event.name}")
+            care.set_quota(event)
+            readjust(world, event.namespace)
+            stir_all(world)
+        case DeviceConfigObserved() | NodeConfigsObserved():
+            _configure(world, event)
+        case DevicesReserved():
+            world.cards.confirm(event.workload, event.reservation, event.placements)
+            _answer(world, event.workload, Devices(reservation=event.reservation, placements=event.placements))
+        case DevicesRefused():
+            world.cards.withdraw(event.workload, event.reservation)
+            refused = Devices(reservation=event.reservation, refused=event.reason, message=event.message)
+            _answer(world, event.workload, refused)
+        case PodCardsAssigned():
+            assign(world, event)
+        case DevicesReleased():
+            world.cards.release(event.workload, event.reservation)
+            forget_assignments(world, event.workload, event.reservation)
+            stir_all(world)
+        case _:
+            _evolve_care(world, event)
+
+
+def _configure(world: World, event: DeviceConfigObserved | NodeConfigsObserved) -> None:
+    """What is asked for counts otherwise from now on, and cards are chosen otherwise; what was given stays given."""
+    care, key = world.cards.care, f"{event.namespace}/{event.name}"
+    world.trail.drop(world.refused, f"ConfigMap/{key}")
+    if isinstance(event, NodeConfigsObserved):
+        world.trail.put(care.node_configs, key, event)
+        return
+    world.trail.put(care.device_configs, key, event)
+    reconfigured(world)
+
+
+def _see_pod(world: World, event: PodObserved, place: Place) -> None:
+    hold_at_gate(world, event)
+    world.trail.put(world.pods, f"{event.namespace}/{event.name}", event)
+    world.trail.drop(world.refused, f"Pod/{event.namespace}/{event.name}")
+    if world.cards.observe_pod(event, place.at):
+        stir_all(world)
+    suspect = world.cards.care.suspects.get(f"{event.namespace}/{event.name}")
+    if suspect is not None:
+        world.look_again(suspect.since + OVERDUE)
+    if event.workload in world.workloads:
+        world.review.add(event.workload)
+
+
+def _evolve_care(world: World, event: CareEvent) -> None:
+    care = world.cards.care
+    match event:
+        case CardReturned():
+            care.card_returned(event.card)
+            world.cards.change_service(event.node)
+            stir_all(world)
+        case PluginLost():
+            care.plugin_lost(event.node, event.vendor, event.since)
+            world.cards.change_service(event.node)
+        case DriftDetected():
+            if event.kind is not None:
+                care.tell(event.card, Told(kind=event.kind, holder=event.holder, node=event.node))
+        case DriftResolved():
+            care.resolve(event.card, event.kind, event.holder)
+        case AllocationStale():
+            world.trail.put(care.stale, event.pod, Suspect(node=event.node, since=event.since, why=event.message))
+        case CapacityShort():
+            world.trail.put(care.short, f"{event.flavor}/{event.resource}", (event.nominal, event.offered))
+        case CapacityCovered():
+            world.trail.drop(care.short, f"{event.flavor}/{event.resource}")
+        case _:
+            assert_never(event)
+
+
+def _answer(world: World, key: str, devices: Devices) -> None:
+    workload = world.workloads.get(key)
+    if workload is None or workload.admission is None or workload.admission.reservation != devices.reservation:
+        return
+    world.put_workload(replace(workload, devices=devices))

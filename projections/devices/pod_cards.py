@@ -1,0 +1,146 @@
+"""Which pod of a workload has which of the cards that were reserved for all of them.
+
+Pods of a set are alike to whoever makes them, and the cards that they were given need not be. Where they differ, each pod
+is told its own before it may be scheduled; who has been told which is on the log.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from events.device import PodCardsAssigned, PodObserved, PodPlacement
+from events.workload import Member, MemberState
+from projections.devices.annotations import CARD_POLICY, vendor_word
+from projections.devices.card_holdings import TERMINAL
+from projections.devices.chip_families import pin_of
+from projections.devices.vendors import BY_WORD
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+
+
+def pins(placements: Iterable[PodPlacement]) -> dict[str, str]:
+    """The annotations that keep HAMi to the cards of these placements, and to the policy by which they were found."""
+    uuids: dict[str, set[str]] = {}
+    policy = ""
+    for placement in placements:
+        policy = placement.policy or policy
+        for share in (share for shares in placement.containers for share in shares):
+            vendor = BY_WORD.get(vendor_word(share))
+            key = pin_of(share.vendor) if vendor is None else vendor.use_uuid
+            if key:
+                uuids.setdefault(key, set()).add(share.uuid)
+    found = {name: ",".join(sorted(uuids[name])) for name in sorted(uuids)}
+    return {**found, CARD_POLICY: policy} if policy else found
+
+
+def placements_of(workload: Workload, pod_set: str) -> list[PodPlacement]:
+    """The placements of a pod set, by index."""
+    found = workload.devices.placements if workload.devices is not None else ()
+    return sorted((one for one in found if one.pod_set == pod_set), key=lambda one: one.index)
+
+
+def told_apart(workload: Workload, pod_set: str) -> bool:
+    """Whether pods of the set were given different cards, so that each has to be told its own."""
+    found = placements_of(workload, pod_set)
+    return any(pins([one]) != pins(found[:1]) for one in found[1:])
+
+
+def assigned(world: World, workload: Workload) -> tuple[PodCardsAssigned, ...]:
+    """Who was told which cards of the reservation in force."""
+    reservation = workload.devices.reservation if workload.devices is not None else 0
+    return tuple(one for one in world.pod_cards.get(workload.key, ()) if one.reservation == reservation)
+
+
+def pins_by_pod(world: World, workload: Workload) -> dict[str, dict[str, str]]:
+    """By UID, what keeps each pod to the cards that it was told."""
+    found = {(one.pod_set, one.index): one for one in (workload.devices.placements if workload.devices else ())}
+    return {one.uid: pins([found[one.pod_set, one.index]]) for one in assigned(world, workload)}
+
+
+def next_assignments(world: World, workload: Workload) -> Iterator[PodCardsAssigned]:
+    """Tell the pods that wait the cards that no living pod has: an Indexed Job's pod those of its index, others the first."""
+    if workload.devices is None:
+        return
+    for pod_set in sorted({one.pod_set for one in workload.devices.placements}):
+        if told_apart(workload, pod_set):
+            yield from _for_set(world, workload, workload.devices.reservation, pod_set)
+
+
+def _for_set(world: World, workload: Workload, reservation: int, pod_set: str) -> Iterator[PodCardsAssigned]:
+    known = [one for one in assigned(world, workload) if one.pod_set == pod_set]
+    taken = {one.index for one in known if _lives(world, workload, one)}
+    told = {one.uid for one in known}
+    free = [one.index for one in placements_of(workload, pod_set) if one.index not in taken]
+    for name, uid, wanted in _waiting(world, workload, pod_set):
+        if uid in told or not free:
+            continue
+        index = wanted if wanted is not None and wanted in free else free[0]
+        free.remove(index)
+        yield PodCardsAssigned(
+            workload=workload.key, reservation=reservation, pod_set=pod_set, index=index, pod=name, uid=uid
+        )
+
+
+def _waiting(world: World, workload: Workload, pod_set: str) -> list[tuple[str, str, int | None]]:
+    """Name, UID and completion index of the pods that wait to be told, in the order in which they were made."""
+    if workload.spec.members:
+        return [
+            (one.name, one.uid, None)
+            for one in workload.spec.members
+            if one.pod_set == pod_set and one.state is MemberState.GATED
+        ]
+    found = [
+        one
+        for one in _pods_of(world, workload)
+        if one.pod_set == pod_set
+        and one.workload == workload.key
+        and one.gated
+        and not one.terminating
+        and one.phase not in TERMINAL
+    ]
+    found.sort(key=lambda one: (one.created_at, one.name, one.uid))
+    return [(one.name, one.uid, one.completion_index) for one in found]
+
+
+def _pods_of(world: World, workload: Workload) -> list[PodObserved]:
+    return [world.pods[key] for key in world.cards.care.gated.get(workload.key, ())]
+
+
+def _lives(world: World, workload: Workload, one: PodCardsAssigned) -> bool:
+    members: tuple[Member, ...] = workload.spec.members
+    if any(each.uid == one.uid and each.state is not MemberState.OVER for each in members):
+        return True
+    pod = world.pods.get(f"{workload.namespace}/{one.pod}")
+    return pod is not None and pod.uid == one.uid and pod.phase not in TERMINAL
+
+
+def hold_at_gate(world: World, pod: PodObserved) -> None:
+    """Take note of whether a pod waits to be told its cards."""
+    key = f"{pod.namespace}/{pod.name}"
+    if pod.gated and pod.workload:
+        world.trail.put(world.cards.care.gated.setdefault(pod.workload, {}), key, None)
+    else:
+        world.trail.drop(world.cards.care.gated.get(pod.workload, {}), key)
+
+
+def leave_gate(world: World, key: str) -> None:
+    """A pod is gone: what it was told is free to be told to another."""
+    pod = world.pods.get(key)
+    if pod is not None and pod.workload in world.workloads:
+        world.trail.drop(world.cards.care.gated.get(pod.workload, {}), key)
+        world.review.add(pod.workload)
+
+
+def assign(world: World, event: PodCardsAssigned) -> None:
+    """A pod has been told its cards; whoever had been told the same before it is gone."""
+    workload = world.workloads.get(event.workload)
+    if workload is None or workload.devices is None or workload.devices.reservation != event.reservation:
+        return
+    place = (event.pod_set, event.index)
+    others = tuple(one for one in assigned(world, workload) if (one.pod_set, one.index) != place)
+    world.trail.put(world.pod_cards, event.workload, (*others, event))
+    world.review.add(event.workload)
+
+
+def forget_assignments(world: World, workload: str, reservation: int) -> None:
+    """The cards of an attempt are free again."""
+    if any(one.reservation == reservation for one in world.pod_cards.get(workload, ())):
+        world.trail.drop(world.pod_cards, workload)

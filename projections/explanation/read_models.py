@@ -1,0 +1,183 @@
+"""What people look at: queues, workloads and usage as rows, as they stand in a folded world."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from events.amount import UNLIMITED
+from events.event import Millis
+from projections.quota.node import Node
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+
+
+class QueueRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One cluster queue."""
+
+    name: str
+    cohort: str
+    tree: str
+    strategy: str
+    stop: str
+    waiting: int
+    parked: int
+    reserved: int
+    """Workloads that hold quota."""
+    admitted: int
+
+
+class WorkloadRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One workload."""
+
+    key: str
+    job: str
+    queue: str
+    cluster_queue: str
+    priority: int
+    state: str
+    reason: str
+    since: Millis
+    flavors: tuple[str, ...] = ()
+    preempted: int = 0
+
+
+class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node of the quota tree owns and uses of one resource of one flavor, in its units; -1 stands for no bound."""
+
+    node: str
+    tree: str
+    flavor: str
+    resource: str
+    nominal: int
+    used: int
+    borrowed: int
+    available: int
+
+
+def tree_names(world: World) -> list[str]:
+    """The names by which trees can be asked for."""
+    return [key.partition("/")[2] for key in world.quota.trees()]
+
+
+def in_tree(world: World, cluster_queue: str, tree: str) -> bool:
+    """Whether a queue belongs to the tree of that name, or whether no tree is asked for."""
+    root = world.quota.root_of(cluster_queue)
+    return not tree or tree in (root, root.partition("/")[2])
+
+
+def queue_rows(world: World, tree: str = "") -> list[QueueRow]:
+    """All cluster queues, by name."""
+    rows: list[QueueRow] = []
+    for name, queue in sorted(world.cluster_queues.items()):
+        if not in_tree(world, name, tree):
+            continue
+        line, holders = world.lines.of(name), world.holders(name)
+        rows.append(
+            QueueRow(
+                name=name,
+                cohort=queue.cohort,
+                tree=world.quota.root_of(name).partition("/")[2],
+                strategy=queue.strategy.value,
+                stop=queue.stop.value,
+                waiting=len(line.waiting),
+                parked=len(line.parked),
+                reserved=len(holders),
+                admitted=sum(world.workloads[key].admitted for key in holders),
+            )
+        )
+    return rows
+
+
+def workload_rows(world: World, tree: str = "") -> list[WorkloadRow]:
+    """All workloads, by key."""
+    rows: list[WorkloadRow] = []
+    for key, workload in sorted(world.workloads.items()):
+        queue = cluster_queue_name(world, workload)
+        if tree and not in_tree(world, queue, tree):
+            continue
+        state, reason, since = state_of(workload)
+        flavors = sorted(
+            {
+                flavor
+                for one in (workload.admission.assignments if workload.admission is not None else ())
+                for flavor in one.flavors.values()
+            }
+        )
+        rows.append(
+            WorkloadRow(
+                key=key,
+                job=job_name(workload),
+                queue=workload.local_queue,
+                cluster_queue=queue,
+                priority=workload.priority,
+                state=state,
+                reason=reason,
+                since=since,
+                flavors=tuple(flavors),
+                preempted=workload.preempted_count,
+            )
+        )
+    return rows
+
+
+def usage_rows(world: World, tree: str = "") -> list[UsageRow]:
+    """What every node of the quota trees owns and uses, cohorts first."""
+    rows: list[UsageRow] = []
+    for node in (*world.quota.cohorts.values(), *world.quota.queues.values()):
+        name = node.root.name
+        if not tree or tree in (node.root.key, name):
+            rows.extend(_usage_of(world, node))
+    return sorted(rows, key=lambda one: (one.tree, one.node, one.flavor, one.resource))
+
+
+def _usage_of(world: World, node: Node) -> Iterator[UsageRow]:
+    for column, (flavor, resource) in enumerate(world.quota.columns.names):
+        if column >= len(node.usage) or not (node.subtree[column] or node.usage[column]):
+            continue
+        used, owned = node.usage[column], node.subtree[column]
+        yield UsageRow(
+            node=node.key,
+            tree=node.root.name,
+            flavor=flavor,
+            resource=resource,
+            nominal=_bounded(node.nominal[column]),
+            used=used,
+            borrowed=max(used - owned, 0),
+            available=_bounded(node.available(column)),
+        )
+
+
+def _bounded(amount: int) -> int:
+    return -1 if amount == UNLIMITED else amount
+
+
+def state_of(workload: Workload) -> tuple[str, str, Millis]:
+    """How a workload stands in one word, why, and since when."""
+    for kind, state in (("Finished", "finished"), ("Evicted", "stopping")):
+        told = workload.condition(kind)
+        if told is not None and workload.is_true(kind) and (kind == "Finished" or workload.reserved):
+            return state, told.reason, told.since
+    if workload.admitted:
+        told = workload.condition("PodsReady")
+        ready = told is not None and workload.is_true("PodsReady")
+        began = workload.admitted_at or 0
+        return ("running", "", told.since) if ready and told is not None else ("admitted", "", began)
+    if workload.admission is not None:
+        return "reserved", "", workload.admission.reserved_at
+    told = workload.condition("QuotaReserved")
+    if not workload.spec.active:
+        return "inactive", told.reason if told is not None else "", told.since if told is not None else 0
+    return "pending", told.reason if told is not None else "", told.since if told is not None else workload.created_at
+
+
+def cluster_queue_name(world: World, workload: Workload) -> str:
+    """The cluster queue that a workload holds quota of, or waits for; empty where there is none."""
+    if workload.admission is not None:
+        return workload.admission.cluster_queue
+    queue = world.cluster_queue_of(workload)
+    return workload.line or (queue.name if queue is not None else "")
+
+
+def job_name(workload: Workload) -> str:
+    """The job behind a workload, as `namespace/name`; the workload itself where there is none."""
+    return f"{workload.namespace}/{workload.owner.name}" if workload.owner is not None else workload.key

@@ -1,0 +1,63 @@
+"""What services have set aside because they failed on it, as far as a workload or a queue has to wait for that."""
+
+import msgspec
+
+from events.event import Millis
+from events.rules import RULES
+from projections.set_aside.records import Aside, Scope, asides_of
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+
+_FIXES = {
+    Scope.WORKLOAD: "change the job, its queue or a flavor",
+    Scope.TREE: "change a queue, cohort or flavor of the tree",
+    Scope.NODE: "have the node report its cards anew",
+}
+_AGAIN = "and it is tried again; if that fails as well, upgrade: the error is kuelog's"
+
+
+class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a service leaves alone, and what has it taken up again."""
+
+    service: str
+    scope: Scope
+    name: str
+    reason: str
+    """What went wrong, in the words of the failure."""
+    since: Millis
+    sequence: int
+    """Where on the service's lane that stands."""
+    message: str
+    fix: str
+
+
+def workload_left_alone(world: World, workload: Workload) -> tuple[LeftAlone, ...]:
+    """What keeps a workload from being decided about: itself, or the tree of its queue."""
+    found = asides_of(world.aside, Scope.WORKLOAD, workload.key)
+    queue = world.cluster_queue_of(workload)
+    return (*_told(found), *(queue_left_alone(world, queue.name) if queue is not None else ()))
+
+
+def queue_left_alone(world: World, cluster_queue: str) -> tuple[LeftAlone, ...]:
+    """What keeps a queue from being decided about: the tree that it is in."""
+    if not world.aside:
+        return ()
+    return _told(asides_of(world.aside, Scope.TREE, world.quota.root_of(cluster_queue)))
+
+
+def _told(found: list[Aside]) -> tuple[LeftAlone, ...]:
+    return tuple(
+        LeftAlone(
+            service=one.service,
+            scope=one.scope,
+            name=one.name,
+            reason=one.reason,
+            since=one.since,
+            sequence=one.sequence,
+            message=f"the {one.service} failed on {one.scope} {one.name} and leaves it alone: {one.reason}",
+            fix=f"{_FIXES[one.scope]}, {_AGAIN}",
+        )
+        for one in found
+        # What failed under other rules is tried again under these.
+        if one.rules == RULES
+    )

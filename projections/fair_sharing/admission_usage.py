@@ -1,0 +1,147 @@
+"""Keeping the ledgers of local queues: what each has used lately, folded from the log (kueue-semantics §10).
+
+Between two events usage is constant, so the ledger is drawn towards it in one step, however long it was. It therefore needs no
+sampling, and says the same whenever it is asked. Penalties are kept like everything else; Kueue loses them with its memory.
+"""
+
+from collections.abc import Mapping
+
+from events.catalogue import AnyEvent
+from events.event import Millis
+from events.quota import ClusterQueueObserved, LocalQueueObserved
+from events.settings import AdmissionFairSharing, SettingsObserved
+from projections.fair_sharing.decay import BITS, entry_part, faded
+from projections.fair_sharing.ledger import Entered, Ledger
+from projections.fair_sharing.usage_mode import by_usage
+from projections.queues.order import order_in_line
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+
+
+def settled(ledger: Ledger, rule: AdmissionFairSharing, at: Millis) -> Ledger:
+    """The ledger as it stands at a later time."""
+    if at <= ledger.at:
+        return ledger
+    resources = sorted({*ledger.consumed, *ledger.running})
+    consumed = {
+        resource: faded(
+            ledger.consumed.get(resource, 0),
+            ledger.running.get(resource, 0) << BITS,
+            at - ledger.at,
+            rule.half_life,
+        )
+        for resource in resources
+    }
+    return Ledger(at=at, consumed=consumed, penalties=ledger.penalties, running=ledger.running)
+
+
+def keep_ledgers(world: World, event: AnyEvent, at: Millis) -> None:
+    """Bring the ledgers in line with what an event has changed; where nothing is counted this costs nothing."""
+    if isinstance(event, LocalQueueObserved):
+        adopt(world, event, at)
+    if world.settings.admission_fair_sharing is None and not world.entered:
+        return
+    if isinstance(event, ClusterQueueObserved | SettingsObserved):
+        enroll(world, event, at)
+        return
+    key = getattr(event, "workload", None)
+    if isinstance(key, str):
+        follow(world, key, at)
+
+
+def follow(world: World, key: str, at: Millis) -> None:
+    """Bring what is counted for a workload in line with what it holds, after something happened to it."""
+    rule, entered = world.settings.admission_fair_sharing, world.entered.get(key)
+    if rule is None and entered is None:
+        return
+    rule = rule or AdmissionFairSharing(half_life=0)
+    now = _standing(world, world.workloads.get(key), entered, rule)
+    if now == entered:
+        return
+    if entered is not None:
+        _leave(world, entered, rule, at, admitted=now is not None and now.penalty is None)
+        world.trail.drop(world.entered, key)
+    if now is not None:
+        _enter(world, now, rule, at)
+        world.trail.put(world.entered, key, now)
+
+
+def adopt(world: World, queue: LocalQueueObserved, at: Millis) -> None:
+    """Start the ledger of a queue that is first seen with what Kueue had measured."""
+    key = f"{queue.namespace}/{queue.name}"
+    if queue.consumed and key not in world.ledgers:
+        consumed = {resource: amount << BITS for resource, amount in sorted(queue.consumed.items())}
+        world.trail.put(world.ledgers, key, Ledger(at=min(queue.consumed_at or at, at), consumed=consumed))
+
+
+def settle_all(world: World, at: Millis) -> None:
+    """Bring all ledgers up to a time: from then on other settings may hold."""
+    rule = world.settings.admission_fair_sharing
+    if rule is not None:
+        for key, ledger in sorted(world.ledgers.items()):
+            world.trail.put(world.ledgers, key, settled(ledger, rule, at))
+
+
+def enroll(world: World, changed: ClusterQueueObserved | SettingsObserved, at: Millis) -> None:
+    """Begin or end counting where a change of queues or settings says so, and line up anew those who wait there."""
+    names = [changed.name] if isinstance(changed, ClusterQueueObserved) else sorted(world.cluster_queues)
+    for name in names:
+        for key in list(world.holders(name)):
+            follow(world, key, at)
+        line = world.lines.of(name)
+        for key in list(line.in_order()):
+            workload = world.workloads[key]
+            line.push(world.trail, key, order_in_line(world, workload), kind=workload.equivalence)
+
+
+def _standing(
+    world: World, workload: Workload | None, entered: Entered | None, rule: AdmissionFairSharing
+) -> Entered | None:
+    """What should be counted for a workload as it stands; it counts in the queue through which it came in."""
+    if workload is None or workload.admission is None or not by_usage(world, workload.admission.cluster_queue):
+        return None
+    held = world.holders(workload.admission.cluster_queue).usage.get(workload.key)
+    if held is None:
+        return None
+    usage: dict[str, int] = {}
+    for column, amount in held.items():
+        resource = world.quota.columns.names[column][1]
+        usage[resource] = usage.get(resource, 0) + amount
+    usage = dict(sorted(usage.items()))
+    local_queue = entered.local_queue if entered is not None else workload.local_queue
+    if workload.admitted or (entered is not None and entered.penalty is None):
+        return Entered(local_queue=local_queue, running=usage)
+    if entered is not None:
+        return entered
+    part = entry_part(rule.sampling, rule.half_life)
+    penalty = {resource: amount * part for resource, amount in usage.items()}
+    return Entered(local_queue=local_queue, penalty=penalty)
+
+
+def _leave(world: World, entered: Entered, rule: AdmissionFairSharing, at: Millis, *, admitted: bool) -> None:
+    """Count a workload no longer as it was; when it is admitted, its penalty becomes usage."""
+    ledger = settled(world.ledgers[entered.local_queue], rule, at)
+    penalty = entered.penalty or {}
+    ledger = Ledger(
+        at=ledger.at,
+        consumed=_sum(ledger.consumed, penalty, 1) if admitted else ledger.consumed,
+        penalties=_sum(ledger.penalties, penalty, -1),
+        running=_sum(ledger.running, entered.running, -1),
+    )
+    world.trail.put(world.ledgers, entered.local_queue, ledger)
+
+
+def _enter(world: World, entered: Entered, rule: AdmissionFairSharing, at: Millis) -> None:
+    ledger = settled(world.ledgers.get(entered.local_queue, Ledger(at=at)), rule, at)
+    ledger = Ledger(
+        at=ledger.at,
+        consumed=ledger.consumed,
+        penalties=_sum(ledger.penalties, entered.penalty or {}, 1),
+        running=_sum(ledger.running, entered.running, 1),
+    )
+    world.trail.put(world.ledgers, entered.local_queue, ledger)
+
+
+def _sum(left: Mapping[str, int], right: Mapping[str, int], sign: int) -> dict[str, int]:
+    sums = {name: left.get(name, 0) + sign * right.get(name, 0) for name in sorted({*left, *right})}
+    return {name: amount for name, amount in sums.items() if amount}

@@ -1,0 +1,40 @@
+"""How much a local queue has used lately, as one number by which queues are compared (kueue-semantics §10)."""
+
+from fractions import Fraction
+from functools import cache
+
+from events.event import Millis
+from events.quantity import parse_quantity
+from projections.fair_sharing.admission_usage import settled
+from projections.fair_sharing.decay import ONE
+from projections.world import World
+
+PastUsage = tuple[bool, Fraction]
+"""Whether it is more than any number, and else the number: resources by weight, by the weight of the queue."""
+
+UNITS = {"cpu": 1000}
+"""How many of our units make one of those in which Kueue counts; 1 where nothing is said."""
+TOO_MUCH: PastUsage = (True, Fraction())
+
+
+def past_usage(world: World, local_queue: str, at: Millis) -> PastUsage:
+    """Usage and penalties of a local queue at a time; endless when its weight is 0."""
+    rule, ledger = world.settings.admission_fair_sharing, world.ledgers.get(local_queue)
+    queue = world.local_queues.get(local_queue)
+    weight = Fraction(queue.weight.numerator, queue.weight.denominator) if queue is not None else Fraction(1)
+    if weight <= 0:
+        return TOO_MUCH
+    if rule is None or ledger is None:
+        return (False, Fraction())
+    ledger = settled(ledger, rule, at)
+    total = Fraction()
+    for resource in sorted({*ledger.consumed, *ledger.penalties}):
+        amount = ledger.consumed.get(resource, 0) + ledger.penalties.get(resource, 0)
+        each = rule.resource_weights.get(resource)
+        total += Fraction(amount, ONE * UNITS.get(resource, 1)) * (_exact(each) if each is not None else 1)
+    return (False, total / weight)
+
+
+@cache
+def _exact(text: str) -> Fraction:
+    return parse_quantity(text)

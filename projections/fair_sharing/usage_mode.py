@@ -1,0 +1,15 @@
+"""Whether the local queues of a cluster queue are ordered by their past usage (kueue-semantics §10)."""
+
+from events.quota import AdmissionMode
+from projections.feature_gates import enabled
+from projections.world import World
+
+
+def by_usage(world: World, cluster_queue: str) -> bool:
+    """Admission fair sharing is configured, and this queue wants it."""
+    if world.settings.admission_fair_sharing is None:
+        return False
+    queue = world.cluster_queues.get(cluster_queue)
+    if queue is None or queue.admission_mode is not AdmissionMode.USAGE_BASED:
+        return False
+    return enabled(world.settings, "AdmissionFairSharing")

@@ -1,0 +1,43 @@
+"""How far a workload has come in trying its flavors one by one, over several cycles (kueue-semantics §5.4).
+
+Kueue remembers it from one cycle to the next. Here it holds while no other workload of the queue was tried in between.
+"""
+
+from collections.abc import Mapping
+
+from events.admission import AdmissionRefused
+from projections.feature_gates import enabled
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+
+Progress = Mapping[tuple[str, str], int]
+"""Index of the last flavor that was tried, by pod set and resource."""
+
+NOTHING: Progress = {}
+
+
+def progress_of(world: World, workload: Workload, cluster_queue: str) -> Progress:
+    """Where the search goes on; empty when it starts with the first flavor.
+
+    What was tried before quota came back is forgotten, unless FlavorFungibilityPreserveScanProgress is on.
+    """
+    last = workload.attempt
+    if not isinstance(last, AdmissionRefused) or not last.progress:
+        return NOTHING
+    scan = world.lines.of(cluster_queue).scan.get(workload.key)
+    if scan is None or scan.done:
+        return NOTHING
+    preserved = enabled(world.settings, "FlavorFungibilityPreserveScanProgress")
+    if not preserved and scan.stamp != world.stamp(cluster_queue):
+        return NOTHING
+    return {(pod_set, resource): index for pod_set, resource, index in last.progress}
+
+
+def went_through_all(world: World, workload: Workload, cluster_queue: str) -> bool:
+    """Whether all flavors were tried one by one, and the tree is as it was when the first one was.
+
+    To begin anew would end the same, and give the same answers in turn for ever.
+    """
+    line = world.lines.of(cluster_queue)
+    scan = line.scan.get(workload.key)
+    return scan is not None and scan.done and scan.began == world.quota.changed(cluster_queue) + line.news[0]

@@ -1,0 +1,21 @@
+"""When workloads lose the protection that time gives them, so that somebody may preempt them after all.
+
+kuelog's own rules: a minimum run time and a cool-down after a preemption (see `PreemptionRules`).
+"""
+
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+
+
+def look_when_unprotected(world: World, workload: Workload) -> None:
+    """Have the tree looked at when the workload's minimum run time and its cool-down are over."""
+    if workload.admission is None:
+        return
+    queue = world.cluster_queues.get(workload.admission.cluster_queue)
+    if queue is None:
+        return
+    rules = queue.preemption
+    if rules.minimum_runtime and workload.admitted_at is not None:
+        world.look_again(workload.admitted_at + rules.minimum_runtime, queue.name)
+    if rules.cooldown and workload.preempted_at is not None:
+        world.look_again(workload.preempted_at + rules.cooldown, queue.name)

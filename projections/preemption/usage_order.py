@@ -1,0 +1,17 @@
+"""The order in which holders of one queue have to make room, where past usage counts (kueue-semantics §6.2)."""
+
+from events.event import Millis
+from projections.fair_sharing.past_usage import past_usage
+from projections.fair_sharing.usage_mode import by_usage
+from projections.quota.holders import HolderOrder
+from projections.world import World
+
+
+def in_order_of_usage(world: World, cluster_queue: str, row: list[HolderOrder], at: Millis) -> list[HolderOrder]:
+    """Those of the local queue that has used the most come first; elsewhere the row stays as it is."""
+    if not by_usage(world, cluster_queue):
+        return row
+    doors = {order[3]: world.workloads[order[3]].local_queue for order in row}
+    usage = {door: past_usage(world, door, at) for door in sorted(set(doors.values()))}
+    rank = {score: -number for number, score in enumerate(sorted(set(usage.values())))}
+    return sorted(row, key=lambda order: (rank[usage[doors[order[3]]]], order))

@@ -1,0 +1,95 @@
+"""Whether a queue takes anything in, and why not: the condition Active of cluster queues and local queues (kueue-features §B)."""
+
+import msgspec
+
+from events.quota import StopPolicy
+from projections.budgets.enforcement import CONTROLLER as BUDGET_CONTROLLER
+from projections.checks.provisioning import CONTROLLER as PROVISIONING_CONTROLLER
+from projections.checks.provisioning import config_problem
+from projections.world import World
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What the condition Active says."""
+
+    active: bool
+    reason: str
+    message: str
+
+
+OURS = (BUDGET_CONTROLLER, PROVISIONING_CONTROLLER)
+"""Controllers of checks that are answered here."""
+OPEN = Standing(True, "Ready", "Can admit new workloads")
+OPEN_DOOR = Standing(True, "Ready", "Can submit new workloads to localQueue")
+STOPPED_DOOR = Standing(False, "Stopped", "LocalQueue is stopped")
+ACTIVE_CHECK = Standing(True, "Active", "The admission check is active")
+SLEEPING_CHECK = Standing(False, "Inactive", "Its controller does not say that it is active")
+NOT_TO_CLUSTER_QUEUE = "Can't submit new workloads to clusterQueue"
+_NO_MORE = "Can't admit new workloads"
+
+
+def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
+    """Why a cluster queue takes nothing in: reason and what is the matter, first the one to show."""
+    queue = world.cluster_queues[name]
+    found: list[tuple[str, str]] = []
+    if queue.stop is not StopPolicy.NONE:
+        found.append(("Stopped", "is stopped"))
+    if world.quota.cyclic(name):
+        found.append(("CohortCycle", f"cohort {queue.cohort} is part of a cycle"))
+    missing = [
+        quotas.flavor for group in queue.groups for quotas in group.flavors if quotas.flavor not in world.flavors
+    ]
+    if missing:
+        found.append(("FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"))
+    if not queue.checks:
+        return found
+    absent = [rule.name for rule in queue.checks if rule.name not in world.checks]
+    if absent:
+        found.append(("AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {','.join(absent)}"))
+    sleeping = [
+        rule.name for rule in queue.checks if rule.name in world.checks and not check_standing(world, rule.name).active
+    ]
+    if sleeping:
+        found.append(("AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(sleeping)}"))
+    return found
+
+
+def is_ours(world: World, check: str) -> bool:
+    """Whether a check has a controller of ours, which says whether it is active."""
+    return world.checks[check].controller in OURS
+
+
+def check_standing(world: World, check: str) -> Standing:
+    """Whether a check is active: by what is known of ours, by what its controller says of any other."""
+    found = world.checks[check]
+    if not is_ours(world, check):
+        return ACTIVE_CHECK if found.active else SLEEPING_CHECK
+    problem = config_problem(world, check) if found.controller == PROVISIONING_CONTROLLER else ""
+    return Standing(False, "BadParametersRef", problem) if problem else ACTIVE_CHECK
+
+
+def cluster_queue_standing(world: World, name: str) -> Standing:
+    """Whether a cluster queue admits; all that is the matter stands in one message, as Kueue puts it."""
+    if world.cluster_queues[name].terminating:
+        return Standing(False, "Terminating", f"{_NO_MORE}; clusterQueue is terminating")
+    reasons = inactive_reasons(world, name)
+    if not reasons:
+        return OPEN
+    return Standing(False, reasons[0][0], f"{_NO_MORE}: {', '.join(message for _, message in reasons)}.")
+
+
+def takes_in(world: World, name: str) -> bool:
+    """Whether a cluster queue admits at all."""
+    return not world.cluster_queues[name].terminating and not inactive_reasons(world, name)
+
+
+def local_queue_standing(world: World, key: str) -> Standing:
+    """Whether a local queue lets anybody through."""
+    door = world.local_queues[key]
+    if door.stop is not StopPolicy.NONE:
+        return STOPPED_DOOR
+    if door.cluster_queue not in world.cluster_queues:
+        return Standing(False, "ClusterQueueDoesNotExist", NOT_TO_CLUSTER_QUEUE)
+    if not takes_in(world, door.cluster_queue):
+        return Standing(False, "ClusterQueueIsInactive", NOT_TO_CLUSTER_QUEUE)
+    return OPEN_DOOR

@@ -1,0 +1,101 @@
+"""Putting a workload in its line, or beside it when its class is known not to fit (kueue-semantics §3.4, §3.5, §3.7)."""
+
+from msgspec.structs import replace
+
+from events.admission import AdmissionRefused, RequeueReason
+from events.quota import QueueingStrategy
+from projections.feature_gates import enabled
+from projections.queues.equivalence import equivalence_of
+from projections.queues.order import order_in_line
+from projections.queues.requeue_rule import stays_in_line
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+
+BULK = frozenset({RequeueReason.NO_FIT, RequeueReason.PREEMPTION_NO_CANDIDATES})
+"""Refusals that hold for every workload of the class."""
+
+WAITS_FOR_OTHERS = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION})
+"""Refusals of a workload that gets in when others have left."""
+
+
+def told_by_namespace(world: World) -> bool:
+    """Whether what a workload gets may rest on its namespace."""
+    return bool(world.limit_ranges or world.cards.care.quotas)
+
+
+def line_up(world: World, workload: Workload) -> None:
+    """The workload waits in the line that it belongs to, unless its like was refused and nothing has changed since."""
+    line = world.lines.of(workload.line)
+    known = line.classes.get(workload.equivalence) if _by_class(world, workload.line) else None
+    order = order_in_line(world, workload)
+    if known is not None and known.stamp == world.stamp(workload.line):
+        line.park_refused(
+            world.trail,
+            workload.key,
+            order,
+            kind=workload.equivalence,
+            reason=known.reason,
+            stamp=known.stamp,
+        )
+        return
+    line.push(world.trail, workload.key, order, kind=workload.equivalence)
+    world.quota.touch(workload.line)
+
+
+def place_refused(world: World, workload: Workload, event: AdmissionRefused) -> None:
+    """Where a refused workload waits: in line, or parked with its class."""
+    line = world.lines.of(event.cluster_queue)
+    if event.requeue in WAITS_FOR_OTHERS:
+        remember_preemptor(world, workload, event.cluster_queue)
+    order = order_in_line(world, workload)
+    if stays_in_line(world.cluster_queues.get(event.cluster_queue), event.requeue, event.progress):
+        if event.progress:
+            came = world.quota.changed(event.cluster_queue) + line.news[0]
+            line.note_scan(world.trail, workload.key, came, world.stamp(event.cluster_queue))
+        else:
+            line.end_scan(world.trail, workload.key)
+        line.push(world.trail, workload.key, order, kind=workload.equivalence)
+        return
+    line.forget_scan(world.trail)
+    bulk = event.requeue in BULK and _by_class(world, event.cluster_queue)
+    kind = workload.equivalence if bulk else f"{workload.equivalence}/{workload.key}"
+    stamp = world.stamp(event.cluster_queue)
+    line.park_refused(world.trail, workload.key, order, kind=kind, reason=event.reason, stamp=stamp)
+    if bulk:
+        for key in line.alike(workload.equivalence):
+            order = line.waiting[key]
+            line.park_refused(world.trail, key, order, kind=kind, reason=event.reason, stamp=stamp)
+
+
+def reclass(world: World, workload: Workload) -> None:
+    """What the workload asks for counts otherwise from now on, though it asks for the same: try it anew (§3.4)."""
+    equivalence = equivalence_of(workload, by_namespace=told_by_namespace(world))
+    changed = replace(workload, equivalence=equivalence)
+    world.put_workload(changed)
+    line = world.lines.of(workload.line)
+    if workload.line and (workload.key in line.waiting or line.refused_as(workload.key) is not None):
+        line.push(world.trail, workload.key, order_in_line(world, changed), kind=equivalence)
+        world.quota.touch(workload.line)
+
+
+def remember_preemptor(world: World, workload: Workload, cluster_queue: str) -> None:
+    """The workload waits for others to leave; in a BestEffortFIFO queue it comes first meanwhile (§3.1, §3.7)."""
+    line = world.lines.of(cluster_queue)
+    world.trail.put(line.held, "preemptor", workload.key)
+    queue = world.cluster_queues.get(cluster_queue)
+    if queue is None or queue.strategy is not QueueingStrategy.BEST_EFFORT_FIFO:
+        return
+    former = line.held.get("sticky")
+    world.trail.put(line.held, "sticky", workload.key)
+    if former is not None and former != workload.key and former in line.waiting:
+        behind = world.workloads[former]
+        line.push(world.trail, former, order_in_line(world, behind), kind=behind.equivalence)
+
+
+def _by_class(world: World, cluster_queue: str) -> bool:
+    queue = world.cluster_queues.get(cluster_queue)
+    return (
+        queue is not None
+        and queue.strategy is QueueingStrategy.BEST_EFFORT_FIFO
+        and enabled(world.settings, "SchedulingEquivalenceHashing")
+    )

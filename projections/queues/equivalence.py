@@ -1,0 +1,20 @@
+"""Which workloads are alike for scheduling: what fits for one fits for the other (kueue-semantics §3.5)."""
+
+import hashlib
+
+import msgspec
+
+from projections.workloads.lifecycle import Workload
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def equivalence_of(workload: Workload, *, by_namespace: bool = False) -> str:
+    """The class of workloads that ask for the same: pod sets, effective counts, priority and flavors.
+
+    Where limit ranges fill in what pods leave out, workloads of different namespaces are not alike.
+    """
+    spec = workload.spec
+    namespace = workload.namespace if by_namespace else ""
+    asked = _encoder.encode((spec.pod_sets, workload.reclaimable, workload.priority, spec.allowed_flavors, namespace))
+    return hashlib.blake2b(asked, digest_size=12).hexdigest()

@@ -1,0 +1,43 @@
+"""The order in a line: who is tried first (kueue-semantics §3.2)."""
+
+from events.event import Millis
+from events.settings import RequeuingTimestamp, SettingsObserved
+from events.workload import ConditionStatus
+from projections.fair_sharing.usage_mode import by_usage
+from projections.feature_gates import enabled
+from projections.queues.pending_queues import OrderKey
+from projections.workloads.lifecycle import EVICTED, PREEMPTED, Workload
+from projections.world import World
+
+
+def order_in_line(world: World, workload: Workload) -> OrderKey:
+    """The total order: sticky preemptor, priority, time, UID, key; and the local queue, where each has a head of its own."""
+    sticky = world.lines.of(workload.line).held.get("sticky") == workload.key if workload.line else False
+    order = (
+        0 if sticky else 1,
+        -workload.priority,
+        queue_timestamp(workload, world.settings),
+        workload.uid,
+        workload.key,
+    )
+    return (*order, workload.local_queue) if by_usage(world, workload.line) else order
+
+
+def queue_timestamp(workload: Workload, settings: SettingsObserved) -> Millis:
+    """The time that orders a workload: its creation, unless an eviction put it behind (kueue-semantics §3.2)."""
+    evicted = workload.condition(EVICTED)
+    if evicted is not None and evicted.status is ConditionStatus.TRUE:
+        by_eviction = settings.pods_ready is None or settings.pods_ready.timestamp is RequeuingTimestamp.EVICTION
+        if evicted.reason == "PodsReadyTimeout" and by_eviction:
+            return evicted.since
+        if evicted.reason == "AdmissionCheck":
+            return evicted.since
+    if not enabled(settings, "PrioritySortingWithinCohort"):
+        preempted = workload.condition(PREEMPTED)
+        if (
+            preempted is not None
+            and preempted.status is ConditionStatus.TRUE
+            and preempted.reason == "InCohortReclaimWhileBorrowing"
+        ):
+            return preempted.since + 1
+    return workload.created_at

@@ -1,0 +1,33 @@
+"""Who waits for a cluster queue at which position, and at which of those who came by the same local queue.
+
+First those in line, in its order; then those beside it, as they would stand if they were in it.
+"""
+
+import msgspec
+
+from projections.queues.order import order_in_line
+from projections.queues.status import NOT_PENDING
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+
+
+class Position(msgspec.Struct, frozen=True):
+    """A workload that waits; positions begin at 0."""
+
+    workload: Workload
+    in_cluster_queue: int
+    in_local_queue: int
+
+
+def positions(world: World, cluster_queue: str) -> list[Position]:
+    """Everybody who waits for a cluster queue, first to last."""
+    line = world.lines.of(cluster_queue)
+    parked = [world.workloads[key] for key, reason in line.parked.items() if reason not in NOT_PENDING]
+    parked.sort(key=lambda one: order_in_line(world, one))
+    at_door: dict[str, int] = {}
+    found: list[Position] = []
+    for workload in (*(world.workloads[key] for key in line.in_order()), *parked):
+        before = at_door.get(workload.local_queue, 0)
+        at_door[workload.local_queue] = before + 1
+        found.append(Position(workload, len(found), before))
+    return found

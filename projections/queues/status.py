@@ -1,0 +1,239 @@
+"""What Kueue shows of queues and cohorts: how many wait and run, what is reserved and used, and of whom how much is borrowed.
+
+A pure question to the world, asked for all local queues of a cluster queue at once, at the cost of who waits and runs there.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from events.event import Millis
+from events.quota import ClusterQueueObserved, LocalQueueObserved, StopPolicy
+from projections.explanation.set_aside import queue_left_alone
+from projections.fair_sharing.admission_usage import settled
+from projections.fair_sharing.decay import BITS
+from projections.fair_sharing.ledger import Ledger
+from projections.fair_sharing.share import share_of
+from projections.fair_sharing.usage_mode import by_usage
+from projections.queues.active_condition import Standing, check_standing, cluster_queue_standing, local_queue_standing
+from projections.quota.columns import Column, Usage
+from projections.quota.node import Node
+from projections.world import World
+
+NOT_PENDING = frozenset({"Deactivated", "AdmissionGated", "OnHold"})
+"""Reasons to be parked under which Kueue does not even keep a workload in its queue."""
+
+
+class ResourceUse(msgspec.Struct, frozen=True):
+    """How much of a resource is taken, in its units; and how much of that is borrowed."""
+
+    resource: str
+    total: int
+    borrowed: int = 0
+
+
+class FlavorUse(msgspec.Struct, frozen=True):
+    """How much of a flavor's resources is taken."""
+
+    flavor: str
+    resources: tuple[ResourceUse, ...]
+
+
+class PastUse(msgspec.Struct, frozen=True):
+    """What a local queue has used lately, in units, as of a time."""
+
+    consumed: dict[str, int]
+    at: Millis
+
+
+class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown of a cluster queue, or of a local queue."""
+
+    uid: str
+    generation: int = 0
+    standing: Standing
+    set_aside: str = ""
+    """Why a service leaves the tree of a cluster queue alone; empty when none does."""
+    pending: int
+    reserving: int
+    admitted: int
+    reservation: tuple[FlavorUse, ...]
+    usage: tuple[FlavorUse, ...]
+    share: int | None = None
+    """The weighted share of a cluster queue; None where shares do not count."""
+    past: PastUse | None = None
+    """The past usage of a local queue; None where it does not count."""
+
+
+class CohortStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown of a cohort."""
+
+    uid: str
+    share: int | None
+
+
+class CheckStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown of an admission check of ours."""
+
+    uid: str
+    generation: int
+    standing: Standing
+
+
+Status: TypeAlias = QueueStatus | CohortStatus | CheckStatus
+
+
+def check_status(world: World, name: str) -> CheckStatus:
+    """What is shown of an admission check of ours."""
+    check = world.checks[name]
+    return CheckStatus(uid=check.uid, generation=check.generation, standing=check_standing(world, name))
+
+
+class Tally(msgspec.Struct):
+    """Those who came through one door."""
+
+    pending: int = 0
+    reserving: int = 0
+    admitted: int = 0
+    reserved: Usage = {}
+    used: Usage = {}
+
+
+def tallies(world: World, name: str) -> dict[str, Tally]:
+    """Who waits for a cluster queue and who holds its quota, by local queue."""
+    found: dict[str, Tally] = {}
+    line, workloads = world.lines.of(name), world.workloads
+    kept = [key for key, reason in line.parked.items() if reason not in NOT_PENDING]
+    for key in (*line.waiting, *kept):
+        door = workloads[key].local_queue
+        tally = found.get(door)
+        if tally is None:
+            tally = found[door] = Tally()
+        tally.pending += 1
+    for key, usage in world.holders(name).usage.items():
+        workload = workloads[key]
+        tally = found.get(workload.local_queue)
+        if tally is None:
+            tally = found[workload.local_queue] = Tally()
+        tally.reserving += 1
+        _add(tally.reserved, usage)
+        if workload.admitted:
+            tally.admitted += 1
+            _add(tally.used, usage)
+    for door, tally in found.items():
+        queue = world.local_queues.get(door)
+        if queue is None or queue.stop is not StopPolicy.NONE:
+            tally.pending = 0
+    return found
+
+
+def cluster_queue_status(world: World, name: str, counted: Mapping[str, Tally]) -> QueueStatus:
+    """The status of a cluster queue."""
+    queue, node = world.cluster_queues[name], world.quota.queues[name]
+    used: Usage = {}
+    for tally in counted.values():
+        _add(used, tally.used)
+    reserved = {column: amount for column, amount in enumerate(node.usage) if amount}
+    return QueueStatus(
+        uid=queue.uid,
+        generation=queue.generation,
+        standing=cluster_queue_standing(world, name),
+        set_aside=_set_aside(world, name),
+        pending=sum(tally.pending for tally in counted.values()),
+        reserving=sum(tally.reserving for tally in counted.values()),
+        admitted=sum(tally.admitted for tally in counted.values()),
+        reservation=_uses(world, queue, node, reserved),
+        usage=_uses(world, queue, node, used),
+        share=_share(world, node),
+    )
+
+
+def _set_aside(world: World, name: str) -> str:
+    return "; ".join(f"{one.message}. To do: {one.fix}" for one in queue_left_alone(world, name))
+
+
+def local_queue_status(world: World, key: str, tally: Tally, at: Millis) -> QueueStatus:
+    """The status of a local queue; its past usage as of the last sampling."""
+    door = world.local_queues[key]
+    queue = world.cluster_queues.get(door.cluster_queue)
+    return QueueStatus(
+        uid=door.uid,
+        standing=local_queue_standing(world, key),
+        pending=tally.pending,
+        reserving=tally.reserving,
+        admitted=tally.admitted,
+        reservation=() if queue is None else _uses(world, queue, None, tally.reserved),
+        usage=() if queue is None else _uses(world, queue, None, tally.used),
+        past=_past(world, door, key, at),
+    )
+
+
+def unhoused(world: World, key: str) -> Tally:
+    """Those who wait at a door that leads nowhere."""
+    door = world.local_queues[key]
+    waiting = [
+        one
+        for one in world.by_local_queue.get(key, ())
+        if (found := world.workloads[one]).spec.active and not found.reserved and not found.finished
+    ]
+    return Tally(pending=len(waiting) if door.stop is StopPolicy.NONE else 0)
+
+
+def cohort_status(world: World, name: str) -> CohortStatus:
+    """The status of a cohort."""
+    return CohortStatus(uid=world.cohorts[name].uid, share=_share(world, world.quota.cohorts[name]))
+
+
+def sampled_at(world: World, at: Millis) -> Millis:
+    """The last time, up to this one, at which past usage is shown; 0 where it does not count."""
+    rule = world.settings.admission_fair_sharing
+    return 0 if rule is None else at - at % max(rule.sampling, 1)
+
+
+def _past(world: World, door: LocalQueueObserved, key: str, at: Millis) -> PastUse | None:
+    rule = world.settings.admission_fair_sharing
+    if rule is None or not by_usage(world, door.cluster_queue):
+        return None
+    now = sampled_at(world, at)
+    ledger = settled(world.ledgers.get(key, Ledger(at=now)), rule, now)
+    consumed = {name: amount >> BITS for name, amount in sorted(ledger.consumed.items())}
+    return PastUse(consumed, max(now, ledger.at))
+
+
+def _share(world: World, node: Node) -> int | None:
+    if not world.settings.fair_sharing:
+        return None
+    return share_of(node, world.quota.columns.names).rounded()
+
+
+def _uses(world: World, queue: ClusterQueueObserved, node: Node | None, usage: Usage) -> tuple[FlavorUse, ...]:
+    """Every flavor in the order of the specification, every resource by name, also where nothing is taken."""
+    uses: list[FlavorUse] = []
+    lends = node is not None and node.parent is not None
+    for group in queue.groups:
+        for flavor in group.flavors:
+            resources: list[ResourceUse] = []
+            for quota in sorted(flavor.quotas, key=lambda one: one.resource):
+                total = _amount(world, usage, flavor.flavor, quota.resource)
+                resources.append(ResourceUse(quota.resource, total, max(total - quota.nominal, 0) if lends else 0))
+            uses.append(FlavorUse(flavor.flavor, tuple(resources)))
+    return tuple(uses)
+
+
+def _amount(world: World, usage: Usage, flavor: str, resource: str) -> int:
+    column = world.quota.columns.known(flavor, resource)
+    return 0 if column is None else usage.get(column, 0)
+
+
+def _add(total: Usage, more: Mapping[Column, int]) -> None:
+    for column, amount in more.items():
+        total[column] = total.get(column, 0) + amount
+
+
+def ancestors(world: World, queues: Iterable[str]) -> list[str]:
+    """The cohorts of the trees that these cluster queues are in, as far as there are objects of them."""
+    roots = {world.quota.root_of(name) for name in queues}
+    return [
+        name for name, node in sorted(world.quota.cohorts.items()) if node.root.key in roots and name in world.cohorts
+    ]

@@ -1,0 +1,80 @@
+"""What a workload holds of the quota: charged when it is reserved, given back when it is released."""
+
+from events.amount import multiply
+from events.workload import PodSetAssignment
+from projections.quota.columns import Columns, Usage
+from projections.quota.holders import QuotaHolders
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+
+
+def usage_of(workload: Workload, columns: Columns) -> Usage:
+    """The usage charged for a workload that holds quota, less its reclaimed pods (kueue-semantics §1)."""
+    if workload.admission is None:
+        return {}
+    usage: Usage = {}
+    for assignment in workload.admission.assignments:
+        for resource, amount in remaining_usage(assignment, workload.reclaimable.get(assignment.name, 0)).items():
+            flavor = assignment.flavors.get(resource)
+            if flavor is not None:
+                column = columns.of(flavor, resource)
+                usage[column] = usage.get(column, 0) + amount
+    return usage
+
+
+def remaining_usage(assignment: PodSetAssignment, reclaimed: int) -> dict[str, int]:
+    """The usage of a pod set when so many of its pods are done: divided first, then multiplied, as Kueue does."""
+    left = max(assignment.count - reclaimed, 0)
+    if left == assignment.count or assignment.count == 0:
+        return assignment.usage
+    return {resource: multiply(amount // assignment.count, left) for resource, amount in assignment.usage.items()}
+
+
+def hold(world: World, workload: Workload) -> None:
+    """Charge the workload's usage to its cluster queue."""
+    admission = workload.admission
+    if admission is None:
+        return
+    usage = usage_of(workload, world.quota.columns)
+    _holders(world, admission.cluster_queue).add(world.trail, workload, usage)
+    world.quota.add_usage(admission.cluster_queue, usage)
+
+
+def give_back(world: World, workload: Workload) -> None:
+    """Return the workload's usage, if it is still charged."""
+    charged = _charged(world, workload)
+    if charged is None:
+        return
+    cluster_queue, holders, usage = charged
+    holders.remove(world.trail, workload.key)
+    world.quota.remove_usage(cluster_queue, usage)
+    world.cards.note_leaving(workload.key)
+
+
+def hold_less(world: World, workload: Workload) -> None:
+    """Charge what the workload holds now, after some of its pods were reclaimed, instead of what it held."""
+    charged = _charged(world, workload)
+    if charged is None:
+        return
+    cluster_queue, holders, before = charged
+    after = usage_of(workload, world.quota.columns)
+    holders.add(world.trail, workload, after)
+    world.quota.remove_usage(cluster_queue, before)
+    world.quota.add_usage(cluster_queue, after)
+
+
+def _charged(world: World, workload: Workload) -> tuple[str, QuotaHolders, Usage] | None:
+    """The cluster queue that the workload is charged to, its holders, and the usage; None when it is charged to none."""
+    if workload.admission is None:
+        return None
+    cluster_queue = workload.admission.cluster_queue
+    holders = _holders(world, cluster_queue)
+    usage = holders.usage.get(workload.key)
+    return None if usage is None else (cluster_queue, holders, usage)
+
+
+def _holders(world: World, cluster_queue: str) -> QuotaHolders:
+    found = world.holding.get(cluster_queue)
+    if found is None:
+        found = world.holding[cluster_queue] = QuotaHolders()
+    return found

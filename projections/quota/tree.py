@@ -1,0 +1,222 @@
+"""The quota trees of the cluster: cluster queues as leaves, cohorts as inner nodes (kueue-semantics §2).
+
+A cohort that is only named has no quota of its own. Quota changes are rare: they lay the trees anew, all at once, when
+somebody next asks. Usage changes are not: they touch one path. All changes go through the trail.
+"""
+
+from collections.abc import Mapping
+
+from events.quota import ClusterQueueObserved, CohortObserved
+from projections.quota.columns import Column, Columns, FlavorResource, Usage
+from projections.quota.layout import Layout
+from projections.quota.node import Node
+from projections.trail import Trail
+
+RELEASED, CHANGED = 0, 1
+
+
+class QuotaTree:
+    """All trees of quota. A cluster queue without a cohort is a tree of its own."""
+
+    def __init__(self, trail: Trail) -> None:
+        self._trail = trail
+        self.columns = Columns()
+        self._touched: dict[str, None] = {}
+        self._touched_queues: dict[str, None] = {}
+        self._observed_queues: dict[str, ClusterQueueObserved] = {}
+        self._observed_cohorts: dict[str, CohortObserved] = {}
+        self._homeless: dict[str, Usage] = {}
+        """Usage of cluster queues that are gone: it counts again if they come back."""
+        self._layout = Layout({}, {}, self.columns)
+        self._stale = False
+        self._width = 0
+        """So many columns every node has room for."""
+
+    def set_cluster_queue(self, observed: ClusterQueueObserved) -> None:
+        """Add or change a queue; what it uses stays used."""
+        self._trail.put(self._observed_queues, observed.name, observed)
+        self._outdate()
+
+    def remove_cluster_queue(self, name: str) -> None:
+        """The queue is gone; what it used counts again if it comes back."""
+        self._trail.drop(self._observed_queues, name)
+        self._outdate()
+
+    def set_cohort(self, observed: CohortObserved) -> None:
+        """Add or change a cohort."""
+        self._trail.put(self._observed_cohorts, observed.name, observed)
+        self._outdate()
+
+    def remove_cohort(self, name: str) -> None:
+        """The object is gone; the cohort goes on without quota of its own while it is still named."""
+        self._trail.drop(self._observed_cohorts, name)
+        self._outdate()
+
+    @property
+    def queues(self) -> dict[str, Node]:
+        """The nodes of the cluster queues, by name."""
+        return self._laid().queues
+
+    @property
+    def cohorts(self) -> dict[str, Node]:
+        """The nodes of the cohorts, by name."""
+        return self._laid().cohorts
+
+    def node(self, cluster_queue: str) -> Node | None:
+        """The node of a cluster queue."""
+        return self._laid().queues.get(cluster_queue)
+
+    def root_of(self, cluster_queue: str) -> str:
+        """The key of the queue's tree."""
+        node = self._laid().queues.get(cluster_queue)
+        return "" if node is None else node.root.key
+
+    def trees(self) -> list[str]:
+        """The keys of all trees, in order."""
+        return list(self._laid().members)
+
+    def members(self, root: str) -> tuple[str, ...]:
+        """The cluster queues of a tree, in order."""
+        return self._laid().members.get(root, ())
+
+    def cyclic(self, cluster_queue: str) -> bool:
+        """Whether the queue's cohort is its own ancestor, which makes all of its members inactive."""
+        observed = self._observed_queues.get(cluster_queue)
+        return observed is not None and observed.cohort in self._laid().cyclic
+
+    def timed(self, tree: str) -> bool:
+        """Whether something in the tree protects victims only for a time."""
+        return tree in self._laid().timed
+
+    def released(self, cluster_queue: str) -> int:
+        """A number that grows whenever quota of the queue's tree changes or usage is given back in it."""
+        node = self._laid().queues.get(cluster_queue)
+        return 0 if node is None else node.root.stamps[RELEASED]
+
+    def changed(self, cluster_queue: str) -> int:
+        """A number that grows with every change of quota, usage or its holders in the queue's tree."""
+        node = self._laid().queues.get(cluster_queue)
+        return 0 if node is None else node.root.stamps[CHANGED]
+
+    def note_change(self, cluster_queue: str) -> None:
+        """Say that something about the holders of a queue's quota has changed, such as who would be preempted first."""
+        node = self._laid().queues.get(cluster_queue)
+        if node is not None:
+            self._stamp(node.root, CHANGED)
+
+    def add_usage(self, cluster_queue: str, usage: Mapping[Column, int]) -> None:
+        """Charge usage to a queue, and what spills over to its ancestors."""
+        node = self._laid().queues.get(cluster_queue)
+        if node is None:
+            self._charge_homeless(cluster_queue, usage, 1)
+            return
+        self._stamp(node.root, CHANGED)
+        self._widen()
+        for column, amount in usage.items():
+            node.charge(self._trail, column, amount)
+
+    def remove_usage(self, cluster_queue: str, usage: Mapping[Column, int]) -> None:
+        """Give usage back: the exact inverse of `add_usage`."""
+        node = self._laid().queues.get(cluster_queue)
+        if node is None:
+            self._charge_homeless(cluster_queue, usage, -1)
+            return
+        self._stamp(node.root, CHANGED)
+        self._stamp(node.root, RELEASED)
+        for column, amount in usage.items():
+            node.discharge(self._trail, column, amount)
+
+    def usage_by_name(self, node: Node) -> dict[FlavorResource, int]:
+        """What a node uses, of what it uses at all, in the order of names."""
+        return self.columns.by_name({column: amount for column, amount in enumerate(node.usage) if amount})
+
+    def touch(self, cluster_queue: str) -> None:
+        """Say that something else changed that matters for this queue, such as who waits in it."""
+        self._note(self._touched_queues, cluster_queue)
+
+    def touch_all(self) -> None:
+        """Have every tree looked at."""
+        self._touched.update(dict.fromkeys(self.trees()))
+
+    def touched(self) -> set[str]:
+        """Trees in which something changed since they were last looked at: a hint, no part of the state."""
+        laid = self._laid()
+        for name in self._touched_queues:
+            self._note(self._touched, self.root_of(name))
+        self._trail.clear(self._touched_queues)
+        return self._touched.keys() & laid.members.keys()
+
+    def looked_at(self, tree: str) -> None:
+        """A tree that was touched has been looked at; if that is taken back, it is touched again."""
+        self._trail.drop(self._touched, tree)
+
+    def column(self, flavor: str, resource: str) -> Column:
+        """The column of a flavor and resource, with room for it in every node."""
+        column = self.columns.of(flavor, resource)
+        self._laid()
+        self._widen()
+        return column
+
+    def _stamp(self, root: Node, which: int) -> None:
+        self._trail.set_item(root.stamps, which, root.stamps[which] + 1)
+        self._note(self._touched, root.key)
+
+    def _note(self, touched: dict[str, None], key: str) -> None:
+        if key not in touched:
+            self._trail.put(touched, key, None)
+
+    def _charge_homeless(self, cluster_queue: str, usage: Mapping[Column, int], sign: int) -> None:
+        kept = self._homeless.get(cluster_queue, {})
+        sums = {column: kept.get(column, 0) + sign * usage.get(column, 0) for column in (*kept, *usage)}
+        self._trail.put(self._homeless, cluster_queue, sums)
+
+    def _widen(self) -> None:
+        if self._width < self.columns.width:
+            self._width = self.columns.width
+            for node in (*self._layout.queues.values(), *self._layout.cohorts.values()):
+                node.widen(self._width)
+
+    def _outdate(self) -> None:
+        if not self._stale:
+            self._stale = True
+            self._trail.note(self._freshen)
+
+    def _freshen(self) -> None:
+        self._stale = False
+
+    def _laid(self) -> Layout:
+        if self._stale:
+            self._lay()
+        return self._layout
+
+    def _lay(self) -> None:
+        before = self._layout
+        layout = Layout(self._observed_queues, self._observed_cohorts, self.columns)
+        usages = {name: dict(usage) for name, usage in self._homeless.items()}
+        for name, node in before.queues.items():
+            used = {column: amount for column, amount in enumerate(node.usage) if amount}
+            if used:
+                usages[name] = used
+        top = 1 + max((max(node.stamps) for node in before.roots.values()), default=0)
+        for node in (*layout.queues.values(), *layout.cohorts.values()):
+            if node.parent is None:
+                node.stamps = [top, top]
+                self._touched[node.key] = None
+        for node in (*layout.queues.values(), *layout.cohorts.values()):
+            node.widen(self.columns.width)
+        quiet = Trail()
+        for name, usage in sorted(usages.items()):
+            node = layout.queues.get(name)
+            if node is None:
+                self._trail.put(self._homeless, name, usage)
+                continue
+            self._trail.drop(self._homeless, name)
+            for column, amount in usage.items():
+                node.charge(quiet, column, amount)
+        self._layout, self._stale, self._width = layout, False, 0
+        self._widen()
+        self._trail.note(lambda: self._put_back(before))
+
+    def _put_back(self, layout: Layout) -> None:
+        self._layout, self._stale, self._width = layout, True, 0
+        self._widen()

@@ -1,0 +1,1 @@
+"""What services have set aside because they failed on it, and what has it taken up again."""

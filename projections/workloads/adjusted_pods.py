@@ -1,0 +1,109 @@
+"""What pods ask for once the cluster has filled in what they leave out, and what it would not let in (kueue-semantics §1).
+
+The cluster applies the limit ranges of the namespace and the overhead of the runtime class when it creates a pod; quota is
+reckoned for that pod, before there is one.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from events.amount import Requests
+from events.pod_set import ContainerShape, PodSet, PodShape
+from events.quantity import from_units
+from events.quota import LimitRangeItem
+from projections.workloads.effective_requests import pod_requests
+from projections.world import World
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """The limit ranges of a namespace for containers, or for pods, as one: the narrowest bounds, the first defaults."""
+
+    minimum: Requests
+    maximum: Requests
+    default: Requests
+    default_request: Requests
+
+
+def adjusted_shape(world: World, namespace: str, shape: PodShape) -> PodShape:
+    """The shape with defaults, with limits where requests are missing, and with its runtime class's overhead."""
+    bounds = bounds_of(world, namespace, "Container")
+    overhead = shape.overhead
+    if not overhead and shape.runtime_class and shape.runtime_class in world.runtime_classes:
+        overhead = world.runtime_classes[shape.runtime_class].overhead
+    return msgspec.structs.replace(
+        shape,
+        containers=tuple(_filled(one, bounds) for one in shape.containers),
+        init_containers=tuple(_filled(one, bounds) for one in shape.init_containers),
+        pod_requests={**shape.pod_limits, **shape.pod_requests},
+        overhead=overhead,
+    )
+
+
+def adjusted(world: World, namespace: str, pod_set: PodSet) -> PodSet:
+    """The pod set with its shape adjusted."""
+    return msgspec.structs.replace(pod_set, shape=adjusted_shape(world, namespace, pod_set.shape))
+
+
+def misfit(world: World, namespace: str, pod_sets: Iterable[PodSet]) -> str:
+    """Why the cluster would not let these pods in, whatever the quota; empty when it would."""
+    for pod_set in pod_sets:
+        told = _of_shape(world, namespace, adjusted_shape(world, namespace, pod_set.shape))
+        if told:
+            return f"pod set {pod_set.name}: {told}"
+    return ""
+
+
+def bounds_of(world: World, namespace: str, kind: str) -> Bounds:
+    """What all limit ranges of a namespace say of containers or pods together."""
+    bounds = Bounds(minimum={}, maximum={}, default={}, default_request={})
+    for item in _items(world, namespace, kind):
+        for resource, amount in item.minimum.items():
+            bounds.minimum[resource] = max(amount, bounds.minimum.get(resource, amount))
+        for resource, amount in item.maximum.items():
+            bounds.maximum[resource] = min(amount, bounds.maximum.get(resource, amount))
+        for table, told in ((bounds.default, item.default), (bounds.default_request, item.default_request)):
+            for resource, amount in told.items():
+                table.setdefault(resource, amount)
+    return bounds
+
+
+def _items(world: World, namespace: str, kind: str) -> Iterable[LimitRangeItem]:
+    for key in sorted(world.limit_ranges):
+        limits = world.limit_ranges[key]
+        if limits.namespace == namespace:
+            yield from (item for item in limits.items if item.kind == kind)
+
+
+def _filled(container: ContainerShape, bounds: Bounds) -> ContainerShape:
+    limits = {**bounds.default, **container.limits}
+    requests = {**bounds.default, **bounds.default_request, **container.limits, **container.requests}
+    return msgspec.structs.replace(container, limits=limits, requests=requests)
+
+
+def _of_shape(world: World, namespace: str, shape: PodShape) -> str:
+    bounds = bounds_of(world, namespace, "Container")
+    for container in (*shape.init_containers, *shape.containers):
+        for resource, limit in container.limits.items():
+            asked = container.requests.get(resource, 0)
+            if asked > limit:
+                amounts = f"{from_units(resource, asked)} above its limit of {from_units(resource, limit)}"
+                return f"container {container.name} asks for {resource} {amounts}"
+        told = _outside({**container.requests, **container.limits}, container.requests, bounds)
+        if told:
+            return f"container {container.name}: {told}"
+    total = pod_requests(shape)
+    told = _outside(total, total, bounds_of(world, namespace, "Pod"))
+    return f"the pod: {told}" if told else ""
+
+
+def _outside(most: Mapping[str, int], least: Mapping[str, int], bounds: Bounds) -> str:
+    for resource, amount in most.items():
+        if amount > bounds.maximum.get(resource, amount):
+            allowed = from_units(resource, bounds.maximum[resource])
+            return f"{resource} {from_units(resource, amount)} is above the namespace's limit range of {allowed}"
+    for resource, amount in least.items():
+        if amount < bounds.minimum.get(resource, amount):
+            allowed = from_units(resource, bounds.minimum[resource])
+            return f"{resource} {from_units(resource, amount)} is below the namespace's limit range of {allowed}"
+    return ""

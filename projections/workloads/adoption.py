@@ -1,0 +1,84 @@
+"""What a workload brings along when it is first seen: the status that it has in the cluster already."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from events.event import Millis
+from events.settings import SettingsObserved
+from events.workload import AdoptedStatus, Condition, ConditionStatus, GateState
+from projections.checks.required import required_checks
+from projections.configured_cards import config_of
+from projections.devices.requests import asks_for_cards
+from projections.feature_gates import enabled
+from projections.log_position import Place
+from projections.workloads.lifecycle import (
+    ADMITTED,
+    FINISHED,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    Admission,
+    Devices,
+    Requeue,
+    Workload,
+)
+from projections.world import World
+
+_GATES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
+
+
+def adopt(world: World, workload: Workload, status: AdoptedStatus, place: Place) -> Workload:
+    """The workload with the status that it was found with: the beginning of its story here."""
+    conditions = {condition.type: condition for condition in status.conditions}
+    adopted = replace(
+        workload,
+        conditions=conditions,
+        checks={check.name: check for check in status.checks},
+        reclaimable=status.reclaimable if enabled(world.settings, "ReclaimablePods") else {},
+        requeue=Requeue(count=status.requeue_count, at=status.requeue_at),
+        past_execution=status.past_execution,
+        evictions=status.evictions,
+        gates={gate.name: gate for gate in status.gates},
+        admitted_at=_since(conditions, ADMITTED, ConditionStatus.TRUE),
+        preempted_at=_since(conditions, PREEMPTED),
+        finish_shown=FINISHED in conditions and conditions[FINISHED].status is ConditionStatus.TRUE,
+    )
+    reserved = conditions.get(QUOTA_RESERVED)
+    unsaid = reserved is None and bool(status.cluster_queue)
+    if not status.cluster_queue or not (unsaid or (reserved and reserved.status is ConditionStatus.TRUE)):
+        return adopted
+    admission = Admission(
+        cluster_queue=status.cluster_queue,
+        assignments=status.assignments,
+        reservation=place.sequence,
+        reserved_at=reserved.since if reserved is not None else place.at,
+        required_checks=tuple(sorted(adopted.checks)),
+    )
+    adopted = replace(adopted, admission=admission)
+    queue = world.cluster_queues.get(status.cluster_queue)
+    if queue is not None:
+        admission = replace(admission, required_checks=required_checks(queue, adopted))
+    return replace(adopted, admission=admission, devices=_held_already(world, adopted, admission))
+
+
+def _since(conditions: Mapping[str, Condition], kind: str, status: ConditionStatus | None = None) -> Millis | None:
+    """Since when a condition stands: what protects victims for a time counts from there."""
+    told = conditions.get(kind)
+    return told.since if told is not None and told.since and status in (None, told.status) else None
+
+
+def _held_already(world: World, adopted: Workload, admission: Admission) -> Devices | None:
+    """What runs has its cards: its pods hold them, and are charged for them. Nothing is set aside for it once more."""
+    asks = any(asks_for_cards(pod_set.shape, config_of(world)) for pod_set in adopted.spec.pod_sets)
+    return Devices(reservation=admission.reservation) if asks and adopted.admitted else None
+
+
+def with_gates(settings: SettingsObserved, workload: Workload, place: Place) -> Workload:
+    """The workload with a state for each of its preemption gates and for no other; a new one is closed."""
+    if not any(enabled(settings, gate) for gate in _GATES):
+        return workload
+    gates = {
+        name: workload.gates.get(name) or GateState(name=name, since=place.at)
+        for name in workload.spec.preemption_gates
+    }
+    return workload if gates == workload.gates else replace(workload, gates=gates)

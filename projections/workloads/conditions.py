@@ -1,0 +1,122 @@
+"""What is said of a workload that has no quota, or has it and may not run yet: QuotaReserved and Admitted, both False.
+
+With the gate UnadmittedWorkloadsObservability (on) every cause has a reason of its own, and Admitted tells along with
+it what is missing. Without it the reasons fall back to Kueue's older, broader ones.
+"""
+
+from msgspec.structs import replace
+
+from events.settings import SettingsObserved
+from events.workload import CheckState, Condition, ConditionStatus
+from projections.feature_gates import enabled
+from projections.log_position import Place
+from projections.workloads.lifecycle import (
+    ADMITTED,
+    QUOTA_RESERVED,
+    WAITING_FOR_PODS,
+    Workload,
+    with_condition,
+    with_news,
+)
+
+OBSERVABILITY = "UnadmittedWorkloadsObservability"
+EXPLICIT_STATUS = "UnadmittedWorkloadsExplicitStatus"
+
+GATED = "AdmissionGated"
+GATED_BY = "Admission is gated by: "
+"""How it is told what holds a workload back from being queued."""
+PENDING = "PendingEvaluation"
+PENDING_MESSAGE = "Workload is pending evaluation in the scheduling queue"
+GATE_CLEARED_MESSAGE = "AdmissionGatedBy cleared, waiting for quota reservation"
+
+STANDING = frozenset({"Misconfigured", "Suspended", "Deactivated", GATED, "OnHold", "BudgetExhausted"})
+"""Reasons that end as soon as the workload is in line again; any other stays until the next attempt."""
+
+SILENT = frozenset({"Backoff", WAITING_FOR_PODS})
+"""Reasons to be parked that QuotaReserved does not tell: requeueState does, or a condition of their own."""
+
+_BROADER = {
+    "Misconfigured": "Inadmissible",
+    "Suspended": "Inadmissible",
+    "PendingEvaluation": "Pending",
+    "NoMatchingFlavor": "Pending",
+    "WaitingForQuota": "Pending",
+    "ExceedsMaxQuota": "Pending",
+    "TopologyPlacementFailed": "Pending",
+    "WaitingForPreemptedWorkloads": "Pending",
+    "WaitingForPodsReady": "Waiting",
+}
+
+_OLDER = frozenset(_BROADER.values())
+"""What an older Kueue, or one without the gate, has told: it stays no longer than a reason that ends."""
+
+
+def without_quota(workload: Workload, settings: SettingsObserved, reason: str, message: str, place: Place) -> Workload:
+    """The workload with QuotaReserved=False for this reason, and Admitted=False where that is told."""
+    told = told_as(settings, reason)
+    if reason == GATED and message.startswith(GATED_BY):
+        before = workload.condition(QUOTA_RESERVED)
+        if before is None or before.message != message:
+            workload = with_news(workload, place, GATED, f"Workload a{message[1:]}")
+    return not_admitted(_with_false(workload, QUOTA_RESERVED, told, message, place), settings, place)
+
+
+def told_as(settings: SettingsObserved, reason: str) -> str:
+    """The reason that QuotaReserved tells for this one."""
+    return reason if enabled(settings, OBSERVABILITY) else _BROADER.get(reason, reason)
+
+
+def untold(settings: SettingsObserved, reason: str) -> bool:
+    """Whether QuotaReserved says nothing of this reason to be parked."""
+    return reason in SILENT or (reason == "Deactivated" and not enabled(settings, OBSERVABILITY))
+
+
+def parked(workload: Workload, settings: SettingsObserved, reason: str, message: str, place: Place) -> Workload:
+    """The workload as it is told when it is set beside the line."""
+    if untold(settings, reason):
+        return workload
+    return without_quota(workload, settings, reason, message, place)
+
+
+def in_line(workload: Workload, settings: SettingsObserved, place: Place) -> Workload:
+    """The workload as it is told when it is put in line: what held it back has ended."""
+    told = workload.condition(QUOTA_RESERVED)
+    if told is None:
+        explicit = enabled(settings, OBSERVABILITY) and enabled(settings, EXPLICIT_STATUS)
+        return without_quota(workload, settings, PENDING, PENDING_MESSAGE, place) if explicit else workload
+    if told.reason in STANDING | _OLDER and enabled(settings, OBSERVABILITY):
+        return without_quota(workload, settings, PENDING, PENDING_MESSAGE, place)
+    return not_admitted(workload, settings, place)
+
+
+def not_admitted(workload: Workload, settings: SettingsObserved, place: Place) -> Workload:
+    """The workload with Admitted=False and what is missing; unchanged while nothing is, or while it may still run."""
+    ready = all(check.state is CheckState.READY for check in workload.checks.values())
+    observed = enabled(settings, OBSERVABILITY)
+    if workload.reserved and (ready or workload.admitted):
+        return workload
+    if not observed and not workload.admitted:
+        return workload
+    if workload.reserved:
+        reason, message = "UnsatisfiedAdmissionChecks", "The workload has not all checks ready"
+    elif ready or observed:
+        reason, message = "NoReservation", "The workload has no reservation"
+    else:
+        reason = "NoReservationUnsatisfiedChecks"
+        message = "The workload has no reservation and not all checks ready"
+    return _with_false(workload, ADMITTED, reason, message, place)
+
+
+def _with_false(workload: Workload, kind: str, reason: str, message: str, place: Place) -> Workload:
+    told = Condition(
+        type=kind,
+        status=ConditionStatus.FALSE,
+        reason=reason,
+        message=message,
+        since=place.at,
+        generation=workload.generation,
+    )
+    before = workload.condition(kind)
+    if before is not None and replace(told, since=before.since, generation=before.generation) == before:
+        return workload
+    return with_condition(workload, told)

@@ -1,0 +1,277 @@
+"""Folding what is observed of workloads: submitted, changed, ready, gone, finished, deleted, applied."""
+
+from typing import TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from events.application import FAILED_TO_START, DecisionApplied, DecisionRejected
+from events.whole_number import whole_number
+from events.workload import (
+    CheckReported,
+    CheckState,
+    CheckStatus,
+    Condition,
+    ConditionStatus,
+    PodsGone,
+    PodsReady,
+    PodsReclaimed,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSpec,
+    WorkloadSubmitted,
+    WorkloadSwitched,
+)
+from projections.feature_gates import enabled
+from projections.log_position import Place
+from projections.preemption.claims import end_claim
+from projections.preemption.protection_expiry import look_when_unprotected
+from projections.preemption.requested import end_request
+from projections.queues.enqueue import told_by_namespace
+from projections.queues.equivalence import equivalence_of
+from projections.queues.order import order_in_line
+from projections.quota.charge_quota import give_back, hold, hold_less
+from projections.workloads.adoption import adopt, with_gates
+from projections.workloads.lifecycle import FINISHED, PODS_READY, WAITING_FOR_PODS, Workload, with_condition
+from projections.workloads.pods import found_running, with_waiting_for_pods
+from projections.world import World
+
+WorkloadFact: TypeAlias = (
+    WorkloadSubmitted
+    | WorkloadChanged
+    | PodsReady
+    | PodsGone
+    | PodsReclaimed
+    | WorkloadFinished
+    | WorkloadDeleted
+    | CheckReported
+    | WorkloadSwitched
+    | DecisionApplied
+    | DecisionRejected
+)
+
+
+def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  # noqa: C901 - one case after the other
+    """Fold one fact about a workload; a fact about one that is not known changes nothing."""
+    if isinstance(event, WorkloadSubmitted):
+        _submit(world, event, place)
+        return
+    workload = world.workloads.get(event.workload)
+    if workload is None:
+        return
+    match event:
+        case WorkloadChanged():
+            _change(world, workload, event, place)
+        case PodsReady():
+            told = with_condition(workload, _pods_ready(workload, place, ready=event.ready))
+            world.put_workload(replace(told, seen=place.sequence))
+        case PodsGone():
+            # A stop that was seen late says nothing about the attempt that was stopped since.
+            if _sequence(event.decision) >= workload.stopped_by:
+                world.put_workload(replace(workload, pods_gone=event.decision))
+        case PodsReclaimed():
+            _reclaim(world, workload, event.counts, place)
+        case WorkloadFinished() if workload.finished:
+            pass  # Told again, it is no news: what the cluster shows of it stays known.
+        case WorkloadFinished():
+            leave(world, workload)
+            done = Condition(
+                type=FINISHED,
+                status=ConditionStatus.TRUE,
+                reason=event.reason,
+                message=event.message,
+                since=place.at,
+                generation=workload.generation,
+            )
+            finished = with_condition(world.workloads[workload.key], done)
+            # Where no job stands behind the object, it is the object that has said so.
+            world.put_workload(replace(finished, finish_shown=finished.owner is None))
+        case WorkloadDeleted():
+            leave(world, workload)
+            _forget(world, workload)
+        case CheckReported():
+            _report(world, workload, event)
+        case WorkloadSwitched():
+            world.trail.drop(world.refused, f"Workload/{workload.key}")
+            world.put_workload(replace(workload, spec=replace(workload.spec, active=event.active)))
+        case DecisionApplied():
+            _applied(world, workload, event)
+        case DecisionRejected():
+            _rejected(world, workload, event)
+        case _:
+            assert_never(event)
+
+
+def _report(world: World, workload: Workload, event: CheckReported) -> None:
+    before, check = workload.checks.get(event.check.name), event.check
+    if before is not None:
+        if _of_the_past(event, before):
+            return
+        check = replace(check, decided=before.decided, retries=max(check.retries, before.retries))
+    world.trail.drop(world.refused, f"Workload/{workload.key}")
+    world.put_workload(replace(workload, checks={**workload.checks, check.name: check}))
+
+
+def _applied(world: World, workload: Workload, event: DecisionApplied) -> None:
+    if workload.discarded and event.sequence >= workload.decided:
+        _forget(world, workload)
+        return
+    if event.ended:
+        workload = found_running(workload, event.ended)
+    world.put_workload(
+        replace(
+            workload,
+            applied=max(workload.applied, event.sequence),
+            shown=max(workload.shown, event.seen),
+            finish_shown=workload.finish_shown or event.finished,
+            news=tuple(one for one in workload.news if one.sequence > event.sequence) if workload.news else (),
+        )
+    )
+
+
+def _of_the_past(event: CheckReported, before: CheckStatus) -> bool:
+    """Whether it was said about an earlier attempt; an object without a mark still shows what was written first."""
+    if event.decision:
+        return _sequence(event.decision) < before.decided
+    return before.decided > 0 and event.check.state is CheckState.PENDING
+
+
+def _rejected(world: World, workload: Workload, event: DecisionRejected) -> None:
+    # What was said about an earlier decision may be right again by now: it is tried once more with what holds today.
+    if event.reason == FAILED_TO_START and workload.admitted and event.sequence >= workload.decided:
+        workload = replace(workload, start_failed=event.message)
+    world.put_workload(workload)
+
+
+def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
+    if event.workload in world.workloads:
+        return  # Told twice, by two replicas or after a restart.
+    workload = Workload(
+        key=event.workload,
+        uid=event.uid,
+        owner=event.owner,
+        created_at=event.created_at,
+        generation=event.generation,
+        spec=_asked(world, event.spec),
+        marks=event.marks,
+    )
+    if event.adopted is not None:
+        workload = adopt(world, workload, event.adopted, place)
+    workload = with_waiting_for_pods(with_gates(world.settings, workload, place), place)
+    workload = replace(workload, equivalence=equivalence_of(workload, by_namespace=told_by_namespace(world)))
+    name = event.owner.name if event.owner else workload.name
+    kind = event.owner.kind if event.owner else "Workload"
+    world.trail.drop(world.refused, f"{kind}/{workload.namespace}/{name}")
+    world.put_workload(workload)
+    _index(world, workload)
+    if workload.admission is not None and not workload.finished:
+        hold(world, workload)
+        look_when_unprotected(world, workload)
+
+
+def _asked(world: World, spec: WorkloadSpec) -> WorkloadSpec:
+    """What is asked for, without what a gate takes away: a priority boost, an admission gate (kueue-semantics §3.2)."""
+    if spec.priority_boost and not enabled(world.settings, "PriorityBoost"):
+        spec = replace(spec, priority_boost=0)
+    if spec.gated_by and not enabled(world.settings, "AdmissionGatedBy"):
+        spec = replace(spec, gated_by=())
+    return spec
+
+
+def _change(world: World, workload: Workload, event: WorkloadChanged, place: Place) -> None:
+    moved = workload.spec.queue != event.spec.queue
+    if moved:
+        _unindex(world, workload)
+    spec = _asked(world, event.spec)
+    if workload.owner is not None:
+        spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
+    changed = replace(workload, spec=spec, generation=event.generation)
+    changed = with_waiting_for_pods(with_gates(world.settings, changed, place), place)
+    if changed.condition(WAITING_FOR_PODS) is not workload.condition(WAITING_FOR_PODS) or _others(workload, changed):
+        changed = replace(changed, seen=place.sequence)
+    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=told_by_namespace(world)))
+    world.put_workload(changed)
+    if moved:
+        _index(world, changed)
+    if moved or changed.equivalence != workload.equivalence:
+        end_request(world, workload.key)  # The victims were chosen for what it asked for before.
+    if not workload.line:
+        return
+    line = world.lines.of(workload.line)
+    if workload.key in line.waiting and not moved:
+        line.push(world.trail, workload.key, order_in_line(world, changed), kind=changed.equivalence)
+    else:
+        # What is asked for has changed, so the answer may: let the queue manager place it anew (§3.4).
+        line.remove(world.trail, workload.key)
+        world.put_workload(replace(changed, line=""))
+
+
+def _others(before: Workload, after: Workload) -> bool:
+    """Whether other pods own its object."""
+    return {one.uid for one in before.spec.members} != {one.uid for one in after.spec.members}
+
+
+def _pods_ready(workload: Workload, place: Place, *, ready: bool) -> Condition:
+    old = workload.condition(PODS_READY)
+    was_ready = old is not None and (old.status is ConditionStatus.TRUE or old.reason == "WaitForRecovery")
+    if ready:
+        reason, message = (
+            ("Recovered" if was_ready else "Started"),
+            "All pods reached readiness and the workload is running",
+        )
+    else:
+        reason = "WaitForRecovery" if was_ready else "WaitForStart"
+        message = (
+            "At least one pod has failed, waiting for recovery" if was_ready else "Not all pods are ready or succeeded"
+        )
+    return Condition(
+        type=PODS_READY,
+        status=ConditionStatus.TRUE if ready else ConditionStatus.FALSE,
+        reason=reason,
+        message=message,
+        since=place.at,
+        generation=workload.generation,
+    )
+
+
+def _reclaim(world: World, workload: Workload, counts: dict[str, int], place: Place) -> None:
+    if not enabled(world.settings, "ReclaimablePods"):
+        return
+    changed = replace(workload, reclaimable=dict(sorted(counts.items())), seen=place.sequence)
+    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=told_by_namespace(world)))
+    world.put_workload(changed)
+    hold_less(world, changed)
+
+
+def leave(world: World, workload: Workload) -> Workload:
+    """The workload waits for nothing and holds nothing any more."""
+    if workload.line:
+        world.lines.of(workload.line).remove(world.trail, workload.key)
+        world.put_workload(replace(workload, line=""))
+    end_request(world, workload.key)
+    end_claim(world, workload.key)
+    if workload.admission is not None:
+        give_back(world, workload)
+        # Of cards that were only proposed the accountant may never hear: to him it was gone before it had quota.
+        world.cards.withdraw(workload.key, workload.admission.reservation)
+    if workload.provisioning:
+        world.put_workload(replace(world.workloads[workload.key], provisioning={}))
+    return world.workloads[workload.key]
+
+
+def _index(world: World, workload: Workload) -> None:
+    world.trail.put(world.by_local_queue.setdefault(workload.local_queue, {}), workload.key, None)
+
+
+def _unindex(world: World, workload: Workload) -> None:
+    world.trail.drop(world.by_local_queue.get(workload.local_queue, {}), workload.key)
+
+
+def _forget(world: World, workload: Workload) -> None:
+    _unindex(world, workload)
+    world.trail.drop(world.workloads, workload.key)
+    world.review.forget(workload.key)
+
+
+def _sequence(decision: str) -> int:
+    return whole_number(decision.rpartition("/")[2]) or 0

@@ -1,0 +1,251 @@
+"""Folding who gets quota and who loses it: reserved, refused, admitted, preempted, evicted, released."""
+
+from typing import TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, RequeueReason, WorkloadAdmitted
+from events.event import Millis
+from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
+from events.workload import (
+    CheckStatus,
+    ConditionStatus,
+    EvictionOrdered,
+    QuotaReleased,
+    WorkloadDeactivated,
+)
+from projections.devices.gang import WAITING_FOR_CARDS
+from projections.feature_gates import enabled
+from projections.flavors.considered import considered_text
+from projections.log_position import Place
+from projections.preemption.claims import end_claim
+from projections.preemption.protection_expiry import look_when_unprotected
+from projections.preemption.requested import answer_request, end_request, open_request
+from projections.queues.enqueue import place_refused, remember_preemptor
+from projections.queues.order import order_in_line
+from projections.quota.charge_quota import give_back, hold
+from projections.workloads.conditions import OBSERVABILITY, PENDING, not_admitted, without_quota
+from projections.workloads.evolve_eviction import evicted, preempted
+from projections.workloads.lifecycle import (
+    ADMITTED,
+    BLOCKED_ON_GATES,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    OBJECT_DELETED,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    Admission,
+    Requeue,
+    Workload,
+    condition_at,
+    true_condition,
+    with_condition,
+    without_conditions,
+)
+from projections.world import World
+
+AdmissionEvent: TypeAlias = (
+    QuotaReserved
+    | AdmissionRefused
+    | PreemptionRequested
+    | WorkloadAdmitted
+    | PreemptionOrdered
+    | PreemptionRefused
+    | RoomClaimed
+    | PreemptionWasted
+    | EvictionOrdered
+    | WorkloadDeactivated
+    | QuotaReleased
+)
+
+
+def evolve_admission(world: World, event: AdmissionEvent, place: Place) -> None:
+    """Fold one decision about quota; a decision about a workload that is gone changes only the open requests."""
+    match event:
+        case PreemptionRefused():
+            end_request(world, event.preemptor)
+        case RoomClaimed():
+            world.trail.put(world.claims, event.preemptor, event)
+            world.look_again(event.until)
+        case PreemptionWasted():
+            end_claim(world, event.preemptor)
+            end_request(world, event.preemptor)
+        case _:
+            workload = world.workloads.get(event.workload)
+            if workload is not None:
+                _evolve_workload(world, workload, event, place)
+
+
+def _evolve_workload(  # noqa: C901 - one case per event
+    world: World,
+    workload: Workload,
+    event: QuotaReserved
+    | AdmissionRefused
+    | PreemptionRequested
+    | WorkloadAdmitted
+    | PreemptionOrdered
+    | EvictionOrdered
+    | WorkloadDeactivated
+    | QuotaReleased,
+    place: Place,
+) -> None:
+    match event:
+        case QuotaReserved():
+            _reserve(world, workload, event, place)
+        case AdmissionRefused():
+            _refuse(world, workload, event, place)
+        case PreemptionRequested():
+            _request(world, workload, event, place)
+        case WorkloadAdmitted():
+            told = true_condition(ADMITTED, "Admitted", "The workload is admitted", workload, place)
+            workload = replace(with_condition(workload, told), decided=place.sequence, admitted_at=place.at)
+            world.put_workload(workload)
+            look_when_unprotected(world, workload)
+        case PreemptionOrdered():
+            answer_request(world, event.preemptor, place.sequence)
+            world.put_workload(preempted(world, event, workload, place))
+        case EvictionOrdered():
+            requeue = workload.requeue
+            if event.requeue_count is not None:
+                requeue = Requeue(count=event.requeue_count, at=event.requeue_at)
+            elif event.reason.startswith("Deactivated"):
+                requeue = Requeue()
+            workload = replace(workload, requeue=requeue)
+            if event.reason == "Deactivated":
+                workload = without_conditions(workload, DEACTIVATION_TARGET)
+            workload = evicted(workload, event.reason, event.cause, event.message, place)
+            if event.reason != "Deactivated":
+                workload = not_admitted(workload, world.settings, place)
+            world.put_workload(workload)
+        case WorkloadDeactivated():
+            told = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, place)
+            spec = replace(workload.spec, active=False)
+            workload = replace(with_condition(workload, told), spec=spec)
+            world.put_workload(replace(workload, decided=place.sequence, deactivated_by=place.sequence))
+        case QuotaReleased():
+            _release(world, workload, event, place)
+        case _:
+            assert_never(event)
+
+
+def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Place) -> None:
+    if workload.line:
+        line = world.lines.of(workload.line)
+        line.remove(world.trail, workload.key)
+        line.forget_scan(world.trail)
+    end_request(world, workload.key)
+    end_claim(world, workload.key)
+    message = f"Quota reserved in ClusterQueue {event.cluster_queue}"
+    workload = with_condition(workload, true_condition(QUOTA_RESERVED, QUOTA_RESERVED, message, workload, place))
+    for kind in (EVICTED, PREEMPTED, BLOCKED_ON_GATES):
+        old = workload.condition(kind)
+        if old is not None and old.status is ConditionStatus.TRUE:
+            over = condition_at(
+                kind, ConditionStatus.FALSE, QUOTA_RESERVED, f"Previously: {old.message}", workload, place
+            )
+            workload = with_condition(workload, over)
+    admission = Admission(
+        cluster_queue=event.cluster_queue,
+        assignments=event.assignments,
+        reservation=place.sequence,
+        reserved_at=place.at,
+        required_checks=event.checks,
+        borrow_level=event.borrow_level,
+        considered=considered_text(event.considered),
+    )
+    checks = dict(workload.checks)
+    for name in event.checks:
+        checks.setdefault(name, CheckStatus(name=name, since=place.at, decided=place.sequence))
+    workload = replace(
+        workload,
+        admission=admission,
+        devices=None,
+        checks=checks,
+        attempt=None,
+        line="",
+        pods_gone="",
+        decided=place.sequence,
+    )
+    workload = not_admitted(workload, world.settings, place)
+    world.put_workload(workload)
+    hold(world, workload)
+    if event.placements:
+        world.cards.propose(workload.key, place.sequence, event.placements)
+
+
+def _refuse(world: World, workload: Workload, event: AdmissionRefused, place: Place) -> None:
+    # Without granular reasons a closed preemption gate is told like any other attempt that failed.
+    gated = event.requeue is RequeueReason.PREEMPTION_GATED and not enabled(world.settings, OBSERVABILITY)
+    told = without_quota(workload, world.settings, "Pending" if gated else event.reason, event.message, place)
+    attempt = event
+    last = workload.attempt
+    if isinstance(last, AdmissionRefused) and not event.attempts and last.message == event.message:
+        attempt = replace(
+            event, attempts=last.attempts, candidates=last.candidates, holders=last.holders
+        )  # Told briefly, because nothing about it had changed.
+    if event.requeue is RequeueReason.PREEMPTION_GATED:
+        told = with_condition(told, true_condition(BLOCKED_ON_GATES, "PreemptionGated", event.message, workload, place))
+    workload = replace(told, attempt=attempt, decided=place.sequence, line=event.cluster_queue)
+    world.put_workload(workload)
+    end_request(world, workload.key)
+    if event.requeue is RequeueReason.NO_FIT and event.reason != WAITING_FOR_CARDS:
+        # Cards come back a moment after the quota; for anything else the room that was claimed is of no use.
+        end_claim(world, workload.key)
+    place_refused(world, workload, event)
+
+
+def _request(world: World, workload: Workload, event: PreemptionRequested, place: Place) -> None:
+    told = without_quota(workload, world.settings, "WaitingForPreemptedWorkloads", event.message, place)
+    workload = replace(told, attempt=event, decided=place.sequence, line=event.cluster_queue)
+    world.put_workload(workload)
+    open_request(world, event)
+    line = world.lines.of(event.cluster_queue)
+    line.forget_scan(world.trail)
+    remember_preemptor(world, workload, event.cluster_queue)
+    line.push(world.trail, workload.key, order_in_line(world, workload), kind=workload.equivalence)
+
+
+def _asked_no_more(workload: Workload, place: Place) -> dict[str, CheckStatus]:
+    """What the autoscaler gave for this reservation is given for no other."""
+    over = {
+        name: CheckStatus(name=name, since=place.at, decided=place.sequence, retries=workload.checks[name].retries)
+        for name in workload.provisioning
+        if name in workload.checks
+    }
+    return {**workload.checks, **over} if over else workload.checks
+
+
+def _release(world: World, workload: Workload, event: QuotaReleased, place: Place) -> None:
+    give_back(world, workload)
+    if workload.admission is not None:
+        world.cards.withdraw(workload.key, workload.admission.reservation)
+    workload = replace(
+        workload,
+        admission=None,
+        devices=None,
+        attempt=None,
+        provisioning={},
+        checks=_asked_no_more(workload, place),
+        past_execution=workload.past_execution + _ran(workload, place),
+        decided=place.sequence,
+    )
+    reason = event.reason if event.withdrawn else PENDING
+    workload = without_quota(workload, world.settings, reason, event.message, place)
+    if not event.withdrawn:
+        alone = workload.owner is not None and workload.owner.kind == "Pod"  # A pod that was lost does not come back.
+        may_return = event.reason in ("Preempted", OBJECT_DELETED) or (event.reason == "NodeFailures" and not alone)
+        status = ConditionStatus.TRUE if may_return else ConditionStatus.FALSE
+        told = condition_at(REQUEUED, status, event.reason, event.message, workload, place)
+        workload = with_condition(workload, told)
+    world.put_workload(workload)
+
+
+def _ran(workload: Workload, place: Place) -> Millis:
+    """How long it has run since it was admitted; nothing when its time was up, as then it starts anew."""
+    admitted, over = workload.condition(ADMITTED), workload.condition(EVICTED)
+    if admitted is None or admitted.status is not ConditionStatus.TRUE:
+        return 0
+    if over is not None and over.reason == "DeactivatedDueToMaximumExecutionTimeExceeded":
+        return 0
+    return max(place.at - admitted.since, 0)

@@ -1,0 +1,251 @@
+"""The life of each workload: its conditions and what it holds, folded from events.
+
+The conditions are Kueue's (kueue-features §B): the same record answers a decider's questions and is what the applier
+shows in the cluster.
+"""
+
+import msgspec
+
+from events.admission import AdmissionRefused, PreemptionRequested
+from events.device import PodPlacement
+from events.event import Millis
+from events.provisioning import ProvisioningOrdered
+from events.workload import (
+    CheckState,
+    CheckStatus,
+    Condition,
+    ConditionStatus,
+    EvictionCount,
+    GateState,
+    Owner,
+    PodSetAssignment,
+    WorkloadSpec,
+)
+from projections.log_position import Place
+
+QUOTA_RESERVED = "QuotaReserved"
+ADMITTED = "Admitted"
+EVICTED = "Evicted"
+PREEMPTED = "Preempted"
+REQUEUED = "Requeued"
+BLOCKED_ON_GATES = "BlockedOnPreemptionGates"
+PODS_READY = "PodsReady"
+WAITING_FOR_PODS = "WaitingForReplacementPods"
+FINISHED = "Finished"
+DEACTIVATION_TARGET = "DeactivationTarget"
+OBJECT_DELETED = "WorkloadDeleted"
+"""Why a workload has to go whose object somebody has deleted, in Kueue's word for why it stops a job."""
+
+
+class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a workload holds since its quota was reserved. `reservation` is the sequence of that commit."""
+
+    cluster_queue: str
+    assignments: tuple[PodSetAssignment, ...]
+    reservation: int
+    reserved_at: Millis
+    required_checks: tuple[str, ...] = ()
+    borrow_level: int = 0
+    considered: str = ""
+    """What became of the flavors that were tried, where there is anything to say."""
+
+
+class Devices(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The cards set aside for the current attempt; `refused` is the reason why there are none."""
+
+    reservation: int
+    placements: tuple[PodPlacement, ...] = ()
+    refused: str = ""
+    message: str = ""
+
+
+class Requeue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Back-off after evictions: how often, and until when (status.requeueState)."""
+
+    count: int = 0
+    at: Millis | None = None
+
+
+class Provisioning(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What is asked of the autoscaler for the current attempt, on behalf of one check."""
+
+    order: ProvisioningOrdered
+    decision: str
+    """The decision that ordered it, as `lane/sequence`: the request bears it."""
+    rejected: str = ""
+    """Why the API server did not take the request, as far as it has not."""
+
+
+class News(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Something that the cluster is told in passing, as an Event on the Workload object."""
+
+    sequence: int
+    """The decision that it is about."""
+    at: Millis
+    reason: str
+    message: str
+    warning: bool = False
+
+
+class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One unit of admission, as it stands."""
+
+    key: str
+    uid: str
+    owner: Owner | None
+    created_at: Millis
+    generation: int
+    spec: WorkloadSpec
+    equivalence: str = ""
+    """The class of workloads that ask for the same (kueue-semantics §3.5)."""
+    conditions: dict[str, Condition] = {}
+    admission: Admission | None = None
+    devices: Devices | None = None
+    checks: dict[str, CheckStatus] = {}
+    provisioning: dict[str, Provisioning] = {}
+    """By check, what is asked of the autoscaler."""
+    reclaimable: dict[str, int] = {}
+    requeue: Requeue = Requeue()
+    past_execution: Millis = 0
+    evictions: tuple[EvictionCount, ...] = ()
+    gates: dict[str, GateState] = {}
+    """Its preemption gates and how they stand."""
+    attempt: AdmissionRefused | PreemptionRequested | None = None
+    """The last recorded attempt that did not end in a reservation."""
+    line: str = ""
+    """The cluster queue in whose line it waits, or beside which it is parked."""
+    preempted_count: int = 0
+    preempted_at: Millis | None = None
+    preempted_by: tuple[tuple[str, int], ...] = ()
+    """Who has preempted it and how often, the last of them at the end; the latest few are remembered."""
+    admitted_at: Millis | None = None
+    decided: int = 0
+    """Sequence of the last decision about it on its lane: what the applier has to reach."""
+    applied: int = 0
+    """Sequence of the last decision that the cluster shows."""
+    seen: int = 0
+    """Sequence of the last fact that has changed what its object shows, which no decision says."""
+    shown: int = 0
+    """Sequence of the last such fact that the cluster shows."""
+    finish_shown: bool = False
+    """The cluster shows that it has finished, which no decision says."""
+    deactivated_by: int = 0
+    """Sequence of the decision that set it inactive last."""
+    start_failed: str = ""
+    """Why the job can't be started as it was admitted; empty while nothing is known against it."""
+    released: bool = False
+    """Nothing here holds its object any more."""
+    news: tuple[News, ...] = ()
+    """What the cluster has not been told yet."""
+    discarded: str = ""
+    """Why its object is to go from the cluster; empty while it may stay."""
+    stopped_by: int = 0
+    """Sequence of the decision that evicted it last."""
+    marks: tuple[str, ...] = ()
+    """What its job and its object bore when it was first seen, of another log: it says nothing about this one."""
+    pods_gone: str = ""
+    """The decision after which its pods were seen to be gone, as `lane/sequence`."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the workload and its job."""
+        return self.key.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The name of the Workload object."""
+        return self.key.partition("/")[2]
+
+    @property
+    def priority(self) -> int:
+        """Effective priority: the class's, plus the boost (kueue-semantics §3.2)."""
+        return self.spec.priority + self.spec.priority_boost
+
+    @property
+    def local_queue(self) -> str:
+        """The key of its local queue, `namespace/name`."""
+        return f"{self.namespace}/{self.spec.queue}"
+
+    def condition(self, kind: str) -> Condition | None:
+        """The condition of that type, if it was ever set."""
+        return self.conditions.get(kind)
+
+    def is_true(self, kind: str) -> bool:
+        """Whether the condition is there and True."""
+        found = self.conditions.get(kind)
+        return found is not None and found.status is ConditionStatus.TRUE
+
+    @property
+    def finished(self) -> bool:
+        """The job has ended."""
+        return self.is_true(FINISHED)
+
+    @property
+    def reserved(self) -> bool:
+        """It holds quota."""
+        return self.admission is not None
+
+    @property
+    def admitted(self) -> bool:
+        """It may run."""
+        return self.is_true(ADMITTED)
+
+    @property
+    def evicted(self) -> bool:
+        """It has to stop, or had to and has not got quota again since."""
+        return self.is_true(EVICTED)
+
+
+def true_condition(kind: str, reason: str, message: str, workload: Workload, place: Place) -> Condition:
+    """A condition that is True as of this place."""
+    return condition_at(kind, ConditionStatus.TRUE, reason, message, workload, place)
+
+
+def condition_at(
+    kind: str, status: ConditionStatus, reason: str, message: str, workload: Workload, place: Place
+) -> Condition:
+    """A condition as of this place."""
+    return Condition(
+        type=kind, status=status, reason=reason, message=message, since=place.at, generation=workload.generation
+    )
+
+
+def with_condition(workload: Workload, condition: Condition) -> Workload:
+    """The workload with the condition set; its `since` stays when the status does not change."""
+    old = workload.conditions.get(condition.type)
+    if old is not None and old.status is condition.status:
+        condition = msgspec.structs.replace(condition, since=old.since)
+    if old == condition:
+        return workload
+    return msgspec.structs.replace(workload, conditions={**workload.conditions, condition.type: condition})
+
+
+def with_news(workload: Workload, place: Place, reason: str, message: str, *, warning: bool = False) -> Workload:
+    """The workload with something to be told about the decision at this place."""
+    news = News(sequence=place.sequence, at=place.at, reason=reason, message=message, warning=warning)
+    return msgspec.structs.replace(workload, news=(*workload.news, news))
+
+
+def without_conditions(workload: Workload, *kinds: str) -> Workload:
+    """The workload without those conditions."""
+    kept = {kind: condition for kind, condition in workload.conditions.items() if kind not in kinds}
+    return workload if len(kept) == len(workload.conditions) else msgspec.structs.replace(workload, conditions=kept)
+
+
+def checks_ready(workload: Workload) -> bool:
+    """Every check that its flavors require is Ready."""
+    if workload.admission is None:
+        return False
+    return all(
+        (status := workload.checks.get(name)) is not None and status.state is CheckState.READY
+        for name in workload.admission.required_checks
+    )
+
+
+def asks_for_cards(workload: Workload, card_resources: frozenset[str]) -> bool:
+    """Whether any container of any pod set asks for a resource that is a share of a card."""
+    return any(
+        not card_resources.isdisjoint(container.requests) or not card_resources.isdisjoint(container.limits)
+        for pod_set in workload.spec.pod_sets
+        for container in (*pod_set.shape.init_containers, *pod_set.shape.containers)
+    )

@@ -1,0 +1,76 @@
+"""Workloads that run where nothing can run any more: their node is lost, or a card that they were given has failed or is gone.
+
+Kueue's rule for places that it chose (kueue-topology §17): who ran on a node that is gone has to go; on one that is not
+ready, who has no pod left there that goes on.
+"""
+
+from collections.abc import Iterable
+
+from projections.devices.annotations import vendor_word
+from projections.devices.vendor import Encoding
+from projections.devices.vendors import BY_WORD
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+
+
+def lost_place(world: World, workload: Workload) -> str:
+    """What a workload has lost of the cards that it was given, told as the reason why it has to go; empty when nothing."""
+    if workload.devices is None or not workload.devices.placements:
+        return ""
+    nodes = sorted({one.node for one in workload.devices.placements})
+    lost = [node for node in nodes if _lost(world, workload, node)]
+    if lost:
+        return f"Workload was evicted as there was no replacement for unhealthy node(s): {','.join(lost)}"
+    failed = sorted(set(_failed_cards(world, workload)))
+    return f"Workload was evicted as there was no replacement for failed card(s): {','.join(failed)}" if failed else ""
+
+
+def review_places(world: World, node: str) -> None:
+    """Have those looked at that were given cards of a node: something happened to it."""
+    for holding in world.cards.holdings.values():
+        if any(one.node == node for one in holding.placements):
+            world.review.add(holding.workload)
+
+
+def review_owner(world: World, pod: str) -> None:
+    """Have the workload looked at whose pod is gone."""
+    gone = world.pods.get(pod)
+    if gone is not None and gone.workload in world.workloads:
+        world.review.add(gone.workload)
+
+
+def _lost(world: World, workload: Workload, node: str) -> bool:
+    known = world.nodes.get(node)
+    if known is None:
+        return bool(world.nodes)  # Where no node was ever told of, none was lost.
+    return not known.ready and not _goes_on(world, workload, node)
+
+
+def _goes_on(world: World, workload: Workload, node: str) -> bool:
+    """Whether some pod of it is on the node and was not told to end."""
+    for key in world.cards.living.get(workload.key, ()):
+        pod = world.pods.get(key)
+        if pod is not None and pod.node == node and not pod.terminating:
+            return True
+    return False
+
+
+def _failed_cards(world: World, workload: Workload) -> Iterable[str]:
+    """Cards that are reported as failed, and those that their node no longer tells of beside others of the vendor.
+
+    A node that tells of none of a vendor's cards says nothing of them, as HAMi takes it (hami-semantics §1.3): a plugin that
+    is replaced leaves what runs alone. Cards that are only counted are not told apart: fewer of them name none.
+    """
+    for placement in workload.devices.placements if workload.devices is not None else ():
+        registered = world.cards.nodes.get(placement.node)
+        cards = {card.uuid: card for card in registered.cards} if registered is not None else {}
+        named = {card.vendor for card in cards.values() if _told_apart(card.vendor)}
+        for share in (share for shares in placement.containers for share in shares):
+            card = cards.get(share.uuid)
+            if not card.healthy if card is not None else vendor_word(share) in named:
+                yield share.uuid
+
+
+def _told_apart(word: str) -> bool:
+    vendor = BY_WORD.get(word)
+    return vendor is not None and vendor.encoding is not Encoding.CAPACITY

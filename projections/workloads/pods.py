@@ -1,0 +1,61 @@
+"""Workloads that are pods: whether anything of one still runs, and what is told of pods that have to be replaced."""
+
+from collections.abc import Collection
+
+from msgspec.structs import replace
+
+from events.workload import Condition, ConditionStatus, MemberState
+from projections.log_position import Place
+from projections.workloads.lifecycle import EVICTED, WAITING_FOR_PODS, Workload, with_condition
+
+_MADE_OF_PODS = frozenset(
+    {("", "Pod"), ("", "PodGroup"), ("apps", "StatefulSet"), ("leaderworkerset.x-k8s.io", "LeaderWorkerSet")}
+)
+
+
+def made_of_pods(workload: Workload) -> bool:
+    """Whether no job starts and stops its pods: each is let through its gate and deleted by itself."""
+    owner = workload.owner
+    return owner is not None and (owner.api_version.rpartition("/")[0], owner.kind) in _MADE_OF_PODS
+
+
+def stands_still(workload: Workload) -> bool:
+    """Whether it was stopped and nothing of it runs any more."""
+    if not made_of_pods(workload):
+        return bool(workload.pods_gone)
+    runs = any(one.state is MemberState.LIVE for one in workload.spec.members)
+    return workload.applied >= workload.stopped_by and not runs
+
+
+def found_running(workload: Workload, uids: Collection[str]) -> Workload:
+    """The workload, knowing that these pods of it ran when they were told to end, though nobody had seen it yet."""
+    members = tuple(
+        replace(one, state=MemberState.LIVE) if one.uid in uids and one.state is MemberState.GATED else one
+        for one in workload.spec.members
+    )
+    return replace(workload, spec=replace(workload.spec, members=members))
+
+
+def with_waiting_for_pods(workload: Workload, place: Place) -> Workload:
+    """The workload with the condition that says whether pods of it have to be replaced, in Kueue's words."""
+    told = workload.condition(WAITING_FOR_PODS)
+    if not workload.spec.waits_for_pods:
+        if told is None:
+            return workload
+        status, reason, message = ConditionStatus.FALSE, "PodsReady", "No pods need replacement"
+    else:
+        evicted = workload.condition(EVICTED) if workload.evicted else None
+        status, reason, message = ConditionStatus.TRUE, "PodsFailed", "Some Failed pods need replacement"
+        if evicted is not None:
+            reason, message = evicted.reason, evicted.message
+    if told is not None and (told.status, told.reason, told.message) == (status, reason, message):
+        return workload
+    condition = Condition(
+        type=WAITING_FOR_PODS,
+        status=status,
+        reason=reason,
+        message=message,
+        since=place.at,
+        generation=workload.generation,
+    )
+    return with_condition(workload, condition)

@@ -1,0 +1,115 @@
+"""The life of each workload as a list of moments, folded from the log: what happened, when, and where it stands."""
+
+import msgspec
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.catalogue import AnyEvent
+from events.device import DevicesRefused, DevicesReleased, DevicesReserved
+from events.event import Millis
+from events.preemption import PreemptionOrdered
+from events.upkeep import DeactivationOrdered, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
+from events.workload import (
+    EvictionOrdered,
+    PodsGone,
+    PodsReady,
+    QuotaReleased,
+    WorkloadDeactivated,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadParked,
+    WorkloadQueued,
+    WorkloadSubmitted,
+)
+from projections.log_position import Place
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happened to a workload."""
+
+    at: Millis
+    lane: str
+    sequence: int
+    what: str
+    detail: str = ""
+    event: AnyEvent
+
+
+class Timeline:
+    """All moments by workload, in the order in which they were folded."""
+
+    def __init__(self) -> None:
+        self.moments: dict[str, list[Moment]] = {}
+        self.jobs: dict[str, str] = {}
+        """The job behind each workload, as `namespace/name`."""
+
+    def fold(self, event: AnyEvent, place: Place) -> None:
+        """Take note of an event if it is about a workload."""
+        if isinstance(event, WorkloadSubmitted):
+            name = event.owner.name if event.owner is not None else event.workload.partition("/")[2]
+            self.jobs[event.workload] = f"{event.workload.partition('/')[0]}/{name}"
+        told = describe(event)
+        key = getattr(event, "workload", "")
+        if told is not None and isinstance(key, str):
+            what, detail = told
+            moment = Moment(
+                at=place.at, lane=place.lane, sequence=place.sequence, what=what, detail=detail, event=event
+            )
+            self.moments.setdefault(key, []).append(moment)
+
+    def of_job(self, job: str) -> list[Moment]:
+        """The moments of a job given as `namespace/name`."""
+        return [moment for key, name in self.jobs.items() if name == job for moment in self.moments.get(key, ())]
+
+
+def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911, PLR0912 - one case per event
+    """What people call an event, and its detail; None for events that say nothing about a workload's life."""
+    match event:
+        case WorkloadSubmitted():
+            return "submitted", f"queue {event.spec.queue}, priority {event.spec.priority}"
+        case WorkloadQueued():
+            return "queued", event.cluster_queue
+        case WorkloadParked():
+            return "parked", f"{event.reason}: {event.message}"
+        case AdmissionRefused():
+            return "waits", f"{event.reason}: {event.message}"
+        case PreemptionRequested():
+            return "asks for room", ", ".join(victim.workload for victim in event.victims)
+        case QuotaReserved():
+            flavors = sorted({flavor for one in event.assignments for flavor in one.flavors.values()})
+            borrowing = ", borrowing" if event.borrow_level else ""
+            return "quota reserved", f"{event.cluster_queue}, {', '.join(flavors)}{borrowing}"
+        case DevicesReserved():
+            nodes = sorted({placement.node for placement in event.placements})
+            return "cards reserved", f"{len(event.placements)} pod(s) on {', '.join(nodes)}"
+        case DevicesRefused():
+            return "cards refused", f"{event.reason}: {event.message}"
+        case WorkloadAdmitted():
+            return "admitted", event.cluster_queue
+        case PodsReady():
+            return ("running", "") if event.ready else ("not ready", "")
+        case PreemptionOrdered():
+            return "preempted", f"{event.reason} by {event.preemptor}"
+        case EvictionOrdered():
+            return "evicted", f"{event.reason}: {event.message}"
+        case DeactivationOrdered():
+            return "to be deactivated", f"{event.cause}: {event.message}"
+        case WorkloadOrphaned():
+            return "orphaned", ""
+        case WorkloadFailedToStart():
+            return "failed to start", event.message
+        case WorkloadDiscarded():
+            return "discarded", event.reason
+        case WorkloadDeactivated():
+            return "deactivated", event.cause
+        case PodsGone():
+            return "pods gone", ""
+        case QuotaReleased():
+            return "quota released", event.reason
+        case DevicesReleased():
+            return "cards released", event.proof
+        case WorkloadFinished():
+            return "finished", event.reason
+        case WorkloadDeleted():
+            return "deleted", ""
+        case _:
+            return None

@@ -1,0 +1,62 @@
+"""Which cards a workload with quota gets before it is admitted: those that were proposed, else others, else none."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from events.catalogue import Decision
+from events.device import DevicesRefused, DevicesReserved, PodPlacement
+from projections.configured_cards import config_of
+from projections.devices.card_holdings import holding_key
+from projections.devices.gang import place
+from projections.devices.requests import asks_for_cards
+from projections.devices.workload_gangs import gangs_of
+from projections.set_aside.records import Scope
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+from services.accountant.guarding import REVIEWER, one
+
+
+def gifts(world: World) -> Iterator[Decision]:
+    """Give cards to the workloads under review that wait for them."""
+    for key in world.review.take(REVIEWER):
+        workload = world.workloads.get(key)
+        if workload is not None:
+            yield from one(world, Scope.WORKLOAD, key, partial(_gift, world, workload))
+
+
+def _gift(world: World, workload: Workload) -> list[Decision]:
+    return [_give(world, workload)] if _waits_for_cards(world, workload) else []
+
+
+def _waits_for_cards(world: World, workload: Workload) -> bool:
+    return (
+        workload.admission is not None
+        and workload.devices is None
+        and not workload.evicted
+        and not workload.finished
+        and world.settings.devices
+        and bool(world.cards.nodes)
+        and any(asks_for_cards(pod_set.shape, config_of(world)) for pod_set in workload.spec.pod_sets)
+    )
+
+
+def _give(world: World, workload: Workload) -> Decision:
+    admission = workload.admission
+    if admission is None:
+        raise LookupError(workload.key)
+    proposed = world.cards.holdings.get(holding_key(workload.key, admission.reservation))
+    if proposed is not None and not world.cards.overfull({one.node for one in proposed.placements}):
+        return _reserved(workload, admission.reservation, proposed.placements)
+    gangs = gangs_of(world, workload)
+    with world.trial():
+        world.cards.withdraw(workload.key, admission.reservation)
+        placed = place(world.cards, world.nodes, gangs, world.trail)
+    if placed.reason:
+        return DevicesRefused(
+            workload=workload.key, reservation=admission.reservation, reason=placed.reason, message=placed.message
+        )
+    return _reserved(workload, admission.reservation, placed.placements)
+
+
+def _reserved(workload: Workload, reservation: int, placements: tuple[PodPlacement, ...]) -> DevicesReserved:
+    return DevicesReserved(workload=workload.key, reservation=reservation, placements=placements)

@@ -1,0 +1,27 @@
+"""Which of its workload's cards are a pod's own, where they are not the same for all: told to each before it is scheduled."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from events.catalogue import Decision
+from events.setting_aside import SetAside
+from projections.devices.pod_cards import next_assignments
+from projections.set_aside.records import Scope, is_aside
+from projections.world import World
+from services.accountant.release import REVIEWER
+from services.runtime.guard import guarded
+
+
+def assignments(world: World) -> Iterator[Decision]:
+    """Tell the waiting pods of workloads under review which cards are theirs."""
+    for key in sorted(world.review.waiting(REVIEWER)):
+        if not is_aside(world.aside, REVIEWER, Scope.WORKLOAD, key):
+            found = guarded(partial(_assigned, world, key), REVIEWER, workload=key)
+            yield from (found,) if isinstance(found, SetAside) else found
+
+
+def _assigned(world: World, key: str) -> list[Decision]:
+    workload = world.workloads.get(key)
+    if workload is None or not workload.admitted or workload.evicted or workload.finished:
+        return []
+    return list(next_assignments(world, workload))

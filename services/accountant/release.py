@@ -1,0 +1,46 @@
+"""When the cards of an attempt are free again: when it is over, and no pod of its workload is left."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from events.catalogue import Decision
+from events.device import DevicesReleased
+from projections.devices.card_holdings import Holding
+from projections.set_aside.records import Scope
+from projections.world import World
+from services.accountant.guarding import REVIEWER, one
+
+
+def releases(world: World) -> Iterator[Decision]:
+    """Release the cards of attempts that are over, each on proof, where holdings came, pods went or a workload moved.
+
+    All of them before any cards are given, and in the order of keys: a replay looks at everybody, and says the same.
+    """
+    gone = (key for key in world.cards.holders() if key not in world.workloads)
+    for key in sorted({*world.cards.loose, *gone, *world.review.waiting(REVIEWER)}):
+        yield from one(world, Scope.WORKLOAD, key, partial(releases_of, world, key))
+        world.cards.looked_after(key)
+
+
+def releases_of(world: World, key: str) -> Iterator[Decision]:
+    """Release those attempts of one workload that are proven to be over."""
+    for holding in world.cards.attempts_of(key):
+        proof = release_proof(world, holding)
+        if proof:
+            yield DevicesReleased(workload=holding.workload, reservation=holding.reservation, proof=proof)
+
+
+def release_proof(world: World, holding: Holding) -> str:
+    """By what it is known that an attempt's cards are free; empty while they may still be in use."""
+    workload = world.workloads.get(holding.workload)
+    if workload is None:
+        over = "workload deleted"
+    elif workload.finished:
+        over = "job finished"
+    elif workload.admission is None or workload.admission.reservation != holding.reservation:
+        over = "quota released"
+    else:
+        return ""
+    if not holding.confirmed:
+        return over
+    return "" if world.cards.living.get(holding.workload) else f"{over}, no pod of it is left"

@@ -1,0 +1,98 @@
+"""Refused workloads that would be refused again, and with the same words: told from a few numbers, without a search.
+
+Saturated queues hold most of what waits. Whenever quota comes back anywhere in their tree each of their classes may be
+tried again; for nearly all of them the answer is the same at a glance.
+"""
+
+from enum import Enum
+
+from events.admission import AdmissionRefused, RequeueReason
+from events.quota import PreemptionPolicy
+from projections.devices.offer import any_cap
+from projections.flavors.mode import lowest_that_fits
+from projections.flavors.plan import FlavorOption, GroupPlan, Plan
+from projections.flavors.refusal import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA, told_reason, worst
+from projections.quota.columns import Column
+from projections.quota.node import Node
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+
+_DEPTH = 2
+"""A queue and its cohort: with more above them, an ancestor's own quota may give the right to preempt."""
+
+
+class _Else(Enum):
+    BLOCKED = "room would have to be made, and nobody can make it"
+    OPEN = "it may fit, or room may be made"
+
+
+def hopeless(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
+    """Whether a workload that was refused would be so again, for the reason that was told. False when in doubt."""
+    last = workload.attempt
+    if not isinstance(last, AdmissionRefused) or _in_doubt(world, workload, plan, node):
+        return False
+    (part,) = plan.parts
+    failing: dict[str, str] = {}
+    blocked = unsure = False
+    for group in part.groups:
+        found = [_of_option(node, group, option) for option in group.options]
+        failed = {option.flavor: why for option, why in zip(group.options, found, strict=True) if isinstance(why, str)}
+        # Which flavors are tried at all depends on how well the open ones serve.
+        unsure = unsure or (bool(failed) and _Else.OPEN in found)
+        for flavor, why in failed.items():
+            failing[flavor] = worst((why, failing.get(flavor, "")))
+        if len(failed) == len(found):
+            return not unsure and (last.reason, last.requeue) == (
+                told_reason(plan.queue, failing),
+                RequeueReason.NO_FIT,
+            )
+        blocked = blocked or _Else.OPEN not in found
+    return blocked and (last.reason, last.requeue) == (WAITING_FOR_QUOTA, RequeueReason.PREEMPTION_NO_CANDIDATES)
+
+
+def _in_doubt(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
+    """Whether more counts than the quota of a queue and its cohort."""
+    rules = plan.queue.preemption
+    if rules.reclaim_within_cohort is not PreemptionPolicy.ANY or world.settings.fair_sharing:
+        return True  # Another rule may make it a blocked preemptor, for whom room is kept (kueue-semantics §4.2).
+    within = rules.borrow_within_cohort
+    if (within is not None and within.policy is not PreemptionPolicy.NEVER) or len(node.path) > _DEPTH:
+        return True
+    if len(plan.parts) != 1 or plan.parts[0].uncovered or plan.problem:
+        return True
+    if any(one.pod_set.minimum is not None for one in plan.asked):
+        return True  # It may fit with fewer pods.
+    if world.claims or workload.key in world.requests or any_cap(world):
+        return True
+    return _own_victims(world, workload, plan, node)
+
+
+def _own_victims(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
+    """Whether the queue holds anything that its policy might let the workload preempt."""
+    policy = plan.queue.preemption.within_cluster_queue
+    holders = world.holding.get(node.name)
+    if policy is PreemptionPolicy.NEVER or holders is None:
+        return False
+    if policy is not PreemptionPolicy.LOWER_PRIORITY:
+        return True
+    return any(row[0][0] < workload.priority for row in (holders.staying, holders.leaving) if row)
+
+
+def _of_option(node: Node, group: GroupPlan, option: FlavorOption) -> str | _Else:
+    if option.unsuitable:
+        return NO_MATCHING_FLAVOR
+    blocked = False
+    for amount, column in zip(group.amounts, option.columns, strict=True):
+        if amount <= node.available(column):
+            continue
+        if amount > node.potential(column):
+            return EXCEEDS_MAX_QUOTA
+        if node.nominal[column] < amount and not lowest_that_fits(node, column, amount)[1]:
+            return WAITING_FOR_QUOTA
+        blocked = blocked or _at_nominal(node, column)
+    return _Else.BLOCKED if blocked else _Else.OPEN
+
+
+def _at_nominal(node: Node, column: Column) -> bool:
+    """Nobody is preempted in the cohort for a queue that would borrow, and this one uses all of its own already."""
+    return node.usage[column] >= node.subtree[column]

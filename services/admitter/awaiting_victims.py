@@ -1,0 +1,78 @@
+"""A head that already waits for its victims: while they leave and still suffice, nothing has to be looked for again."""
+
+from collections.abc import Sequence
+
+from events.admission import Mode, PreemptionRequested, Victim
+from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
+from projections.flavors.plan import Plan
+from projections.preemption.candidates import Candidate, Variant
+from projections.preemption.classic import discharge, fits_now
+from projections.preemption.requested import still_holds
+from projections.quota.columns import Usage
+from projections.world import World
+from services.admitter.entry import Entry
+
+
+def still_waiting(world: World, entry: Entry, plan: Plan) -> bool:
+    """Give the entry what it asked for before, if those victims that have not left yet are still right and enough."""
+    request = world.requests.get(entry.workload.key)
+    node = entry.node
+    if request is None or node is None or request.cluster_queue != entry.queue.name:
+        return False
+    if not _asks_the_same(request, plan):
+        return False
+    usage: Usage = {}
+    for one in request.assignments:
+        for resource, amount in one.usage.items():
+            flavor = one.flavors.get(resource)
+            if flavor is not None:
+                column = world.quota.columns.of(flavor, resource)
+                usage[column] = usage.get(column, 0) + amount
+    victims = _leaving(world, request.victims)
+    if not victims or fits_now(node, usage, borrowing=True):
+        return False
+    with world.trial():
+        for victim in victims:
+            discharge(world, victim)
+        enough = fits_now(node, usage, borrowing=True)
+    if not enough:
+        return False
+    entry.victims = victims
+    entry.assignment = Assignment(
+        pod_sets=[
+            PodSetChoice(
+                name=one.name,
+                count=one.count,
+                requests=one.usage,
+                flavors={name: FlavorChoice(flavor=flavor, mode=Mode.PREEMPT) for name, flavor in one.flavors.items()},
+                reasons=[],
+            )
+            for one in request.assignments
+        ],
+        usage=usage,
+        attempts=[],
+        borrow=request.borrow_level,
+    )
+    return True
+
+
+def _asks_the_same(request: PreemptionRequested, plan: Plan) -> bool:
+    if [one.name for one in request.assignments] != [one.pod_set.name for one in plan.asked]:
+        return False
+    return all(
+        one.usage == {resource: amount for resource, amount in requests.items() if amount or resource in one.flavors}
+        for one, requests in zip(request.assignments, plan.requests, strict=True)
+    )
+
+
+def _leaving(world: World, victims: Sequence[Victim]) -> list[Candidate]:
+    found: list[Candidate] = []
+    for victim in victims:
+        workload = still_holds(world, victim)
+        if workload is None or workload.admission is None:
+            continue
+        queue = workload.admission.cluster_queue
+        node, usage = world.quota.node(queue), world.holders(queue).usage.get(workload.key)
+        if node is not None and usage is not None:
+            found.append(Candidate(workload=workload, node=node, variant=Variant.WITHIN_QUEUE, usage=usage))
+    return found

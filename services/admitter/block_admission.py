@@ -1,0 +1,23 @@
+"""Admission one after the other: nothing more is admitted until the pods of all that was are ready (§4.2, step 11)."""
+
+from projections.workloads.lifecycle import PODS_READY, checks_ready
+from projections.world import World
+
+WAITING_FOR_PODS_READY = "WaitingForPodsReady"
+NOT_ALL_READY = "waiting for all admitted workloads to be in PodsReady condition"
+
+
+def blocks_admission(world: World) -> bool:
+    """Whether the settings ask for it."""
+    rule = world.settings.pods_ready
+    return rule is not None and rule.block_admission
+
+
+def somebody_unready(world: World) -> bool:
+    """Whether a workload that may run, or needs no more than cards to run, has pods that are not ready."""
+    for holders in world.holding.values():
+        for key in holders:
+            workload = world.workloads[key]
+            if checks_ready(workload) and not workload.is_true(PODS_READY):
+                return True
+    return False

@@ -1,0 +1,69 @@
+"""Queues that let only so many workloads hold quota at once: whoever comes then waits, or preempts in the queue by its policy.
+
+kuelog's own rule (`max_concurrent`), off by default.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from events.admission import Mode, RequeueReason
+from events.event import Millis
+from events.quota import ClusterQueueObserved
+from projections.preemption.candidates import Candidate, Variant
+from projections.preemption.classic import discharge
+from projections.preemption.policy import protected, satisfies_policy
+from projections.preemption.usage_order import in_order_of_usage
+from projections.quota.node import Node
+from projections.workloads.lifecycle import Workload
+from projections.world import World
+from services.admitter.entry import Entry
+
+
+def places_missing(world: World, queue: ClusterQueueObserved) -> int:
+    """How many workloads of the queue have to go before another one may hold quota."""
+    if queue.max_concurrent is None:
+        return 0
+    return max(len(world.holders(queue.name)) - queue.max_concurrent + 1, 0)
+
+
+def consider_with_places(world: World, entry: Entry, at: Millis, consider: Callable[[], None]) -> None:
+    """Consider an entry as if those had gone who have to make place for it; without them it is refused."""
+    queue = entry.queue
+    missing = places_missing(world, queue)
+    message = f"ClusterQueue {queue.name} already has its maximum of {queue.max_concurrent} workloads"
+    going = [] if entry.node is None else _going(world, entry.workload, queue, entry.node, at)[:missing]
+    if len(going) < missing:
+        entry.refused("WaitingForQuota", message, RequeueReason.NO_FIT)
+        return
+    with world.trial():
+        for victim in going:
+            discharge(world, victim)
+            world.holders(queue.name).remove(world.trail, victim.workload.key)
+        consider()
+    if entry.assignment is None or not (entry.mode is Mode.FIT or entry.victims):
+        return
+    entry.victims = [*going, *entry.victims]
+    entry.assignment.fits = False
+    for pod_set in entry.assignment.pod_sets:
+        pod_set.flavors = {
+            resource: msgspec.structs.replace(choice, mode=Mode.PREEMPT) for resource, choice in pod_set.flavors.items()
+        }
+        pod_set.reasons = [*pod_set.reasons, message]
+
+
+def _going(world: World, workload: Workload, queue: ClusterQueueObserved, node: Node, at: Millis) -> list[Candidate]:
+    """Who of the queue could make place: those who leave already, then those whom its policy lets be preempted."""
+    holders = world.holders(queue.name)
+    policy = queue.preemption.within_cluster_queue
+    leaving = [order[3] for order in holders.leaving]
+    staying = [
+        order[3]
+        for order in in_order_of_usage(world, queue.name, holders.staying, at)
+        if satisfies_policy(policy, workload, world.workloads[order[3]], world.settings)
+        and not protected(world.workloads[order[3]], queue, at)
+    ]
+    return [
+        Candidate(workload=world.workloads[key], node=node, variant=Variant.WITHIN_QUEUE, usage=holders.usage[key])
+        for key in (*leaving, *staying)
+    ]

@@ -1,0 +1,54 @@
+"""The plan of the search for a workload's flavors: made once for all of its class in a queue."""
+
+from collections.abc import Mapping
+
+from events.settings import QuotaCheckStrategy
+from projections.configured_cards import config_of
+from projections.feature_gates import enabled
+from projections.flavors.plan import Asked, Plan, plan_of
+from projections.flavors.suitability import PlanRules
+from projections.workloads.adjusted_pods import adjusted, misfit
+from projections.workloads.effective_requests import PODS, pod_set_requests
+from projections.world import World
+from services.admitter.entry import Head
+
+
+def plan_for(world: World, head: Head) -> Plan:
+    """The plan of the search for all pods of a workload: the same for all of its class in the queue."""
+    key = (head.queue.name, head.workload.equivalence)
+    known = world.memory.plans.get(key) if world.shortcuts else None
+    if known is not None and known.queue is head.queue:
+        return known
+    done = head.workload.reclaimable
+    counts = {one.name: max(one.count - done.get(one.name, 0), 0) for one in head.workload.spec.pod_sets}
+    plan = plan_with(world, head, counts)
+    world.memory.keep(key, plan)
+    return plan
+
+
+def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
+    """The plan for so many pods of each set."""
+    covers_pods = any(PODS in group.resources for group in head.queue.groups)
+    asked = [
+        Asked(
+            pod_set=pod_set,
+            count=counts[pod_set.name],
+            requests=pod_set_requests(
+                adjusted(world, head.workload.namespace, pod_set),
+                counts[pod_set.name],
+                world.settings,
+                covers_pods=covers_pods,
+                config=config_of(world),
+            ),
+        )
+        for pod_set in head.workload.spec.pod_sets
+    ]
+    settings = world.settings
+    rules = PlanRules(
+        ignore_undeclared=settings.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED
+        and enabled(settings, "QuotaCheckStrategy"),
+        topology=enabled(settings, "TopologyAwareScheduling"),
+        allowed=(head.workload.spec.allowed_flavors or None) if enabled(settings, "ConcurrentAdmission") else None,
+    )
+    problem = misfit(world, head.workload.namespace, head.workload.spec.pod_sets)
+    return plan_of(world.quota, head.queue, world.flavors, asked, rules, problem=problem)

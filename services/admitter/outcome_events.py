@@ -1,0 +1,138 @@
+"""What is written about an entry that did not get quota: once, and again only when the answer differs."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from events.admission import (
+    AdmissionRefused,
+    Considered,
+    FlavorAttempt,
+    Mode,
+    PreemptionRequested,
+    RequeueReason,
+    Victim,
+)
+from events.workload import PodSetAssignment
+from projections.flavors.holders import borrowers
+from projections.flavors.scan import went_through_all
+from projections.preemption.candidates import Candidate
+from projections.preemption.considered import considered
+from projections.preemption.requested import ANY_ADMISSION
+from projections.queues.requeue_rule import stays_in_line
+from projections.world import World
+from services.admitter.block_admission import WAITING_FOR_PODS_READY
+from services.admitter.entry import Entry, ask_of, needed_by
+
+
+def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
+    """The request for room; None when the same one is open already."""
+    if entry.assignment is None:
+        return None
+    victims = tuple(_as_victim(victim) for victim in entry.victims)
+    assignments = entry.assignment.assignments()
+    last = world.requests.get(entry.workload.key)
+    if last is not None and last.assignments == assignments and _admissions(last.victims) >= _admissions(victims):
+        return None
+    candidates, holders = _considered(world, entry)
+    return PreemptionRequested(
+        workload=entry.workload.key,
+        cluster_queue=entry.queue.name,
+        assignments=assignments,
+        victims=victims,
+        message=f"{entry.assignment.message}. Pending the preemption of {len(victims)} workload(s)",
+        attempts=_with_holders(world, entry, entry.assignment.attempts),
+        borrow_level=entry.borrow,
+        candidates=candidates,
+        holders=holders,
+    )
+
+
+def _as_victim(found: Candidate) -> Victim:
+    admission = found.workload.admission
+    return Victim(
+        workload=found.workload.key,
+        reason=found.reason,
+        admission=admission.reservation if admission is not None else ANY_ADMISSION,
+    )
+
+
+def _admissions(victims: Iterable[Victim]) -> set[tuple[str, int]]:
+    return {(victim.workload, victim.admission) for victim in victims}
+
+
+def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> AdmissionRefused | None:
+    """The refusal; None when it would say what is known already."""
+    told_reason, told_message = entry.refusal()
+    reason, message = reason or told_reason, message or told_message
+    last = entry.workload.attempt
+    kind = entry.head.parked_as
+    progress = _progress(entry)
+    if (
+        kind
+        and not progress
+        and entry.requeue is RequeueReason.FAILED_AFTER_NOMINATION
+        and reason != WAITING_FOR_PODS_READY
+    ):
+        return None  # Somebody else was faster. It is tried again at once, and then it is told why not.
+    if progress and went_through_all(world, entry.workload, entry.queue.name):
+        return None
+    if isinstance(last, AdmissionRefused) and (last.reason, last.requeue) == (reason, entry.requeue):
+        if kind and not progress:
+            return None
+        if last.message == message:
+            if progress == last.progress and stays_in_line(entry.queue, entry.requeue, progress):
+                return None
+            return replace(_brief(entry, reason, message), progress=progress)
+    event = _brief(entry, reason, message)
+    if entry.assignment is None:
+        return event
+    blocked = entry.requeue is RequeueReason.PREEMPTION_NO_CANDIDATES
+    candidates, holders = _considered(world, entry) if blocked else ((), 0)
+    return replace(
+        event,
+        candidates=candidates,
+        holders=holders,
+        attempts=_with_holders(world, entry, entry.assignment.attempts),
+        requests=tuple(
+            PodSetAssignment(name=one.name, count=one.count, usage=dict(sorted(one.requests.items())))
+            for one in entry.assignment.pod_sets
+        ),
+        progress=progress,
+    )
+
+
+def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
+    """Where to go on next time; one that waits for victims or a gate starts anew (kueue-semantics §4.2, step 6)."""
+    if entry.assignment is None or entry.requeue in (RequeueReason.PENDING_PREEMPTION, RequeueReason.PREEMPTION_GATED):
+        return ()
+    return tuple(step for step in entry.assignment.progress if step[2] >= 0)
+
+
+def _considered(world: World, entry: Entry) -> tuple[tuple[Considered, ...], int]:
+    if entry.assignment is None or entry.node is None:
+        return (), 0
+    ask = ask_of(entry, entry.at, entry.assignment.usage, needed_by(world, entry.assignment))
+    return considered(world, ask, [victim.workload.key for victim in entry.victims])
+
+
+def _brief(entry: Entry, reason: str, message: str) -> AdmissionRefused:
+    return AdmissionRefused(
+        workload=entry.workload.key,
+        cluster_queue=entry.queue.name,
+        requeue=entry.requeue,
+        reason=reason,
+        message=message,
+    )
+
+
+def _with_holders(world: World, entry: Entry, attempts: list[FlavorAttempt]) -> tuple[FlavorAttempt, ...]:
+    """The attempts with those named who hold what is missing."""
+    found: list[FlavorAttempt] = []
+    for attempt in attempts:
+        column = world.quota.columns.known(attempt.flavor, attempt.resource)
+        if attempt.mode is Mode.FIT or column is None or entry.node is None:
+            found.append(attempt)
+        else:
+            found.append(replace(attempt, holders=borrowers(entry.node, column)))
+    return tuple(found)

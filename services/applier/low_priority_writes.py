@@ -1,0 +1,61 @@
+"""Writes that nobody waits for: statuses of those that wait, statuses of queues, Events.
+
+They go one at a time, and after each there is a rest as many times as long as it took. A server that is at its limit
+answers slowly, so they leave it to those that are waited for; a server at rest takes dozens of them in a second. Normal
+Events come last of all: they are written only while nothing else is.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+
+from events.event import Millis
+from services.runtime.clock_port import Clock
+
+_REST = 4
+_LONGEST: Millis = 1000
+
+
+class SpareTime:
+    """What is left of the API server's time, shared by all that ask for it in the order in which they ask."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self._one = clock, asyncio.Lock()
+        self._asking = 0
+        self._calm = asyncio.Event()
+        self._calm.set()
+
+    @asynccontextmanager
+    async def turn(self, *, last: bool = False) -> AsyncGenerator[None, None]:
+        """The time for one write; whoever is `last` lets all others go first."""
+        while last:
+            await self._calm.wait()
+            async with self._one:
+                if self._asking:
+                    continue  # Somebody came meanwhile.
+                async with self._rested():
+                    yield
+                return
+        with self.first():
+            async with self._one, self._rested():
+                yield
+
+    @contextmanager
+    def first(self) -> Generator[None, None, None]:
+        """Something is written that whoever is last has to wait for."""
+        self._asking += 1
+        self._calm.clear()
+        try:
+            yield
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._calm.set()
+
+    @asynccontextmanager
+    async def _rested(self) -> AsyncGenerator[None, None]:
+        began = self._clock.now()
+        try:
+            yield
+        finally:
+            await self._clock.sleep(min(_REST * (self._clock.now() - began), _LONGEST))

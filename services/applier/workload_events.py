@@ -1,0 +1,103 @@
+"""What there is to tell about a workload once it is shown, beside the news that the log has for it: in Kueue's words; pure.
+
+It is read off the workload as it stands, not kept in the world: what was not told is not told later.
+"""
+
+from collections.abc import Iterator
+
+from events.event import Millis
+from events.workload import ConditionStatus, Member, MemberState
+from projections.workloads.conditions import GATED, PENDING
+from projections.workloads.lifecycle import EVICTED, QUOTA_RESERVED, REQUEUED, News, Workload
+from services.applier.cluster_events import Notice, job_notice
+
+_UNTOLD = frozenset({PENDING, "Pending", GATED})
+"""Why a workload has no quota, where there is nothing to say yet or the log has news of it."""
+
+
+def tidings(workload: Workload) -> Iterator[News]:
+    """What is told of a workload that was shown up to `workload.applied` before."""
+    before, admission = workload.applied, workload.admission
+    if admission is not None and admission.reservation > before:
+        waited = _seconds(admission.reserved_at - _queued_at(workload))
+        message = f"Quota reserved in ClusterQueue {admission.cluster_queue}, wait time since queued was {waited}s"
+        if admission.considered:
+            message = f"{message}; Flavors considered: {admission.considered}"
+        yield News(sequence=admission.reservation, at=admission.reserved_at, reason=QUOTA_RESERVED, message=message)
+    if admission is not None and workload.admitted and not workload.evicted and workload.decided > before:
+        at = workload.admitted_at or admission.reserved_at
+        waited = _seconds(at - admission.reserved_at)
+        message = f"Admitted by ClusterQueue {admission.cluster_queue}, wait time since reservation was {waited}s"
+        yield News(sequence=admission.reservation, at=at, reason="Admitted", message=message)
+    yield from _pending(workload)
+
+
+def _pending(workload: Workload) -> Iterator[News]:
+    """Why it has to wait: each reason once in a time of waiting, for its words change with every attempt."""
+    told = workload.condition(QUOTA_RESERVED)
+    if told is None or told.status is not ConditionStatus.FALSE or workload.decided <= workload.applied:
+        return
+    tried = workload.attempt is not None or told.reason not in _UNTOLD
+    if tried and not workload.finished and not workload.discarded:
+        yield News(sequence=told.since, at=told.since, reason=told.reason, message=told.message, warning=True)
+
+
+def created(workload: Workload, at: Millis) -> Iterator[Notice]:
+    """The Workload object was made for its job."""
+    yield from _of_job(workload, workload.uid, at, "CreatedWorkload", f"Created Workload: {workload.key}")
+
+
+def updated(workload: Workload, at: Millis) -> Iterator[Notice]:
+    """The Workload object was brought to what its job asks for now."""
+    message = f"Updated not matching Workload for suspended job: {workload.key}"
+    yield from _of_job(workload, str(workload.decided), at, "UpdatedWorkload", message)
+
+
+def started(workload: Workload, pods: tuple[str, ...], at: Millis) -> Iterator[Notice]:
+    """The job was let run, or these of its pods were."""
+    if workload.admission is None or workload.owner is None:
+        return
+    identity, message = (
+        str(workload.admission.reservation),
+        f"Admitted by clusterQueue {workload.admission.cluster_queue}",
+    )
+    members = [one for one in workload.spec.members if one.name in pods] if pods else [None]
+    for one in members:
+        yield job_notice(workload.namespace, workload.owner, identity, at, "Started", message, member=one)
+
+
+def stopped(workload: Workload, at: Millis) -> Iterator[Notice]:
+    """The job was stopped, or its pods were told to end: because it has to go, or because it was never let in."""
+    evicted = workload.condition(EVICTED) if workload.evicted else None
+    message = evicted.message if evicted is not None else "Not admitted by cluster queue"
+    yield from _of_job(workload, str(workload.stopped_by), at, "Stopped", message)
+
+
+def finished(workload: Workload, at: Millis) -> Iterator[Notice]:
+    """The Workload says that its job has ended."""
+    message = f"Workload '{workload.key}' is declared finished"
+    yield from _of_job(workload, workload.uid, at, "FinishedWorkload", message)
+
+
+def _of_job(workload: Workload, identity: str, at: Millis, reason: str, message: str) -> Iterator[Notice]:
+    """On the job; where pods are a group and nothing else is there, on the first of them."""
+    owner = workload.owner
+    if owner is None:
+        return
+    member: Member | None = None
+    if owner.kind == "PodGroup":
+        alive = [one for one in workload.spec.members if one.state is not MemberState.OVER] or workload.spec.members
+        if not alive:
+            return
+        member = alive[0]
+    yield job_notice(workload.namespace, owner, identity, at, reason, message, member=member)
+
+
+def _queued_at(workload: Workload) -> Millis:
+    """Since when it could have been let in: its creation, or the end of what held it back after an eviction."""
+    again = workload.condition(REQUEUED)
+    return again.since if again is not None and again.status is ConditionStatus.TRUE else workload.created_at
+
+
+def _seconds(duration: Millis) -> int:
+    return (duration + 500) // 1000

@@ -1,0 +1,131 @@
+"""What is injected for one pod set, put into the job and taken out again."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from projections.checks.provisioning import CLASS_NAME, CONSUMES
+from projections.devices.annotations import CARD_POLICY
+from projections.devices.chip_families import is_pin
+from projections.devices.vendors import VENDORS
+from services.jobs.card_gate import gate_closed, gate_open
+from services.jobs.paths import Location, Plain, get, put
+from services.jobs.pod_set import Form, Injection, Original, Pods
+from services.jobs.updates import PodFields, added_to, noted, with_updates
+
+WORKLOAD = "kueue.x-k8s.io/workload"
+POD_SET = "kueue.x-k8s.io/podset"
+CLUSTER_QUEUE = "kueue.x-k8s.io/cluster-queue-name"
+LOCAL_QUEUE = "kueue.x-k8s.io/local-queue-name"
+_LABELS = (POD_SET, CLUSTER_QUEUE, LOCAL_QUEUE)
+_ANNOTATIONS = (WORKLOAD, CARD_POLICY, *sorted({one.use_uuid for one in VENDORS if one.use_uuid}))
+"""What is injected by name, so that it can be taken out again."""
+
+
+def inject(job: Plain, pods: Pods, injection: Injection) -> Plain:
+    """The job with what one of its pod sets gets. Raises `UpdateConflict`."""
+    original, at = injection.original, pods.at
+    if pods.form is Form.TEMPLATE and get(job, at) is None:
+        job = put(job, at, pods.template)
+    alone = pods.form is Form.INFO
+    old = metadata_of(job, pods)
+    own = () if alone else original.tolerations
+    given = PodFields(
+        labels={**_without(old.get("labels"), added_to(job, pods.name, "labels")), **injection.labels},
+        annotations={
+            **_without(old.get("annotations"), added_to(job, pods.name, "annotations")),
+            **injection.annotations,
+        },
+        node_selector=injection.node_selector if alone else {**original.node_selector, **injection.node_selector},
+        tolerations=(*own, *(one for one in injection.tolerations if one not in own)),
+    )
+    wanted = _updated(given, pods, injection)
+    restorable = bool(at) and not alone  # A pod is never put back, and what stands alone goes as a whole.
+    job = _placed(noted(job, pods.name, given, wanted) if restorable else job, pods, wanted)
+    lower = lower_of(pods)
+    # Spark describes its executors without gates: all of them are kept to the cards that they have together.
+    return gate_closed(job, lower) if injection.gated and pods.form is not Form.FLAT else gate_open(job, lower)
+
+
+def _updated(given: PodFields, pods: Pods, injection: Injection) -> PodFields:
+    """With what checks add; where what is injected stands alone, the template below it is looked at, too."""
+    if pods.form is not Form.INFO:
+        return with_updates(given, injection.updates, pods.name)
+    below: Plain = pods.template.get("metadata") or {}
+    base = PodFields(
+        labels={**(below.get("labels") or {}), **given.labels},
+        annotations={**(below.get("annotations") or {}), **given.annotations},
+        node_selector={**injection.original.node_selector, **given.node_selector},
+        tolerations=given.tolerations,
+    )
+    full = with_updates(base, injection.updates, pods.name)
+    return PodFields(
+        labels={**given.labels, **_without(full.labels, base.labels)},
+        annotations={**given.annotations, **_without(full.annotations, base.annotations)},
+        node_selector={**given.node_selector, **_without(full.node_selector, base.node_selector)},
+        tolerations=full.tolerations,
+    )
+
+
+def _without(fields: dict[str, str] | None, keys: Iterable[str]) -> dict[str, str]:
+    left_out = set(keys)
+    return {key: value for key, value in (fields or {}).items() if key not in left_out}
+
+
+def restore(job: Plain, pods: Pods, original: Original) -> Plain:
+    """The job with one of its pod sets as it was asked for."""
+    match pods.form:
+        case Form.INFO:
+            return put(job, pods.at[:-1], None)
+        case Form.TEMPLATE | Form.FLAT:
+            if get(job, pods.at) is None:
+                return job
+            old = metadata_of(job, pods)
+            ours = (*_ANNOTATIONS, *added_to(job, pods.name, "annotations"), *_left_by_kueue(old), *_chip_pins(old))
+            asked = PodFields(
+                labels=_without(old.get("labels"), (*_LABELS, *added_to(job, pods.name, "labels"))),
+                annotations={**_without(old.get("annotations"), ours), **original.annotations},
+                node_selector=original.node_selector,
+                tolerations=original.tolerations,
+            )
+            job = gate_open(_placed(job, pods, asked), lower_of(pods))
+            return put(job, pods.at, None) if get(job, pods.at) == pods.implied else job
+
+
+def _chip_pins(meta: Plain) -> Iterable[str]:
+    """Pins to chips that only HAMi's configuration names."""
+    return (name for name in (meta.get("annotations") or {}) if is_pin(str(name)))
+
+
+def _left_by_kueue(meta: Plain) -> tuple[str, ...]:
+    """What Kueue had put into a job that it started before us, to take nodes that were provisioned for it."""
+    found: Plain = meta.get("annotations") or {}
+    made_for_it = WORKLOAD in found and str(found.get(CONSUMES, "")).startswith(f"{found[WORKLOAD]}-")
+    return (CONSUMES, CLASS_NAME) if made_for_it else ()
+
+
+def _placed(job: Plain, pods: Pods, fields: PodFields) -> Plain:
+    template = pods.form is Form.TEMPLATE
+    upper = (*pods.at, "metadata") if template else pods.at
+    lower = lower_of(pods)
+    job = _put(job, (*upper, "labels"), fields.labels)
+    job = _put(job, (*upper, "annotations"), fields.annotations)
+    if template and not get(job, upper):
+        job = put(job, upper, None)
+    job = _put(job, (*lower, "nodeSelector"), fields.node_selector)
+    return _put(job, (*lower, "tolerations"), list(fields.tolerations))
+
+
+def lower_of(pods: Pods) -> Location:
+    """Where node selector, tolerations and gates of a pod set are."""
+    return (*pods.at, "spec") if pods.form is Form.TEMPLATE else pods.at
+
+
+def _put(job: Plain, at: tuple[Any, ...], value: Any) -> Plain:
+    """What is empty is not written where nothing is."""
+    return job if not value and get(job, at) is None else put(job, at, value or None)
+
+
+def metadata_of(job: Plain, pods: Pods) -> Plain:
+    """Where labels and annotations of a pod set are."""
+    at = (*pods.at, "metadata") if pods.form is Form.TEMPLATE else pods.at
+    return get(job, at) or {}

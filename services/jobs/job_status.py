@@ -1,0 +1,78 @@
+"""How a job of any kind stands: suspended, stopped, ready, partly done, ended."""
+
+from collections.abc import Sequence
+
+from events.job_kind import JobKind, Sign
+from services.jobs.paths import Plain, get, locate, look, total
+from services.jobs.pod_set import Pods
+
+
+def is_suspended(kind: JobKind, job: Plain) -> bool:
+    """Whether it is meant to stand still."""
+    return look(job, kind.suspend) is True
+
+
+def is_stopped(kind: JobKind, job: Plain) -> bool:
+    """Whether it stands still, and nothing of it runs any more."""
+    said = kind.stopped is None or _shows(job, kind.stopped)
+    return is_suspended(kind, job) and said and all(total(job, path) == 0 for path in kind.active)
+
+
+def finished_of(kind: JobKind, job: Plain) -> tuple[str, str] | None:
+    """How it ended, and what it says about that; None while it has not."""
+    for ending in kind.endings:
+        if _shows(job, ending.sign):
+            message = look(job, ending.message) if ending.message else ""
+            return "Succeeded" if ending.succeeded else "Failed", str(message or "")
+    return None
+
+
+def ready_of(kind: JobKind, job: Plain, pods: Sequence[Pods]) -> bool | None:
+    """Whether all its pods are ready or done; None while it stands still or where nothing tells."""
+    if is_suspended(kind, job):
+        return None
+    match kind.counter:
+        case "job":
+            return total(job, "status.succeeded") + total(job, "status.ready") >= sum(one.count for one in pods)
+        case "replicas":
+            found = {str(get(job, (*at, "name"))): at for at in locate(job, kind.replicas)}
+            return all(
+                one.name in found
+                and total(job, _below(found[one.name], "ready")) + total(job, _below(found[one.name], "succeeded"))
+                >= one.replicas
+                for one in pods
+            )
+        case _:
+            return _shows(job, kind.ready) if kind.ready is not None else None
+
+
+def reclaimable_of(kind: JobKind, job: Plain, pods: Sequence[Pods]) -> dict[str, int]:
+    """How many pods of each pod set are done and need no room any more."""
+    if is_suspended(kind, job) or finished_of(kind, job) is not None:
+        return {}
+    match kind.counter:
+        case "job":
+            completions = look(job, "spec.completions")
+            left = completions - total(job, "status.succeeded") if isinstance(completions, int) else pods[0].count
+            return {pods[0].name: pods[0].count - max(left, 0)} if max(left, 0) < pods[0].count else {}
+        case "replicas":
+            done = {
+                str(get(job, (*at, "name"))): total(job, _below(at, "succeeded")) for at in locate(job, kind.replicas)
+            }
+            counts = {
+                one.name: min(done.get(one.name, 0), one.replicas) * (one.count // one.replicas)
+                for one in pods
+                if one.replicas
+            }
+            return {name: count for name, count in counts.items() if count}
+        case _:
+            return {}
+
+
+def _shows(job: Plain, sign: Sign) -> bool:
+    found = look(job, sign.at)
+    return found is not None and str(found) in sign.values
+
+
+def _below(at: tuple[str | int, ...], field: str) -> str:
+    return ".".join(str(step) for step in (*at, field))

@@ -1,0 +1,60 @@
+"""A job of any kind, suspended, started with what is injected into it, or put back to what it asked for."""
+
+from collections.abc import Sequence
+
+from events.job_kind import JobKind
+from services.jobs.injection import WORKLOAD, inject, metadata_of, restore
+from services.jobs.paths import Plain, look, put
+from services.jobs.pod_set import Injection, Original
+from services.jobs.pod_sets import pods_of
+from services.jobs.train_job import is_patched, patched, unpatched
+from services.jobs.updates import without_notes
+
+_COMPLETIONS_TOO = "kueue.x-k8s.io/job-completions-equal-parallelism"
+
+
+def with_suspend(kind: JobKind, job: Plain, *, suspend: bool) -> Plain:
+    """The job, meant to stand still or to run."""
+    return put(job, tuple(kind.suspend.split(".")), suspend)
+
+
+def holds_injection(kind: JobKind, job: Plain) -> bool:
+    """Whether anything that was injected is in it."""
+    if kind.reader == "train job":
+        return is_patched(job)
+    return any(WORKLOAD in (metadata_of(job, one).get("annotations") or {}) for one in pods_of(kind, job))
+
+
+def injected(kind: JobKind, job: Plain, injections: Sequence[Injection]) -> Plain:
+    """The job with what each of its pod sets gets. Raises `FieldBroken` and `UpdateConflict`."""
+    if kind.reader == "train job":
+        return patched(job, injections)
+    by_name = {one.original.name: one for one in injections}
+    for pods in pods_of(kind, job):
+        injection = by_name.get(pods.name)
+        if injection is None:
+            continue
+        job = inject(job, pods, injection)
+        if kind.reader == "job" and injection.count < injection.original.count:
+            job = _with_parallelism(job, injection.count)
+    return job
+
+
+def restored(kind: JobKind, job: Plain, originals: Sequence[Original]) -> Plain:
+    """The job as it was before anything was injected. Raises `FieldBroken`."""
+    if kind.reader == "train job":
+        return unpatched(job)
+    by_name = {one.name: one for one in originals}
+    for pods in pods_of(kind, job):
+        original = by_name.get(pods.name)
+        if original is not None:
+            job = restore(job, pods, original)
+        if original is not None and kind.reader == "job" and pods.count < original.count:
+            job = _with_parallelism(job, original.count)
+    return without_notes(job)
+
+
+def _with_parallelism(job: Plain, count: int) -> Plain:
+    job = put(job, ("spec", "parallelism"), count)
+    wanted = look(job, "metadata.annotations") or {}
+    return put(job, ("spec", "completions"), count) if wanted.get(_COMPLETIONS_TOO) == "true" else job

@@ -1,0 +1,169 @@
+"""Where a workload waits that holds no quota: in line, or parked with a reason (kueue-semantics §3.3, §3.9)."""
+
+from events.catalogue import Decision
+from events.event import Millis
+from events.quota import StopPolicy
+from events.upkeep import AdmissionGateCleared
+from events.workload import ConditionStatus, WorkloadParked, WorkloadQueued, WorkloadRequeued
+from projections.budgets.enforcement import EXHAUSTED, used_up
+from projections.feature_gates import enabled
+from projections.queues.active_condition import takes_in
+from projections.set_aside.records import ADMITTER, LEFT_ALONE, Scope, is_aside
+from projections.validation.unsupported import NOT_DONE, TOPOLOGY_FLAVOR, NotDone
+from projections.workloads.conditions import OBSERVABILITY, told_as, untold
+from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
+from projections.world import World
+from services.queue_manager.upkeep import check_backoff, check_list, deactivation, gate_message, hold_message
+
+DEACTIVATED = ("Deactivated", "The workload is deactivated")
+
+
+def decide_waiting(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """Put the workload where it belongs; nothing when it is there already. One thing at a time, as Kueue does."""
+    first = deactivation(workload)
+    if not first and workload.spec.active:
+        first = check_backoff(workload)
+    if first:
+        return first
+    if workload.spec.active and workload.requeue.at is not None and workload.requeue.at > at:
+        queue = world.cluster_queue_of(workload)
+        message = "Waiting for the back-off after an eviction to end"
+        return _park(world, workload, queue.name if queue is not None else "", "Backoff", message)
+    for rule in (_requeued, _gate_cleared, _checks):
+        found = rule(world, workload)
+        if found:
+            return found
+    return _for_a_budget(world, workload, at) or _place(world, workload, at)
+
+
+def _requeued(world: World, workload: Workload) -> list[Decision]:
+    """What the workload had to wait for after its eviction is over."""
+    waited = workload.condition(REQUEUED)
+    if waited is None or waited.status is not ConditionStatus.FALSE or not workload.spec.active:
+        return []
+    door = world.local_queues.get(workload.local_queue)
+    queue = world.cluster_queue_of(workload)
+    match waited.reason:
+        case "LocalQueueStopped":
+            over = door is not None and door.stop is StopPolicy.NONE
+            reason, message = "LocalQueueRestarted", "The LocalQueue was restarted after being stopped"
+        case "ClusterQueueStopped":
+            over = queue is not None and queue.stop is StopPolicy.NONE
+            reason, message = "ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"
+        case waited_for if waited_for.startswith("Deactivated"):
+            over, reason, message = True, "Reactivated", "The workload was reactivated"
+        case _:
+            over, reason, message = True, "BackoffFinished", "The workload backoff was finished"
+    return [WorkloadRequeued(workload=workload.key, allowed=True, reason=reason, message=message)] if over else []
+
+
+def _gate_cleared(world: World, workload: Workload) -> list[Decision]:
+    del world
+    told = workload.condition(QUOTA_RESERVED)
+    was_gated = told is not None and told.status is ConditionStatus.FALSE and told.reason == "AdmissionGated"
+    return [AdmissionGateCleared(workload=workload.key)] if was_gated and not workload.spec.gated_by else []
+
+
+def _checks(world: World, workload: Workload) -> list[Decision]:
+    queue = world.cluster_queue_of(workload)
+    return [] if queue is None else check_list(workload, queue)
+
+
+def _for_a_budget(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """Who asks for what a budget has none left of waits beside the line, and holds no quota."""
+    queue = world.cluster_queue_of(workload) if world.budgets else None
+    spent = used_up(world, workload, queue.name, at) if queue is not None else None
+    if queue is None or spent is None or standing_obstacle(world, workload) is not None:
+        return []
+    return _park(world, workload, queue.name, EXHAUSTED, spent.message)
+
+
+def _place(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    queue = world.cluster_queue_of(workload)
+    obstacle = standing_obstacle(world, workload)
+    if obstacle is not None:
+        reason, message = obstacle
+        return _park(world, workload, queue.name if queue is not None else "", reason, message)
+    if queue is None:
+        return []
+    if is_aside(world.aside, ADMITTER, Scope.WORKLOAD, workload.key) and workload.line == queue.name:
+        return []  # It is lined up again when it is taken up again.
+    waits_on = world.budgets and used_up(world, workload, queue.name, at) is not None
+    if workload.line != queue.name or (not waits_on and _parked_as(world, workload, queue.name) in HELD_BACK):
+        return [WorkloadQueued(workload=workload.key, cluster_queue=queue.name)]
+    return []
+
+
+def _park(world: World, workload: Workload, line: str, reason: str, message: str) -> list[Decision]:
+    told = workload.condition(QUOTA_RESERVED)
+    settings = world.settings
+    same = (
+        told is None or untold(settings, reason) or (told.reason, told.message) == (told_as(settings, reason), message)
+    )
+    if _parked_as(world, workload, line) == reason and same:
+        return []
+    return [WorkloadParked(workload=workload.key, cluster_queue=line, reason=reason, message=message)]
+
+
+HELD_BACK = frozenset(
+    {
+        "Backoff",
+        "Suspended",
+        "Misconfigured",
+        "Deactivated",
+        "AdmissionGated",
+        "OnHold",
+        WAITING_FOR_PODS,
+        EXHAUSTED,
+        LEFT_ALONE,
+        *NOT_DONE,
+    }
+)
+"""Reasons to be parked that are this service's own, and end when their cause does."""
+
+
+def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | None:  # noqa: PLR0911 - one rule a line
+    """Why the workload may not even be tried: reason and message."""
+    if not workload.spec.active and enabled(world.settings, OBSERVABILITY):
+        return DEACTIVATED
+    if workload.spec.gated_by:
+        return "AdmissionGated", gate_message(workload)
+    if workload.spec.on_hold:
+        return "OnHold", hold_message(workload)
+    if workload.spec.waits_for_pods:
+        return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
+    refusal = not_done(world, workload)
+    if refusal is not None:
+        return refusal.code, refusal.message
+    door = world.local_queues.get(workload.local_queue)
+    if door is None:
+        return "Misconfigured", f"LocalQueue {workload.spec.queue} doesn't exist"
+    if door.stop is not StopPolicy.NONE:
+        return "Suspended", f"LocalQueue {workload.spec.queue} is inactive"
+    queue = world.cluster_queues.get(door.cluster_queue)
+    if queue is None:
+        return "Misconfigured", f"ClusterQueue {door.cluster_queue} doesn't exist"
+    if not takes_in(world, queue.name):
+        return "Suspended", f"ClusterQueue {queue.name} is inactive"
+    # Without the gate's own reason, an inactive workload is told what else is wrong, and waits in silence otherwise.
+    return None if workload.spec.active else DEACTIVATED
+
+
+def not_done(world: World, workload: Workload) -> NotDone | None:
+    """What it asks for and is not done yet; or that its queue has only flavors whose like is not."""
+    for code in workload.spec.not_done:
+        if code in NOT_DONE:
+            return NOT_DONE[code]
+    queue = world.cluster_queue_of(workload)
+    for group in queue.groups if queue is not None else ():
+        flavors = [world.flavors.get(one.flavor) for one in group.flavors]
+        if flavors and all(one is not None and one.topology for one in flavors):
+            return TOPOLOGY_FLAVOR
+    return None
+
+
+def _parked_as(world: World, workload: Workload, line: str) -> str | None:
+    """Why this service parked the workload; None also when it is parked because the admitter refused it."""
+    if workload.line != line or world.lines.of(line).refused_as(workload.key) is not None:
+        return None
+    return world.lines.of(line).parked.get(workload.key)

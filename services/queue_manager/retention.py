@@ -1,0 +1,37 @@
+"""When the story of a workload is over: its job owns it no longer, or its object has been kept long enough."""
+
+from events.catalogue import Decision
+from events.event import Millis
+from events.upkeep import DiscardReason, WorkloadDiscarded, WorkloadOrphaned
+from projections.feature_gates import enabled
+from projections.workloads.deadlines import kept_until
+from projections.workloads.lifecycle import Workload
+from projections.workloads.pods import made_of_pods
+from projections.world import World
+
+
+def decide_end(world: World, workload: Workload, at: Millis) -> list[Decision]:
+    """What has to happen at the end of a workload; nothing before it, and nothing more after it was discarded."""
+    if workload.discarded:
+        return []
+    if workload.owner is None and (workload.spec.orphaned or workload.spec.leaving):
+        ended = _ownerless(world, workload)
+        if ended:
+            return ended
+    if workload.spec.orphaned and made_of_pods(workload):
+        # Its owner has fewer groups now, and is still there: its object would stay.
+        return [WorkloadDiscarded(workload=workload.key, reason=DiscardReason.DELETED)]
+    until = kept_until(workload, world.settings)
+    if until is not None and at >= until:
+        reason = DiscardReason.FINISHED if workload.finished else DiscardReason.DEACTIVATED
+        return [WorkloadDiscarded(workload=workload.key, reason=reason)]
+    return []
+
+
+def _ownerless(world: World, workload: Workload) -> list[Decision]:
+    """Nobody will run it any more: it ends, and nothing holds its object."""
+    if enabled(world.settings, "FinishOrphanedWorkloads"):
+        return [] if workload.released else [WorkloadOrphaned(workload=workload.key)]
+    if workload.spec.leaving:
+        return [WorkloadDiscarded(workload=workload.key, reason=DiscardReason.DELETED)]
+    return []

@@ -1,0 +1,61 @@
+"""What has to be settled about a workload before anything else, whether it holds quota or waits for it."""
+
+from collections.abc import Iterable
+
+from events.catalogue import Decision
+from events.event import Millis
+from events.quota import ClusterQueueObserved
+from events.upkeep import BackoffSet, ChecksRequired, DeactivationSettled
+from events.workload import CheckState, EvictionOrdered, WorkloadDeactivated
+from projections.checks.required import required_checks
+from projections.workloads.conditions import GATED_BY
+from projections.workloads.lifecycle import DEACTIVATION_TARGET, Requeue, Workload
+
+
+def deactivation(workload: Workload) -> list[Decision]:
+    """An inactive workload is evicted and its back-off forgotten; one that is to be inactive is made so (§8)."""
+    target = workload.condition(DEACTIVATION_TARGET) if workload.is_true(DEACTIVATION_TARGET) else None
+    if workload.spec.active:
+        if target is None:
+            return []
+        return [WorkloadDeactivated(workload=workload.key, cause=target.reason, message=target.message)]
+    if not workload.evicted:
+        message = "The workload is deactivated"
+        if target is not None:
+            message = f"{message} due to {target.message}"
+        cause = target.reason if target is not None else ""
+        return [EvictionOrdered(workload=workload.key, reason="Deactivated", cause=cause, message=message)]
+    unsettled = target is not None or workload.requeue != Requeue()
+    return [DeactivationSettled(workload=workload.key)] if unsettled else []
+
+
+def check_backoff(workload: Workload) -> list[Decision]:
+    """Checks that ask to be tried again later move the end of the back-off forward, never back (§8)."""
+    ends: Iterable[Millis] = (
+        check.since + check.requeue_after
+        for check in workload.checks.values()
+        if check.state is CheckState.RETRY and check.requeue_after is not None
+    )
+    until = max(ends, default=None)
+    if until is None or (workload.requeue.at is not None and workload.requeue.at >= until):
+        return []
+    return [BackoffSet(workload=workload.key, count=workload.requeue.count, until=until)]
+
+
+def gate_message(workload: Workload) -> str:
+    """What is told of a workload that something holds back from being queued."""
+    return f"{GATED_BY}{','.join(workload.spec.gated_by)}"
+
+
+def hold_message(workload: Workload) -> str:
+    """What is told of a workload that has no pods for now."""
+    return f"{'Job' if workload.owner is None else workload.owner.kind} scaled to zero; workload on hold"
+
+
+def check_list(workload: Workload, queue: ClusterQueueObserved) -> list[Decision]:
+    """The workload bears exactly the checks that its cluster queue requires of it."""
+    wanted = required_checks(queue, workload)
+    bound = workload.admission.required_checks if workload.admission is not None else wanted
+    if wanted == tuple(sorted(workload.checks)) and wanted == tuple(sorted(bound)):
+        return []
+    return [ChecksRequired(workload=workload.key, checks=wanted)]

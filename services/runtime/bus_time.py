@@ -1,0 +1,36 @@
+"""How far ahead of the bus's own time a lane may decide."""
+
+from events.event import Millis
+from services.runtime.control_log import AHEAD, Control
+from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_port import Stream
+
+
+class BusTime:
+    """Asks the bus for its time when somebody is about to go beyond what is known of it.
+
+    Half of what a fold accepts may be put on the log: the rest is for servers of the bus that disagree.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._reached: Millis = 0
+
+    async def ahead(self, at: Millis, control: Control) -> str:
+        """Why nothing may be decided at this time; empty when it may, or when the bus tells no time."""
+        if at <= self._reached:
+            return ""
+        try:
+            latest = control.latest(await self._stream.now())
+        except LogUnavailable:
+            return ""  # Whoever has something to say finds that out.
+        if latest is None:
+            return ""
+        self._reached = latest - AHEAD // 2
+        if at <= self._reached:
+            return ""
+        seconds = (at - latest + AHEAD) // 1000
+        return (
+            f"the clock of this machine is {seconds} s ahead of the bus's: set it right. Until then nothing is decided here; "
+            "other replicas go on"
+        )

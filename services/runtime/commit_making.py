@@ -1,0 +1,35 @@
+"""The commit that an author's decisions become, with the place on the lane that they were made at."""
+
+import hashlib
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from events.catalogue import Decision
+from events.codec import encode
+from events.commit import Commit
+from events.event import Millis
+from services.runtime.lane_fold import LaneFold
+
+
+def commit_of(
+    fold: LaneFold, author: str, events: Sequence[Decision], at: Millis, *, rules: str, replica: str, mark: str
+) -> Commit:
+    """What stands on the log behind all that is folded."""
+    body = Commit(
+        id="",
+        prev_hash=fold.prev_hash,
+        partition=fold.lane,
+        base=fold.base,
+        inputs=fold.runs,
+        author=author,
+        epoch=fold.world.epochs.get(author, 0),
+        rules=rules,
+        at=at,
+        events=tuple(events),
+        state_hash=mark,
+    )
+    digest = hashlib.sha256(encode(body))
+    # Two replicas may decide the same on the same base: only one of the two may take its append for done.
+    digest.update(replica.encode())
+    return replace(body, id=digest.hexdigest()[:32])

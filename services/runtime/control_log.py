@@ -1,0 +1,83 @@
+"""What the stream of control says about the log itself: which messages are skipped, and how fast its clocks run.
+
+It is read before anything else is decoded, by everybody who reads the log, so that no message can keep out the word that
+skips it.
+"""
+
+from collections.abc import Iterable
+
+from events.authors import why_not_commit
+from events.codec import NotOurs, decode_commit
+from events.control import ClockScaled, Quarantined
+from events.event import Millis
+from events.subjects import CONTROL
+from services.runtime.log_port import Entry
+
+AHEAD: Millis = 10_000
+"""So far a message may be ahead of the time at which the bus stored it; beyond that its time is brought back to there."""
+
+
+class Control:
+    """Folded from the stream of control, message by message; one of them that can't be read keeps out none behind it."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.skipped: dict[tuple[str, int], str] = {}
+        """The reason by stream and sequence."""
+        self.position = 0
+        """The last sequence that was taken in."""
+        self._clocks: list[ClockScaled] = []
+        self._unread: dict[int, str] = {}
+        self.take(entries)
+
+    def take(self, entries: Iterable[Entry]) -> None:
+        """Take in messages of the stream of control, in order; those that were taken in before are dropped."""
+        for entry in entries:
+            if entry.sequence > self.position:
+                self.position = entry.sequence
+                self._take_one(entry)
+
+    def skips(self, entry: Entry) -> bool:
+        """Whether an operator had this message skipped."""
+        return (entry.stream, entry.sequence) in self.skipped
+
+    @property
+    def unread(self) -> dict[int, str]:
+        """Messages of control that don't count because something is wrong with them, and that nobody has skipped."""
+        return {sequence: why for sequence, why in self._unread.items() if (CONTROL, sequence) not in self.skipped}
+
+    def latest(self, stored: Millis) -> Millis | None:
+        """The latest time that a message stored then may bear; None where it is not known when that was."""
+        if not stored:
+            return None
+        ahead = [
+            (stored - one.since) * one.rate // _ONE - (stored - one.since)
+            for one in self._clocks
+            if one.rate > _ONE and stored > one.since
+        ]
+        return stored + max(ahead, default=0) + AHEAD
+
+    def scaled(self, rate: int, since: Millis) -> bool:
+        """Whether it is on record that clocks run so fast since then."""
+        return any(one.rate >= rate and one.since <= since for one in self._clocks)
+
+    def _take_one(self, entry: Entry) -> None:
+        try:
+            commit = decode_commit(entry.data)
+        except NotOurs as problem:
+            self._unread[entry.sequence] = str(problem)
+            return
+        why = why_not_commit(commit, CONTROL, entry.subject)
+        if why:
+            self._unread[entry.sequence] = f"it does not count: {why}"
+            return
+        for event in commit.events:
+            match event:
+                case Quarantined():
+                    self.skipped[event.stream, event.sequence] = event.reason
+                case ClockScaled():
+                    self._clocks.append(event)
+                case _:
+                    pass
+
+
+_ONE = 1000

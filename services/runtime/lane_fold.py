@@ -1,0 +1,244 @@
+"""The fold of one lane in its canonical order, with the facts that no commit has fixed yet on top.
+
+Canonical order (design §2): for each commit in turn, first the input runs that it names, then its events. A decider
+also folds inputs ahead of any commit; when another author's commit arrives first, that working part is taken back and
+folded again behind it. Live services and replays use this same fold, so they cannot differ.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from events.commit import GENESIS, Commit, InputRun, Sighting, bytes_hash
+from events.event import Millis
+from events.subjects import DEVICES, FACTS, LOG, family_of
+from projections.amiss import AUTHOR, TIME, note_amiss
+from projections.evolve import evolve, evolve_sighting
+from projections.log_position import Place
+from projections.world import World
+from services.runtime.control_log import Control
+from services.runtime.lane_errors import ChainBroken, FoldFailed, InputsWrong
+from services.runtime.log_port import Entry
+from services.runtime.stored_message import Opened, Passed, open_message
+
+
+class LaneFold:
+    """A world, and how far along its lane and its inputs it has come."""
+
+    def __init__(self, lane: str, world: World | None = None) -> None:
+        self.lane = lane
+        self.world = world or World()
+        self.base = 0
+        """Sequence of the last commit folded."""
+        self.prev_hash = GENESIS
+        self.at: Millis = 0
+        """Time of the last commit: time never goes backwards on a lane."""
+        self.settled: dict[str, int] = {}
+        """Per input stream the last sequence that a commit has fixed."""
+        self.marked: tuple[int, str] = (0, "")
+        """The last commit that named the hash of the world behind it, and that hash."""
+        self.control = Control()
+        """What is skipped, and how late a message may be."""
+        self._waiting: dict[str, deque[Entry]] = {}
+        self._ahead: list[Entry] = []
+        self._runs: list[InputRun] = []
+
+    def restore(self, *, base: int, prev_hash: str, at: Millis, settled: Mapping[str, int]) -> None:
+        """Go on from a snapshot of the world that was taken here."""
+        self.base, self.prev_hash, self.at, self.settled = base, prev_hash, at, dict(settled)
+
+    def position(self, stream: str) -> int:
+        """The last sequence of an input stream that is folded, fixed or not."""
+        for run in reversed(self._runs):
+            if run.stream == stream:
+                return run.upto
+        return self.settled.get(stream, 0)
+
+    @property
+    def runs(self) -> tuple[InputRun, ...]:
+        """The runs of input folded since the last commit: what the next commit names."""
+        return tuple(self._runs)
+
+    @property
+    def ahead(self) -> int:
+        """How many inputs are folded that no commit has fixed."""
+        return len(self._ahead)
+
+    def offer(self, stream: str, entries: Iterable[Entry]) -> None:
+        """Hand over stored messages of an input stream, in order; what was handed over before is dropped."""
+        waiting = self._waiting.setdefault(stream, deque())
+        last = waiting[-1].sequence if waiting else self.position(stream)
+        waiting.extend(entry for entry in entries if entry.sequence > last)
+
+    def received(self, stream: str) -> int:
+        """The last sequence of an input stream that was handed over."""
+        waiting = self._waiting.get(stream)
+        return waiting[-1].sequence if waiting else self.position(stream)
+
+    def fold_inputs(self, most: int | None = None) -> bool:
+        """Fold the inputs that were handed over ahead of the next commit, at most so many; whether any are left."""
+        left = most
+        for stream in sorted(self._waiting):
+            waiting = self._waiting[stream]
+            if not waiting:
+                continue
+            count = len(waiting) if left is None else min(left, len(waiting))
+            if count:
+                self._fold_run(stream, waiting[count - 1].sequence)
+            if left is not None:
+                left -= count
+        return any(self._waiting.values())
+
+    def fold_ahead(self, runs: Iterable[InputRun]) -> None:
+        """Fold just these runs of input ahead of the next commit."""
+        for run in runs:
+            self._fold_run(run.stream, run.upto)
+
+    def missing_for(self, commit: Commit) -> InputRun | None:
+        """The first input run of a commit that has not been handed over yet in full."""
+        ahead = {entry.stream: entry.sequence for entry in self._ahead}
+        for run in sorted(commit.inputs, key=lambda one: one.stream):
+            if max(self.received(run.stream), ahead.get(run.stream, 0)) < run.upto:
+                return run
+        return None
+
+    def fold_commit(self, entry: Entry, commit: Commit) -> None:
+        """Fold a commit that was found on the lane: take back what was folded ahead, then follow its order.
+
+        Raises `ChainBroken`, `InputsWrong`, `FoldFailed`; nothing of the commit is folded then.
+        """
+        if commit.base != self.base or commit.prev_hash != self.prev_hash:
+            raise ChainBroken(
+                stream=self.lane, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash
+            )
+        self._check_inputs(entry, commit)
+        self.rewind()
+        self.fold_ahead(commit.inputs)
+        self._fold(commit, Place(lane=self.lane, sequence=entry.sequence, at=commit.at))
+        self._note_hurried(entry, self.opened(entry))
+        self.settled_as_decided(entry.sequence, entry.data, commit)
+
+    def _check_inputs(self, entry: Entry, commit: Commit) -> None:
+        named = dict(self.settled)
+        for run in commit.inputs:
+            problem = ""
+            if family_of(run.stream) not in _INPUTS - {family_of(self.lane)}:
+                problem = f"rests on {run.stream}, which is no input of the lane"
+            elif run.upto < named.get(run.stream, 0):
+                problem = f"names {run.stream} up to {run.upto}, and more of it was named before"
+            if problem:
+                raise InputsWrong(stream=self.lane, sequence=entry.sequence, problem=problem)
+            named[run.stream] = run.upto
+
+    def rewind(self) -> None:
+        """Take back everything that no commit has fixed; it waits to be folded again."""
+        self.world.take_back(0)
+        for entry in reversed(self._ahead):
+            self._waiting.setdefault(entry.stream, deque()).appendleft(entry)
+        self._ahead.clear()
+        self._runs.clear()
+
+    def settled_as_decided(self, sequence: int, data: bytes, commit: Commit) -> None:
+        """A commit stands on the log whose events were folded when they were decided: none of it is taken back."""
+        for run in commit.inputs:
+            self.settled[run.stream] = run.upto
+        self.base, self.prev_hash, self.at = sequence, bytes_hash(data), commit.at
+        if commit.state_hash:
+            self.marked = (sequence, commit.state_hash)
+        self._ahead.clear()
+        self._runs.clear()
+        self.world.settle()
+
+    def opened(self, entry: Entry) -> Opened | Passed:
+        """A message as it counts here. Raises `MessageNotOurs`."""
+        return open_message(entry, self.control)
+
+    def decode(self, entry: Entry) -> Commit | None:
+        """The commit of an entry of the lane itself, at the time that counts; None when it does not count.
+
+        Raises `MessageNotOurs`.
+        """
+        found = self.opened(entry)
+        if isinstance(found, Passed) or isinstance(found.message, Sighting):
+            return None
+        commit = found.message
+        return commit if commit.at >= self.at else replace(commit, at=self.at)
+
+    def skip(self, entry: Entry) -> None:
+        """Go past a message of the lane that does not count."""
+        self.rewind()
+        found = self.opened(entry)
+        if isinstance(found, Passed) and found.why:
+            self._note_amiss(entry, AUTHOR, found.author, found.why)
+            self.world.settle()
+        self.base, self.prev_hash = entry.sequence, bytes_hash(entry.data)
+
+    def _fold_run(self, stream: str, upto: int) -> None:
+        waiting = self._waiting.setdefault(stream, deque())
+        while waiting and waiting[0].sequence <= upto:
+            self._fold_input(waiting[0])
+            entry = waiting.popleft()
+            self._ahead.append(entry)
+            self._note(stream, entry.sequence)
+
+    def _note(self, stream: str, sequence: int) -> None:
+        if self._runs and self._runs[-1].stream == stream:
+            self._runs[-1] = InputRun(stream=stream, upto=sequence)
+        else:
+            self._runs.append(InputRun(stream=stream, upto=sequence))
+
+    def _fold_input(self, entry: Entry) -> None:
+        found = self.opened(entry)
+        if isinstance(found, Passed):
+            if found.why:
+                self._note_amiss(entry, AUTHOR, found.author, found.why)
+            return
+        message = found.message
+        self._fold(message, Place(lane=entry.stream, sequence=entry.sequence, at=message.at))
+        self._note_hurried(entry, found)
+
+    def _fold(self, message: Sighting | Commit, place: Place) -> None:
+        mark = self.world.mark()
+        try:
+            if isinstance(message, Sighting):
+                evolve_sighting(self.world, message, place)
+            else:
+                for event in message.events:
+                    evolve(self.world, event, place)
+        except Exception as problem:
+            self.world.take_back(mark)
+            raise FoldFailed(stream=place.lane, sequence=place.sequence, problem=problem) from problem
+
+    def _note_hurried(self, entry: Entry, found: Opened | Passed) -> None:
+        if isinstance(found, Opened) and found.hurried:
+            self._note_amiss(entry, TIME, found.message.author, found.hurried)
+
+    def _note_amiss(self, entry: Entry, what: str, author: str, detail: str) -> None:
+        note_amiss(
+            self.world.amiss,
+            self.world.trail,
+            stream=entry.stream,
+            sequence=entry.sequence,
+            what=what,
+            author=author,
+            detail=detail,
+        )
+
+
+_INPUTS = frozenset({FACTS, LOG, DEVICES})
+"""The families of streams that are folded; a lane rests on those that are not its own."""
+
+
+def replay(lane: str, commits: Sequence[Entry], inputs: Mapping[str, Sequence[Entry]]) -> LaneFold:
+    """Fold a whole lane from zero, with all of its inputs at hand."""
+    fold = LaneFold(lane)
+    for stream, entries in inputs.items():
+        fold.offer(stream, entries)
+    for entry in commits:
+        commit = fold.decode(entry)
+        if commit is None:
+            fold.skip(entry)
+        else:
+            fold.fold_commit(entry, commit)
+    return fold

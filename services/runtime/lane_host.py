@@ -1,0 +1,313 @@
+"""The thin shell around deciders: read, fold, decide, append; if somebody wrote first, fold that and decide again.
+
+One host serves one lane, with one decider or several: alone in a process or beside the others, on the same code path.
+A decision that the log has not acknowledged has not happened; nothing is pipelined (log-engineering §0.4).
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import structlog
+
+from events.catalogue import Decision
+from events.codec import encode
+from events.commit import Commit, InputRun
+from events.event import Millis
+from events.subjects import commit_subject
+from projections.log_position import Place
+from projections.set_aside.records import ADMITTER
+from services.runtime.admission_window import AdmissionWindow
+from services.runtime.bus_time import BusTime
+from services.runtime.clock_port import Clock
+from services.runtime.commit_making import commit_of
+from services.runtime.lane_errors import InputsWrong, MessageHalts
+from services.runtime.lane_fold import LaneFold
+from services.runtime.lane_halts import BUS, CLOCK, MESSAGE, STOPPED, Halts
+from services.runtime.lane_roles import Decider, Keeper, Observer, Tracer
+from services.runtime.log_errors import LogGap, LogMovedOn, LogUnavailable
+from services.runtime.log_port import Entry, Stream
+
+log = structlog.get_logger()
+
+
+class LaneHost:
+    """Follows a lane and its inputs, and lets its deciders speak whenever something has changed."""
+
+    def __init__(
+        self,
+        *,
+        own: Stream,
+        inputs: Sequence[Stream],
+        deciders: Sequence[Decider],
+        clock: Clock,
+        tracer: Tracer,
+        rules: str,
+        replica: str,
+        observers: Sequence[Observer] = (),
+        fold: LaneFold | None = None,
+        keepers: Sequence[Keeper] = (),
+        mark: Callable[[LaneFold], str] = lambda _: "",
+        window: AdmissionWindow | None = None,
+    ) -> None:
+        self.own, self.inputs, self.deciders = own, tuple(inputs), tuple(deciders)
+        self.fold = fold or LaneFold(own.name)
+        self.halts = Halts(own.name)
+        """What keeps it from going on."""
+        self.quiet = asyncio.Event()
+        """Set while every decider has nothing to say about all that has arrived."""
+        self.decides = True
+        """Whether this replica's deciders speak, or only follow so as to take over."""
+        self._clock, self._tracer, self._rules, self._replica = clock, tracer, rules, replica
+        self._observers, self._keepers, self._mark = tuple(observers), tuple(keepers), mark
+        self._whose = self._silent = 0
+        """Whose turn it is, and how many in a row had nothing to say about what is known."""
+        self._known: tuple[int, tuple[InputRun, ...]] = (-1, ())
+        self._woke: Millis = 0
+        self._time = BusTime(own)
+        self._spoke = False
+        """Whether anybody here has had anything to say since the start: if not, nobody waits for it."""
+        self._window = window
+        self._commits: list[Entry] = []
+        self._news = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve the lane until cancelled; what is wrong with the log halts it by name and does not end it."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow_own())
+            for stream in self.inputs:
+                tasks.create_task(self._follow_input(stream))
+            await self._catch_up()
+            while True:
+                behind = await self._absorb(MOST_INPUTS)
+                if not await self._turn() and not behind:
+                    await self._wait()
+                    self._silent = 0
+
+    @property
+    def halted(self) -> str:
+        """Why nothing is decided at the moment; empty when all is well."""
+        return self.halts.told
+
+    @property
+    def stuck(self) -> asyncio.Event:
+        """Set while `halted` says why."""
+        return self.halts.stuck
+
+    def stop_deciding(self, why: str) -> None:
+        """Only follow from now on."""
+        self.decides = False
+        self.halts.halt(STOPPED, why)
+
+    def nudge(self) -> None:
+        """Have the host look again, for instance after a quarantine or a takeover."""
+        self._news.set()
+
+    async def _follow_own(self) -> None:
+        try:
+            async for batch in self.own.follow(self.fold.base):
+                self._commits.extend(entry for entry in batch if entry.sequence > self.fold.base)
+                self._news.set()
+        except LogGap as gap:
+            self.stop_deciding(str(gap))
+
+    async def _follow_input(self, stream: Stream) -> None:
+        try:
+            async for batch in stream.follow(self.fold.position(stream.name)):
+                self.fold.offer(stream.name, batch)
+                self._news.set()
+        except LogGap as gap:
+            self.stop_deciding(str(gap))
+
+    async def _catch_up(self) -> None:
+        """Fold what was on the log when we came, before anything is decided on less."""
+        end = (await self.own.last()).sequence
+        ends = {stream.name: (await stream.last()).sequence for stream in self.inputs}
+        while True:
+            await self._absorb()
+            behind = [name for name, last in ends.items() if self.fold.position(name) < last]
+            if self.fold.base >= end and not behind:
+                return
+            await self._news.wait()
+            self._news.clear()
+
+    async def _absorb(self, most: int | None = None) -> bool:
+        """Fold the commits of others first, then the inputs that have arrived; whether more of these are left."""
+        while True:
+            try:
+                if await self._fold_commits():
+                    continue
+                behind = self.fold.fold_inputs(most)
+            except MessageHalts as problem:
+                self.halts.halt(MESSAGE, str(problem))
+                await self._next_news()
+            else:
+                self.halts.lift(MESSAGE)
+                self.halts.lift(BUS)
+                return behind
+
+    async def _fold_commits(self) -> bool:
+        folded = False
+        while self._commits:
+            entry = self._commits[0]
+            if entry.sequence <= self.fold.base:
+                self._commits.pop(0)
+                continue
+            commit = self.fold.decode(entry)
+            if commit is None:
+                self.fold.skip(entry)
+            elif (missing := self.fold.missing_for(commit)) is not None:
+                await self._await_input(entry, missing)
+                continue
+            else:
+                self.fold.fold_commit(entry, commit)
+                self._keep()
+            self._commits.pop(0)
+            folded = True
+        return folded
+
+    async def _await_input(self, entry: Entry, run: InputRun) -> None:
+        """Until something arrives; what a commit rests on was stored before it, so what is not stored has to be told."""
+        stream = next((one for one in self.inputs if one.name == run.stream), None)
+        end = run.upto
+        with suppress(LogGap, LogUnavailable):
+            end = (await stream.last()).sequence if stream is not None else 0
+        if stream is None or end < run.upto:
+            there = "which it can't rest on" if stream is None else f"which ends at {end}"
+            problem = f"rests on {run.stream} up to {run.upto}, {there}"
+            wrong = InputsWrong(stream=self.own.name, sequence=entry.sequence, problem=problem)
+            self.halts.halt(MESSAGE, str(wrong))
+        await self._next_news()
+
+    async def _next_news(self) -> None:
+        await self._news.wait()
+        self._news.clear()
+
+    async def _turn(self) -> bool:
+        """Let the next decider speak; whether another turn may have something to say before anything else happens.
+
+        Between two turns what has arrived is folded, so that nobody waits for all deciders.
+        """
+        world = self.fold.world
+        at = max(self.fold.at, self._clock.now())
+        ahead = await self._time.ahead(at, self.fold.control) if self.decides else ""
+        if ahead:
+            self.halts.halt(CLOCK, ahead)
+            await self._clock.sleep(_RETRY)
+            return True
+        self.halts.lift(CLOCK)
+        world.advance(at)
+        if (known := (self.fold.base, self.fold.runs)) != self._known:
+            self._known, self._silent = known, 0
+        if self.decides and self.deciders and not await self._ask_next(at):
+            return True
+        spoke = self.decides and self._silent < len(self.deciders)
+        self._observe()
+        if not spoke:
+            world.reviewed()
+        return spoke
+
+    async def _ask_next(self, at: Millis) -> bool:
+        """Have the next decider say what it has to say; False when that did not come to stand on the log."""
+        decider = self.deciders[self._whose]
+        self._whose = (self._whose + 1) % len(self.deciders)
+        mark = self.fold.world.mark()
+        self._silent += 1
+        if decider.name == ADMITTER and self._window is not None:
+            self._window.look(self.fold.world, at)
+            if self._window.opens() is not None:
+                return True
+        # Who never has anything to say would keep for ever what it takes to read everything in another order.
+        settle = self._silent >= len(self.deciders) and self.fold.ahead >= MOST_AHEAD
+        commit = self._decided(decider, at, mark, settle=settle)
+        if commit is not None and commit.events:
+            self._silent, self._spoke = 0, True
+        return commit is None or await self._append(commit, mark)
+
+    def _decided(self, decider: Decider, at: Millis, mark: int, *, settle: bool) -> Commit | None:
+        """What a decider has to say, folded; None when that is nothing, unless the order of facts is to be settled.
+
+        When it fails nothing of it is folded, and the others go on.
+        """
+        fold, name = self.fold, decider.name
+        try:
+            events = decider.decide(fold.world, Place(lane=self.own.name, sequence=fold.base + 1, at=at))
+            commit = self._made(name, events, at) if events or settle else None
+        except Exception as problem:  # noqa: BLE001 - whatever makes one decider fail, it halts no other
+            fold.world.take_back(mark)
+            self.halts.fails(name, problem)
+            return None
+        self.halts.works(name)
+        return commit
+
+    def _made(self, author: str, events: Sequence[Decision], at: Millis) -> Commit:
+        fold = self.fold
+        return commit_of(fold, author, events, at, rules=self._rules, replica=self._replica, mark=self._mark(fold))
+
+    async def _append(self, commit: Commit, mark: int) -> bool:
+        """Append a commit that is folded already; False, and taken back, when it does not come to stand there."""
+        data = encode(commit)
+        with self._tracer.turn(commit.author, self.own.name) as headers:
+            try:
+                sequence = await self.own.append(
+                    commit_subject(self.own.name, commit.author),
+                    data,
+                    message_id=commit.id,
+                    base=self.fold.base,
+                    headers=headers,
+                )
+            except LogMovedOn:
+                self.fold.world.take_back(mark)
+                await self._await_commits()
+                return False
+            except LogUnavailable as problem:
+                self.fold.world.take_back(mark)
+                self.halts.halt(BUS, str(problem))
+                await self._clock.sleep(_RETRY)
+                return False
+        if sequence != self.fold.base + 1:
+            # Something foreign lies between: what we stored stands, but has to be folded in its place.
+            self.fold.world.take_back(mark)
+            await self._await_commits()
+            return False
+        self.fold.settled_as_decided(sequence, data, commit)
+        self._keep()
+        log.info("decided", author=commit.author, lane=self.own.name, sequence=sequence, events=len(commit.events))
+        return True
+
+    def _observe(self) -> None:
+        if self._observers:
+            touched = list(self.fold.world.review.take("observers"))
+            for observer in self._observers:
+                self.halts.tried(observer, self.fold.world, touched)
+
+    def _keep(self) -> None:
+        for keeper in self._keepers:
+            self.halts.tried(keeper, self.fold)
+
+    async def _await_commits(self) -> None:
+        while not any(entry.sequence > self.fold.base for entry in self._commits):
+            await self._next_news()
+
+    async def _wait(self) -> None:
+        """Until something arrives or the next deadline comes; what arrives within a pace is looked at together."""
+        pace = PACE if self._spoke else 10 * PACE
+        await self._clock.sleep(self._woke + pace - self._clock.now())
+        opens = self._window.opens() if self._window is not None else None
+        if not self._news.is_set():
+            if opens is None:
+                self.quiet.set()
+            due = [one for one in (opens, self.fold.world.next_deadline()) if one is not None]
+            await self._clock.wait(self._news, min(due, default=None))
+            self.quiet.clear()
+        self._news.clear()
+        self._woke = self._clock.now()
+
+
+_RETRY: Millis = 500
+PACE: Millis = 10
+"""Between two looks at what has arrived: at rest nobody waits for it, under load each look finds more to do."""
+MOST_AHEAD = 1000
+"""After so many facts about which nobody had anything to say a commit without events says so, and fixes their order."""
+MOST_INPUTS = 200
+"""So many facts are folded before the deciders speak again: what piles up must not make anyone wait for a decision."""

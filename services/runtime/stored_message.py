@@ -1,0 +1,52 @@
+"""One stored message as it counts: skipped ones are never decoded, what is not its author's does not count, time has bounds.
+
+Everybody who reads the log opens its messages here, so that all of them say the same.
+"""
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from events.authors import why_not_commit, why_not_sighting
+from events.codec import NotOurs, decode_commit, decode_sighting
+from events.commit import Commit, Sighting
+from events.subjects import FACTS
+from services.runtime.control_log import Control
+from services.runtime.lane_errors import MessageNotOurs
+from services.runtime.log_port import Entry
+
+
+class Opened(NamedTuple):
+    """A message that counts, and why its time was brought back if it was."""
+
+    message: Sighting | Commit
+    hurried: str = ""
+
+
+class Passed(NamedTuple):
+    """A message that does not count: skipped by an operator, or not its author's to say."""
+
+    author: str = ""
+    why: str = ""
+    """Empty where an operator had it skipped."""
+
+
+def open_message(entry: Entry, control: Control) -> Opened | Passed:
+    """The message that is stored there. Raises `MessageNotOurs`."""
+    if control.skips(entry):
+        return Passed()
+    try:
+        message = decode_sighting(entry.data) if entry.stream == FACTS else decode_commit(entry.data)
+    except NotOurs as problem:
+        raise MessageNotOurs(stream=entry.stream, sequence=entry.sequence, problem=str(problem)) from problem
+    if isinstance(message, Sighting):
+        why = why_not_sighting(message, entry.subject)
+    else:
+        why = why_not_commit(message, entry.stream, entry.subject)
+    if why:
+        return Passed(message.author, why)
+    latest = control.latest(entry.stored)
+    if latest is None or message.at <= latest:
+        return Opened(message)
+    told = f"its time is {message.at - latest} ms later than any that the bus could have stored then"
+    return Opened(replace(message, at=latest), told)

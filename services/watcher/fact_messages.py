@@ -1,0 +1,93 @@
+"""Facts as messages: under which subject, under which id, and about which version of which object."""
+
+import hashlib
+from collections.abc import Sequence
+
+from events.catalogue import Fact
+from events.codec import encode
+from events.commit import Sighting
+from events.control import ObjectMended, ObjectRemoved, ResourceVersionsRestarted
+from events.event import Millis
+from events.object_version import ObjectVersion
+from events.pod import PodAccounted
+from events.quota import PriorityClassObserved
+from events.settings import SettingsObserved
+from events.subjects import CLUSTER, fact_subject
+from events.workload import CheckReported, WorkloadDeleted, WorkloadSubmitted, WorkloadSwitched
+from projections.object_versions import ACCOUNTED
+from services.runtime.log_port import Message
+from services.runtime.outbox import Letter
+from services.watcher.object_keys import object_of, place_of
+from services.watcher.seen_versions import Seen
+from services.watcher.view import View
+
+_DIGEST = 6
+
+
+class Scribe:
+    """Writes down what one view tells."""
+
+    def __init__(self, view: View, seen: Seen) -> None:
+        self._view, self._seen = view, seen
+
+    def sightings(
+        self, trigger: str, facts: Sequence[Fact], at: Millis, *, lost: ObjectVersion | None = None, epoch: int = 0
+    ) -> list[Sighting]:
+        """The facts that one sight has given, with their ids: the same for everybody who tells the same of it.
+
+        `trigger` names the sight, `lost` the object that it says is gone.
+        """
+        begun = {one.workload for one in facts if isinstance(one, WorkloadSubmitted)}
+        return [self._sighting(trigger, fact, at, begun, lost, epoch) for fact in facts]
+
+    def _sighting(
+        self, trigger: str, fact: Fact, at: Millis, begun: set[str], lost: ObjectVersion | None, epoch: int
+    ) -> Sighting:
+        place, part = self._place(fact)
+        about: ObjectVersion | None = None
+        if lost is not None and place == lost.place and not part:
+            about = lost
+        elif place:
+            ended = isinstance(fact, WorkloadDeleted) and place.startswith("PodGroup/") and fact.workload not in begun
+            about = self._seen.about(place, part, epoch=epoch, gone=ended)
+        digest = hashlib.blake2b(encode(fact), digest_size=_DIGEST).hexdigest()
+        name = f"{trigger}:{type(fact).__name__}:{digest}" + (f":{epoch}" if epoch else "")
+        return Sighting(id=name, at=at, author="watcher", about=about, fact=fact)
+
+    def letter(self, sighting: Sighting) -> Letter:
+        """The message of a sighting."""
+        fact, about = sighting.fact, sighting.about
+        message = Message(fact_subject(self._tree(fact), type(fact).__name__), encode(sighting), sighting.id)
+        return Letter(type(fact).__name__ if about is None else about.place, message)
+
+    def _place(self, fact: Fact) -> tuple[str, str]:  # noqa: PLR0911 - one case after the other
+        """The object that a fact is about, and the part of it."""
+        match fact:
+            case SettingsObserved() | ResourceVersionsRestarted():
+                return "", ""
+            case ObjectRemoved() | ObjectMended():
+                return f"{fact.kind}/{fact.namespace}/{fact.name}", ""
+            case PodAccounted():
+                return f"Pod/{fact.namespace}/{fact.name}", ACCOUNTED
+            case CheckReported() | WorkloadSwitched():
+                return f"Workload/{fact.workload}", ""
+            case WorkloadDeleted():
+                return self._view.left.get(fact.workload, ""), ""
+            case _:
+                place = object_of(place_of(fact))
+                if place:
+                    return place, ""
+                told = self._view.workloads.get(getattr(fact, "workload", ""))
+                return ("", "") if told is None else (told.source, "")
+
+    def _tree(self, fact: Fact) -> str:
+        """The tree a fact belongs to, as far as the watcher can tell: by the queue that its local queue leads to."""
+        key = "" if isinstance(fact, PriorityClassObserved) else getattr(fact, "workload", "")
+        if not key:
+            return CLUSTER
+        told = self._view.workloads.get(key)
+        queue = fact.spec.queue if isinstance(fact, WorkloadSubmitted) else told.spec.queue if told else ""
+        door = self._view.facts.get(f"LocalQueue/{key.partition('/')[0]}/{queue}")
+        cluster_queue = getattr(door, "cluster_queue", "")
+        owner = self._view.facts.get(f"ClusterQueue//{cluster_queue}")
+        return getattr(owner, "cohort", "") or cluster_queue or CLUSTER

@@ -1,0 +1,84 @@
+"""How far a watcher has seen the cluster: the version of each object, and of each kind."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from events.object_version import ObjectVersion, version_number
+from projections.object_versions import Known
+from services.runtime.cluster_port import Listed
+from services.watcher.problems import is_named
+
+DEPENDED_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue", "Namespace"})
+"""Kinds whose objects say what others mean."""
+
+
+class Seen:
+    """What was seen last, whether anything was told of it or not."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, tuple[str, int]] = {}
+        """By place, the UID and the version."""
+        self._kinds: dict[str, int] = {}
+        self.context = 0
+        """How far the kinds were seen that others depend on."""
+
+    def note(self, kind: str, value: dict[str, Any]) -> None:
+        """An object was seen."""
+        meta = value["metadata"]
+        version = version_number(meta.get("resourceVersion"))
+        self._objects[place_in(kind, value)] = str(meta.get("uid", "")), version
+        self.reach(kind, version)
+
+    def forget(self, kind: str, value: dict[str, Any]) -> None:
+        """An object is gone."""
+        self._objects.pop(place_in(kind, value), None)
+        self.reach(kind, version_number(value["metadata"].get("resourceVersion")))
+
+    def reach(self, kind: str, version: int) -> None:
+        """A kind was seen as far as this."""
+        self._kinds[kind] = max(self._kinds.get(kind, 0), version)
+        if kind in DEPENDED_ON:
+            self.context = max(self.context, version)
+
+    def version_of(self, place: str) -> int:
+        """The version at which an object was last seen; 0 when it was not, or has none."""
+        return self._objects.get(place, ("", 0))[1]
+
+    def about(self, place: str, part: str = "", *, epoch: int = 0, gone: bool = False) -> ObjectVersion:
+        """The version of an object as it was last seen."""
+        kind, namespace, name = place.split("/", 2)
+        uid, version = self._objects.get(place, ("", 0))
+        if kind == "PodGroup" or part:
+            # It is made of several pods: what is told of it rests on all that was seen of them.
+            version = self._kinds.get("Pod", 0)
+        return ObjectVersion(
+            kind=kind,
+            namespace=namespace,
+            name=name,
+            part=part,
+            uid=uid,
+            version=version,
+            context=0 if gone else self.context,
+            gone=gone,
+            epoch=epoch,
+        )
+
+
+def place_in(kind: str, value: dict[str, Any]) -> str:
+    """Where an object is, as `kind/namespace/name`."""
+    meta = value["metadata"]
+    return f"{kind}/{meta.get('namespace', '')}/{meta['name']}"
+
+
+def contradiction(found: Listed, known: Mapping[str, Known], kind: str) -> int:
+    """The version that was told of a kind and that a list of it is behind; 0 when it is behind none."""
+    version = version_number(found.version)
+    newest = max((one.version for one in known.values()), default=0)
+    if version and newest > version:
+        return newest
+    for one in found.objects:
+        if is_named(one):
+            told, seen = known.get(place_in(kind, one)), version_number(one["metadata"].get("resourceVersion"))
+            if told is not None and 0 < seen < told.version:
+                return told.version
+    return 0

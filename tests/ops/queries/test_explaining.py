@@ -1,0 +1,175 @@
+"""Explanations are right: what is said to let a workload in lets it in, and who may not read a name does not."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from events.control import ObjectRemoved
+from events.device import NodeLockObserved, PodObserved
+from events.quota import ClusterQueueObserved, LocalQueueObserved, QueueingStrategy
+from ops.bench.day import played, small_day
+from ops.queries.explaining import explain, find_workload, stops, unblocking, world_at
+from ops.queries.point import NotOnTheLog, point_at
+from ops.queries.trial import tried
+from projections.explanation.quota_raise import raised
+from projections.explanation.redaction import Redaction
+from projections.explanation.words import Tier
+from projections.state_hash import state_hash
+from services.admitter.entry import Head
+from services.admitter.flavor_plans import plan_for
+from tests.stories.small_world import Story, job, platform, queue
+
+
+def reserved(world: Any, key: str) -> bool:
+    return world.workloads[key].admission is not None
+
+
+def told(story: Story, key: str) -> Any:
+    before = state_hash(story.world)
+    found = explain(story.world, story.world.workloads[key], story.at)
+    assert state_hash(story.world) == before, "nothing is changed by asking"
+    return found
+
+
+def test_who_waits_for_its_own_queue_is_told_by_how_much_it_has_to_grow() -> None:
+    story = Story().told(*platform(nominal=2, cards=8), job("a", count=2), job("b", count=2))
+    story.decided()
+    found = told(story, "team/b")
+    assert (found.tier, found.reason, found.line.position) == (Tier.QUEUE, "WaitingForQuota", 1)
+    (together,) = found.raises
+    assert {one.resource: one.by for one in together}["nvidia.com/gpu"] == 2
+    assert found.ends == ("team/a",)
+
+
+def test_a_raise_counts_those_who_are_before_it() -> None:
+    facts = [
+        replace(fact, strategy=QueueingStrategy.STRICT_FIFO) if isinstance(fact, ClusterQueueObserved) else fact
+        for fact in platform(nominal=2, cards=8)
+    ]
+    story = Story().told(*facts, job("a", count=2), job("b", count=2, at=1))
+    story.told(job("c", count=1, at=2)).decided()
+    found = told(story, "team/c")
+    assert found.line.ahead == ("team/b",)
+    (together,) = found.raises
+    assert {one.resource: one.by for one in together}["nvidia.com/gpu"] == 3
+
+
+def test_who_has_lent_its_quota_is_told_who_holds_it() -> None:
+    facts = platform(nominal=2, cards=8, cohort="team")
+    story = Story().told(*facts, queue("other", nominal=2, cohort="team"))
+    story.told(job("a", count=4)).decided()
+    story.told(LocalQueueObserved(namespace="team", name="door", cluster_queue="other"))
+    story.told(job("b", count=1, queue="door")).decided()
+    found = told(story, "team/b")
+    assert found.tier is Tier.COHORT
+    short = [one for one in found.shortages if one.missing]
+    assert short and short[0].lent > 0
+    assert [each.cluster_queue for each in short[0].borrowers] == ["cq"]
+    assert short[0].borrowers[0].workloads == ("team/a",)
+
+
+def test_who_waits_for_cards_is_told_whom_to_stop() -> None:
+    story = Story().told(*platform(nominal=8, cards=1), job("a", memory=30000), job("b", memory=30000))
+    story.decided()
+    found = told(story, "team/b")
+    assert found.tier is Tier.DEVICE
+    assert found.cards is not None and [step.holder for step in found.cards.steps] == ["team/a"]
+
+
+def test_what_no_card_holds_is_the_spec_s_fault() -> None:
+    story = Story().told(*platform(), job("giant", memory=60000))
+    story.decided()
+    found = told(story, "team/giant")
+    assert (found.tier, found.reason) == (Tier.SPEC, "ExceedsCardCapacity")
+    assert found.fix
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_raise_that_is_named_really_lets_it_in(seed: int) -> None:
+    entries, _ = played(small_day(seed), most=60)
+    point = point_at(entries, f"LOG_0/{max(len(entries['LOG_0']) * 2 // 3, 1)}")
+    world = world_at(point)
+    asked = 0
+    for key in sorted(world.workloads):
+        workload = world.workloads[key]
+        found = world.cluster_queue_of(workload)
+        if workload.admission is not None or workload.finished or found is None or not workload.line:
+            continue
+        plan = plan_for(world, Head(workload=workload, queue=found))
+        for together in unblocking(world, workload, found, plan, point.at):
+            asked += 1
+            amounts = {(one.flavor, one.resource): one.by for one in together}
+            bigger = raised(found, amounts)
+            assert tried(world, [bigger], point.at, lambda w, k=key: reserved(w, k), lambda w, k=key: reserved(w, k))
+            for name, amount in amounts.items():
+                less = raised(found, {**amounts, name: amount - 1})
+                assert not tried(
+                    world, [less], point.at, lambda w, k=key: reserved(w, k), lambda w, k=key: reserved(w, k)
+                )
+        if asked >= 3:
+            return
+
+
+def test_a_preempted_workload_is_told_by_whom_by_which_rule_and_what_it_changed() -> None:
+    for seed in range(60):
+        entries, outcomes = played(small_day(seed), most=80)
+        victims = [key for key, one in outcomes.found.items() if one.preempted]
+        if victims:
+            break
+    point = point_at(entries)
+    (first, *_) = [one for one in stops(point, victims[0]) if one.kind == "preempted"]
+    assert first.by and first.rule and first.requested.startswith("LOG_0/")
+    assert victims[0] in first.victims
+    assert first.standings
+    assert {one.node for one in first.standings} >= {f"queue/{outcomes.found[victims[0]].queue}"}
+
+
+def test_names_of_other_namespaces_are_left_out_wherever_they_stand() -> None:
+    hidden = Redaction("mine", ["mine", "theirs", "theirs-too"])
+    value = {"by": "theirs/job-x", "text": "pod:theirs-too/p holds it, mine/job-y waits for theirs/job-x", "n": 3}
+    told_value = hidden.of(value)
+    assert "theirs" not in str(told_value)
+    assert "mine/job-y" in told_value["text"]
+    assert told_value["by"] in told_value["text"]
+    assert told_value["n"] == 3
+
+
+def test_points_that_the_log_does_not_reach_are_refused() -> None:
+    entries, _ = played(small_day(1), most=20)
+    for text in ("LOG_0/999999", "FACTS/1", "2020-01-01T00:00:00Z"):
+        with pytest.raises(NotOnTheLog):
+            point_at(entries, text)
+    with pytest.raises(NotOnTheLog):
+        point_at({"FACTS": [], "LOG_0": []}, "5")
+
+
+def test_a_job_is_found_by_its_name_and_by_its_workload_s() -> None:
+    story = Story().told(*platform(), job("a"))
+    assert find_workload(story.world, "job/team/a") is find_workload(story.world, "workload/team/a")
+    assert find_workload(story.world, "job/team/nobody") is None
+
+
+def locked(story: Story, **lock: Any) -> Any:
+    return told(story.told(NodeLockObserved(node="n1", **lock)), "team/a").waits_for
+
+
+def test_who_is_admitted_to_a_node_that_hami_has_locked_is_told_for_whom_and_until_when() -> None:
+    story = Story().told(*platform(nominal=2, cards=8), job("a", count=1))
+    story.decided()
+    assert locked(story) == ("its pods to be ready",)
+    other = PodObserved(namespace="team", name="p", uid="p", assigned="n1", shares=((),))
+    (_, words) = locked(story.told(other), since=story.at, namespace="team", pod="p")
+    assert (
+        words.startswith("HAMi's lock on node n1, held for pod team/p since ")
+        and "one pod there after the other" in words
+    )
+    (_, words) = locked(
+        story.told(ObjectRemoved(kind="Pod", namespace="team", name="p")), since=story.at, namespace="team", pod="p"
+    )
+    assert words.endswith("the pod is gone, HAMi breaks the lock at the next one")
+    (_, words) = locked(story, since=story.at - 300_001)
+    assert words.endswith("that is over, HAMi breaks it at the next pod")
+    own = PodObserved(namespace="team", name="a-0", uid="a", assigned="n1", workload="team/a")
+    assert len(locked(story.told(own), since=story.at, namespace="team", pod="a-0")) == 1
+    assert locked(story.told(ObjectRemoved(kind="Node", name="n1"))) == ("its pods to be ready",)

@@ -1,0 +1,158 @@
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from events.admission import QuotaReserved, WorkloadAdmitted
+from events.quota import AdmissionMode
+from events.settings import AdmissionFairSharing, SettingsObserved
+from events.workload import PodSetAssignment, WorkloadQueued
+from projections.fair_sharing.decay import ONE, entry_part
+from projections.fair_sharing.past_usage import past_usage
+from projections.snapshot import tables_of, world_of
+from projections.state_hash import state_hash
+from services.admitter.heads import heads
+from tests.projections.fair_sharing.cohort_world import CohortWorld
+
+HALF_LIFE = 10_000
+RULE = AdmissionFairSharing(half_life=HALF_LIFE, sampling=1000)
+STEP = Fraction(1, ONE)
+
+
+def shared_queue(mode: AdmissionMode = AdmissionMode.USAGE_BASED) -> CohortWorld:
+    at = CohortWorld(SettingsObserved(admission_fair_sharing=RULE))
+    at.queue("gpus", 100, mode=mode)
+    at.door("a", "gpus")
+    at.door("b", "gpus")
+    return at
+
+
+def reserved(at: CohortWorld, name: str, amount: int) -> None:
+    held = PodSetAssignment(name="main", count=1, flavors={"gpu": "default"}, usage={"gpu": amount})
+    at.fold(QuotaReserved(workload=f"team/{name}", cluster_queue="gpus", assignments=(held,)))
+
+
+def admitted(at: CohortWorld, name: str) -> None:
+    at.fold(WorkloadAdmitted(workload=f"team/{name}", cluster_queue="gpus"))
+
+
+def used(at: CohortWorld, door: str) -> Fraction:
+    endless, amount = past_usage(at.world, f"team/{door}", at.now)
+    assert not endless
+    return amount
+
+
+def first(at: CohortWorld) -> list[str]:
+    return [head.workload.name for head in heads(at.world, at.world.quota.root_of("gpus"), at.now)]
+
+
+def queued(at: CohortWorld, name: str, door: str, priority: int = 0) -> None:
+    at.waiting(name, priority, door)
+    at.fold(WorkloadQueued(workload=f"team/{name}", cluster_queue="gpus"))
+
+
+def test_a_reservation_costs_at_once_what_one_sampling_interval_would() -> None:
+    at = shared_queue()
+    at.waiting("one", door="a")
+    reserved(at, "one", 8)
+    penalty = Fraction(8 * entry_part(RULE.sampling, HALF_LIFE), ONE)
+    assert used(at, "a") == penalty
+    at.now += HALF_LIFE
+    assert used(at, "a") == penalty
+
+
+def test_the_penalty_becomes_usage_when_the_workload_is_admitted_and_goes_when_it_leaves_before() -> None:
+    at = shared_queue()
+    for name in ("one", "two"):
+        at.waiting(name, door="a")
+        reserved(at, name, 8)
+    before = used(at, "a")
+    admitted(at, "one")
+    assert used(at, "a") == before
+    at.gone("two")
+    assert used(at, "a") == before / 2
+
+
+def test_what_runs_for_a_half_life_counts_half_and_fades_by_half_when_it_is_gone() -> None:
+    at = shared_queue()
+    at.running("one", "gpus", 8, door="a")
+    at.now = HALF_LIFE
+    assert used(at, "a") == 4
+    at.gone("one")
+    at.now = 3 * HALF_LIFE
+    assert used(at, "a") == 1
+
+
+@given(st.lists(st.integers(min_value=0, max_value=40_000), min_size=1, max_size=6))
+def test_how_often_the_ledger_is_touched_on_the_way_makes_no_difference(pauses: list[int]) -> None:
+    once, often = shared_queue(), shared_queue()
+    for at in (once, often):
+        at.running("one", "gpus", 8, door="a")
+    for number, pause in enumerate(pauses):
+        often.now += pause
+        often.fold(SettingsObserved(admission_fair_sharing=RULE, retain_finished=number))
+    once.now = often.now
+    assert abs(used(once, "a") - used(often, "a")) <= 10 * len(pauses) * STEP
+
+
+def test_the_local_queue_that_used_less_comes_first_whatever_the_priorities() -> None:
+    at = shared_queue()
+    at.running("old", "gpus", 8, door="a")
+    queued(at, "urgent", "a", priority=10)
+    queued(at, "patient", "b")
+    assert first(at) == ["urgent"]
+    at.now = HALF_LIFE
+    assert first(at) == ["patient"]
+
+
+def test_a_queue_that_does_not_want_it_has_the_order_of_priorities_and_keeps_no_ledger() -> None:
+    at = shared_queue(AdmissionMode.NONE)
+    at.running("old", "gpus", 8, door="a")
+    queued(at, "urgent", "a", priority=10)
+    queued(at, "patient", "b")
+    at.now = HALF_LIFE
+    assert first(at) == ["urgent"]
+    assert not at.world.ledgers
+
+
+def test_those_who_wait_and_run_already_count_when_a_queue_begins_to_want_it() -> None:
+    at = shared_queue(AdmissionMode.NONE)
+    at.running("old", "gpus", 8, door="a")
+    queued(at, "urgent", "a", priority=10)
+    queued(at, "patient", "b")
+    at.queue("gpus", 100, mode=AdmissionMode.USAGE_BASED)
+    at.now = HALF_LIFE
+    assert first(at) == ["patient"]
+    at.queue("gpus", 100)
+    assert first(at) == ["urgent"]
+    assert not at.world.entered
+
+
+def test_a_local_queue_of_weight_zero_comes_last_and_weights_divide() -> None:
+    at = shared_queue()
+    at.door("nothing", "gpus", weight=0)
+    at.door("double", "gpus", weight=2)
+    at.running("old-a", "gpus", 3, door="a")
+    at.running("old-d", "gpus", 4, door="double")
+    for door in ("nothing", "a", "double"):
+        queued(at, f"by-{door}", door)
+    at.now = HALF_LIFE
+    order: list[str] = []
+    while waiting := first(at):
+        order += waiting
+        at.gone(waiting[0])
+    assert order == ["by-double", "by-a", "by-nothing"]
+
+
+def test_ledgers_survive_a_snapshot_and_are_taken_back_with_the_trail() -> None:
+    at = shared_queue()
+    at.running("one", "gpus", 8, door="a")
+    queued(at, "two", "b")
+    at.now = 3333
+    digest, mark = state_hash(at.world), at.world.mark()
+    at.gone("one")
+    reserved(at, "two", 5)
+    assert state_hash(world_of(tables_of(at.world))) == state_hash(at.world)
+    at.world.undo(mark)
+    assert state_hash(at.world) == digest
+    assert first(at) == ["two"]

@@ -1,0 +1,120 @@
+"""Admission does not run far ahead of the cluster, and nobody waits for what is never written."""
+
+import asyncio
+
+from events.application import DecisionApplied
+from events.catalogue import Fact
+from events.codec import decode_commit, encode
+from events.commit import Sighting
+from events.event import Millis
+from events.subjects import FACTS, fact_subject
+from events.workload import WorkloadFinished, WorkloadQueued
+from ops.log.memory import MemoryBus
+from ops.wiring import DEVICE_LANE, LANE
+from projections.world import World
+from services.admitter.decide import Admitter
+from services.queue_manager.decide import QueueManager
+from services.runtime.admission_window import LONGEST, AdmissionWindow
+from services.runtime.lane_host import LaneHost
+from services.runtime.log_port import Message
+from tests.services.runtime.test_killed_hosts import StillClock
+from tests.services.runtime.test_lane_host import NoTracer, admitted, stop, tell, without_cards
+from tests.stories.small_world import Story, job
+
+WRITTEN_AFTER: Millis = 100
+
+
+def story(*names: str) -> Story:
+    """Some jobs that are admitted at once."""
+    found = Story().told(*without_cards(60), *(job(name) for name in names))
+    found.decided()
+    return found
+
+
+def written(world: World, key: str) -> DecisionApplied:
+    return DecisionApplied(workload=key, lane=LANE, sequence=world.workloads[key].decided)
+
+
+def test_as_many_as_are_written_at_a_time_may_be_on_their_way() -> None:
+    at, window = story("a"), AdmissionWindow(size=2)
+    at.told(written(at.world, "team/a"), job("b"))
+    at.decided()
+    window.look(at.world, at.at)
+    assert window.opens() is None
+    at.told(job("c"))
+    at.decided()
+    window.look(at.world, at.at)
+    assert window.opens() is not None
+    at.told(written(at.world, "team/b"))
+    window.look(at.world, at.at)
+    assert window.opens() is None
+
+
+def test_an_admission_that_is_not_written_for_long_keeps_nobody_waiting() -> None:
+    at, window = story("a"), AdmissionWindow(size=2)
+    at.told(written(at.world, "team/a"), job("b"), job("c"))
+    at.decided()
+    window.look(at.world, at.at)
+    opens = window.opens()
+    assert opens is not None and opens == at.at + LONGEST
+    window.look(at.world, opens)
+    assert window.opens() is None
+
+
+def test_where_nothing_is_ever_written_nobody_waits() -> None:
+    at, window = story("a", "b", "c"), AdmissionWindow(size=2)
+    window.look(at.world, at.at)
+    assert window.opens() is None
+
+
+def test_who_ends_before_it_was_written_is_on_its_way_no_more() -> None:
+    at, window = story("a"), AdmissionWindow(size=1)
+    at.told(written(at.world, "team/a"), job("b"))
+    at.decided()
+    window.look(at.world, at.at)
+    assert window.opens() is not None
+    at.told(WorkloadFinished(workload="team/b", reason="Succeeded"))
+    window.look(at.world, at.at)
+    assert window.opens() is None
+
+
+async def test_who_comes_with_priority_while_others_are_being_written_is_admitted_before_who_came_earlier() -> None:
+    bus, clock = MemoryBus(), StillClock()
+    host = LaneHost(
+        own=bus.memory(LANE),
+        inputs=[bus.memory(DEVICE_LANE), bus.memory(FACTS)],
+        deciders=[QueueManager(), Admitter()],
+        clock=clock,
+        tracer=NoTracer(),
+        rules="1",
+        replica="one",
+        window=AdmissionWindow(size=2),
+    )
+    serving = asyncio.create_task(host.run())
+    await tell(bus, [*without_cards(4), job("first")])
+    await admitted(bus, 1)
+    await write(bus, "team/first")
+    await tell(bus, [job("second"), job("third")], begin=100)
+    await admitted(bus, 3)
+    await tell(bus, [job("early")], begin=200)
+    await queued(bus, "team/early")
+    await tell(bus, [job("urgent", priority=10)], begin=300)
+    await queued(bus, "team/urgent")
+    await write(bus, "team/second")
+    assert (await admitted(bus, 4))[3:] == ["team/urgent"]
+    await stop(serving)
+
+
+async def write(bus: MemoryBus, key: str) -> None:
+    fact: Fact = DecisionApplied(workload=key, lane=LANE, sequence=(await bus.memory(LANE).last()).sequence)
+    sighting = Sighting(id=f"written {key}", at=WRITTEN_AFTER, author="applier", fact=fact)
+    message = Message(fact_subject("", "DecisionApplied"), encode(sighting), sighting.id)
+    await bus.memory(FACTS).publish([message])
+
+
+async def queued(bus: MemoryBus, key: str) -> None:
+    """Follow the lane until the workload waits for its queue."""
+    async for batch in bus.memory(LANE).follow(0):
+        for entry in batch:
+            if any(isinstance(one, WorkloadQueued) and one.workload == key for one in decode_commit(entry.data).events):
+                return

@@ -1,0 +1,71 @@
+"""What a commit may say of the facts that it rests on: anything else is told by its place, and nothing of it is folded."""
+
+import pytest
+
+from events.codec import encode
+from events.commit import GENESIS, Commit, InputRun, Sighting
+from events.quota import NamespaceObserved
+from events.subjects import CONTROL, FACTS
+from projections.state_hash import state_hash
+from services.runtime.lane_errors import InputsWrong
+from services.runtime.lane_fold import LaneFold
+from services.runtime.log_port import Entry
+
+LANE = "LOG_0"
+
+
+def entry(stream: str, sequence: int, data: bytes) -> Entry:
+    return Entry(stream=stream, sequence=sequence, subject="", message_id=f"{stream}{sequence}", data=data)
+
+
+def commit(*inputs: InputRun) -> Commit:
+    return Commit(
+        id="x",
+        prev_hash=GENESIS,
+        partition=LANE,
+        base=0,
+        inputs=inputs,
+        author="admitter",
+        epoch=0,
+        rules="2",
+        at=1,
+        events=(),
+    )
+
+
+def facts(count: int) -> list[Entry]:
+    return [
+        entry(FACTS, n, encode(Sighting(id=f"f{n}", at=n, author="watcher", fact=NamespaceObserved(name=f"n{n}"))))
+        for n in range(1, count + 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "told"),
+    [
+        ((InputRun(stream=FACTS, upto=3), InputRun(stream=FACTS, upto=2)), "more of it was named before"),
+        ((InputRun(stream=FACTS, upto=-1),), "more of it was named before"),
+        ((InputRun(stream=CONTROL, upto=1),), "no input of the lane"),
+        ((InputRun(stream=LANE, upto=0),), "no input of the lane"),
+        ((InputRun(stream="", upto=0),), "no input of the lane"),
+    ],
+)
+def test_a_commit_whose_inputs_run_backwards_or_are_none_of_its_lane_is_not_folded(
+    inputs: tuple[InputRun, ...], told: str
+) -> None:
+    fold = LaneFold(LANE)
+    fold.offer(FACTS, facts(3))
+    fold.offer(CONTROL, [entry(CONTROL, 1, encode(commit()))])
+    before = state_hash(fold.world)
+    bad = commit(*inputs)
+    with pytest.raises(InputsWrong, match=told):
+        fold.fold_commit(entry(LANE, 1, encode(bad)), bad)
+    assert state_hash(fold.world) == before and fold.base == 0
+
+
+def test_a_commit_waits_for_the_farthest_of_the_runs_that_it_names() -> None:
+    fold = LaneFold(LANE)
+    fold.offer(FACTS, facts(2))
+    far = InputRun(stream=FACTS, upto=9)
+    assert fold.missing_for(commit(far, InputRun(stream=FACTS, upto=1))) == far
+    assert fold.missing_for(commit(InputRun(stream=FACTS, upto=2))) is None

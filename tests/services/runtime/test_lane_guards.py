@@ -1,0 +1,185 @@
+"""What guards a lane: clocks that run ahead are kept off it, or bounded on record, and no failing tree stops the others."""
+
+import asyncio
+import hashlib
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import msgspec
+import pytest
+
+from events.codec import decode_commit, encode
+from events.commit import GENESIS, Commit, Sighting, bytes_hash
+from events.event import Millis
+from events.quota import LocalQueueObserved, NamespaceObserved
+from events.rules import RULES
+from events.setting_aside import SetAside
+from events.subjects import FACTS, commit_subject, fact_subject
+from ops.embedded_cluster.clock import ScaledClock
+from ops.log.history import read_everything
+from ops.log.memory import MemoryBus
+from ops.log.snapshots import image_of
+from ops.replay import fold_lane
+from ops.wiring import DEVICE_LANE, LANE
+from projections.amiss import AUTHOR, TIME
+from projections.world import World
+from services.admitter import decide as admitter
+from services.admitter.decide import Admitter
+from services.admitter.entry import Head
+from services.queue_manager.decide import QueueManager
+from services.runtime.control_log import AHEAD
+from services.runtime.lane_halts import CLOCK
+from services.runtime.lane_host import Decider, LaneHost
+from services.runtime.log_port import Entry
+from tests.services.runtime.test_lane_host import NoTracer, admitted, stop, tell, without_cards
+from tests.stories.small_world import job, queue
+
+NOON: Millis = 1_800_000_000_000
+
+
+class BusClock:
+    """The time of the bus, which passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> Millis:
+        return self.now
+
+
+async def host(bus: MemoryBus, *deciders: Decider, ahead: Millis = 0) -> LaneHost:
+    """A host whose clock stands so far ahead of noon, and whose commits all name the state behind them."""
+    return LaneHost(
+        own=await bus.stream(LANE),
+        inputs=[await bus.stream(DEVICE_LANE), await bus.stream(FACTS)],
+        deciders=deciders,
+        clock=ScaledClock(start=NOON + ahead, ticks=lambda: 0.0),
+        tracer=NoTracer(),
+        rules=RULES,
+        replica="a",
+        mark=lambda fold: hashlib.sha256(image_of(fold)).hexdigest(),
+    )
+
+
+@contextmanager
+def serving(host: LaneHost) -> Generator["asyncio.Task[None]"]:
+    task = asyncio.create_task(host.run())
+    try:
+        yield task
+    finally:
+        task.cancel()
+
+
+async def test_who_is_more_than_five_seconds_ahead_of_the_bus_appends_nothing_until_the_bus_is_there() -> None:
+    time = BusClock()
+    bus = MemoryBus(time)
+    await tell(bus, [*without_cards(5), job("a")])
+    one = await host(bus, QueueManager(), Admitter(), ahead=AHEAD // 2 + 1)
+    with serving(one) as task:
+        await asyncio.wait_for(one.stuck.wait(), 30)
+        assert one.halts.kinds == [CLOCK] and "5 s ahead of the bus's" in one.halted
+        assert not bus.memory(LANE).entries
+        time.now += 1
+        assert await asyncio.wait_for(admitted(bus, 1), 30) == ["team/a"]
+        assert CLOCK not in one.halts.kinds
+        await stop(task)
+
+
+async def test_who_is_five_seconds_ahead_still_decides() -> None:
+    bus = MemoryBus(BusClock())
+    await tell(bus, [*without_cards(5), job("a")])
+    one = await host(bus, QueueManager(), Admitter(), ahead=AHEAD // 2)
+    with serving(one) as task:
+        assert await asyncio.wait_for(admitted(bus, 1), 30) == ["team/a"]
+        await stop(task)
+    assert decode_commit(bus.memory(LANE).entries[-1].data).at == NOON + AHEAD // 2
+
+
+def commit_at(at: Millis, *, base: int = 0, prev_hash: str = GENESIS) -> Entry:
+    """A commit that is chained as it must be, and was stored at noon."""
+    made = Commit(
+        id=f"c{base}",
+        prev_hash=prev_hash,
+        partition=LANE,
+        base=base,
+        inputs=(),
+        author="queue-manager",
+        epoch=0,
+        rules="1",
+        at=at,
+        events=(),
+    )
+    subject = commit_subject(LANE, made.author)
+    return Entry(stream=LANE, sequence=base + 1, subject=subject, message_id=made.id, data=encode(made), stored=NOON)
+
+
+def fact_at(at: Millis, subject: str = "", author: str = "watcher") -> Entry:
+    sighting = Sighting(id="f", at=at, author=author, fact=NamespaceObserved(name="team"))
+    subject = subject or fact_subject("", "NamespaceObserved")
+    return Entry(stream=FACTS, sequence=1, subject=subject, message_id="f", data=encode(sighting), stored=NOON)
+
+
+@pytest.mark.parametrize("beyond", [0, 1, 86_400_000])
+def test_a_commit_from_beyond_ten_seconds_counts_as_ten_seconds_ahead_and_that_is_on_record(beyond: Millis) -> None:
+    first = commit_at(NOON + AHEAD + beyond)
+    second = commit_at(NOON + 1000, base=1, prev_hash=bytes_hash(first.data))
+    fold, replayed = fold_lane(LANE, {LANE: [first, second], FACTS: [fact_at(NOON + AHEAD + beyond)]})
+    assert fold.at == NOON + AHEAD, "time goes on from there, and what follows bears no earlier one"
+    late = [(one.stream, one.what, one.author, one.sequence, one.count) for one in replayed.amiss]
+    assert late == ([(FACTS, TIME, "watcher", 1, 1), (LANE, TIME, "queue-manager", 1, 1)] if beyond else [])
+    assert all(f"its time is {beyond} ms later" in one.detail for one in replayed.amiss)
+    assert replayed.is_wrong == bool(beyond)
+
+
+def test_what_is_not_its_authors_to_say_is_told_by_a_replay() -> None:
+    foreign = [fact_at(NOON, subject="kuelog.facts.a.b.NamespaceObserved"), fact_at(NOON, author="somebody")]
+    for entry, author in zip(foreign, ("watcher", "somebody unknown"), strict=True):
+        [found] = fold_lane(LANE, {LANE: [], FACTS: [entry]}, verify=True)[1].amiss
+        assert (found.what, found.author, found.sequence) == (AUTHOR, author, 1)
+
+
+async def test_a_tree_on_which_a_decider_fails_is_set_aside_on_the_log_and_the_others_are_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heads = admitter.heads
+
+    def fails(world: World, tree: str, at: Millis) -> list[Head]:
+        if tree == "queue/cq":
+            raise ValueError("no order")
+        return heads(world, tree, at)
+
+    bus = MemoryBus(BusClock())
+    other = [queue("else", nominal=2), LocalQueueObserved(namespace="team", name="lq2", cluster_queue="else")]
+    await tell(bus, [*without_cards(5), *other, job("a"), job("there", queue="lq2")])
+    one = await host(bus, QueueManager(), Admitter())
+    with monkeypatch.context() as patched, serving(one) as task:
+        patched.setattr(admitter, "heads", fails)
+        assert await asyncio.wait_for(admitted(bus, 1), 30) == ["team/there"]
+        await one.quiet.wait()
+        await stop(task)
+    said = [event for entry in bus.memory(LANE).entries for event in decode_commit(entry.data).events]
+    assert [(event.service, event.tree) for event in said if isinstance(event, SetAside)] == [("admitter", "queue/cq")]
+    assert list(one.fold.world.aside) == ["admitter/tree/queue/cq"] and not one.halted
+    again = await host(bus, QueueManager(), Admitter())
+    await tell(bus, [queue("cq", nominal=6)], begin=900)
+    with serving(again) as task:
+        assert sorted(await asyncio.wait_for(admitted(bus, 2), 30)) == ["team/a", "team/there"]
+        assert not again.fold.world.aside, "its queue has changed, so it is tried again"
+        await stop(task)
+
+
+async def test_a_commit_that_names_a_state_to_which_the_log_does_not_lead_is_told() -> None:
+    bus = MemoryBus(BusClock())
+    await tell(bus, [*without_cards(5), job("a")])
+    one = await host(bus, QueueManager(), Admitter())
+    with serving(one) as task:
+        await asyncio.wait_for(admitted(bus, 1), 30)
+        await stop(task)
+    entries = await read_everything(bus)
+    sound = fold_lane(LANE, entries, verify=True)[1]
+    assert sound.states == len(entries[LANE]) > 1 and not sound.is_wrong
+    last = entries[LANE][-1]
+    false = msgspec.structs.replace(decode_commit(last.data), state_hash="0" * 64)
+    entries[LANE][-1] = msgspec.structs.replace(last, data=encode(false))
+    [other] = fold_lane(LANE, entries, verify=True)[1].other_states
+    assert (other.sequence, other.recorded) == (last.sequence, "0" * 64)

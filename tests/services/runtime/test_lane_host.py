@@ -1,0 +1,297 @@
+"""Several hosts on one lane: whoever writes second folds on and decides again; nothing is decided twice."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from events.admission import QuotaReserved, WorkloadAdmitted
+from events.catalogue import Fact
+from events.codec import decode_commit, encode
+from events.commit import Sighting
+from events.device import DevicesRegistered
+from events.quota import NamespaceObserved
+from events.subjects import FACTS, fact_subject
+from ops.embedded_cluster.clock import ScaledClock
+from ops.log.history import read_everything
+from ops.log.jetstream import connect
+from ops.log.memory import Fault, MemoryBus
+from ops.log.server import NatsServer
+from ops.replay import fold_lane
+from ops.wiring import DEVICE_LANE, LANE, Ports, Running
+from ops.witness import HeadWitness, WitnessKeyMissing
+from projections.state_hash import state_hash
+from services.accountant.decide import Accountant
+from services.admitter.decide import Admitter
+from services.preemptor.decide import Preemptor
+from services.queue_manager.decide import QueueManager
+from services.runtime.lane_host import MOST_AHEAD, Decider, LaneHost
+from services.runtime.log_errors import LogRegressed
+from services.runtime.log_port import Bus, Message
+from tests.stories.small_world import job, platform
+
+
+class NoTracer:
+    @contextmanager
+    def turn(self, author: str, lane: str) -> Iterator[Mapping[str, str]]:
+        del author, lane
+        yield {}
+
+
+class NoCluster:
+    """The services under test here never look at the cluster."""
+
+    def __getattr__(self, name: str) -> object:
+        raise AssertionError(f"{name} of the cluster was asked for")
+
+
+@pytest_asyncio.fixture(params=["twin", "real server"])
+async def bus(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bus]:
+    if request.param == "twin":
+        yield MemoryBus()
+        return
+    server = NatsServer(tmp_path)
+    await server.start()
+    found = await connect(server.url)
+    yield found
+    await found.close()
+    await server.stop()
+
+
+async def tell(bus: Bus, facts: list[Fact], begin: int = 0) -> None:
+    stream = await bus.stream(FACTS)
+    await stream.publish(
+        [
+            Message(
+                fact_subject("t", type(fact).__name__),
+                encode(Sighting(id=f"f{begin + i}", at=begin + i, author="watcher", fact=fact)),
+                f"f{begin + i}",
+            )
+            for i, fact in enumerate(facts)
+        ]
+    )
+
+
+async def host(bus: Bus, *deciders: Decider, replica: str = "a") -> LaneHost:
+    return LaneHost(
+        own=await bus.stream(LANE),
+        inputs=[await bus.stream(DEVICE_LANE), await bus.stream(FACTS)],
+        deciders=deciders,
+        clock=ScaledClock(),
+        tracer=NoTracer(),
+        rules="1",
+        replica=replica,
+    )
+
+
+async def accountant(bus: Bus) -> LaneHost:
+    return LaneHost(
+        own=await bus.stream(DEVICE_LANE),
+        inputs=[await bus.stream(FACTS), await bus.stream(LANE)],
+        deciders=[Accountant()],
+        clock=ScaledClock(),
+        tracer=NoTracer(),
+        rules="1",
+        replica="accountant",
+    )
+
+
+async def admitted(bus: Bus, count: int) -> list[str]:
+    """Follow the lane until so many admissions stand on it."""
+    found: list[str] = []
+    async for batch in (await bus.stream(LANE)).follow(0):
+        for entry in batch:
+            found.extend(e.workload for e in decode_commit(entry.data).events if isinstance(e, WorkloadAdmitted))
+        if len(found) >= count:
+            return found
+    return found
+
+
+async def stop(*tasks: "asyncio.Task[None]") -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def without_cards(nominal: int) -> list[Fact]:
+    return [fact for fact in platform(nominal=nominal) if not isinstance(fact, DevicesRegistered)]
+
+
+async def test_two_admitters_under_load_decide_nothing_twice(bus: Bus) -> None:
+    jobs = 60
+    await tell(bus, without_cards(nominal=jobs))
+    hosts = [
+        await host(bus, QueueManager(), replica="queue-manager"),
+        await host(bus, Admitter(), replica="left"),
+        await host(bus, Admitter(), replica="right"),
+        await host(bus, Preemptor(), replica="preemptor"),
+    ]
+    tasks = [asyncio.create_task(one.run()) for one in hosts]
+    for number in range(jobs):
+        await tell(bus, [job(f"j{number}")], begin=1000 + number)
+    found = await asyncio.wait_for(admitted(bus, jobs), 60)
+    await stop(*tasks)
+    assert sorted(found) == sorted(f"team/j{number}" for number in range(jobs))
+    entries = await read_everything(bus)
+    reserved = [
+        e.workload for entry in entries[LANE] for e in decode_commit(entry.data).events if isinstance(e, QuotaReserved)
+    ]
+    assert len(reserved) == len(set(reserved)) == jobs
+    _, replayed = fold_lane(LANE, entries, verify=True)
+    assert not replayed.differences
+
+
+async def test_who_never_has_anything_to_say_says_so_now_and_then_and_keeps_nothing(bus: Bus) -> None:
+    idle = await accountant(bus)
+    task = asyncio.create_task(idle.run())
+    await tell(bus, [NamespaceObserved(name=f"n{number}") for number in range(MOST_AHEAD + 5)])
+    async for batch in (await bus.stream(DEVICE_LANE)).follow(0):
+        commit = decode_commit(batch[0].data)
+        break
+    await idle.quiet.wait()
+    await stop(task)
+    assert commit.events == () and commit.inputs[0].upto >= MOST_AHEAD
+    assert idle.fold.ahead == MOST_AHEAD + 5 - commit.inputs[0].upto
+    _, replayed = fold_lane(DEVICE_LANE, await read_everything(bus), verify=True)
+    assert (replayed.commits, list(replayed.differences)) == (1, [])
+
+
+async def test_apart_or_together_the_services_come_to_the_same_end(bus: Bus) -> None:
+    await tell(bus, [*platform(nominal=4, cards=2), job("a"), job("b", count=2), job("giant", memory=60000)])
+    tasks = [
+        asyncio.create_task(one.run())
+        for one in (
+            await host(bus, QueueManager(), Admitter(), Preemptor()),
+            await host(bus, Admitter(), replica="second"),
+            await accountant(bus),
+        )
+    ]
+    assert sorted(await asyncio.wait_for(admitted(bus, 2), 60)) == ["team/a", "team/b"]
+    await stop(*tasks)
+    _, first = fold_lane(LANE, await read_everything(bus), verify=True)
+    _, second = fold_lane(DEVICE_LANE, await read_everything(bus), verify=True)
+    assert not first.differences and not second.differences
+
+
+async def test_a_host_that_starts_anew_goes_on_where_the_log_stands(bus: Bus) -> None:
+    await tell(bus, [*without_cards(8), job("a")])
+    first = await host(bus, QueueManager(), Admitter(), Preemptor())
+    task = asyncio.create_task(first.run())
+    await asyncio.wait_for(admitted(bus, 1), 30)
+    await stop(task)
+    await tell(bus, [job("b")], begin=500)
+    again = await host(bus, QueueManager(), Admitter(), Preemptor(), replica="again")
+    task = asyncio.create_task(again.run())
+    assert await asyncio.wait_for(admitted(bus, 2), 30) == ["team/a", "team/b"]
+    await stop(task)
+
+
+async def test_a_message_that_is_not_ours_halts_the_lane_until_it_is_quarantined(bus: Bus) -> None:
+    await tell(bus, without_cards(8))
+    facts = await bus.stream(FACTS)
+    await facts.publish([Message("kuelog.facts.t.k", b"not json", "stray")])
+    stray = (await facts.last()).sequence
+    await tell(bus, [job("a")], begin=900)
+    lane = await host(bus, QueueManager(), Admitter(), Preemptor())
+    task = asyncio.create_task(lane.run())
+    await asyncio.wait_for(lane.stuck.wait(), 30)
+    assert f"FACTS sequence {stray}" in lane.halted and "quarantine" in lane.halted
+    assert (await (await bus.stream(LANE)).last()).sequence == 0, "nothing was decided on it"
+    lane.fold.control.skipped[FACTS, stray] = "stray"
+    lane.nudge()
+    assert await asyncio.wait_for(admitted(bus, 1), 30) == ["team/a"]
+    await stop(task)
+
+
+async def test_the_bus_goes_away_and_comes_back_and_deciding_goes_on() -> None:
+    bus = MemoryBus()
+    await tell(bus, without_cards(8))
+    bus.memory(LANE).faults.extend([Fault.UNAVAILABLE, Fault.ACK_LOST])
+    lane = await host(bus, QueueManager(), Admitter(), Preemptor())
+    task = asyncio.create_task(lane.run())
+    await tell(bus, [job("a")], begin=900)
+    assert await asyncio.wait_for(admitted(bus, 1), 30) == ["team/a"]
+    await stop(task)
+
+
+async def test_a_log_that_lost_its_tail_is_noticed_and_nothing_is_admitted(tmp_path: Path) -> None:
+    bus = MemoryBus()
+    await tell(bus, [*without_cards(8), job("a")])
+    lane = await host(bus, QueueManager(), Admitter(), Preemptor())
+    task = asyncio.create_task(lane.run())
+    await asyncio.wait_for(admitted(bus, 1), 30)
+    await stop(task)
+    witness = HeadWitness(tmp_path)
+    await witness.witness(bus.memory(LANE))
+    bus.memory(LANE).truncate(1)
+    with pytest.raises(LogRegressed, match="has lost its tail"):
+        await HeadWitness(tmp_path).check(bus.memory(LANE))
+    await bus.memory(LANE).append("kuelog.log.0.x", b"{}", message_id="other", base=1)
+    with pytest.raises(LogRegressed, match="holds another message"):
+        await HeadWitness(tmp_path).check(bus.memory(LANE))
+    assert HeadWitness(tmp_path).forget(LANE), "an operator may accept the loss on record"
+    await HeadWitness(tmp_path).check(bus.memory(LANE))
+
+
+async def test_a_witness_signed_by_another_key_is_not_trusted(tmp_path: Path) -> None:
+    bus = MemoryBus()
+    await bus.memory(LANE).append("kuelog.log.0.x", b"{}", message_id="m", base=0)
+    await HeadWitness(tmp_path).witness(bus.memory(LANE))
+    (tmp_path / "witness.key").write_bytes(b"k" * 32)
+    with pytest.raises(WitnessKeyMissing, match="restore the key"):
+        HeadWitness(tmp_path)
+
+
+async def test_replaying_twice_gives_the_same_state(bus: Bus) -> None:
+    await tell(bus, [*platform(nominal=4, cards=2), job("a"), job("b")])
+    hosts = [await host(bus, QueueManager(), Admitter(), Preemptor()), await accountant(bus)]
+    tasks = [asyncio.create_task(one.run()) for one in hosts]
+    await asyncio.wait_for(admitted(bus, 2), 30)
+    await stop(*tasks)
+    entries = await read_everything(bus)
+    left, right = fold_lane(LANE, entries)[0], fold_lane(LANE, entries)[0]
+    assert state_hash(left.world) == state_hash(right.world)
+
+
+async def test_services_that_start_on_a_log_without_its_tail_decide_nothing_and_say_why(tmp_path: Path) -> None:
+    bus = MemoryBus()
+    await tell(bus, [*without_cards(8), job("a")])
+    lane = await host(bus, QueueManager(), Admitter(), Preemptor())
+    task = asyncio.create_task(lane.run())
+    await asyncio.wait_for(admitted(bus, 1), 30)
+    await stop(task)
+    await HeadWitness(tmp_path).witness(bus.memory(LANE))
+    bus.memory(LANE).truncate(1)
+    await tell(bus, [job("b")], begin=700)
+    ports = Ports(bus=bus, reader=NoCluster(), writer=NoCluster(), clock=ScaledClock())
+    services = Running(ports, ("queue-manager", "admitter", "preemptor"), witness=tmp_path)
+    with pytest.raises(LogRegressed, match="Nothing is admitted"):
+        await asyncio.wait_for(services.run(), 30)
+    assert (await bus.memory(LANE).last()).sequence == 1
+
+
+async def test_a_tail_that_is_lost_while_services_run_stops_them_from_deciding(tmp_path: Path) -> None:
+    bus = MemoryBus()
+    await tell(bus, [*without_cards(8), job("a")])
+    ports = Ports(bus=bus, reader=NoCluster(), writer=NoCluster(), clock=ScaledClock(1000))
+    services = Running(ports, ("queue-manager", "admitter", "preemptor"), witness=tmp_path)
+    task = asyncio.create_task(services.run())
+    await asyncio.wait_for(admitted(bus, 1), 30)
+    while not await fully_witnessed(bus, tmp_path):  # noqa: ASYNC110 - the witness is a file, nothing tells of it
+        await asyncio.sleep(0.01)
+    bus.memory(LANE).truncate(1)
+    await asyncio.wait_for(services.hosts[LANE].stuck.wait(), 30)
+    assert "has lost its tail" in services.hosts[LANE].halted
+    await tell(bus, [job("b")], begin=700)
+    assert not services.hosts[LANE].decides
+    await stop(task)
+    assert (await bus.memory(LANE).last()).sequence == 1
+
+
+async def fully_witnessed(bus: MemoryBus, folder: Path) -> bool:
+    """Whether the witness, as it stands on disk, knows the end of the lane."""
+    seen = HeadWitness(folder).seen(LANE)
+    return seen is not None and seen.sequence == (await bus.memory(LANE).last()).sequence
