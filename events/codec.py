@@ -12,10 +12,9 @@ import msgspec
 
 from events.catalogue import AnyEvent
 from events.commit import Commit, Sighting
+from events.json_object import JsonObject
 
-Plain = dict[str, Any]
-
-UPCASTS: dict[str, Callable[[Plain], Plain]] = {}
+UPCASTS: dict[str, Callable[[JsonObject], JsonObject]] = {}
 """Old tag to the function that turns the untyped event into the next version, tag included."""
 
 _encoder = msgspec.json.Encoder(order="deterministic")
@@ -62,7 +61,7 @@ def decode_event(data: bytes) -> AnyEvent:
     return _decoded(data, _event, AnyEvent, "an event")
 
 
-def upcast(event: Plain) -> Plain:
+def upcast(event: JsonObject) -> JsonObject:
     """The event under the newest version of its tag; unchanged when it is new enough."""
     while (lift := UPCASTS.get(str(event.get("type", "")))) is not None:
         event = lift(event)
@@ -84,7 +83,7 @@ def _decode_old(data: bytes, kind: type[M], problem: msgspec.MsgspecError) -> M:
     plain = msgspec.json.decode(data)
     if not isinstance(plain, dict):
         raise problem
-    lifted: Plain = upcast(plain)
+    lifted: JsonObject = upcast(plain)
     if isinstance(lifted.get("fact"), dict):
         lifted["fact"] = upcast(lifted["fact"])
     if isinstance(lifted.get("events"), list):

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
+from events.json_object import JsonObject
 from ops.visibility.front_proxy import Person
 
 PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -15,13 +16,11 @@ GOOD_S = 10.0
 MOST = 4096
 """So many answers are kept at most."""
 
-Plain = dict[str, Any]
-
 
 class ApiServer(Protocol):
     """Where reviews are asked for."""
 
-    async def request(self, method: str, path: str, body: Plain | None = None) -> Plain:
+    async def request(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
         """One request. May raise `ClusterUnavailable` and what else the API server says."""
         ...
 
@@ -34,7 +33,7 @@ class AccessReviews:
         self._kept: dict[bytes, tuple[float, bool]] = {}
         self._asking: dict[bytes, asyncio.Task[bool]] = {}
 
-    async def allowed(self, person: Person, attributes: Plain) -> bool:
+    async def allowed(self, person: Person, attributes: JsonObject) -> bool:
         """Whether this person may do that: `attributes` as in the spec of a SubjectAccessReview."""
         if MASTERS in person.groups:
             return True
@@ -49,17 +48,17 @@ class AccessReviews:
         until, answer = self._kept.get(key, (0.0, False))
         return answer if self._now() < until else await self._ask(key, spec)
 
-    def _ask(self, key: bytes, spec: Plain) -> Awaitable[bool]:
+    def _ask(self, key: bytes, spec: JsonObject) -> Awaitable[bool]:
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._review(key, spec))
             task.add_done_callback(lambda _: self._asking.pop(key, None))
         return asyncio.shield(task)
 
-    async def _review(self, key: bytes, spec: Plain) -> bool:
-        body: Plain = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    async def _review(self, key: bytes, spec: JsonObject) -> bool:
+        body: JsonObject = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         found = await self._server.request("POST", PATH, body)
-        status: Plain = found.get("status") or {}
+        status: JsonObject = found.get("status") or {}
         answer = status.get("allowed") is True and status.get("denied") is not True
         self._kept.pop(key, None)
         self._kept[key] = (self._now() + self._good, answer)

@@ -17,7 +17,7 @@ from ops.audit.archive import LIST, archive_signed, segments_of
 from ops.audit.checkpoint import MOST, checkpoint_of
 from ops.audit.errors import ArchiveDamaged, BackupRefused
 from ops.audit.evidence import Evidence, load_evidence
-from ops.audit.finding import Finding
+from ops.audit.finding import AuditFinding
 from ops.audit.folder import Folder
 from ops.audit.keys import KEY, RING
 from ops.audit.segment import file_hash
@@ -148,7 +148,7 @@ async def _to_common_end(bus: JetStreamBus, signer: HeadWitness, evidence: Evide
         last = next((entry for entry in tails[name] if entry.sequence == end), None)
         if last is None:
             detail = "of its last commits none rests only on what is there"
-            raise ArchiveDamaged(name, Finding(stream=name, sequence=end, what="inputs", detail=detail))
+            raise ArchiveDamaged(name, AuditFinding(stream=name, sequence=end, what="inputs", detail=detail))
         tree = Frontier()
         for i in range(end):
             tree.add(evidence.leaves[name][i * SIZE : (i + 1) * SIZE])
@@ -163,7 +163,7 @@ def _copy_archive(archive: str, to: Folder, tell: Progress) -> dict[str, str]:
         data = source.need(segment.file, "the archive is damaged; `kuelog audit verify --archive` says more")
         if file_hash(data) != segment.sha256:
             detail = f"{segment.file} is not the file that was archived"
-            finding = Finding(
+            finding = AuditFinding(
                 stream=segment.stream, sequence=segment.first, upto=segment.last, what="archive", detail=detail
             )
             raise ArchiveDamaged(archive, finding)

@@ -20,7 +20,7 @@ POINTS = tuple(
 """All await points at which a service touches the log or the cluster."""
 
 
-class Mortal:
+class CrashPoints:
     """Counts the calls to the outside, and dies at the one that was ordered."""
 
     def __init__(self, order: str) -> None:

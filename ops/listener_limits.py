@@ -24,7 +24,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     small: int = 256 << 10
 
 
-class Crowd:
+class ConnectionLimiter:
     """The connections of a listener: when there are too many, who has not sent a whole request for the longest time goes."""
 
     def __init__(self, limits: Limits) -> None:

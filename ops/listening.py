@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from ops.listener_limits import Crowd
+from ops.listener_limits import ConnectionLimiter
 
 
 class PortTaken(Exception):
@@ -26,7 +26,7 @@ async def listening(
     host: str | None = None,
     tls: ssl.SSLContext | None = None,
     grace_s: float = 60,
-    crowd: Crowd | None = None,
+    crowd: ConnectionLimiter | None = None,
 ) -> AsyncGenerator[int, None]:
     """Serve while the block lasts, on a free port when it is 0; gives the port. Raises `PortTaken`.
 
@@ -57,7 +57,7 @@ async def _crowded(
     host: str | None,
     tls: ssl.SSLContext | None,
     grace_s: float,
-    crowd: Crowd,
+    crowd: ConnectionLimiter,
 ) -> AsyncGenerator[int, None]:
     limits = crowd.limits
     runner = web.AppRunner(

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from events.json_object import JsonObject
 from events.quantity import BadQuantity, from_units, to_units
 from events.settings import SettingsObserved
 from events.workload import ConditionStatus
@@ -15,11 +16,10 @@ from projections.world import World
 from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.kinds import kinds_of
 from services.runtime.cluster_port import Listed, ObjectMissing, Reader, Resource, Sight
-from services.watcher.installed_kinds import DEFINITIONS, Definitions
+from services.watcher.installed_kinds import DEFINITIONS, InstalledKinds
 from services.watcher.view import View
 from services.watcher.watched_kinds import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND, seen_first
 
-Plain = dict[str, Any]
 DEPLOYMENTS = Resource(group="apps", plural="deployments", kind="Deployment")
 ASKED = (
     Resource(
@@ -55,7 +55,7 @@ class Found(Reader):
     """Each kind is listed once; whoever watches sees the same objects again, and then nothing more."""
 
     def __init__(self, client: KubeClient, settings: SettingsObserved) -> None:
-        self.objects: dict[str, list[Plain]] = {}
+        self.objects: dict[str, list[JsonObject]] = {}
         """By `plural.group`."""
         self._versions: dict[str, str] = {}
         self.kinds, self._settings = kinds_of(settings), settings
@@ -71,25 +71,25 @@ class Found(Reader):
     def installed(self) -> list[Resource]:
         """The kinds of jobs that come with definitions of their own and are there."""
         sight = Listed(self.objects[_place(DEFINITIONS)])
-        return Definitions(self.kinds.by_place.values()).see(sight)[0]
+        return InstalledKinds(self.kinds.by_place.values()).see(sight)[0]
 
     async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
         """What was found; never anything after it."""
         place = _place(resource)
         yield Listed(self.objects.get(place, []), self._versions.get(place, ""))
 
-    def jobs(self) -> Iterator[tuple[str, Plain]]:
+    def jobs(self) -> Iterator[tuple[str, JsonObject]]:
         """Every job, with the word for its kind."""
         for word, kind in sorted(self.kinds.by_place.items()):
             for value in self.objects.get(f"{kind.plural}.{kind.group}", ()):
                 yield word, value
 
-    def of(self, resource: Resource) -> list[Plain]:
+    def of(self, resource: Resource) -> list[JsonObject]:
         """All objects of a kind."""
         return self.objects.get(_place(resource), [])
 
-    async def _list(self, resource: Resource) -> list[Plain]:
-        objects: list[Plain] = []
+    async def _list(self, resource: Resource) -> list[JsonObject]:
+        objects: list[JsonObject] = []
         token = ""
         while True:
             try:
@@ -249,14 +249,14 @@ def _shown(uses: Any) -> dict[tuple[str, str], int]:
     return found
 
 
-def _is_finished(status: Plain) -> bool:
+def _is_finished(status: JsonObject) -> bool:
     return any(
         one.get("type") == "Finished" and one.get("status") == ConditionStatus.TRUE
         for one in status.get("conditions") or ()
     )
 
 
-def _placed(status: Plain) -> bool:
+def _placed(status: JsonObject) -> bool:
     return any(one.get("topologyAssignment") for one in status["admission"].get("podSetAssignments") or ())
 
 

@@ -13,7 +13,7 @@ from events.rules import RULES
 from events.subjects import CONTROL, FACTS
 from ops.log.snapshots import image_of
 from projections.amiss import Amiss
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
 from projections.state_hash import state_hash
 from services.accountant.decide import Accountant
@@ -26,7 +26,7 @@ from services.runtime.lane_host import Decider
 from services.runtime.log_port import Entry
 from services.runtime.stored_message import Opened, Passed, open_message
 
-Listener = Callable[[AnyEvent, Place], None]
+Listener = Callable[[AnyEvent, LogPosition], None]
 Progress = Callable[[int, int], None]
 """Hears how many commits of how many are folded."""
 _TOLD_EVERY = 200
@@ -118,7 +118,7 @@ def fold_lane(
         events += len(commit.events)
         if listener is not None:
             for event in commit.events:
-                listener(event, Place(lane=lane, sequence=entry.sequence, at=commit.at))
+                listener(event, LogPosition(lane=lane, sequence=entry.sequence, at=commit.at))
     facts = sum(fold.settled.get(name, 0) for name in inputs if name == FACTS)
     feeds.offer_rest()
     fold.fold_inputs()
@@ -237,7 +237,7 @@ class _Again:
             self._since_all = 0
             fold.world.review_all()
         fold.world.advance(commit.at)
-        place = Place(lane=fold.lane, sequence=commit.base + 1, at=commit.at)
+        place = LogPosition(lane=fold.lane, sequence=commit.base + 1, at=commit.at)
         return self._deciders[commit.author].decide(fold.world, place)
 
     def _led(self, fold: LaneFold, settled: Mapping[str, int], commit: Commit) -> Iterator[Entry]:
@@ -268,7 +268,7 @@ def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
             events = (message.fact,) if isinstance(message, Sighting) else message.events
             told.extend((message.at, name, entry.sequence, i, event) for i, event in enumerate(events))
     for at, name, sequence, _, event in sorted(told, key=lambda one: one[:4]):
-        listener(event, Place(lane=name, sequence=sequence, at=at))
+        listener(event, LogPosition(lane=name, sequence=sequence, at=at))
 
 
 def encode_events(events: Sequence[Decision]) -> bytes:

@@ -15,9 +15,9 @@ from events.rules import RULES
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS, decisions_stream, devices_stream
 from ops.embedded_cluster.clock import ScaledClock
-from ops.log.capacity import Filled
+from ops.log.capacity import StreamFill
 from ops.log.control import read_control, record_rate
-from ops.log.retrying_bus import PatientBus
+from ops.log.retrying_bus import RetryingBus
 from ops.log.snapshots import EVERY, Snapshots
 from ops.reading import Unreadable
 from ops.telemetry import SpanTracer
@@ -25,7 +25,7 @@ from ops.witness import HeadWitness, WitnessKeyMissing
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
-from services.applier.low_priority_writes import SpareTime
+from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.provisioning_shell import ProvisioningWriter
 from services.applier.queue_status_shell import QueueStatusWriter
 from services.applier.shell import Applier
@@ -79,7 +79,7 @@ class Ports(msgspec.Struct, kw_only=True):
     clock: Clock
     shelf: Shelf | None = None
     """Where saved worlds are shared; they are not when there is none."""
-    filled: Callable[[Sequence[str]], Awaitable[list[Filled]]] | None = None
+    filled: Callable[[Sequence[str]], Awaitable[list[StreamFill]]] | None = None
     """How full streams are, where the bus can tell."""
 
 
@@ -106,7 +106,7 @@ class Running:
         self.regressed = ""
         self.witness_problem = ""
         """Why the witness can take no note at the moment; empty when it can."""
-        self._bus = PatientBus(ports.bus, ports.clock)
+        self._bus = RetryingBus(ports.bus, ports.clock)
         self._tracer = tracer or SpanTracer()
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
         self.archivist = archivist
@@ -127,7 +127,7 @@ class Running:
             deciders = [make() for name, make in _DECIDERS.items() if name in self.services]
             observers: list[Callable[..., None]] = []
             if "applier" in self.services:
-                spare = SpareTime(clock)
+                spare = LowPriorityWrites(clock)
                 applier = Applier(self.ports.writer, facts, clock, LANE, spare)
                 observers.append(applier.observe)
                 tasks.create_task(applier.run())
@@ -206,7 +206,7 @@ class Running:
         host = self.hosts.get(DEVICE_LANE) or self.hosts.get(LANE)
         return host.fold.world if host is not None else None
 
-    async def filled(self) -> list[Filled]:
+    async def filled(self) -> list[StreamFill]:
         """How full the streams of the log are; nothing when the bus can't tell, or not now."""
         try:
             async with asyncio.timeout(_LAST_NOTE_S):

@@ -91,7 +91,7 @@ from projections.checks.evolve_provisioning import evolve_provisioning, miss_pro
 from projections.devices.evolve import evolve_devices
 from projections.evolve_objects import evolve_objects
 from projections.fair_sharing.admission_usage import keep_ledgers, settle_all
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.queues.evolve import evolve_lines
 from projections.set_aside.evolve import set_aside, take_up_again
 from projections.workloads.evolve import evolve_workloads
@@ -100,16 +100,16 @@ from projections.workloads.evolve_upkeep import evolve_upkeep
 from projections.world import World
 
 
-def evolve_sighting(world: World, sighting: Sighting, place: Place) -> None:
+def evolve_sighting(world: World, sighting: Sighting, position: LogPosition) -> None:
     """Fold an observed fact, unless something newer is known of the object that it is about."""
-    if world.versions.take(sighting.about, sighting.fact, place.at):
-        evolve(world, sighting.fact, place)
+    if world.versions.take(sighting.about, sighting.fact, position.at):
+        evolve(world, sighting.fact, position)
 
 
-def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 - one case for each fold
+def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901 - one case for each fold
     """Fold one event into the world; what the event does not touch stays as it is."""
     if isinstance(event, SettingsObserved):
-        settle_all(world, place.at)
+        settle_all(world, position.at)
     match event:
         case (
             WorkloadSubmitted()
@@ -124,9 +124,9 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             | DecisionApplied()
             | DecisionRejected()
         ):
-            evolve_workloads(world, event, place)
+            evolve_workloads(world, event, position)
         case WorkloadQueued() | WorkloadParked() | WorkloadRequeued():
-            evolve_lines(world, event, place)
+            evolve_lines(world, event, position)
         case (
             QuotaReserved()
             | AdmissionRefused()
@@ -140,7 +140,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             | WorkloadDeactivated()
             | QuotaReleased()
         ):
-            evolve_admission(world, event, place)
+            evolve_admission(world, event, position)
         case (
             ClusterQueueObserved()
             | CohortObserved()
@@ -158,7 +158,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             | ObjectRefused()
             | ObjectMended()
         ):
-            evolve_objects(world, event, place)
+            evolve_objects(world, event, position)
         case (
             ProvisioningConfigObserved()
             | ProvisioningRequestObserved()
@@ -166,7 +166,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             | ProvisioningOrdered()
             | ProvisioningDropped()
         ):
-            evolve_provisioning(world, event, place)
+            evolve_provisioning(world, event, position)
         case (
             ChecksRequired()
             | CheckSettled()
@@ -178,7 +178,7 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             | WorkloadFailedToStart()
             | WorkloadDiscarded()
         ):
-            evolve_upkeep(world, event, place)
+            evolve_upkeep(world, event, position)
         case (
             NodeObserved()
             | DevicesRegistered()
@@ -199,18 +199,18 @@ def evolve(world: World, event: AnyEvent, place: Place) -> None:  # noqa: C901 -
             | CapacityShort()
             | CapacityCovered()
         ):
-            evolve_devices(world, event, place)
+            evolve_devices(world, event, position)
         case EpochStarted():
             world.trail.put(world.epochs, event.service, event.epoch)
         case SetAside():
-            set_aside(world, event, place)
+            set_aside(world, event, position)
         case ResourceVersionsRestarted():
             world.versions.restart(event.epoch)
         case Quarantined() | ClockScaled() | PriceListSet() | CorrectionEntered():
             pass
         case _:
             assert_never(event)
-    take_up_again(world, event, place)
+    take_up_again(world, event, position)
     miss_provisioning(world, event)
-    keep_ledgers(world, event, place.at)
-    keep_budgets(world, event, place.at)
+    keep_ledgers(world, event, position.at)
+    keep_budgets(world, event, position.at)

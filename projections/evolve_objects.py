@@ -1,6 +1,6 @@
 """Folding what the cluster's own objects say: queues, cohorts, flavors, classes, namespaces, settings.
 
-A change that may let a refused workload in stirs its queue; a change of quota does so by itself (kueue-semantics §3.8).
+A change that may let a refused workload in has that queue try it again; a change of quota does so by itself (kueue-semantics §3.8).
 """
 
 from typing import TypeAlias, assert_never
@@ -23,7 +23,7 @@ from events.quota import (
 from events.settings import SettingsObserved
 from events.workload_object import WorkloadTerminating
 from projections.devices.pod_cards import leave_gate
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.queues.enqueue import reclass
 from projections.workloads.node_failures import review_owner, review_places
 from projections.workloads.terminating import terminating
@@ -48,7 +48,7 @@ ObjectEvent: TypeAlias = (
 )
 
 
-def evolve_objects(world: World, event: ObjectEvent, place: Place) -> None:  # noqa: C901, PLR0915 - one case after the other
+def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> None:  # noqa: C901, PLR0915 - one case after the other
     """Fold one fact about an object that is not a workload, a node or a pod."""
     put = world.trail.put
     match event:
@@ -56,7 +56,7 @@ def evolve_objects(world: World, event: ObjectEvent, place: Place) -> None:  # n
             put(world.cluster_queues, event.name, event)
             accept(world, "ClusterQueue", "", event.name)
             world.quota.set_cluster_queue(event)
-            stir(world, event.name)
+            retry_refused(world, event.name)
             review_cluster_queue(world, event.name)
         case CohortObserved():
             _review_if_moved(world, event.name, event.parent)
@@ -67,24 +67,24 @@ def evolve_objects(world: World, event: ObjectEvent, place: Place) -> None:  # n
             key = f"{event.namespace}/{event.name}"
             _unhang(world, key)
             put(world.local_queues, key, event)
-            put(world.doors.setdefault(event.cluster_queue, {}), key, None)
+            put(world.local_queues_of.setdefault(event.cluster_queue, {}), key, None)
             accept(world, "LocalQueue", event.namespace, event.name)
             review_local_queue(world, key)
         case FlavorObserved():
             put(world.flavors, event.name, event)
             accept(world, "ResourceFlavor", "", event.name)
-            _stir_users_of_flavor(world, event.name)
+            _retry_users_of_flavor(world, event.name)
         case PriorityClassObserved():
             accept(world, "WorkloadPriorityClass" if event.workload else "PriorityClass", "", event.name)
             put(world.priority_classes, _class_key(workload=event.workload, name=event.name), event)
         case NamespaceObserved():
             accept(world, "Namespace", "", event.name)
             put(world.namespaces, event.name, event)
-            stir_all(world)
+            retry_all_refused(world)
         case AdmissionCheckObserved():
             accept(world, "AdmissionCheck", "", event.name)
             put(world.checks, event.name, event)
-            stir_users_of_check(world, event.name)
+            retry_users_of_check(world, event.name)
         case LimitRangeObserved():
             accept(world, "LimitRange", event.namespace, event.name)
             put(world.limit_ranges, f"{event.namespace}/{event.name}", event)
@@ -93,12 +93,12 @@ def evolve_objects(world: World, event: ObjectEvent, place: Place) -> None:  # n
             accept(world, "RuntimeClass", "", event.name)
             put(world.runtime_classes, event.name, event)
             _forget_plans(world)
-            stir_all(world)
+            retry_all_refused(world)
         case SettingsObserved():
             put(world.sole, "settings", event)
             world.use(event)
             _forget_plans(world)
-            stir_all(world)
+            retry_all_refused(world)
         case ObjectRefused():
             put(world.refused, f"{event.kind}/{event.namespace}/{event.name}", event)
         case ObjectMended():
@@ -106,42 +106,42 @@ def evolve_objects(world: World, event: ObjectEvent, place: Place) -> None:  # n
         case PodAccounted():
             key = f"{event.namespace}/{event.name}"
             put(world.accounted, key, event)
-            world.review_pods.add(key)
+            world.pod_work.mark_dirty(key)
         case WorkloadTerminating():
             key = f"{event.namespace}/{event.name}"
             put(world.terminating, key, terminating(event, world.workloads.get(key)))
             if key in world.workloads:
-                world.review.add(key)
+                world.work.mark_dirty(key)
         case ObjectRemoved():
-            _remove(world, event, place)
+            _remove(world, event, position)
         case _:
             assert_never(event)
 
 
-def stir(world: World, cluster_queue: str) -> None:
+def retry_refused(world: World, cluster_queue: str) -> None:
     """Let what was refused in one queue be tried again."""
-    world.lines.of(cluster_queue).stir(world.trail)
+    world.lines.of(cluster_queue).retry_refused(world.trail)
     world.quota.touch(cluster_queue)
 
 
-def stir_all(world: World) -> None:
+def retry_all_refused(world: World) -> None:
     """Let everything that was refused be tried again."""
     for name in sorted(world.cluster_queues):
-        stir(world, name)
+        retry_refused(world, name)
 
 
 def review_local_queue(world: World, key: str) -> None:
     """Have all workloads of a local queue looked at."""
     for workload in world.by_local_queue.get(key, ()):
-        world.review.add(workload)
+        world.work.mark_dirty(workload)
 
 
 def review_cluster_queue(world: World, name: str) -> None:
     """Have all workloads whose local queue leads to this cluster queue looked at."""
-    for key in world.doors.get(name, ()):
+    for key in world.local_queues_of.get(name, ()):
         review_local_queue(world, key)
     for workload in world.holding.get(name, ()):
-        world.review.add(workload)
+        world.work.mark_dirty(workload)
 
 
 def _review_if_moved(world: World, cohort: str, parent: str) -> None:
@@ -164,20 +164,20 @@ def _class_key(*, workload: bool, name: str) -> str:
 def _unhang(world: World, local_queue: str) -> None:
     old = world.local_queues.get(local_queue)
     if old is not None:
-        world.trail.drop(world.doors.get(old.cluster_queue, {}), local_queue)
+        world.trail.drop(world.local_queues_of.get(old.cluster_queue, {}), local_queue)
 
 
 def _forget_plans(world: World) -> None:
-    world.memory.clear()
-    world.trail.note(world.memory.clear)
+    world.plan_cache.clear()
+    world.trail.note(world.plan_cache.clear)
 
 
 def readjust(world: World, namespace: str) -> None:
     """What pods of a namespace ask for is filled in otherwise from now on."""
     _forget_plans(world)
-    for door in sorted(world.by_local_queue):
-        if door.partition("/")[0] == namespace:
-            for key in sorted(world.by_local_queue[door]):
+    for local_queue in sorted(world.by_local_queue):
+        if local_queue.partition("/")[0] == namespace:
+            for key in sorted(world.by_local_queue[local_queue]):
                 reclass(world, world.workloads[key])
 
 
@@ -188,22 +188,22 @@ def reconfigured(world: World) -> None:
         world.cards.change_service(node)
     _forget_plans(world)
     world.review_holders()
-    stir_all(world)
+    retry_all_refused(world)
 
 
-def _stir_users_of_flavor(world: World, flavor: str) -> None:
+def _retry_users_of_flavor(world: World, flavor: str) -> None:
     _forget_plans(world)
     for name, queue in sorted(world.cluster_queues.items()):
         if any(quotas.flavor == flavor for group in queue.groups for quotas in group.flavors):
-            stir(world, name)
+            retry_refused(world, name)
             review_cluster_queue(world, name)
 
 
-def stir_users_of_check(world: World, check: str) -> None:
+def retry_users_of_check(world: World, check: str) -> None:
     """Have everything looked at that a change of a check may let in or hold back."""
     for name, queue in sorted(world.cluster_queues.items()):
         if any(rule.name == check for rule in queue.checks):
-            stir(world, name)
+            retry_refused(world, name)
             review_cluster_queue(world, name)
 
 
@@ -216,10 +216,10 @@ def _drop_configs(world: World, key: str) -> None:
 def _drop_card_quota(world: World, event: ObjectRemoved) -> None:
     world.cards.care.drop_quota(event.namespace, event.name)
     readjust(world, event.namespace)
-    stir_all(world)
+    retry_all_refused(world)
 
 
-def _remove(world: World, event: ObjectRemoved, place: Place) -> None:  # noqa: C901, PLR0915 - one case after the other
+def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None:  # noqa: C901, PLR0915 - one case after the other
     drop = world.trail.drop
     accept(world, event.kind, event.namespace, event.name)
     spaced = f"{event.namespace}/{event.name}"
@@ -237,7 +237,7 @@ def _remove(world: World, event: ObjectRemoved, place: Place) -> None:  # noqa: 
             drop(world.local_queues, spaced)
             review_local_queue(world, spaced)
         case "ResourceFlavor":
-            _stir_users_of_flavor(world, event.name)
+            _retry_users_of_flavor(world, event.name)
             drop(world.flavors, event.name)
         case "WorkloadPriorityClass" | "PriorityClass":
             drop(world.priority_classes, f"{event.kind}/{event.name}")
@@ -257,29 +257,29 @@ def _remove(world: World, event: ObjectRemoved, place: Place) -> None:  # noqa: 
         case "RuntimeClass":
             drop(world.runtime_classes, event.name)
             _forget_plans(world)
-            stir_all(world)
+            retry_all_refused(world)
         case "Node":
             _remove_node(world, event.name)
         case "Pod":
             review_owner(world, spaced)
             if world.cards.remove_pod(spaced):
-                stir_all(world)
+                retry_all_refused(world)
             leave_gate(world, spaced)
             drop(world.pods, spaced)
             drop(world.accounted, spaced)
-            world.review_pods.forget(spaced)
+            world.pod_work.forget(spaced)
         case "Workload":
-            _remove_workload_object(world, spaced, place)
+            _remove_workload_object(world, spaced, position)
         case _:
             pass  # An object of a kind that decides nothing, such as a job that was refused.
 
 
-def _remove_workload_object(world: World, key: str, place: Place) -> None:
+def _remove_workload_object(world: World, key: str, position: LogPosition) -> None:
     """Whoever still needs one has it made anew."""
     world.trail.drop(world.terminating, key)
     workload = world.workloads.get(key)
     if workload is not None and not workload.finished and not workload.discarded:
-        world.put_workload(replace(workload, applied=0, seen=place.sequence))
+        world.put_workload(replace(workload, applied=0, seen=position.sequence))
 
 
 def _remove_node(world: World, name: str) -> None:

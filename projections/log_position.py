@@ -5,7 +5,7 @@ import msgspec
 from events.event import Millis
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class LogPosition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """`at` is the time of the commit or sighting, `sequence` its number on the stream `lane`."""
 
     lane: str

@@ -34,18 +34,18 @@ from events.quota import (
 )
 from events.settings import SettingsObserved
 from projections.amiss import Amiss
-from projections.budgets.budget_usage import Counted, Spent
-from projections.devices.card_care import Suspect, Told
+from projections.budgets.budget_usage import BudgetUsage, CountedWorkload
+from projections.devices.card_care import ReportedDrift, Suspect
 from projections.devices.card_holdings import Holding
 from projections.devices.health import CardHealth
 from projections.devices.namespace_quota import Limit
 from projections.devices.pod_cards import hold_at_gate
 from projections.fair_sharing.ledger import Entered, Ledger
 from projections.object_versions import Known
-from projections.preemption.protection_expiry import look_when_unprotected
+from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.queues.order import order_in_line
 from projections.queues.pending_queues import Scan
-from projections.quota.charge_quota import hold
+from projections.quota.charge_quota import charge_quota
 from projections.set_aside.records import Aside
 from projections.state_hash import scan_of, stale_classes, state_hash
 from projections.workloads.lifecycle import Workload
@@ -75,7 +75,7 @@ class CareTables(msgspec.Struct, frozen=True, kw_only=True):
     lost: dict[str, Millis]
     suspects: dict[str, Suspect]
     stale: dict[str, Suspect]
-    told: dict[str, tuple[Told, ...]]
+    told: dict[str, tuple[ReportedDrift, ...]]
     short: dict[str, tuple[int, int]]
     quotas: dict[str, CardQuotaObserved] = {}
     device_configs: dict[str, DeviceConfigObserved] = {}
@@ -113,8 +113,8 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
     amiss: dict[str, Amiss] = {}
     ledgers: dict[str, Ledger] = {}
     entered: dict[str, Entered] = {}
-    budgets: dict[str, Spent] = {}
-    budgeted: dict[str, Counted] = {}
+    budgets: dict[str, BudgetUsage] = {}
+    budgeted: dict[str, CountedWorkload] = {}
     provisioning_configs: dict[str, ProvisioningConfigObserved] = {}
     provisioning_requests: dict[str, ProvisioningRequestObserved] = {}
     versions: dict[str, Known] = {}
@@ -213,7 +213,7 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
         world.cluster_queues[name] = queue
         world.quota.set_cluster_queue(queue)
     for key, local in world.local_queues.items():
-        world.doors.setdefault(local.cluster_queue, {})[key] = None
+        world.local_queues_of.setdefault(local.cluster_queue, {})[key] = None
     for key, request in world.provisioning_requests.items():
         world.provisioning_of.setdefault(request.workload, {})[key] = None
     for registered in tables.registered.values():
@@ -223,8 +223,8 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
         world.by_local_queue.setdefault(workload.local_queue, {})[workload.key] = None
     for keys in tables.holding.values():
         for key in keys:
-            hold(world, world.workloads[key])
-            look_when_unprotected(world, world.workloads[key])
+            charge_quota(world, world.workloads[key])
+            schedule_protection_expiry(world, world.workloads[key])
     for scope, spent in world.budgets.items():
         world.put_budget(scope, spent)
     for claim in world.claims.values():

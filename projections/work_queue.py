@@ -11,7 +11,7 @@ from functools import partial
 from projections.trail import Trail
 
 
-class Review:
+class WorkQueue:
     """Keys of workloads by reader. A reader that comes for the first time finds all workloads."""
 
     __slots__ = ("_all", "_readers", "_trail")
@@ -20,7 +20,7 @@ class Review:
         self._trail, self._all = trail, everything
         self._readers: dict[str, _Pile] = {}
 
-    def add(self, key: str) -> None:
+    def mark_dirty(self, key: str) -> None:
         """Something happened to this workload."""
         for pile in self._readers.values():
             pile.add(key)
@@ -28,14 +28,14 @@ class Review:
     def forget(self, key: str) -> None:
         """The workload is gone: there is nothing to look at."""
         for reader in self._readers:
-            self.seen(reader, key)
+            self.mark_done(reader, key)
 
     def waiting(self, reader: str) -> Iterable[str]:
         """What the reader has still to look at, in no order; nothing is taken."""
         pile = self._readers.get(reader)
         return self._all if pile is None else pile.keys
 
-    def seen(self, reader: str, key: str) -> None:
+    def mark_done(self, reader: str, key: str) -> None:
         """The reader has nothing to look at there, such as where it was his own doing."""
         pile = self._readers.get(reader)
         if pile is not None and key in pile.keys:

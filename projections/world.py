@@ -3,8 +3,8 @@
 The world is mutable inside, behind its trail: `mark` and `undo` take back whatever was folded or tried since. Nothing
 outside `projections` changes it except through `projections.evolve.evolve`.
 
-Beside the state there are shortcuts: hints that say where looking may be worth while (`review`, `quota.touched`, `examined`,
-`lines.moved`, the stirred cards), plans that were made before (`memory`), and answers that need no search. A decision never
+Beside the state there are shortcuts: hints that say where looking may be worth while (`work`, `quota.touched`, `examined`,
+`lines.moved`, the dirty cards), plans that were made before (`plan_cache`), and answers that need no search. A decision never
 depends on them: with `shortcuts` off, all at once, it is the same to the byte. A hint that is taken away comes back when the
 trail goes back behind it, so a decision that does not come to stand takes none with it.
 """
@@ -32,17 +32,17 @@ from events.quota import (
 )
 from events.settings import SettingsObserved
 from projections.amiss import Amiss
-from projections.budgets.budget_usage import Counted, Spent, changes_after
+from projections.budgets.budget_usage import BudgetUsage, CountedWorkload, changes_after
 from projections.devices.card_holdings import CardHoldings
 from projections.fair_sharing.ledger import Entered, Ledger
-from projections.flavors.plan_cache import Memory
+from projections.flavors.plan_cache import PlanCache
 from projections.object_versions import Versions
-from projections.queues.pending_queues import Lines
+from projections.queues.pending_queues import PendingQueues
 from projections.quota.holders import QuotaHolders
 from projections.quota.tree import QuotaTree
 from projections.set_aside.records import Aside
 from projections.trail import Trail, Trial
-from projections.work_queue import Review
+from projections.work_queue import WorkQueue
 from projections.workloads.deadlines import next_deadline
 from projections.workloads.lifecycle import Workload
 from projections.workloads.terminating import Terminating
@@ -99,31 +99,31 @@ class World:
         """Past usage by local queue, where admission fair sharing counts it."""
         self.entered: dict[str, Entered] = {}
         """What is counted there, by workload."""
-        self.budgets: dict[str, Spent] = {}
+        self.budgets: dict[str, BudgetUsage] = {}
         """What is spent of each budget, by `ClusterQueue/name` and `Namespace/name`."""
-        self.budgeted: dict[str, Counted] = {}
+        self.budgeted: dict[str, CountedWorkload] = {}
         """What is counted there, by workload."""
         self.versions = Versions(self.trail)
-        self.lines = Lines()
+        self.lines = PendingQueues()
         self.quota = QuotaTree(self.trail)
         self.cards = CardHoldings(self.trail)
-        self.doors: dict[str, dict[str, None]] = {}
+        self.local_queues_of: dict[str, dict[str, None]] = {}
         """Keys of the local queues that lead to each cluster queue."""
         self.by_local_queue: dict[str, dict[str, None]] = {}
         self.holding: dict[str, QuotaHolders] = {}
         """Workloads that hold quota, by cluster queue."""
-        self.review = Review(self.trail, self.workloads)
-        self.review_reserved = Review(self.trail, self.workloads)
+        self.work = WorkQueue(self.trail, self.workloads)
+        self.reserved_work = WorkQueue(self.trail, self.workloads)
         """The same, of workloads that hold quota and are not admitted yet."""
-        self.review_requests = Review(self.trail, self.requests)
+        self.request_work = WorkQueue(self.trail, self.requests)
         """The same, of preemptors that ask for room."""
-        self.review_pods = Review(self.trail, self.accounted)
+        self.pod_work = WorkQueue(self.trail, self.accounted)
         """The same, of pods that nothing here holds any more."""
         self.examined: dict[tuple[str, str], tuple[int, Millis, str]] = {}
         """By cluster queue and class of refused workloads: the stamp, and a time that matters, when it was found not to fit."""
         self.cards_looked_at = -1
         """So many changes of cards were known when every tree was last found quiet."""
-        self.memory = Memory()
+        self.plan_cache = PlanCache()
         self._deadlines: list[tuple[Millis, str]] = []
 
     def mark(self) -> int:
@@ -180,20 +180,20 @@ class World:
 
     def cluster_queue_of(self, workload: Workload) -> ClusterQueueObserved | None:
         """The cluster queue that the workload's local queue leads to, if both are there."""
-        door = self.local_queues.get(workload.local_queue)
-        return None if door is None else self.cluster_queues.get(door.cluster_queue)
+        local_queue = self.local_queues.get(workload.local_queue)
+        return None if local_queue is None else self.cluster_queues.get(local_queue.cluster_queue)
 
     def put_workload(self, workload: Workload) -> None:
         """Set the workload's record and have it looked at again."""
         before = self.workloads.get(workload.key)
         self.trail.put(self.workloads, workload.key, workload)
-        self.review.add(workload.key)
+        self.work.mark_dirty(workload.key)
         if workload.line and before is not None and before.checks is not workload.checks:
             self.quota.touch(workload.line)
             self.examined.pop((workload.line, self.lines.of(workload.line).refused_as(workload.key) or ""), None)
         if workload.admission is not None:
             if not workload.admitted:
-                self.review_reserved.add(workload.key)
+                self.reserved_work.mark_dirty(workload.key)
             holders = self.holding.get(workload.admission.cluster_queue)
             if holders is not None and workload.key in holders and holders.place(self.trail, workload):
                 self.quota.note_change(workload.admission.cluster_queue)
@@ -205,8 +205,8 @@ class World:
         """Have all looked at that hold quota: whether there are any cards at all decides what they wait for."""
         for holders in self.holding.values():
             for key in holders:
-                self.review.add(key)
-                self.review_reserved.add(key)
+                self.work.mark_dirty(key)
+                self.reserved_work.mark_dirty(key)
 
     def advance(self, at: Millis) -> None:
         """Bring workloads whose time has come up for review."""
@@ -219,7 +219,7 @@ class World:
             elif key.startswith(_QUEUE):
                 self.quota.touch(key.removeprefix(_QUEUE))
             elif key:
-                self.review.add(key)
+                self.work.mark_dirty(key)
 
     def _fall_due(self, deadline: tuple[Millis, str]) -> None:
         heapq.heappush(self._deadlines, deadline)
@@ -228,24 +228,24 @@ class World:
         """Have all deciders take a turn then, and look at this queue's tree: something falls due."""
         heapq.heappush(self._deadlines, (due, _QUEUE + cluster_queue if cluster_queue else ""))
 
-    def put_budget(self, scope: str, spent: Spent) -> None:
+    def put_budget(self, scope: str, usage: BudgetUsage) -> None:
         """Set what is spent of a budget, and have it looked at when that changes what it lets in."""
-        self.trail.put(self.budgets, scope, spent)
-        self._look_at_budget(scope, spent, spent.at)
+        self.trail.put(self.budgets, scope, usage)
+        self._look_at_budget(scope, usage, usage.at)
 
     def review_budget(self, scope: str) -> None:
         """Have all workloads looked at that a budget may let in or hold back."""
         kind, _, name = scope.partition("/")
         if kind == "ClusterQueue":
-            queues = list(self.doors.get(name, ()))
+            queues = list(self.local_queues_of.get(name, ()))
         else:
             queues = [key for key in self.by_local_queue if key.partition("/")[0] == name]
         for key in queues:
             for workload in self.by_local_queue.get(key, ()):
-                self.review.add(workload)
+                self.work.mark_dirty(workload)
 
-    def _look_at_budget(self, scope: str, spent: Spent, after: Millis) -> None:
-        due = changes_after(spent, after)
+    def _look_at_budget(self, scope: str, usage: BudgetUsage, after: Millis) -> None:
+        due = changes_after(usage, after)
         if due is not None:
             heapq.heappush(self._deadlines, (due, _BUDGET + scope))
 
@@ -276,19 +276,19 @@ class World:
     def review_all(self) -> None:
         """Have everything looked at: what a replay does, that has seen no earlier turn."""
         self.examined.clear()
-        self.memory.clear()
+        self.plan_cache.clear()
         self.cards_looked_at = -1
         self.quota.touch_all()
         for key in self.workloads:
-            self.review.add(key)
-            self.review_reserved.add(key)
+            self.work.mark_dirty(key)
+            self.reserved_work.mark_dirty(key)
         for key in self.requests:
-            self.review_requests.add(key)
-        self.cards.stir_all()
+            self.request_work.mark_dirty(key)
+        self.cards.mark_all_dirty()
 
     def reviewed(self) -> None:
         """All deciders have nothing more to say about the world as it is; where nobody looks at cards, nobody has to."""
-        self.cards.calm()
+        self.cards.mark_all_done()
 
 
 _BUDGET = "\1"

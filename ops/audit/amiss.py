@@ -6,7 +6,7 @@ from events.authors import why_not_commit, why_not_sighting
 from events.codec import NotOurs, decode_commit, decode_sighting
 from events.event import Millis
 from events.subjects import FACTS
-from ops.audit.finding import AUTHOR, TIME, Finding
+from ops.audit.finding import AUTHOR, TIME, AuditFinding
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 
@@ -31,14 +31,14 @@ def claim_of(entry: Entry) -> Claim:
         return Claim()
 
 
-def amiss_finding(entry: Entry, claim: Claim, control: Control) -> Finding | None:
+def amiss_finding(entry: Entry, claim: Claim, control: Control) -> AuditFinding | None:
     """What is not its author's to say, or lies far ahead of the time at which the bus stored it."""
     if not (claim.why_not or entry.stored) or control.skips(entry):
         return None
     if claim.why_not:
-        return Finding(stream=entry.stream, sequence=entry.sequence, what=AUTHOR, detail=claim.why_not)
+        return AuditFinding(stream=entry.stream, sequence=entry.sequence, what=AUTHOR, detail=claim.why_not)
     latest = control.latest(entry.stored)
     if latest is None or claim.at <= latest:
         return None
     detail = f"its time is {claim.at - latest} ms later than any that the bus could have stored then"
-    return Finding(stream=entry.stream, sequence=entry.sequence, what=TIME, detail=detail)
+    return AuditFinding(stream=entry.stream, sequence=entry.sequence, what=TIME, detail=detail)

@@ -15,7 +15,7 @@ from events.merkle import SIZE, leaf_hash
 from ops.audit.checkpoint import MOST, Checkpoint
 from ops.audit.errors import ArchiveDamaged, ArchiveOfAnotherLog, LogDiffers
 from ops.audit.evidence import Evidence, judge, load_evidence, prefix_agrees, save_evidence
-from ops.audit.finding import Finding
+from ops.audit.finding import AuditFinding
 from ops.audit.folder import Folder
 from ops.audit.leaves import Leaves
 from ops.audit.parts import files_of, parts_of
@@ -54,7 +54,7 @@ def segments_of(folder: Folder) -> list[Segment]:
     return folder.decoded(LIST, data, list[Segment])
 
 
-def read_archive(url: str, streams: Collection[str] = ()) -> tuple[dict[str, list[Entry]], list[Finding]]:
+def read_archive(url: str, streams: Collection[str] = ()) -> tuple[dict[str, list[Entry]], list[AuditFinding]]:
     """All messages of an archive, or those of some streams, and what is wrong with its files. Raises `FolderUnreadable`."""
     folder = Folder(url)
     segments = needed_segments(folder)
@@ -181,7 +181,7 @@ def check_proofs(url: str, stream: str, first: int, last: int, pinned: Collectio
     if reaches < last or stream not in judged.sound:
         detail = f"nothing in it that is proved goes further than {reaches if stream in judged.sound else 0}"
         raise ArchiveDamaged(
-            url, Finding(stream=stream, sequence=reaches + 1, upto=last, what="archive", detail=detail)
+            url, AuditFinding(stream=stream, sequence=reaches + 1, upto=last, what="archive", detail=detail)
         )
     for segment in segments:
         if segment.stream != stream or segment.last < first or segment.first > last:
@@ -194,13 +194,13 @@ def check_proofs(url: str, stream: str, first: int, last: int, pinned: Collectio
             raise ArchiveDamaged(url, wrong)
 
 
-def _not_signed(stream: str, entries: Sequence[Entry], record: Sequence[bytes]) -> Finding | None:
+def _not_signed(stream: str, entries: Sequence[Entry], record: Sequence[bytes]) -> AuditFinding | None:
     """The first message that is not the one whose leaf was signed."""
     for entry in entries:
         known = 0 < entry.sequence <= len(record)
         if not known or leaf_hash(stream, entry.subject, entry.message_id, entry.data) != record[entry.sequence - 1]:
             detail = "is another message than was signed"
-            return Finding(stream=stream, sequence=entry.sequence, what="changed", detail=detail)
+            return AuditFinding(stream=stream, sequence=entry.sequence, what="changed", detail=detail)
     return None
 
 
@@ -222,22 +222,22 @@ def needed_segments(folder: Folder) -> list[Segment]:
     return segments_of(folder)
 
 
-def finding_of(segment: Segment, problem: str) -> Finding:
+def finding_of(segment: Segment, problem: str) -> AuditFinding:
     """What is wrong with a file of an archive."""
     detail = f"{segment.file} {problem}"
-    return Finding(stream=segment.stream, sequence=segment.first, upto=segment.last, what="archive", detail=detail)
+    return AuditFinding(stream=segment.stream, sequence=segment.first, upto=segment.last, what="archive", detail=detail)
 
 
-def not_listed(folder: Folder, segments: Sequence[Segment]) -> list[Finding]:
+def not_listed(folder: Folder, segments: Sequence[Segment]) -> list[AuditFinding]:
     """The messages that no file is listed for, though files behind them are or a checkpoint says so; and those listed twice."""
-    findings: list[Finding] = []
+    findings: list[AuditFinding] = []
     ends: dict[str, int] = {}
 
     def lacks(stream: str, upto: int) -> None:
         first = ends.get(stream, 0) + 1
         if first <= upto:
             detail = f"{LIST} names no file that holds them"
-            findings.append(Finding(stream=stream, sequence=first, upto=upto, what="archive", detail=detail))
+            findings.append(AuditFinding(stream=stream, sequence=first, upto=upto, what="archive", detail=detail))
 
     for segment in segments:
         lacks(segment.stream, segment.first - 1)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from ops.audit.archive import Segment, finding_of, listed, needed_segments, not_listed, read_segment
 from ops.audit.errors import ArchiveDamaged
-from ops.audit.finding import Finding
+from ops.audit.finding import AuditFinding
 from ops.audit.folder import Folder
 from services.runtime.log_port import Entry
 
@@ -46,7 +46,7 @@ class ArchivedStreams:
         self._folder = Folder(url)
         self._segments = needed_segments(self._folder)
         self._unlisted = not_listed(self._folder, self._segments)
-        self._harmed: dict[int, Finding] = {}
+        self._harmed: dict[int, AuditFinding] = {}
         """By its place in the list what is wrong with a file."""
 
     @property
@@ -55,7 +55,7 @@ class ArchivedStreams:
         return {one.stream: _Archived(self, one.stream) for one in self._segments}
 
     @property
-    def damage(self) -> list[Finding]:
+    def damage(self) -> list[AuditFinding]:
         """What is wrong with the list, and with those files that were come to."""
         return [*self._unlisted, *(finding for _, finding in sorted(self._harmed.items(), key=lambda one: one[0]))]
 

@@ -8,7 +8,7 @@ from events.commit import GENESIS, InputRun, bytes_hash
 from events.merkle import leaf_hash
 from events.subjects import FACTS
 from ops.audit.amiss import Claim, claim_of
-from ops.audit.finding import Finding
+from ops.audit.finding import AuditFinding
 from services.runtime.log_port import Entry
 
 
@@ -51,7 +51,7 @@ class Gaps:
     """Sequences that are not there, or there twice, behind `after`."""
 
     def __init__(self, stream: str, after: int) -> None:
-        self.findings: list[Finding] = []
+        self.findings: list[AuditFinding] = []
         self._stream, self._last = stream, after
 
     def take(self, sequence: int) -> None:
@@ -64,14 +64,14 @@ class Gaps:
             self._tell(sequence, "reordered", f"comes behind sequence {last}")
 
     def _tell(self, sequence: int, what: str, detail: str, upto: int = 0) -> None:
-        self.findings.append(Finding(stream=self._stream, sequence=sequence, upto=upto, what=what, detail=detail))
+        self.findings.append(AuditFinding(stream=self._stream, sequence=sequence, upto=upto, what=what, detail=detail))
 
 
 class Chain:
     """The chain of a lane, followed from its first message on."""
 
     def __init__(self) -> None:
-        self._found: list[tuple[int, Finding]] = []
+        self._found: list[tuple[int, AuditFinding]] = []
         self._count = 0
         self._before: tuple[Entry, Link] | None = None
 
@@ -80,11 +80,11 @@ class Chain:
         entry_before, link_before = self._before or (None, None)
         found = _step(entry, link, entry_before, link_before)
         if found:
-            finding = Finding(stream=entry.stream, sequence=entry.sequence, what=found[0], detail=found[1])
+            finding = AuditFinding(stream=entry.stream, sequence=entry.sequence, what=found[0], detail=found[1])
             self._found.append((self._count, finding))
         self._before, self._count = (entry, link), self._count + 1
 
-    def findings(self, *, begin: int = 0, recorded: int = 0) -> list[Finding]:
+    def findings(self, *, begin: int = 0, recorded: int = 0) -> list[AuditFinding]:
         """Where it breaks, from the message at index `begin` on.
 
         Of the first `recorded` messages it is known that they were stored as they are: a strange one is no news.
@@ -96,7 +96,7 @@ class Rests(msgspec.Struct, frozen=True, kw_only=True):
     """On how much of each input a lane rests, by which commit; and where it contradicts itself about that."""
 
     upto: dict[str, tuple[int, str]]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[AuditFinding, ...] = ()
 
 
 class Resting:
@@ -105,7 +105,7 @@ class Resting:
     def __init__(self, stream: str, skipped: Collection[int] = ()) -> None:
         self._stream, self._skipped = stream, skipped
         self._upto: dict[str, tuple[int, str]] = {}
-        self._findings: list[Finding] = []
+        self._findings: list[AuditFinding] = []
 
     def take(self, entry: Entry, link: Link) -> None:
         """The next message."""
@@ -114,7 +114,7 @@ class Resting:
             if run.upto < had:
                 detail = f"rests on {run.stream} up to {run.upto}, a commit before it up to {had}"
                 self._findings.append(
-                    Finding(stream=self._stream, sequence=entry.sequence, what="inputs", detail=detail)
+                    AuditFinding(stream=self._stream, sequence=entry.sequence, what="inputs", detail=detail)
                 )
             else:
                 self._upto[run.stream] = (run.upto, f"{self._stream} {entry.sequence}")
@@ -124,17 +124,19 @@ class Resting:
         return Rests(upto=self._upto, findings=tuple(self._findings))
 
 
-def missing_inputs(rests: Iterable[Rests], ends: Mapping[str, int]) -> list[Finding]:
+def missing_inputs(rests: Iterable[Rests], ends: Mapping[str, int]) -> list[AuditFinding]:
     """Messages that commits rest on and that are not there, of the streams whose end is known."""
     short: dict[str, tuple[int, str]] = {}
     for one in rests:
         for stream, (upto, by) in one.upto.items():
             if stream in ends and upto > max(ends[stream], short.get(stream, (0, ""))[0]):
                 short[stream] = (upto, by)
-    findings: list[Finding] = []
+    findings: list[AuditFinding] = []
     for stream, (upto, by) in sorted(short.items()):
         detail = f"{by} rests on {stream} up to {upto}, which ends at {ends[stream]}"
-        findings.append(Finding(stream=stream, sequence=ends[stream] + 1, upto=upto, what="missing", detail=detail))
+        findings.append(
+            AuditFinding(stream=stream, sequence=ends[stream] + 1, upto=upto, what="missing", detail=detail)
+        )
     return findings
 
 

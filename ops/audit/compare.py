@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 
-from ops.audit.finding import Finding
+from ops.audit.finding import AuditFinding
 
 Pair = tuple[int, int]
 """A message in its place: its index among those found, and in the record."""
@@ -12,7 +12,7 @@ Pair = tuple[int, int]
 
 def differences(
     stream: str, sequences: Sequence[int], found: Sequence[bytes], record: Sequence[bytes]
-) -> list[Finding]:
+) -> list[AuditFinding]:
     """Hold the messages that are there (their sequences and leaves) against the record (leaf of sequence 1, 2, …)."""
     head, end = _common(found, record)
     inner = _in_order(found[head : len(found) - end], record[head : len(record) - end])
@@ -70,9 +70,9 @@ def _between(
     pairs: Sequence[Pair],
     head: int,
     end: int,
-) -> list[Finding]:
+) -> list[AuditFinding]:
     """Name what lies between the messages that are in their place."""
-    findings: list[Finding] = []
+    findings: list[AuditFinding] = []
     unsure, missed = set(found[head : len(found) - end]), set(record[head : len(record) - end])
     known: dict[bytes, int] = {}
     for j, leaf in enumerate(record):
@@ -88,39 +88,39 @@ def _between(
         for k in moved:
             detail = f"holds the message that was at sequence {known[found[k]] + 1}"
             what = "reordered" if times[found[k]] == 1 else "added"
-            findings.append(Finding(stream=stream, sequence=sequences[k], what=what, detail=detail))
+            findings.append(AuditFinding(stream=stream, sequence=sequences[k], what=what, detail=detail))
         unknown = [k for k in strange if found[k] not in known]
         lost = [k for k in gone if record[k] not in there]
         for k, _ in zip(unknown, lost, strict=False):
             detail = "is not the message that was recorded here"
-            findings.append(Finding(stream=stream, sequence=sequences[k], what="changed", detail=detail))
+            findings.append(AuditFinding(stream=stream, sequence=sequences[k], what="changed", detail=detail))
         # Behind the end of the record there is nothing that a message could contradict: it is only newer.
         newer = not end and next_i == len(found)
         for k in unknown[len(lost) :] if not newer else ():
             detail = "is a message that was never recorded"
-            findings.append(Finding(stream=stream, sequence=sequences[k], what="added", detail=detail))
+            findings.append(AuditFinding(stream=stream, sequence=sequences[k], what="added", detail=detail))
         findings.extend(_missing(stream, [k + 1 for k in lost[len(unknown) :]]))
         i, j = next_i + 1, next_j + 1
     return findings
 
 
-def _missing(stream: str, gone: Sequence[int]) -> list[Finding]:
+def _missing(stream: str, gone: Sequence[int]) -> list[AuditFinding]:
     """Messages that are gone, as runs."""
-    findings: list[Finding] = []
+    findings: list[AuditFinding] = []
     begin = 0
     for k in range(1, len(gone) + 1):
         if k == len(gone) or gone[k] != gone[k - 1] + 1:
             first, last = gone[begin], gone[k - 1]
             detail = f"{last - first + 1} message(s) that were recorded are not there"
-            findings.append(Finding(stream=stream, sequence=first, upto=last, what="missing", detail=detail))
+            findings.append(AuditFinding(stream=stream, sequence=first, upto=last, what="missing", detail=detail))
             begin = k
     return findings
 
 
-def _renumbered(stream: str, sequences: Sequence[int], size: int) -> list[Finding]:
+def _renumbered(stream: str, sequences: Sequence[int], size: int) -> list[AuditFinding]:
     """Every message in its order, but one under a number that is not its own."""
     for place, sequence in enumerate(sequences[:size], start=1):
         if sequence != place:
             detail = f"is numbered {sequence}, it was {place}"
-            return [Finding(stream=stream, sequence=place, what="renumbered", detail=detail)]
+            return [AuditFinding(stream=stream, sequence=place, what="renumbered", detail=detail)]
     return []

@@ -1,6 +1,6 @@
 """What an audit can't go on with: each named for what was found, and saying what to do."""
 
-from ops.audit.finding import Finding
+from ops.audit.finding import AuditFinding
 
 
 class FolderUnreadable(Exception):
@@ -14,7 +14,7 @@ class FolderUnreadable(Exception):
 class ArchiveDamaged(Exception):
     """An archive does not hold what it says; nothing is made of it."""
 
-    def __init__(self, url: str, finding: Finding) -> None:
+    def __init__(self, url: str, finding: AuditFinding) -> None:
         super().__init__(
             f"the archive {url} is damaged: {finding.place} {finding.detail}. `kuelog audit verify --archive {url}` names "
             "everything that is wrong; restore it from a copy"
@@ -51,7 +51,7 @@ class BackupRefused(Exception):
 class LogDiffers(Exception):
     """A log is not what was signed: it is neither archived nor rolled away."""
 
-    def __init__(self, finding: Finding) -> None:
+    def __init__(self, finding: AuditFinding) -> None:
         super().__init__(
             f"{finding.place} {finding.detail}: nothing is archived. `kuelog audit verify` names everything"
         )

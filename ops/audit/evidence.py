@@ -7,7 +7,7 @@ import msgspec
 from events.merkle import root_of
 from ops.audit.checkpoint import Checkpoint
 from ops.audit.errors import FolderUnreadable
-from ops.audit.finding import Finding
+from ops.audit.finding import AuditFinding
 from ops.audit.folder import Folder
 from ops.audit.keys import RING, RingKey, Trust
 from ops.audit.leaves import Leaves
@@ -39,7 +39,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """By stream the leaves that stand under its checkpoint, whether it counts or not."""
     sound: frozenset[str]
     """The streams whose record leads to the root that was signed."""
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
 
 
 def load_evidence(url: str) -> Evidence:
@@ -73,20 +73,20 @@ def load_statement(url: str) -> Statement:
 def judge(evidence: Evidence, pinned: Collection[str] = ()) -> Judged:
     """Which checkpoints count, and whether the leaves beside them are those that were signed."""
     trust = Trust(evidence.keys, pinned)
-    findings: list[Finding] = []
+    findings: list[AuditFinding] = []
     heads: dict[str, Checkpoint] = {}
     record: dict[str, Leaves] = {}
     sound: set[str] = set()
     for key, problem in sorted(trust.problems.items()):
         if key in pinned and key not in {one.id for one in evidence.keys}:
-            findings.append(Finding(stream="", sequence=0, what="key", detail=f"key {key} {problem}"))
+            findings.append(AuditFinding(stream="", sequence=0, what="key", detail=f"key {key} {problem}"))
     for stream, head in sorted(evidence.heads.items()):
         why = "it carries no root: let the services run once, or `kuelog audit checkpoint`" if not head.root else ""
         if not why and (problem := trust.why_not(stream, head)):
             why = f"key {head.key} {problem}"
         if why:
             detail = f"the checkpoint at {head.sequence} does not count: {why}"
-            findings.append(Finding(stream=stream, sequence=head.sequence, what="checkpoint", detail=detail))
+            findings.append(AuditFinding(stream=stream, sequence=head.sequence, what="checkpoint", detail=detail))
         else:
             heads[stream] = head
         record[stream] = Leaves(evidence.leaves.get(stream, b""), head.sequence)
@@ -105,10 +105,10 @@ def statement_findings(
     counts: Mapping[str, int],
     roots: Mapping[str, Mapping[int, str]],
     pinned: Iterable[str] = (),
-) -> list[Finding]:
+) -> list[AuditFinding]:
     """Hold the log against checkpoints that were handed out earlier: how many messages it has, and the roots over the first of them."""
     trust = Trust(statement.keys, pinned)
-    findings: list[Finding] = []
+    findings: list[AuditFinding] = []
     for stream, head in sorted(statement.heads.items()):
         detail, there = "", counts.get(stream, 0)
         if problem := trust.why_not(stream, head):
@@ -118,5 +118,5 @@ def statement_findings(
         elif roots.get(stream, {}).get(head.sequence) != head.root:
             detail = f"the first {head.sequence} messages are not those whose root was signed and handed out"
         if detail:
-            findings.append(Finding(stream=stream, sequence=head.sequence, what="checkpoint", detail=detail))
+            findings.append(AuditFinding(stream=stream, sequence=head.sequence, what="checkpoint", detail=detail))
     return findings

@@ -6,7 +6,7 @@ AUTHOR, TIME = "author", "time"
 """What was amiss with a message when it was stored, which is no change of the log."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class AuditFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One place of the log, or of what is kept beside it, that is not what it was."""
 
     stream: str
@@ -45,9 +45,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of an audit."""
 
     streams: tuple[Covered, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
 
     @property
-    def changes(self) -> tuple[Finding, ...]:
+    def changes(self) -> tuple[AuditFinding, ...]:
         """What keeps the log from being signed and archived as it stands."""
         return tuple(one for one in self.findings if one.is_change)

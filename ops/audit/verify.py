@@ -8,7 +8,7 @@ from events.subjects import CONTROL, FACTS
 from ops.audit.chain import LinkOf, Rests, link_of, missing_inputs
 from ops.audit.compare import differences
 from ops.audit.evidence import Evidence, Statement, judge, statement_findings
-from ops.audit.finding import Covered, Finding, Report
+from ops.audit.finding import AuditFinding, Covered, Report
 from ops.audit.leaves import Leaves
 from ops.audit.walk import Streams, Walk
 from services.runtime.control_log import Control
@@ -24,7 +24,7 @@ class Auditor:
         self._pinned = tuple(pinned)
         self._judged = judge(evidence, self._pinned)
         self._link = link
-        self._said: dict[str, tuple[frozenset[int], list[Finding], Rests]] = {}
+        self._said: dict[str, tuple[frozenset[int], list[AuditFinding], Rests]] = {}
         """By stream what was skipped when it was looked at, and what came out."""
 
     def examine(
@@ -63,7 +63,7 @@ class Auditor:
 
     def _stream(
         self, stream: str, entries: Iterable[Entry], control: Control, sizes: Collection[int]
-    ) -> tuple[Walk, list[Finding], Rests]:
+    ) -> tuple[Walk, list[AuditFinding], Rests]:
         """A stream gone through, what is wrong with it, and what it rests on."""
         record, sound = self._judged.record.get(stream, Leaves()), stream in self._judged.sound
         skipped = frozenset(sequence for one, sequence in control.skipped if one == stream)
@@ -98,7 +98,7 @@ class Auditor:
             self._said[stream] = (skipped, list(findings), rests)
         return walk, findings, rests
 
-    def _differences(self, stream: str, entries: Iterable[Entry], count: int, record: Leaves) -> list[Finding]:
+    def _differences(self, stream: str, entries: Iterable[Entry], count: int, record: Leaves) -> list[AuditFinding]:
         """Where a stream is not what was recorded: only then all its leaves have to be at hand."""
         sequences, leaves = array("q"), bytearray()
         for entry in islice(entries, count):
@@ -106,7 +106,7 @@ class Auditor:
             leaves += self._link(entry).leaf
         return differences(stream, sequences, Leaves(leaves), record)
 
-    def _doubtful(self, stream: str, walk: Walk, findings: list[Finding]) -> list[Finding]:
+    def _doubtful(self, stream: str, walk: Walk, findings: list[AuditFinding]) -> list[AuditFinding]:
         """The leaves beside a checkpoint are not those that were signed: then the log itself has to lead to the root."""
         head = self._judged.heads.get(stream)
         if head is None:
@@ -116,10 +116,10 @@ class Auditor:
                 f"neither the log nor the record of leaves leads to the root that was signed at {head.sequence}; "
                 "places are named by the record, which is not sure"
             )
-            return [Finding(stream=stream, sequence=head.sequence, what="checkpoint", detail=detail), *findings]
+            return [AuditFinding(stream=stream, sequence=head.sequence, what="checkpoint", detail=detail), *findings]
         detail = "the leaf that is kept beside the checkpoint was changed; the log itself is as it was signed"
         places = [one.sequence for one in findings] or [head.sequence]
-        return [Finding(stream=stream, sequence=place, what="record", detail=detail) for place in places]
+        return [AuditFinding(stream=stream, sequence=place, what="record", detail=detail) for place in places]
 
     def _covered(self, stream: str, messages: int) -> Covered:
         head = self._judged.heads.get(stream)

@@ -6,7 +6,7 @@ from events.merkle import Frontier
 from events.subjects import FACTS
 from ops.audit.amiss import amiss_finding
 from ops.audit.chain import Chain, Gaps, LinkOf, Resting
-from ops.audit.finding import Finding
+from ops.audit.finding import AuditFinding
 from ops.audit.leaves import Leaves
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
@@ -27,7 +27,7 @@ class Walk:
         """The sequence of the last message."""
         self.roots: dict[int, str] = {0: Frontier().root().hex()}
         """By how many of its first messages, as far as that was wanted."""
-        self.amiss: list[Finding] = []
+        self.amiss: list[AuditFinding] = []
         self.gaps = Gaps(stream, len(record))
         """Behind the record."""
         self.chain, self.resting = Chain(), Resting(stream, {at for one, at in control.skipped if one == stream})

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from contextlib import suppress
 
-from ops.bench.cluster_objects import Plain
+from events.json_object import JsonObject
 from ops.bench.problems import ClusterInUse, KindsMissing
 from ops.kubernetes.client import KubeClient
 from services.applier.manifests import finalizers_left
@@ -13,7 +13,7 @@ from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resourc
 class BenchPlatform:
     """Objects that are created together and deleted together, but for a namespace: it could not be used again soon."""
 
-    def __init__(self, client: KubeClient, objects: Iterable[tuple[Resource, Plain]]) -> None:
+    def __init__(self, client: KubeClient, objects: Iterable[tuple[Resource, JsonObject]]) -> None:
         self._client, self._objects = client, list(objects)
         self._made: list[tuple[Resource, str, str]] = []
 
@@ -41,7 +41,7 @@ class BenchPlatform:
             patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}
             await self._client.merge(resource, namespace, name, patch)
 
-    async def _create(self, resource: Resource, value: Plain) -> None:
+    async def _create(self, resource: Resource, value: JsonObject) -> None:
         meta = value["metadata"]
         place = (resource, str(meta.get("namespace", "")), str(meta["name"]))
         try:

@@ -11,16 +11,10 @@ from statistics import mean, median, quantiles
 import msgspec
 import psutil
 
+from events.json_object import JsonObject
 from events.timestamp import format_timestamp
 from ops.bench.bench_platform import BenchPlatform
-from ops.bench.cluster_objects import (
-    SPACE,
-    WORKLOADS,
-    Plain,
-    name_of,
-    platform_objects,
-    workload_object,
-)
+from ops.bench.cluster_objects import SPACE, WORKLOADS, name_of, platform_objects, workload_object
 from ops.bench.load import Arrival, Load, arrivals_of, capacity_of, queues_of
 from ops.bench.readiness import condition
 from ops.kubernetes.client import KubeClient
@@ -74,7 +68,7 @@ class ClusterRun:
         self._held: dict[str, float] = {}
         """Since when each admitted workload is."""
         self._ends: dict[str, asyncio.TimerHandle] = {}
-        self._seen: dict[str, Plain] = {}
+        self._seen: dict[str, JsonObject] = {}
         self._waited: dict[str, list[float]] = {}
         self._used = 0.0
         self._done = asyncio.Event()
@@ -143,7 +137,7 @@ class ClusterRun:
                     pass
             told(self.figures.finished)
 
-    def _see(self, value: Plain) -> None:
+    def _see(self, value: JsonObject) -> None:
         """Take note of how a workload stands, and have it end in time if it was admitted."""
         name, now = value["metadata"]["name"], time.monotonic()
         arrival = self._by_name.get(name)

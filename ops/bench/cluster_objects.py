@@ -1,13 +1,12 @@
 """A generated load as Kubernetes objects: queues, and Workload objects without a job behind them."""
 
 from collections.abc import Iterator
-from typing import Any
 
+from events.json_object import JsonObject
 from events.quantity import from_units
 from ops.bench.load import FLAVOR, RESOURCE, Arrival, Load, queues_of
 from services.runtime.cluster_port import Resource
 
-Plain = dict[str, Any]
 _GROUP, _VERSION = "kueue.x-k8s.io", "v1beta2"
 API = f"{_GROUP}/{_VERSION}"
 SPACE = "kuelog-bench"
@@ -18,16 +17,16 @@ NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
 WORKLOADS = Resource(group=_GROUP, version=_VERSION, plural="workloads", kind="Workload")
 
 
-def platform_objects(load: Load) -> Iterator[tuple[Resource, Plain]]:
+def platform_objects(load: Load) -> Iterator[tuple[Resource, JsonObject]]:
     """The namespace, the flavor and all queues, in the order in which they are created."""
     yield NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}
     yield FLAVORS, {"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": FLAVOR}, "spec": {}}
     for cohort, name, queues in queues_of(load):
-        quota: Plain = {"name": RESOURCE, "nominalQuota": str(queues.nominal_quota)}
+        quota: JsonObject = {"name": RESOURCE, "nominalQuota": str(queues.nominal_quota)}
         if queues.borrowing_limit is not None:
             quota["borrowingLimit"] = str(queues.borrowing_limit)
         flavor = {"name": FLAVOR, "resources": [quota]}
-        spec: Plain = {
+        spec: JsonObject = {
             "cohortName": cohort,
             "namespaceSelector": {},
             "preemption": {
@@ -37,11 +36,14 @@ def platform_objects(load: Load) -> Iterator[tuple[Resource, Plain]]:
             "resourceGroups": [{"coveredResources": [RESOURCE], "flavors": [flavor]}],
         }
         yield CLUSTER_QUEUES, {"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec}
-        door = {"name": name, "namespace": SPACE}
-        yield LOCAL_QUEUES, {"apiVersion": API, "kind": "LocalQueue", "metadata": door, "spec": {"clusterQueue": name}}
+        local_queue = {"name": name, "namespace": SPACE}
+        yield (
+            LOCAL_QUEUES,
+            {"apiVersion": API, "kind": "LocalQueue", "metadata": local_queue, "spec": {"clusterQueue": name}},
+        )
 
 
-def workload_object(arrival: Arrival) -> Plain:
+def workload_object(arrival: Arrival) -> JsonObject:
     """The Workload object of one arrival."""
     spec = arrival.fact.spec
     container = {"name": "c", "resources": {"requests": {RESOURCE: from_units(RESOURCE, arrival.asked)}}}

@@ -8,8 +8,9 @@ from statistics import median, quantiles
 import msgspec
 import psutil
 
+from events.json_object import JsonObject
 from ops.bench.bench_platform import BenchPlatform
-from ops.bench.cluster_objects import API, CLUSTER_QUEUES, FLAVORS, LOCAL_QUEUES, NAMESPACES, SPACE, Plain
+from ops.bench.cluster_objects import API, CLUSTER_QUEUES, FLAVORS, LOCAL_QUEUES, NAMESPACES, SPACE
 from ops.kubernetes.client import KubeClient
 from ops.kubernetes.reflector import Reflector
 from services.runtime.cluster_port import Listed, Resource, Vanished
@@ -112,7 +113,7 @@ class JobsRun:
             self._done.set()
 
 
-def _platform() -> list[tuple[Resource, Plain]]:
+def _platform() -> list[tuple[Resource, JsonObject]]:
     quota = {"name": "cpu", "nominalQuota": "1000000"}
     groups = [{"coveredResources": ["cpu"], "flavors": [{"name": NAME, "resources": [quota]}]}]
     return [
@@ -139,7 +140,7 @@ def _platform() -> list[tuple[Resource, Plain]]:
     ]
 
 
-def _job(name: str) -> Plain:
+def _job(name: str) -> JsonObject:
     """Created suspended, as the webhook would have it."""
     container = {"name": "c", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": {"cpu": "1m"}}}
     return {

@@ -12,7 +12,7 @@ from events.event import Millis
 from events.object_version import ObjectVersion
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from ops.wiring import DEVICE_LANE, LANE, RULES
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
@@ -101,7 +101,7 @@ class _Lane:
         at = max(fold.at, at)
         fold.world.advance(at)
         for decider in self._deciders:
-            events = decider.decide(fold.world, Place(lane=fold.lane, sequence=fold.base + 1, at=at))
+            events = decider.decide(fold.world, LogPosition(lane=fold.lane, sequence=fold.base + 1, at=at))
             if events:
                 self._append(decider.name, events, at)
                 said.extend(events)

@@ -20,9 +20,9 @@ from ops.wiring import Ports, Running, stopped
 from services.runtime.control_log import Control
 from services.runtime.log_port import Stream
 from services.runtime.shelf_port import Shelf
-from services.watcher.log_reading import ToldByAll
+from services.watcher.log_reading import ReportedByAll
 from services.watcher.saved_view import ViewSaver
-from services.watcher.seen_versions import Seen
+from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View
 
 WATCHER = "watcher"
@@ -42,9 +42,9 @@ def view_saver(facts: Stream, shelf: Shelf) -> ViewSaver:
     return ViewSaver(facts, shelf, SettingsObserved(), blank_view)
 
 
-def blank_view() -> ToldByAll:
+def blank_view() -> ReportedByAll:
     """What a watcher knows before it has read anything back."""
-    return ToldByAll(View(settings=SettingsObserved()), Seen(), Control())
+    return ReportedByAll(View(settings=SettingsObserved()), SeenVersions(), Control())
 
 
 async def start(service: str, nats: str, began: float) -> Started:

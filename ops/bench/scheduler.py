@@ -20,7 +20,7 @@ from events.workload import QuotaReleased, WorkloadFinished
 from ops.bench.load import Load, arrivals_of, capacity_of, platform_of
 from ops.gc_tuning import collect_seldom
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.world import World
 from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
@@ -142,7 +142,7 @@ class SchedulerRun:
         self.world.advance(at)
         decider = self._deciders[self._whose]
         self._whose = (self._whose + 1) % len(self._deciders)
-        said = decider.decide(self.world, Place(lane=_LANE, sequence=self._sequence + 1, at=at))
+        said = decider.decide(self.world, LogPosition(lane=_LANE, sequence=self._sequence + 1, at=at))
         self._silent = 0 if said or self._facts > told else self._silent + 1
         self._sequence += bool(said)
         self.world.settle()
@@ -212,6 +212,6 @@ class SchedulerRun:
         self.now = max(self.now, min(moments))
         return True
 
-    def _place_of_fact(self) -> Place:
+    def _place_of_fact(self) -> LogPosition:
         self._facts += 1
-        return Place(lane="FACTS", sequence=self._facts, at=int(self.now))
+        return LogPosition(lane="FACTS", sequence=self._facts, at=int(self.now))

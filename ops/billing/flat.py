@@ -16,7 +16,7 @@ from ops.billing.focus_columns import COLUMNS, FOCUS_VERSION, NAMES, Kind
 from ops.billing.problems import BillRefused
 from projections.billing.charge import HOUR
 from projections.billing.money import PLACES, decimal, quotient
-from projections.billing.totals import Bill, Row
+from projections.billing.totals import Bill, BillRow
 
 INTEGERS = ("memory_mib_ms", "core_percent_ms", "card_ms", "exclusive_ms", "unpriced_lines", "unpriced_card_ms")
 DECIMALS = ("dominant_share_gpu_hours", "list_cost", "cost")
@@ -77,7 +77,7 @@ def focus_names() -> tuple[str, ...]:
     return NAMES
 
 
-def _numbers(row: Row) -> Iterator[str]:
+def _numbers(row: BillRow) -> Iterator[str]:
     sums = row.totals
     for number in (sums.memory, sums.cores, sums.cards, sums.exclusive, sums.unpriced, sums.unpriced_time):
         yield str(number)
@@ -87,7 +87,7 @@ def _numbers(row: Row) -> Iterator[str]:
     yield "" if sums.cost is None else decimal(sums.cost)
 
 
-def _currency(bill: Bill, row: Row) -> str:
+def _currency(bill: Bill, row: BillRow) -> str:
     return "" if row.totals.cost is None else "/".join(bill.total)
 
 

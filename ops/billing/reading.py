@@ -16,7 +16,7 @@ from events.subjects import CONTROL, FACTS
 from ops.time_travel import span
 from projections.billing.entry import Window
 from projections.billing.ledger import Ledger
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
 from services.runtime.lane_errors import ChainBroken
@@ -48,7 +48,7 @@ class Read(msgspec.Struct):
     """By how much at most."""
 
 
-def events_in_order(entries: Entries, read: Read) -> Iterator[tuple[AnyEvent, Place]]:
+def events_in_order(entries: Entries, read: Read) -> Iterator[tuple[AnyEvent, LogPosition]]:
     """Every event with its place. Raises `LogGap`, `ChainBroken`, `MessageNotOurs`."""
     control = Control(entries.get(CONTROL, ()))
     streams = {name: _messages(name, found, control) for name, found in sorted(entries.items())}
@@ -63,7 +63,7 @@ def events_in_order(entries: Entries, read: Read) -> Iterator[tuple[AnyEvent, Pl
         elif message.at < now:
             read.late, read.latest = read.late + 1, max(read.latest, now - message.at)
         now = message.at if now is None else max(now, message.at)
-        place = Place(lane=name, sequence=message.sequence, at=now)
+        place = LogPosition(lane=name, sequence=message.sequence, at=now)
         for event in message.events:
             yield event, place
         done[name], read.last = message.sequence, now

@@ -21,7 +21,7 @@ from ops.log.memory import MemoryStream
 from ops.migration import Difference, Found, differences, running
 from ops.wiring import LANE
 from projections.evolve import evolve_sighting
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.world import World
 from services.runtime.clock_port import Clock
 from services.runtime.log_port import Stream
@@ -114,7 +114,7 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
         world = World()
         for entry in trial.entries:
             sighting = decode_sighting(entry.data)
-            evolve_sighting(world, sighting, Place(lane=FACTS, sequence=entry.sequence, at=sighting.at))
+            evolve_sighting(world, sighting, LogPosition(lane=FACTS, sequence=entry.sequence, at=sighting.at))
         differ = differences(found, view, world)
         records = facts is not None and not any(one.blocks for one in differ)
         if facts is not None and records:

@@ -15,7 +15,7 @@ from rich.table import Table
 from ops.audit.archive_pages import ArchivedStreams
 from ops.audit.errors import FolderUnreadable
 from ops.audit.evidence import Evidence, Statement, load_evidence, load_statement
-from ops.audit.finding import Finding, Report
+from ops.audit.finding import AuditFinding, Report
 from ops.audit.folder import Folder
 from ops.audit.keys import begin_anew
 from ops.audit.proof import prove, prove_consistency
@@ -53,7 +53,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """A log that is read as it is gone through."""
 
     entries: Streams
-    damage: Callable[[], Sequence[Finding]]
+    damage: Callable[[], Sequence[AuditFinding]]
     """What is wrong with the files that it was read from, once it was."""
     ends: Callable[[], Mapping[str, int]]
     """Where its streams end."""

@@ -9,14 +9,14 @@ import msgspec
 import typer
 from rich.console import Console
 
-from ops.lint.finding import Finding, finding
+from events.json_object import JsonObject
+from ops.lint.finding import LintFinding, finding
 from ops.manifests import Document, ManifestBroken, manifest_files, read_manifests
 from ops.yaml_text import yaml_text
 from projections.validation.conversion import ALPHAS, GROUP, to_v1beta2
 from projections.validation.problem import Problem, Severity
 from projections.validation.shape import shape_problems
 
-Plain = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"
 _BROKEN, _INCONVERTIBLE = 2, 1
 
@@ -40,8 +40,8 @@ def convert(
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
     """What came out: the objects, none if one of them has no form, and all that is to be said about them."""
 
-    objects: list[Plain]
-    findings: list[Finding]
+    objects: list[JsonObject]
+    findings: list[LintFinding]
 
 
 def run_convert(files: Sequence[Path], *, output: str) -> int:
@@ -67,8 +67,8 @@ def run_convert(files: Sequence[Path], *, output: str) -> int:
 
 def converted(documents: Sequence[Document]) -> Converted:
     """The objects of these documents in the stored version."""
-    objects: list[Plain] = []
-    findings: list[Finding] = []
+    objects: list[JsonObject] = []
+    findings: list[LintFinding] = []
     for document in documents:
         value, problems = to_v1beta2(document.value)
         value, more = _labelled(value)
@@ -87,20 +87,20 @@ def _documents(files: Sequence[Path]) -> list[Document]:
     return read_manifests(manifest_files(read))
 
 
-def _is_older(value: Plain) -> bool:
+def _is_older(value: JsonObject) -> bool:
     group, _, version = str(value.get("apiVersion", "")).partition("/")
     return group == GROUP and version in (*ALPHAS, "v1beta1")
 
 
-def _labelled(value: Plain) -> tuple[Plain, list[Problem]]:
+def _labelled(value: JsonObject) -> tuple[JsonObject, list[Problem]]:
     """The queue of a job as a label: the annotation of old has not been read since 0.3."""
     meta: Any = value.get("metadata")
     annotations: Any = meta.get("annotations") if isinstance(meta, dict) else None
     if not isinstance(annotations, dict) or QUEUE not in annotations:
         return value, []
-    labels: Plain = {QUEUE: annotations[QUEUE], **(meta.get("labels") or {})}
+    labels: JsonObject = {QUEUE: annotations[QUEUE], **(meta.get("labels") or {})}
     kept = {name: text for name, text in annotations.items() if name != QUEUE}
-    changed: Plain = {name: part for name, part in meta.items() if name != "annotations"}
+    changed: JsonObject = {name: part for name, part in meta.items() if name != "annotations"}
     changed = {**changed, "labels": labels, **({"annotations": kept} if kept else {})}
     said = _warning(
         f"metadata.annotations.{QUEUE}",
@@ -111,7 +111,7 @@ def _labelled(value: Plain) -> tuple[Plain, list[Problem]]:
     return {**value, "metadata": changed}, [said]
 
 
-def _silent_changes(old: Plain, new: Plain) -> list[Problem]:
+def _silent_changes(old: JsonObject, new: JsonObject) -> list[Problem]:
     """What an object of v1alpha2 says differently than its author may think."""
     if str(old.get("apiVersion", "")).partition("/")[2] not in ALPHAS:
         return []

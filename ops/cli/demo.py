@@ -11,7 +11,7 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of
 from ops.lint.check import lint
 from ops.log.history import read_everything
-from ops.scenario.card_verdict import Finding
+from ops.scenario.card_verdict import CardVerdict
 from ops.scenario.platform import platform
 from ops.scenario.play import play
 from ops.scenario.report import show
@@ -47,7 +47,7 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ve
     verdict = judge(script, entries)
     if agreed:
         verdict.findings.append(
-            Finding(
+            CardVerdict(
                 what="log and cluster agree about every card before each step and at the end",
                 held=all(agreed),
                 seen=f"{sum(agreed)} of {len(agreed)} times",

@@ -11,10 +11,10 @@ from ops.cli.devices import read_moment, stamp, told
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.time_travel import Moment
-from projections.devices.drift import NOTES, Finding, all_findings
+from projections.devices.drift import NOTES, Drift, all_findings
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class DriftRow(msgspec.Struct, frozen=True, kw_only=True):
     """One difference as it is shown; `since` is when it was told on the log."""
 
     kind: str
@@ -51,8 +51,8 @@ def run_drift(source: LogSource, *, at: str, notes: bool, output: str, console: 
     return outcome.code
 
 
-def _row(moment: Moment, one: Finding) -> Row:
-    return Row(
+def _row(moment: Moment, one: Drift) -> DriftRow:
+    return DriftRow(
         kind=one.kind,
         node=one.node,
         card=one.card,
@@ -63,7 +63,7 @@ def _row(moment: Moment, one: Finding) -> Row:
     )
 
 
-def _show(rows: list[Row], console: Console) -> None:
+def _show(rows: list[DriftRow], console: Console) -> None:
     if not rows:
         console.print("log, annotations and pods agree about every card")
     for row in rows:

@@ -6,6 +6,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
+from events.json_object import JsonObject
 from events.quantity import from_units
 from events.timestamp import format_timestamp
 from ops.cli.explain_queue import explain_queue, show_queue
@@ -18,8 +19,6 @@ from ops.queries.point import NotOnTheLog, Point, point_at
 from projections.explanation.about import canonical
 from projections.explanation.redaction import Redaction
 from projections.world import World
-
-Plain = dict[str, Any]
 
 
 def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output: str, console: Console) -> int:
@@ -42,7 +41,7 @@ def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output
     return outcome.code
 
 
-def _explained(world: World, point: Point, wanted: str, namespace: str) -> Plain:
+def _explained(world: World, point: Point, wanted: str, namespace: str) -> JsonObject:
     kind, _, name = wanted.partition("/")
     match kind:
         case "clusterqueue":
@@ -86,13 +85,13 @@ def _busy(console: Console) -> Progress:
     return progress
 
 
-def _alarms(told: Plain) -> list[str]:
+def _alarms(told: JsonObject) -> list[str]:
     """What somebody should look after."""
     aside = [f"set aside since {format_timestamp(one['since'])}: {one['message']}" for one in told["left_alone"]]
     return [*aside, *(f"it preempts in turns with {other}" for other in told["loops"])]
 
 
-def show(told: Plain, console: Console) -> None:
+def show(told: JsonObject, console: Console) -> None:
     """What was explained, for a person."""
     if "queue" in told:
         show_queue(told, console)
@@ -124,7 +123,7 @@ def show(told: Plain, console: Console) -> None:
         _show_stop(stop, say)
 
 
-def _show_shortages(shortages: list[Plain], say: Any) -> None:
+def _show_shortages(shortages: list[JsonObject], say: Any) -> None:
     if not any(one["missing"] or one["obstacle"] for one in shortages):
         return
     say("  in numbers")
@@ -134,7 +133,7 @@ def _show_shortages(shortages: list[Plain], say: Any) -> None:
             barred[one["flavor"]] = one["obstacle"]
             continue
 
-        def units(name: str, one: Plain = one) -> str:
+        def units(name: str, one: JsonObject = one) -> str:
             return "no bound" if one[name] == -1 else from_units(one["resource"], one[name])
 
         verdict = f"{units('missing')} missing" if one["missing"] else "enough"
@@ -150,7 +149,7 @@ def _show_shortages(shortages: list[Plain], say: Any) -> None:
         say(f"    {flavor}: {why}")
 
 
-def _show_remedies(told: Plain, say: Any) -> None:
+def _show_remedies(told: JsonObject, say: Any) -> None:
     if told["note"] or told["raises"] or told["ends"] or told["cards"] or told["fix"]:
         say("  what would let it in")
     if told["note"]:
@@ -175,7 +174,7 @@ def _show_remedies(told: Plain, say: Any) -> None:
         say(f"    {told['fix']}", "green")
 
 
-def _show_stop(stop: Plain, say: Any) -> None:
+def _show_stop(stop: JsonObject, say: Any) -> None:
     by = f" by {stop['by']}, {stop['rule']}" if stop["by"] else ""
     place = f"{stop['lane']}/{stop['sequence']}"
     say(f"  {stop['kind']} at {format_timestamp(stop['at'])} ({place}): {stop['reason']}{by}", "bold")

@@ -1,10 +1,9 @@
 """Why a cluster queue stands as it does: whether it takes workloads in, what it uses and lends, and who is first."""
 
-from typing import Any
-
 import msgspec
 from rich.console import Console
 
+from events.json_object import JsonObject
 from events.quantity import from_units
 from events.timestamp import format_timestamp
 from projections.explanation.read_models import usage_rows
@@ -14,11 +13,10 @@ from projections.fair_sharing.share import share_of
 from projections.queues.active_condition import inactive_reasons
 from projections.world import World
 
-Plain = dict[str, Any]
 _FIRST = 5
 
 
-def explain_queue(world: World, name: str) -> Plain:
+def explain_queue(world: World, name: str) -> JsonObject:
     """All that there is to say about a cluster queue."""
     node, line = world.quota.node(name), world.lines.of(name)
     orders = [(order, key) for key, order in line.waiting.items()]
@@ -43,7 +41,7 @@ def explain_queue(world: World, name: str) -> Plain:
     }
 
 
-def _waits(world: World, key: str) -> Plain:
+def _waits(world: World, key: str) -> JsonObject:
     told = world.workloads[key].condition("QuotaReserved")
     return {
         "workload": key,
@@ -53,7 +51,7 @@ def _waits(world: World, key: str) -> Plain:
     }
 
 
-def show_queue(told: Plain, console: Console) -> None:
+def show_queue(told: JsonObject, console: Console) -> None:
     """The same for a person."""
 
     def say(text: str, style: str = "") -> None:

@@ -12,7 +12,7 @@ from ops.cli.log_reading import opened_log
 from ops.queries.point import NotOnTheLog, point_at
 from ops.queries.stored import in_order
 from projections.explanation.about import canonical
-from projections.explanation.life import Life, Line
+from projections.explanation.life import Life, LifeMoment
 
 _NAMED = 20
 
@@ -43,7 +43,7 @@ def unknown(wanted: str, known: list[str]) -> NotOnTheLog:
     return NotOnTheLog(f"the log knows no {kind} {name}; it knows {', '.join(names[:_NAMED]) or 'none'}{more}")
 
 
-def _show(lines: list[Line], console: Console) -> None:
+def _show(lines: list[LifeMoment], console: Console) -> None:
     traced = any(line.trace for line in lines)
     table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
     for name in ("at", "log", "what", "detail", "cause", *(("trace",) if traced else ())):

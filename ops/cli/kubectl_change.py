@@ -1,10 +1,11 @@
 """`kuelog stop`, `resume` and `delete`: what kueuectl does to queues, workloads and flavors that are there."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from events.json_object import JsonObject
 from ops.cli.kubectl_connection import (
     Context,
     DryRun,
@@ -25,7 +26,6 @@ from ops.cli.kubectl_nouns import CLUSTER_QUEUE, LOCAL_QUEUE, NOUNS, WORKLOAD, N
 from ops.kubernetes.client import KubeClient
 from services.runtime.cluster_port import ObjectMissing, Resource
 
-Plain = dict[str, Any]
 Name = Annotated[str, typer.Argument(help="Its name.")]
 
 stop_app = typer.Typer(help="Put queues and workloads on hold, as kueuectl does.", no_args_is_help=True)
@@ -54,7 +54,7 @@ def stop_queue(noun: Noun) -> Callable[..., None]:
     return stop
 
 
-def steer(noun: Noun, spec: Plain, verb: str, doc: str) -> Callable[..., None]:
+def steer(noun: Noun, spec: JsonObject, verb: str, doc: str) -> Callable[..., None]:
     """A command that sets one field of an object."""
 
     def command(
@@ -90,7 +90,7 @@ def delete(noun: Noun) -> Callable[..., None]:
         where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace)
         space = where.space() if noun.resource.namespaced else ""
 
-        async def look(client: KubeClient) -> list[Plain]:
+        async def look(client: KubeClient) -> list[JsonObject]:
             if everything:
                 return await listed(client, noun, space)
             return [await client.get(noun.resource, space, name) for name in names or ()]
@@ -106,13 +106,13 @@ def delete(noun: Noun) -> Callable[..., None]:
     return command
 
 
-def _patch(noun: Noun, where: Where, name: str, spec: Plain, verb: str, dry_run: DryRun, output: Output) -> None:
+def _patch(noun: Noun, where: Where, name: str, spec: JsonObject, verb: str, dry_run: DryRun, output: Output) -> None:
     space = where.space() if noun.resource.namespaced else ""
     value = with_cluster(where, lambda client: changed(client, noun, space, name, {"spec": spec}, dry_run))
     say(noun, value, verb, output, dry_run)
 
 
-def _confirm(workloads: list[Plain]) -> None:
+def _confirm(workloads: list[JsonObject]) -> None:
     jobs = [
         f" - {owner['kind']} {owner['name']}, of workload {value['metadata']['name']}"
         for value in workloads
@@ -124,11 +124,11 @@ def _confirm(workloads: list[Plain]) -> None:
             raise typer.Exit(0)
 
 
-async def _delete(client: KubeClient, noun: Noun, space: str, value: Plain, dry_run: DryRun) -> None:
+async def _delete(client: KubeClient, noun: Noun, space: str, value: JsonObject, dry_run: DryRun) -> None:
     """A workload goes with its job; without one it goes by itself."""
     if dry_run is DryRun.CLIENT:
         return
-    owners: list[Plain] = value["metadata"].get("ownerReferences") or [] if noun is WORKLOAD else []
+    owners: list[JsonObject] = value["metadata"].get("ownerReferences") or [] if noun is WORKLOAD else []
     for owner in owners:
         try:
             await deleted(client, await _resource_of(client, owner), space, owner["name"], dry_run)
@@ -141,7 +141,7 @@ async def _delete(client: KubeClient, noun: Noun, space: str, value: Plain, dry_
             raise  # Else it has gone with its job.
 
 
-async def _resource_of(client: KubeClient, owner: Plain) -> Resource:
+async def _resource_of(client: KubeClient, owner: JsonObject) -> Resource:
     """Where objects of an owner's kind are; asked of the API server, since only it knows their plural."""
     group, _, version = owner["apiVersion"].rpartition("/")
     told = await client.request("GET", f"/apis/{group}/{version}" if group else f"/api/{version}")

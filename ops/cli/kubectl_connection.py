@@ -14,12 +14,12 @@ import yaml
 from kubernetes.aio import config as kube_config
 from kubernetes.aio.config.config_exception import ConfigException
 
+from events.json_object import JsonObject
 from ops.cli.kubectl_nouns import Noun
 from ops.kubernetes.client import KubeClient, KubeConfigMissing, connect, path_of
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 
 T = TypeVar("T")
-Plain = dict[str, Any]
 MERGE = "application/merge-patch+json"
 
 
@@ -111,7 +111,7 @@ async def listed(
     client: KubeClient, noun: Noun, namespace: str, *, labels: str = "", fields: str = ""
 ) -> list[dict[str, Any]]:
     """All objects of a kind, page by page; in all namespaces when none is named."""
-    found: list[Plain] = []
+    found: list[JsonObject] = []
     token = ""
     while True:
         query = {"limit": "500", "labelSelector": labels, "fieldSelector": fields, "continue": token}
@@ -123,14 +123,16 @@ async def listed(
             return found
 
 
-async def changed(client: KubeClient, noun: Noun, namespace: str, name: str, patch: Plain, dry_run: DryRun) -> Plain:
+async def changed(
+    client: KubeClient, noun: Noun, namespace: str, name: str, patch: JsonObject, dry_run: DryRun
+) -> JsonObject:
     """Merge a patch, or only see what would come of it."""
     if dry_run is DryRun.CLIENT:
         return await client.get(noun.resource, namespace, name)
     return await client.request("PATCH", path_of(noun.resource, namespace, name) + _query(dry_run), patch, form=MERGE)
 
 
-async def created(client: KubeClient, noun: Noun, namespace: str, value: Plain, dry_run: DryRun) -> Plain:
+async def created(client: KubeClient, noun: Noun, namespace: str, value: JsonObject, dry_run: DryRun) -> JsonObject:
     """Create an object, or only see what would come of it."""
     if dry_run is DryRun.CLIENT:
         return value
@@ -144,7 +146,7 @@ async def deleted(client: KubeClient, resource: Resource, namespace: str, name: 
     )
 
 
-def say(noun: Noun, value: Plain, verb: str, output: Output, dry_run: DryRun = DryRun.NONE) -> None:
+def say(noun: Noun, value: JsonObject, verb: str, output: Output, dry_run: DryRun = DryRun.NONE) -> None:
     """Report what was done to an object, in the form that was asked for."""
     how = {DryRun.NONE: "", DryRun.CLIENT: " (dry run)", DryRun.SERVER: " (server dry run)"}[dry_run]
     if output in (Output.TABLE, Output.WIDE):
@@ -153,7 +155,7 @@ def say(noun: Noun, value: Plain, verb: str, output: Output, dry_run: DryRun = D
         show_object(noun, value, output)
 
 
-def show_object(noun: Noun, value: Plain, output: Output) -> None:
+def show_object(noun: Noun, value: JsonObject, output: Output) -> None:
     """Print one object as a program reads it."""
     match output:
         case Output.NAME:
@@ -164,7 +166,7 @@ def show_object(noun: Noun, value: Plain, output: Output) -> None:
             typer.echo(_json(_without_managers(value)))
 
 
-def show_list(noun: Noun, values: Sequence[Plain], output: Output) -> None:
+def show_list(noun: Noun, values: Sequence[JsonObject], output: Output) -> None:
     """Print many objects as a program reads them."""
     items = [_without_managers(one) for one in values]
     whole = {"apiVersion": f"{noun.resource.group}/{noun.resource.version}", "kind": f"{noun.resource.kind}List"}
@@ -189,7 +191,7 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, empty: 
         typer.echo("   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _kind(noun: Noun) -> Plain:
+def _kind(noun: Noun) -> JsonObject:
     return {"apiVersion": f"{noun.resource.group}/{noun.resource.version}", "kind": noun.resource.kind}
 
 
@@ -197,10 +199,10 @@ def _query(dry_run: DryRun) -> str:
     return "?dryRun=All" if dry_run is DryRun.SERVER else ""
 
 
-def _json(value: Plain) -> str:
+def _json(value: JsonObject) -> str:
     return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=4).decode()
 
 
-def _without_managers(value: Plain) -> Plain:
+def _without_managers(value: JsonObject) -> JsonObject:
     meta = {name: part for name, part in value["metadata"].items() if name != "managedFields"}
     return {**value, "metadata": meta}

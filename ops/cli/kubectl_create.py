@@ -1,10 +1,11 @@
 """`kuelog create`: queues and flavors from flags, as kueuectl makes them."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from events.json_object import JsonObject
 from ops.cli.kubectl_connection import (
     Context,
     DryRun,
@@ -23,7 +24,6 @@ from ops.cli.kubectl_nouns import CLUSTER_QUEUE, GROUP, LOCAL_QUEUE, RESOURCE_FL
 from ops.kubernetes.client import KubeClient
 from services.runtime.cluster_port import ObjectMissing
 
-Plain = dict[str, Any]
 Name = Annotated[str, typer.Argument(help="Its name.")]
 _QUOTAS = "FLAVOR:RESOURCE=QUANTITY;RESOURCE=QUANTITY,FLAVOR:..."
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -58,7 +58,7 @@ def create_cluster_queue(
 
     Example: kuelog create clusterqueue team-a --cohort all --nominal-quota "v100:nvidia.com/gpu=8;cpu=64"
     """
-    spec: Plain = {
+    spec: JsonObject = {
         "queueingStrategy": strategy,
         "namespaceSelector": {"matchLabels": labels} if (labels := pairs(selector)) else {},
         "preemption": {"reclaimWithinCohort": reclaim, "withinClusterQueue": within},
@@ -121,7 +121,7 @@ def create_flavor(
 
     Example: kuelog create resourceflavor v100 --node-labels gpu=v100 --tolerations nvidia.com/gpu:NoSchedule
     """
-    spec: Plain = {
+    spec: JsonObject = {
         "nodeLabels": pairs(labels),
         "nodeTaints": [_taint(one) for one in _parts(node_taints)],
         "tolerations": [_toleration(one) for one in _parts(tolerations)],
@@ -132,7 +132,7 @@ def create_flavor(
 
 def resource_groups(
     nominal: Sequence[str] | None, borrowing: Sequence[str] | None, lending: Sequence[str] | None
-) -> list[Plain]:
+) -> list[JsonObject]:
     """One group for all flavors that offer the same resources."""
     limits = {"borrowingLimit": _quotas(borrowing), "lendingLimit": _quotas(lending)}
     owned = _quotas(nominal)
@@ -141,7 +141,7 @@ def resource_groups(
             for resource in resources:
                 if resource not in owned.get(flavor, {}):
                     raise refuse(f"{field} of {flavor}:{resource} without a nominal quota of it")
-    groups: dict[tuple[str, ...], list[Plain]] = {}
+    groups: dict[tuple[str, ...], list[JsonObject]] = {}
     for flavor, resources in owned.items():
         quotas = [
             {"name": resource, "nominalQuota": amount}
@@ -174,7 +174,7 @@ def _quotas(texts: Sequence[str] | None) -> dict[str, dict[str, str]]:
     return found
 
 
-def _taint(text: str) -> Plain:
+def _taint(text: str) -> JsonObject:
     found, _, effect = text.rpartition(":")
     key, _, value = found.partition("=")
     if not key or effect not in EFFECTS:
@@ -182,12 +182,12 @@ def _taint(text: str) -> Plain:
     return {"key": key, "value": value, "effect": effect}
 
 
-def _toleration(text: str) -> Plain:
+def _toleration(text: str) -> JsonObject:
     found, _, effect = text.rpartition(":") if text.rpartition(":")[2] in EFFECTS else (text, "", "")
     key, equal, value = found.partition("=")
     if ":" in found:
         raise refuse(f"{text}: write KEY[=VALUE][:EFFECT], with an effect of {', '.join(EFFECTS)}")
-    toleration: Plain = {"key": key, "operator": "Equal", "value": value} if equal else {"operator": "Exists"}
+    toleration: JsonObject = {"key": key, "operator": "Equal", "value": value} if equal else {"operator": "Exists"}
     if key and not equal:
         toleration["key"] = key
     return {**toleration, **({"effect": effect} if effect else {})}
@@ -197,9 +197,11 @@ def _parts(texts: Sequence[str] | None) -> list[str]:
     return [part.strip() for text in texts or () for part in text.split(",") if part.strip()]
 
 
-def _create(noun: Noun, where: Where, namespace: str, name: str, spec: Plain, dry_run: DryRun, output: Output) -> None:
-    meta: Plain = {"name": name, "namespace": namespace} if namespace else {"name": name}
-    value: Plain = {
+def _create(
+    noun: Noun, where: Where, namespace: str, name: str, spec: JsonObject, dry_run: DryRun, output: Output
+) -> None:
+    meta: JsonObject = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    value: JsonObject = {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": noun.resource.kind,
         "metadata": meta,

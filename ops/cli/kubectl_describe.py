@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 
 import typer
 
+from events.json_object import JsonObject
 from ops.cli.kubectl_age import since
 from ops.cli.kubectl_connection import Context, Kubeconfig, Namespace, Where, refuse, with_cluster
 from ops.cli.kubectl_nouns import NOUNS, Noun
 from ops.kubernetes.client import KubeClient
 from services.runtime.cluster_port import AccessRefused, ObjectInvalid, ObjectMissing
 
-Plain = dict[str, Any]
 _UNTOLD = frozenset({"managedFields", "name", "namespace", "labels", "annotations"})
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
@@ -33,7 +33,7 @@ def describe(noun: Noun) -> Callable[..., None]:
         where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace)
         space = where.space() if noun.resource.namespaced else ""
 
-        async def ask(client: KubeClient) -> list[tuple[Plain, list[Plain]]]:
+        async def ask(client: KubeClient) -> list[tuple[JsonObject, list[JsonObject]]]:
             found = [await client.get(noun.resource, space, name) for name in names]
             return [(one, await _events(client, one, space or "default")) for one in found]
 
@@ -51,7 +51,7 @@ def describe(noun: Noun) -> Callable[..., None]:
     return command
 
 
-def told(noun: Noun, value: Plain) -> Iterator[str]:
+def told(noun: Noun, value: JsonObject) -> Iterator[str]:
     """An object line by line."""
     meta = value["metadata"]
     head: dict[str, Any] = {
@@ -107,7 +107,7 @@ def _words(name: str) -> str:
     return " ".join(word[:1].upper() + word[1:] for word in _WORD.findall(name))
 
 
-async def _events(client: KubeClient, value: Plain, namespace: str) -> list[Plain]:
+async def _events(client: KubeClient, value: JsonObject, namespace: str) -> list[JsonObject]:
     query = urlencode({"fieldSelector": f"involvedObject.uid={value['metadata'].get('uid', '')}"})
     try:
         told = await client.request("GET", f"/api/v1/namespaces/{namespace}/events?{query}")
@@ -116,7 +116,7 @@ async def _events(client: KubeClient, value: Plain, namespace: str) -> list[Plai
     return sorted(told.get("items") or [], key=lambda one: str(one.get("lastTimestamp") or ""))
 
 
-def _told_events(events: list[Plain]) -> Iterator[str]:
+def _told_events(events: list[JsonObject]) -> Iterator[str]:
     if not events:
         yield "Events:       <none>"
         return

@@ -1,9 +1,10 @@
 """`kuelog list`: queues, workloads and flavors with kueuectl's columns, filters and positions in the queue."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from events.json_object import JsonObject
 from ops.cli.kubectl_age import since
 from ops.cli.kubectl_connection import (
     Context,
@@ -29,9 +30,6 @@ from ops.cli.kubectl_rows import (
     show_spaced,
     spec_field,
 )
-
-Plain = dict[str, Any]
-
 
 app = typer.Typer(help="List queues, workloads and flavors, as kueuectl does.", no_args_is_help=True)
 
@@ -133,7 +131,7 @@ def list_flavors(
     show_table(("Name", "Node Labels", "Age"), rows, empty="No resources found")
 
 
-def _count(value: Plain, field: str) -> str:
+def _count(value: JsonObject, field: str) -> str:
     return str((value.get("status") or {}).get(field, 0))
 
 

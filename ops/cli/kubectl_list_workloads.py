@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from events.event import Millis
+from events.json_object import JsonObject
 from events.timestamp import parse_timestamp
 from ops.cli.kubectl_age import human, since
 from ops.cli.kubectl_connection import (
@@ -40,7 +41,6 @@ from ops.visibility.api import GROUP as VISIBILITY
 from ops.visibility.api import MOST
 from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid, ObjectMissing
 
-Plain = dict[str, Any]
 _LONGEST_TYPE = 20
 
 
@@ -76,10 +76,10 @@ def list_workloads(
     where = Where(kubeconfig=kubeconfig, context=context, namespace=namespace)
     space = "" if everywhere else where.space()
 
-    async def ask(client: KubeClient) -> tuple[list[Plain], dict[str, str], dict[str, int]]:
+    async def ask(client: KubeClient) -> tuple[list[JsonObject], dict[str, str], dict[str, int]]:
         found = await listed(client, WORKLOAD, space, labels=labels, fields=fields)
-        doors = await listed(client, LOCAL_QUEUE, space)
-        leads = {key_of(one, one["metadata"]["name"]): spec_field(one, "clusterQueue") for one in doors}
+        local_queues = await listed(client, LOCAL_QUEUE, space)
+        leads = {key_of(one, one["metadata"]["name"]): spec_field(one, "clusterQueue") for one in local_queues}
         wanted = set(status or ()) - {Status.ALL}
         found = [
             one
@@ -119,7 +119,7 @@ def list_workloads(
     show_spaced(headers, rows, found, space)
 
 
-def state(workload: Plain) -> Status:
+def state(workload: JsonObject) -> Status:
     """How far a workload has come."""
     for kind, word in (
         ("Finished", Status.FINISHED),
@@ -131,11 +131,11 @@ def state(workload: Plain) -> Status:
     return Status.PENDING
 
 
-async def _positions(client: KubeClient, pending: Iterable[Plain]) -> dict[str, int]:
+async def _positions(client: KubeClient, pending: Iterable[JsonObject]) -> dict[str, int]:
     """The position of each in its local queue; nothing where nobody serves that."""
     found: dict[str, int] = {}
-    for door in sorted({key_of(one, spec_field(one, "queueName")) for one in pending}):
-        namespace, _, name = door.partition("/")
+    for local_queue in sorted({key_of(one, spec_field(one, "queueName")) for one in pending}):
+        namespace, _, name = local_queue.partition("/")
         path = f"/apis/{VISIBILITY}/v1beta2/namespaces/{namespace}/localqueues/{name}/pendingworkloads?limit={MOST}"
         try:
             told = await client.request("GET", path)
@@ -146,22 +146,22 @@ async def _positions(client: KubeClient, pending: Iterable[Plain]) -> dict[str, 
     return found
 
 
-def _cluster_queue(workload: Plain, leads: dict[str, str]) -> str:
+def _cluster_queue(workload: JsonObject, leads: dict[str, str]) -> str:
     admission = (workload.get("status") or {}).get("admission") or {}
     return str(admission.get("clusterQueue") or leads.get(key_of(workload, spec_field(workload, "queueName")), ""))
 
 
-def _owners(workload: Plain) -> list[Plain]:
+def _owners(workload: JsonObject) -> list[JsonObject]:
     return workload["metadata"].get("ownerReferences") or []
 
 
-def _job_type(owner: Plain) -> str:
+def _job_type(owner: JsonObject) -> str:
     group = owner.get("apiVersion", "").rpartition("/")[0]
     text = ".".join(part for part in (owner.get("kind", "").lower(), group) if part)
     return text if len(text) <= _LONGEST_TYPE else f"{text[:_LONGEST_TYPE]}..."
 
 
-def _belongs_to(workload: Plain, wanted: str) -> bool:
+def _belongs_to(workload: JsonObject, wanted: str) -> bool:
     """Kinds are named in the singular or the plural, with their group or without."""
     kind, _, name = wanted.partition("/")
     word, _, group = kind.lower().partition(".")
@@ -173,7 +173,7 @@ def _belongs_to(workload: Plain, wanted: str) -> bool:
     )
 
 
-def _exec_time(workload: Plain, now: Millis) -> str:
+def _exec_time(workload: JsonObject, now: Millis) -> str:
     if not is_true(workload, "Admitted"):
         return ""
     end = condition(workload, "Finished").get("lastTransitionTime") if is_true(workload, "Finished") else None

@@ -2,15 +2,14 @@
 
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from events.event import Millis
+from events.json_object import JsonObject
 from ops.cli.kubectl_connection import Output, show_list, show_table
 from ops.cli.kubectl_nouns import Noun
-
-Plain = dict[str, Any]
 
 Labels = Annotated[str, typer.Option("-l", "--selector", help="A selector of labels, e.g. team=a.")]
 Fields = Annotated[str, typer.Option("--field-selector", help="A selector of fields, e.g. metadata.name=a.")]
@@ -18,7 +17,7 @@ ClusterQueueFilter = Annotated[str, typer.Option("-c", "--clusterqueue", help="O
 LocalQueueFilter = Annotated[str, typer.Option("-q", "--localqueue", help="Only of this local queue.")]
 
 
-def for_programs(noun: Noun, found: Sequence[Plain], output: Output) -> bool:
+def for_programs(noun: Noun, found: Sequence[JsonObject], output: Output) -> bool:
     """Print what is found in the form that a program asked for; whether one did."""
     if output in (Output.TABLE, Output.WIDE):
         return False
@@ -27,7 +26,7 @@ def for_programs(noun: Noun, found: Sequence[Plain], output: Output) -> bool:
 
 
 def show_spaced(
-    headers: Sequence[str], rows: Sequence[tuple[str, ...]], found: Sequence[Plain], namespace: str
+    headers: Sequence[str], rows: Sequence[tuple[str, ...]], found: Sequence[JsonObject], namespace: str
 ) -> None:
     """Print rows, with their namespaces where all are meant."""
     if namespace:
@@ -37,23 +36,23 @@ def show_spaced(
     show_table(("Namespace", *headers), spaced, empty="No resources found")
 
 
-def condition(value: Plain, kind: str) -> Plain:
+def condition(value: JsonObject, kind: str) -> JsonObject:
     """A condition of an object; empty when it has none of that type."""
-    found: list[Plain] = (value.get("status") or {}).get("conditions") or []
+    found: list[JsonObject] = (value.get("status") or {}).get("conditions") or []
     return next((one for one in found if one.get("type") == kind), {})
 
 
-def is_true(value: Plain, kind: str) -> bool:
+def is_true(value: JsonObject, kind: str) -> bool:
     """Whether a condition is there and True."""
     return condition(value, kind).get("status") == "True"
 
 
-def spec_field(value: Plain, field: str) -> str:
+def spec_field(value: JsonObject, field: str) -> str:
     """A field of the specification as text; empty when it is not set."""
     return str((value.get("spec") or {}).get(field) or "")
 
 
-def key_of(value: Plain, name: str) -> str:
+def key_of(value: JsonObject, name: str) -> str:
     """A name in the namespace of an object, as `namespace/name`."""
     return f"{value['metadata'].get('namespace', '')}/{name}"
 

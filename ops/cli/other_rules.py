@@ -24,7 +24,7 @@ from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE
 from projections.evolve import evolve
 from projections.explanation.difference import Change
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from services.runtime.lane_fold import LaneFold
 
 _PATIENCE_S = 3600
@@ -57,7 +57,7 @@ def _under_settings(source: LogSource, words: Sequence[str], until: str) -> list
         start = LaneFold(lane)
         if not observes_settings(entries):
             fact = changed_settings(SettingsObserved(), words)
-            evolve(start.world, fact, Place(lane="FACTS", sequence=0, at=0))
+            evolve(start.world, fact, LogPosition(lane="FACTS", sequence=0, at=0))
             start.world.settle()
         _, result = fold_lane(lane, entries, verify=True, start=start)
         lanes.append({"lane": lane, "verified": result.verified, "differences": told_differences(result)})

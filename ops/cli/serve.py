@@ -11,7 +11,7 @@ from events.settings import SettingsObserved
 from ops.archivist import Limits, archivist_of
 from ops.cli.failures import known_failures
 from ops.configuration import configuration_of, read_configuration
-from ops.crash_points import Mortal
+from ops.crash_points import CrashPoints
 from ops.embedded_cluster.clock import ScaledClock
 from ops.endpoint import Endpoint
 from ops.event_loop import run
@@ -22,7 +22,7 @@ from ops.kubernetes.client import connect as connect_kube
 from ops.kubernetes.reflector import Reflector
 from ops.log.jetstream import JetStreamBus, without_password
 from ops.log.jetstream import connect as connect_bus
-from ops.log.lazy_bus import LateBus
+from ops.log.lazy_bus import LazyBus
 from ops.log.server import NatsServer
 from ops.log.server_keeper import kept
 from ops.metrics.endpoint import served
@@ -117,9 +117,9 @@ async def _serve_one(
     settings: SettingsObserved,
     console: Console,
 ) -> None:
-    mortal = Mortal(crash)
+    mortal = CrashPoints(crash)
     async with AsyncExitStack() as stack:
-        bus = LateBus(nats)
+        bus = LazyBus(nats)
         stack.push_async_callback(bus.close)
         reader: Reader = AbsentCluster()
         writer: Writer = AbsentCluster()

@@ -16,8 +16,8 @@ from ops.embedded_cluster.clock import ScaledClock
 from ops.event_loop import run
 from ops.kubernetes.client import connect
 from ops.kubernetes.reflector import Reflector
-from ops.webhook.default_local_queues import Doors
-from ops.webhook.managed_namespaces import Rooms
+from ops.webhook.default_local_queues import DefaultLocalQueues
+from ops.webhook.managed_namespaces import ManagedNamespaces
 from ops.webhook.server import served_webhooks, webhook_app
 from ops.webhook.trust import Callers, Trust
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid
@@ -68,14 +68,16 @@ async def _serve(
     async with AsyncExitStack() as stack:
         client = await connect(kubeconfig, context, service="webhook")
         stack.push_async_callback(client.close)
-        doors, certificate = Doors(Reflector(client)), Certificate()
-        rooms = Rooms(Reflector(client), client, settings.managed_namespaces)
+        local_queues, certificate = DefaultLocalQueues(Reflector(client)), Certificate()
+        rooms = ManagedNamespaces(Reflector(client), client, settings.managed_namespaces)
         callers = Callers(client, namespace=namespace, service=name)
         trust = Trust(client, ScaledClock(), callers, namespace=namespace, service=name, secret=f"{name}-certificate")
         source = from_files(cert_dir / "tls.crt", cert_dir / "tls.key") if cert_dir else from_secret(trust)
-        app = webhook_app(settings, doors, rooms, lambda: doors.listed.is_set() and certificate.shown.is_set())
+        app = webhook_app(
+            settings, local_queues, rooms, lambda: local_queues.listed.is_set() and certificate.shown.is_set()
+        )
         tasks = [
-            asyncio.create_task(doors.run()),
+            asyncio.create_task(local_queues.run()),
             asyncio.create_task(rooms.run()),
             asyncio.create_task(keep_shown(certificate, source)),
         ]

@@ -1,7 +1,5 @@
 """CustomResourceDefinitions from the typed API structs: schema, short names, printer columns, status (kueue-apis §1)."""
 
-from typing import Any
-
 import msgspec
 
 from events.api.jobs import ApiPriorityClass
@@ -16,12 +14,12 @@ from events.api.multikueue import ApiMultiKueueCluster, ApiMultiKueueConfig
 from events.api.provisioning import ApiProvisioningRequestConfig
 from events.api.topology import ApiTopology
 from events.api.workload import ApiWorkload
+from events.json_object import JsonObject
 from ops.crds.list_keys import with_list_keys
 from ops.crds.open_api import OPEN, open_api
 from ops.crds.rules import with_rules
 
 GROUP = "kueue.x-k8s.io"
-Plain = dict[str, Any]
 Column = tuple[str, str] | tuple[str, str, str]
 """Name, path, and the type where it is not a text."""
 
@@ -130,12 +128,12 @@ DEFINITIONS = (
 )
 
 
-def manifests() -> list[Plain]:
+def manifests() -> list[JsonObject]:
     """All definitions, in order."""
     return [_manifest(definition) for definition in DEFINITIONS]
 
 
-def _manifest(definition: Definition) -> Plain:
+def _manifest(definition: Definition) -> JsonObject:
     names = {
         "kind": definition.kind,
         "listKind": f"{definition.kind}List",
@@ -163,8 +161,8 @@ def _manifest(definition: Definition) -> Plain:
     }
 
 
-def _version(definition: Definition, name: str, schema: Plain, *, storage: bool) -> Plain:
-    version: Plain = {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema}}
+def _version(definition: Definition, name: str, schema: JsonObject, *, storage: bool) -> JsonObject:
+    version: JsonObject = {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema}}
     if definition.status:
         version["subresources"] = {"status": {}}
     columns = [(*column, "string")[:3] for column in definition.columns]
@@ -177,7 +175,7 @@ def _version(definition: Definition, name: str, schema: Plain, *, storage: bool)
     return version
 
 
-def _schema(definition: Definition) -> Plain:
+def _schema(definition: Definition) -> JsonObject:
     whole = open_api(definition.struct)
     kept = {name: value for name, value in whole["properties"].items() if name not in ("metadata", "status")}
     required = [name for name in whole.get("required", ()) if name in kept]
@@ -185,7 +183,7 @@ def _schema(definition: Definition) -> Plain:
         kept["spec"] = with_rules(definition.kind, kept["spec"], open_ended=definition.renamed)
     if definition.status:
         kept["status"] = _status(definition)
-    schema: Plain = {
+    schema: JsonObject = {
         "type": "object",
         "description": whole.get("description", definition.kind),
         "properties": {"metadata": {"type": "object"}, **kept},
@@ -195,12 +193,12 @@ def _schema(definition: Definition) -> Plain:
     return with_list_keys(definition.kind, schema)
 
 
-def _status(definition: Definition) -> Plain:
+def _status(definition: Definition) -> JsonObject:
     """Kept as it comes; selectable fields have to be named."""
     status = dict(OPEN)
     for path in definition.selectable:
         *parts, last = path.removeprefix(".status.").split(".")
-        inner: Plain = {last: {"type": "string"}}
+        inner: JsonObject = {last: {"type": "string"}}
         for part in reversed(parts):
             inner = {part: {**OPEN, "properties": inner}}
         status["properties"] = inner

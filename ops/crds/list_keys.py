@@ -1,10 +1,8 @@
 """Which lists of each kind are maps, and by which field: so that writers who name one item each leave the others alone."""
 
-from typing import Any
-
+from events.json_object import JsonObject
 from ops.crds.open_api import OPEN
 
-Plain = dict[str, Any]
 Keys = dict[str, tuple[str, ...]]
 _NAME: tuple[str, ...] = ("name",)
 _CONDITIONS: Keys = {"status.conditions": ("type",)}
@@ -44,7 +42,7 @@ _WHOLE = {"ClusterQueue": ("spec.namespaceSelector",), "ResourceFlavor": ("spec.
 """Objects that are one value: who applies one names all of it."""
 
 
-def with_list_keys(kind: str, schema: Plain) -> Plain:
+def with_list_keys(kind: str, schema: JsonObject) -> JsonObject:
     """A schema in which the lists of its kind are maps; what it leaves open stays open."""
     for path, keys in LIST_KEYS.get(kind, {}).items():
         schema = _marked(schema, path.split("."), keys)
@@ -53,15 +51,15 @@ def with_list_keys(kind: str, schema: Plain) -> Plain:
     return schema
 
 
-def _marked(schema: Plain, path: list[str], keys: tuple[str, ...]) -> Plain:
+def _marked(schema: JsonObject, path: list[str], keys: tuple[str, ...]) -> JsonObject:
     return _changed(schema, path, {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)})
 
 
-def _changed(schema: Plain, path: list[str], words: Plain) -> Plain:
+def _changed(schema: JsonObject, path: list[str], words: JsonObject) -> JsonObject:
     """The schema with words added at a path; what is not described on the way is left open."""
     name, inside = path[0].removesuffix("[]"), path[0].endswith("[]")
-    properties: Plain = schema.get("properties") or {}
-    node: Plain = properties.get(name) or ({"type": "array", "items": dict(OPEN)} if inside else dict(OPEN))
+    properties: JsonObject = schema.get("properties") or {}
+    node: JsonObject = properties.get(name) or ({"type": "array", "items": dict(OPEN)} if inside else dict(OPEN))
     if inside:
         node = {**node, "items": _changed(node["items"], path[1:], words)}
     elif len(path) > 1:
@@ -73,14 +71,14 @@ def _changed(schema: Plain, path: list[str], words: Plain) -> Plain:
     return {**schema, "properties": {**properties, name: node}}
 
 
-def _listed(node: Plain, words: Plain) -> Plain:
+def _listed(node: JsonObject, words: JsonObject) -> JsonObject:
     """A list whose items have their keys: each is required, unless it has a default."""
-    items: Plain = node.get("items") or dict(OPEN)
-    properties: Plain = dict(items.get("properties") or {})
+    items: JsonObject = node.get("items") or dict(OPEN)
+    properties: JsonObject = dict(items.get("properties") or {})
     for key in words["x-kubernetes-list-map-keys"]:
         properties.setdefault(key, {"type": "string"})
     keys = [key for key in words["x-kubernetes-list-map-keys"] if "default" not in properties[key]]
     required = sorted({*items.get("required", ()), *keys})
-    found: Plain = {**items, "properties": properties, **({"required": required} if required else {})}
+    found: JsonObject = {**items, "properties": properties, **({"required": required} if required else {})}
     described = {name: value for name, value in node.items() if name in ("maxItems", "minItems", "nullable")}
     return {"type": "array", **described, "items": found, **words}

@@ -1,26 +1,24 @@
 """A structural OpenAPI schema from a typed API struct, as CustomResourceDefinitions need it."""
 
-from typing import Any
-
 import msgspec
 
-Plain = dict[str, Any]
+from events.json_object import JsonObject
 
-OPEN: Plain = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+OPEN: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 """An object of which nothing is dropped."""
 _FOREIGN = ("PodTemplate", "ObjectMeta")
 """What Kubernetes itself describes: kept as it comes."""
 _NUMBERS = {"string", "integer", "number"}
 
 
-def open_api(struct: type) -> Plain:
+def open_api(struct: type) -> JsonObject:
     """The schema of a struct, with every reference in its place."""
-    components: Plain
+    components: JsonObject
     _, components = msgspec.json.schema_components([struct])
     return _inlined(components[struct.__name__], components)
 
 
-def _inlined(schema: Plain, components: Plain) -> Plain:
+def _inlined(schema: JsonObject, components: JsonObject) -> JsonObject:
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return dict(OPEN) if name in _FOREIGN else _inlined(components[name], components)
@@ -41,17 +39,17 @@ def _inlined(schema: Plain, components: Plain) -> Plain:
     return found
 
 
-def _default(schema: Plain) -> Plain:
+def _default(schema: JsonObject) -> JsonObject:
     """Defaults that say something: not the empty text that stands for nothing."""
     value = schema.get("default")
     return {"default": value} if isinstance(value, str | bool | int) and value != "" else {}
 
 
-def _any_of(schema: Plain, components: Plain) -> Plain:
+def _any_of(schema: JsonObject, components: JsonObject) -> JsonObject:
     options = [one for one in schema["anyOf"] if one.get("type") != "null"]
     kinds = {one.get("type") for one in options}
     if len(kinds) > 1 and kinds <= _NUMBERS:
-        found: Plain = {"x-kubernetes-int-or-string": True}
+        found: JsonObject = {"x-kubernetes-int-or-string": True}
     else:
         bounds = {name: value for name, value in schema.items() if name in ("maxItems", "minItems")}
         found = _inlined({**bounds, **options[0]}, components)

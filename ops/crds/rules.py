@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-Plain = dict[str, Any]
+from events.json_object import JsonObject
 
 _FIXED = {
     "AdmissionCheck": ("controllerName",),
@@ -22,12 +22,12 @@ _PREFERENCE = {
 _UNCHANGED = "self == oldSelf"
 
 
-def _may_borrow(preemption: Plain, _: Any) -> bool:
+def _may_borrow(preemption: JsonObject, _: Any) -> bool:
     borrows = (preemption.get("borrowWithinCohort") or {}).get("policy", "Never") != "Never"
     return preemption.get("reclaimWithinCohort") != "Never" or not borrows
 
 
-def _may_prefer(fungibility: Plain, _: Any) -> bool:
+def _may_prefer(fungibility: JsonObject, _: Any) -> bool:
     words = {fungibility.get(name) for name in ("whenCanBorrow", "whenCanPreempt")}
     return not fungibility.get("preference") or words == {"TryNextFlavor"}
 
@@ -42,7 +42,7 @@ _OLD_VALUES = {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}
 """v1beta1's words, which may stand in a stored object: without a converting webhook nothing rewrites them."""
 
 
-def with_rules(kind: str, spec: Plain, *, open_ended: bool) -> Plain:
+def with_rules(kind: str, spec: JsonObject, *, open_ended: bool) -> JsonObject:
     """The schema of a specification with the rules of its kind."""
     found = {**spec, "properties": dict(spec["properties"])}
     if open_ended:
@@ -55,11 +55,11 @@ def with_rules(kind: str, spec: Plain, *, open_ended: bool) -> Plain:
     return found
 
 
-def _unchanged(name: str) -> Plain:
+def _unchanged(name: str) -> JsonObject:
     return {"rule": _UNCHANGED, "message": f"{name} can't be changed"}
 
 
-def _cluster_queue(properties: Plain) -> None:
+def _cluster_queue(properties: JsonObject) -> None:
     properties["preemption"] = {**properties["preemption"], "x-kubernetes-validations": [_PREEMPTION]}
     fungibility = properties["flavorFungibility"]
     fields = dict(fungibility["properties"])

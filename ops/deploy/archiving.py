@@ -3,9 +3,10 @@
 It is the only one whose user may remove a stream, never runs twice at once, and is given nothing of the cluster itself.
 """
 
+from events.json_object import JsonObject
 from ops.archivist import ARCHIVE
-from ops.deploy.chart_values import Slots
-from ops.deploy.deployments import ON_BUS, Plain, bus_address, container_of, labels, pod_of
+from ops.deploy.chart_values import ChartValues
+from ops.deploy.deployments import ON_BUS, bus_address, container_of, labels, pod_of
 from ops.deploy.permissions import service_account
 
 ARCHIVIST = "archivist"
@@ -13,32 +14,32 @@ _NAME = f"kuelog-{ARCHIVIST}"
 _PLACE = "/var/lib/kuelog"
 
 
-def archivist(slots: Slots) -> list[Plain]:
+def archivist(values: ChartValues) -> list[JsonObject]:
     """The archivist: account, volume and CronJob."""
-    limits = ["--max-bytes", slots.text("archivist.maxBytes"), "--days", slots.text("archivist.days")]
-    places = ["--witness", f"{_PLACE}/witness", "--archive", slots.text("archivist.archive")]
-    container = container_of(slots, ARCHIVIST, ["log", "roll", "--nats", "$(KUELOG_NATS)", *places, *limits])
-    container["env"] = bus_address(slots, ARCHIVIST)
+    limits = ["--max-bytes", values.text("archivist.maxBytes"), "--days", values.text("archivist.days")]
+    places = ["--witness", f"{_PLACE}/witness", "--archive", values.text("archivist.archive")]
+    container = container_of(values, ARCHIVIST, ["log", "roll", "--nats", "$(KUELOG_NATS)", *places, *limits])
+    container["env"] = bus_address(values, ARCHIVIST)
     container["volumeMounts"].append({"name": ARCHIVE, "mountPath": _PLACE})
-    volume: Plain = {"name": ARCHIVE, "persistentVolumeClaim": {"claimName": _NAME}}
-    pod = {**pod_of(slots, ARCHIVIST, container, [volume]), "restartPolicy": "Never"}
-    meta = {"name": _NAME, "namespace": slots.namespace, "labels": labels(ARCHIVIST)}
+    volume: JsonObject = {"name": ARCHIVE, "persistentVolumeClaim": {"claimName": _NAME}}
+    pod = {**pod_of(values, ARCHIVIST, container, [volume]), "restartPolicy": "Never"}
+    meta = {"name": _NAME, "namespace": values.namespace, "labels": labels(ARCHIVIST)}
     return [
-        service_account(slots, ARCHIVIST),
+        service_account(values, ARCHIVIST),
         {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
             # The proof of all that was removed from the bus: it outlives an uninstalled chart.
             "metadata": {**meta, "annotations": {"helm.sh/resource-policy": "keep"}},
-            "spec": slots.whole("archivist.volume"),
+            "spec": values.whole("archivist.volume"),
         },
         {
             "apiVersion": "batch/v1",
             "kind": "CronJob",
             "metadata": meta,
             "spec": {
-                "schedule": slots.text("archivist.schedule"),
-                "suspend": slots.whole("archivist.suspend"),
+                "schedule": values.text("archivist.schedule"),
+                "suspend": values.whole("archivist.suspend"),
                 "concurrencyPolicy": "Forbid",
                 "jobTemplate": {
                     "spec": {

@@ -2,11 +2,11 @@
 
 import json
 import re
-from typing import Any
 
 import msgspec
 
 from events.authors import AUTHORS
+from events.json_object import JsonObject
 from events.subjects import CLUSTER, CONTROL, commit_subject
 from ops.log.control import OPERATOR
 from ops.log.generations import mark_subject, names_of, room_name
@@ -15,7 +15,6 @@ from ops.log.shelf import STREAM as SHELF
 from ops.log.shelf import WATCHER, rooms_of
 from ops.wiring import DEVICE_LANE, LANE, ROLLED, WITNESSED
 
-Plain = dict[str, Any]
 STREAMS = WITNESSED
 ACCOUNT = "KUELOG"
 
@@ -39,7 +38,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
         """The environment variable of the server that holds the password."""
         return f"KUELOG_{self.name.upper().replace('-', '_')}_PASSWORD"
 
-    def permissions(self) -> Plain:
+    def permissions(self) -> JsonObject:
         """What the server lets the user do."""
         allowed = [*self.publishes, *(subject for stream in STREAMS for subject in _reading(stream))]
         allowed += [f"$JS.API.STREAM.INFO.{SHELF}", f"$JS.API.STREAM.MSG.GET.{SHELF}"]
@@ -85,7 +84,7 @@ USERS = (
 which may remove a stream and tells facts again that strayed into one; `restorer` for restoring, which may do anything to the log."""
 
 
-def server_configuration() -> Plain:
+def server_configuration() -> JsonObject:
     """The part of the server's configuration that says who may do what, as the chart of NATS takes it."""
     users = [
         {"user": one.name, "password": f"<< ${one.variable} >>", "permissions": one.permissions()} for one in USERS
@@ -93,7 +92,7 @@ def server_configuration() -> Plain:
     return {"accounts": {ACCOUNT: {"jetstream": "enabled", "users": users}}, "max_payload": "<< 8MB >>"}
 
 
-def configuration_text(configuration: Plain) -> str:
+def configuration_text(configuration: JsonObject) -> str:
     """The text of a server's configuration; what stands in `<< >>` is written without quotes, as NATS's chart does."""
     text = json.dumps(configuration, indent=2)
     return re.sub(r'"<< (.*?) >>"', r"\1", text)
@@ -102,7 +101,7 @@ def configuration_text(configuration: Plain) -> str:
 def server_file(namespace: str) -> str:
     """The whole configuration of one of three servers, for those who don't take NATS's chart."""
     peers = [f"nats://kuelog-nats-{i}.kuelog-nats-headless.{namespace}.svc.cluster.local:6222" for i in range(3)]
-    whole: Plain = {
+    whole: JsonObject = {
         "server_name": "<< $POD_NAME >>",
         "port": 4222,
         "http_port": 8222,

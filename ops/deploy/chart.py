@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
+from events.json_object import JsonObject
 from ops.crds.definitions import manifests as definitions
 from ops.deploy.archiving import archivist
-from ops.deploy.chart_values import Chosen, Slots, Templated, template_text
+from ops.deploy.chart_values import ChartValues, Chosen, Templated, template_text
 from ops.deploy.deployments import services, streams_job, visibility, webhook
 from ops.deploy.nats import chart_values, servers
 from ops.deploy.network import policies
@@ -17,7 +18,6 @@ from ops.deploy.roles import roles
 from ops.webhook.configurations import configurations, conversion
 from ops.yaml_text import yaml_text
 
-Plain = dict[str, Any]
 NAMESPACE = "kuelog-system"
 VERSION = version("kuelog")
 NATS_CHART = {
@@ -27,7 +27,7 @@ NATS_CHART = {
     "condition": "nats.enabled",
 }
 HEAD = "# Made by `python -m ops.deploy`; change ops/deploy, not this file.\n"
-CHOICES: Plain = {
+CHOICES: JsonObject = {
     "image": {"repository": "kuelog", "tag": VERSION, "pullPolicy": "IfNotPresent"},
     "replicas": 2,
     "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}},
@@ -57,7 +57,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """Manifests that belong together, and the choice under which they are applied."""
 
     name: str
-    build: Callable[[Slots], list[Plain]]
+    build: Callable[[ChartValues], list[JsonObject]]
     when: str = ""
     unless: bool = False
 
@@ -71,31 +71,31 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         return f"{'not ' if self.unless else ''}.Values.{self.when}" if self.when else ""
 
 
-def _crds(slots: Slots) -> list[Plain]:
-    found: list[Plain] = []
+def _crds(values: ChartValues) -> list[JsonObject]:
+    found: list[JsonObject] = []
     for one in definitions():
-        meta = {**one["metadata"], "annotations": slots.whole("crds.annotations")}
-        spec = {**one["spec"], "conversion": conversion("kuelog-webhook", slots.namespace)}
+        meta = {**one["metadata"], "annotations": values.whole("crds.annotations")}
+        spec = {**one["spec"], "conversion": conversion("kuelog-webhook", values.namespace)}
         found.append({**one, "metadata": meta, "spec": spec})
     return found
 
 
-def _webhook_with_own_certificate(slots: Slots) -> list[Plain]:
-    return [*webhook(slots, cert_manager=False), *_asked(slots, {})]
+def _webhook_with_own_certificate(values: ChartValues) -> list[JsonObject]:
+    return [*webhook(values, cert_manager=False), *_asked(values, {})]
 
 
-def _webhook_with_cert_manager(slots: Slots) -> list[Plain]:
-    from_ = {"cert-manager.io/inject-ca-from": f"{slots.namespace}/kuelog-webhook"}
-    return [*webhook(slots, cert_manager=True), *_asked(slots, from_)]
+def _webhook_with_cert_manager(values: ChartValues) -> list[JsonObject]:
+    from_ = {"cert-manager.io/inject-ca-from": f"{values.namespace}/kuelog-webhook"}
+    return [*webhook(values, cert_manager=True), *_asked(values, from_)]
 
 
-def _asked(slots: Slots, annotations: dict[str, str]) -> list[Plain]:
-    spared = ["kube-system", slots.namespace]
-    return configurations("kuelog-webhook", slots.namespace, spared, annotations, slots.settings)
+def _asked(values: ChartValues, annotations: dict[str, str]) -> list[JsonObject]:
+    spared = ["kube-system", values.namespace]
+    return configurations("kuelog-webhook", values.namespace, spared, annotations, values.settings)
 
 
-def _streams(slots: Slots) -> list[Plain]:
-    return [*streams_job(slots), *archivist(slots)]
+def _streams(values: ChartValues) -> list[JsonObject]:
+    return [*streams_job(values), *archivist(values)]
 
 
 PARTS = (
@@ -138,7 +138,7 @@ def chart_files() -> dict[str, str]:
 
 def manifests(
     choices: Mapping[str, Any] = CHOICES, namespace: str = NAMESPACE, *, bus: bool = True
-) -> dict[str, list[Plain]]:
+) -> dict[str, list[JsonObject]]:
     """Plain manifests by the name of their file, in the order in which they are applied; `bus` with NATS in them."""
     slots = Chosen(choices, namespace)
     home = {

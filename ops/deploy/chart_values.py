@@ -10,18 +10,18 @@ from typing import Any, Protocol
 
 import msgspec
 
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.configuration import configuration_of
 from ops.yaml_text import yaml_text
 
-Plain = dict[str, Any]
 _MARK = re.compile(r"xSLOTx([a-z]+)x((?:[A-Za-z]|__)+)x")
 _WHOLE = re.compile(r"(?m)(?<=[:-] )(xSLOTx(?:text|namespace)x(?:[A-Za-z]|__)+?x)$")
 """A text that is nothing but one value: it is quoted, or a number would come out of it."""
 _NAMESPACE = "xSLOTxnamespacexRELEASEx"
 
 
-class Slots(Protocol):
+class ChartValues(Protocol):
     """Values by their path, e.g. `image.repository`."""
 
     def whole(self, path: str) -> Any:
@@ -99,7 +99,7 @@ class Templated:
         return _mark("quoted", path)
 
 
-def template_text(values: list[Plain], condition: str = "") -> str:
+def template_text(values: list[JsonObject], condition: str = "") -> str:
     """The template that makes these manifests, all of it under one condition where there is one."""
     text = _WHOLE.sub(_quoted, yaml_text(values))
     text = _MARK.sub(_expression, text)

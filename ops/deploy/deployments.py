@@ -1,14 +1,12 @@
 """Each service as a Deployment of its own, with probes, a disruption budget and no more rights than it needs."""
 
-from typing import Any
-
+from events.json_object import JsonObject
 from ops.deploy.bus import USERS
-from ops.deploy.chart_values import Slots
+from ops.deploy.chart_values import ChartValues
 from ops.deploy.permissions import ON_CLUSTER, VISIBILITY, service_account, visibility_access
 from ops.visibility.api import GROUP, VERSIONS
 from ops.wiring import SERVICES
 
-Plain = dict[str, Any]
 METRICS, HEALTH, HTTPS = 8080, 8081, 9443
 CONFIGURATION = "/etc/kuelog/controller_manager_config.yaml"
 CERTIFICATE = "kuelog-webhook-certificate"
@@ -20,9 +18,9 @@ EVERYWHERE = "0.0.0.0"
 _USER_ID = 65532
 _LABEL = "app.kubernetes.io/name"
 _PART = "app.kubernetes.io/component"
-_TOKEN_VOLUME: Plain = {"name": "token", "secret": {"secretName": TOKEN_SECRET, "optional": True}}
+_TOKEN_VOLUME: JsonObject = {"name": "token", "secret": {"secretName": TOKEN_SECRET, "optional": True}}
 """Without it metrics are only told within the pod, as to `kubectl port-forward`."""
-_TOKEN_MOUNT: Plain = {"name": "token", "mountPath": "/etc/kuelog-token", "readOnly": True}
+_TOKEN_MOUNT: JsonObject = {"name": "token", "mountPath": "/etc/kuelog-token", "readOnly": True}
 ON_BUS, ON_API = "kuelog.io/bus", "kuelog.io/api"
 """Labels of pods that may speak with the bus, and with the API server."""
 
@@ -32,16 +30,16 @@ def labels(service: str) -> dict[str, str]:
     return {_LABEL: "kuelog", _PART: service}
 
 
-def services(slots: Slots) -> list[Plain]:
+def services(values: ChartValues) -> list[JsonObject]:
     """The services on the bus: account, Deployment and budget of each."""
-    found: list[Plain] = [_configuration(slots)]
+    found: list[JsonObject] = [_configuration(values)]
     for service in SERVICES:
         watches = ["--config", CONFIGURATION] if service == "watcher" else []
         metrics = ["--metrics", str(METRICS), "--metrics-address", EVERYWHERE, "--metrics-token", TOKEN]
         health = ["--health", str(HEALTH), "--health-address", EVERYWHERE, "--health-token", TOKEN]
         args = ["run", service, *health, *metrics, "--witness", "/var/lib/kuelog", *watches]
-        container = container_of(slots, service, args)
-        container["env"] = bus_address(slots, service)
+        container = container_of(values, service, args)
+        container["env"] = bus_address(values, service)
         container["ports"] = [
             {"name": "health", "containerPort": HEALTH},
             {"name": "metrics", "containerPort": METRICS},
@@ -49,43 +47,45 @@ def services(slots: Slots) -> list[Plain]:
         container.update(_probes("health", "HTTP"))
         container["volumeMounts"].append({"name": "witness", "mountPath": "/var/lib/kuelog"})
         container["volumeMounts"].append(_TOKEN_MOUNT)
-        found.extend(_deployed(slots, service, container, [slots.whole("witness.volume"), _TOKEN_VOLUME], on_bus=True))
+        found.extend(
+            _deployed(values, service, container, [values.whole("witness.volume"), _TOKEN_VOLUME], on_bus=True)
+        )
     return found
 
 
-def webhook(slots: Slots, *, cert_manager: bool) -> list[Plain]:
+def webhook(values: ChartValues, *, cert_manager: bool) -> list[JsonObject]:
     """The webhook: no bus, a Service that the API server calls, and the Secret that its certificate is in."""
-    service = f"{slots.namespace}/kuelog-webhook"
+    service = f"{values.namespace}/kuelog-webhook"
     given = ["--cert-dir", "/etc/certificate"] if cert_manager else []
     args = ["run", "webhook", "--port", str(HTTPS), "--service", service, "--config", CONFIGURATION, *given]
-    container = container_of(slots, "webhook", args)
+    container = container_of(values, "webhook", args)
     container["ports"] = [{"name": "https", "containerPort": HTTPS}]
     container.update(_probes("https", "HTTPS"))
-    volumes: list[Plain] = []
+    volumes: list[JsonObject] = []
     if cert_manager:
         container["volumeMounts"].append({"name": "certificate", "mountPath": "/etc/certificate", "readOnly": True})
         volumes.append({"name": "certificate", "secret": {"secretName": CERTIFICATE}})
     return [
-        *_deployed(slots, "webhook", container, volumes, on_bus=False),
-        _service(slots, "webhook"),
-        *(_issued(slots) if cert_manager else [_empty_secret(slots, "webhook")]),
+        *_deployed(values, "webhook", container, volumes, on_bus=False),
+        _service(values, "webhook"),
+        *(_issued(values) if cert_manager else [_empty_secret(values, "webhook")]),
     ]
 
 
-def visibility(slots: Slots) -> list[Plain]:
+def visibility(values: ChartValues) -> list[JsonObject]:
     """The visibility API: on the bus, reached by the API server, which hands on what people ask it."""
     name = f"kuelog-{VISIBILITY}"
-    args = [VISIBILITY, "--host", EVERYWHERE, "--port", str(HTTPS), "--service", f"{slots.namespace}/{name}"]
-    container = container_of(slots, VISIBILITY, args)
-    container["env"] = bus_address(slots, VISIBILITY)
+    args = [VISIBILITY, "--host", EVERYWHERE, "--port", str(HTTPS), "--service", f"{values.namespace}/{name}"]
+    container = container_of(values, VISIBILITY, args)
+    container["env"] = bus_address(values, VISIBILITY)
     container["ports"] = [{"name": "https", "containerPort": HTTPS}]
     container.update(_probes("https", "HTTPS"))
-    service = {"namespace": slots.namespace, "name": name}
+    service = {"namespace": values.namespace, "name": name}
     return [
-        *visibility_access(slots),
-        *_deployed(slots, VISIBILITY, container, [], on_bus=True),
-        _service(slots, VISIBILITY),
-        _empty_secret(slots, VISIBILITY),
+        *visibility_access(values),
+        *_deployed(values, VISIBILITY, container, [], on_bus=True),
+        _service(values, VISIBILITY),
+        _empty_secret(values, VISIBILITY),
         *(
             {
                 "apiVersion": "apiregistration.k8s.io/v1",
@@ -104,12 +104,12 @@ def visibility(slots: Slots) -> list[Plain]:
     ]
 
 
-def _service(slots: Slots, service: str) -> Plain:
+def _service(values: ChartValues, service: str) -> JsonObject:
     """What the API server calls."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": f"kuelog-{service}", "namespace": slots.namespace},
+        "metadata": {"name": f"kuelog-{service}", "namespace": values.namespace},
         "spec": {
             "selector": labels(service),
             "ports": [{"name": "https", "port": 443, "targetPort": "https"}],
@@ -117,26 +117,26 @@ def _service(slots: Slots, service: str) -> Plain:
     }
 
 
-def _empty_secret(slots: Slots, service: str) -> Plain:
+def _empty_secret(values: ChartValues, service: str) -> JsonObject:
     """Filled by the service itself; it is there from the start, so that nobody needs the right to create Secrets."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": f"kuelog-{service}-certificate", "namespace": slots.namespace},
+        "metadata": {"name": f"kuelog-{service}-certificate", "namespace": values.namespace},
         "type": "Opaque",
     }
 
 
-def _issued(slots: Slots) -> list[Plain]:
+def _issued(values: ChartValues) -> list[JsonObject]:
     """The certificate as cert-manager issues it."""
-    host = f"kuelog-webhook.{slots.namespace}.svc"
-    issuer = {"name": "kuelog-webhook", "namespace": slots.namespace}
+    host = f"kuelog-webhook.{values.namespace}.svc"
+    issuer = {"name": "kuelog-webhook", "namespace": values.namespace}
     return [
         {"apiVersion": "cert-manager.io/v1", "kind": "Issuer", "metadata": issuer, "spec": {"selfSigned": {}}},
         {
             "apiVersion": "cert-manager.io/v1",
             "kind": "Certificate",
-            "metadata": {"name": "kuelog-webhook", "namespace": slots.namespace},
+            "metadata": {"name": "kuelog-webhook", "namespace": values.namespace},
             "spec": {
                 "secretName": CERTIFICATE,
                 "dnsNames": [host, f"{host}.cluster.local"],
@@ -146,12 +146,12 @@ def _issued(slots: Slots) -> list[Plain]:
     ]
 
 
-def streams_job(slots: Slots) -> list[Plain]:
+def streams_job(values: ChartValues) -> list[JsonObject]:
     """A Job that creates the streams, three times each: the only one whose user may."""
-    args = ["deploy", "streams", "--replicas", slots.text("bus.replicas"), "--max-bytes", slots.text("bus.maxBytes")]
-    container = container_of(slots, "streams", args)
-    container["env"] = bus_address(slots, "streams")
-    account = service_account(slots, "streams")
+    args = ["deploy", "streams", "--replicas", values.text("bus.replicas"), "--max-bytes", values.text("bus.maxBytes")]
+    container = container_of(values, "streams", args)
+    container["env"] = bus_address(values, "streams")
+    account = service_account(values, "streams")
     hooks = {
         "helm.sh/hook": "post-install,post-upgrade",
         "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
@@ -161,48 +161,50 @@ def streams_job(slots: Slots) -> list[Plain]:
         {
             "apiVersion": "batch/v1",
             "kind": "Job",
-            "metadata": {"name": "kuelog-streams", "namespace": slots.namespace, "annotations": hooks},
+            "metadata": {"name": "kuelog-streams", "namespace": values.namespace, "annotations": hooks},
             "spec": {
                 "backoffLimit": 20,
                 "ttlSecondsAfterFinished": 600,
                 "template": {
                     "metadata": {"labels": {**labels("streams"), ON_BUS: "true"}},
-                    "spec": {**pod_of(slots, "streams", container, []), "restartPolicy": "OnFailure"},
+                    "spec": {**pod_of(values, "streams", container, []), "restartPolicy": "OnFailure"},
                 },
             },
         },
     ]
 
 
-def _configuration(slots: Slots) -> Plain:
+def _configuration(values: ChartValues) -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": "kuelog-configuration", "namespace": slots.namespace},
-        "data": {"controller_manager_config.yaml": slots.quoted_json("configuration")},
+        "metadata": {"name": "kuelog-configuration", "namespace": values.namespace},
+        "data": {"controller_manager_config.yaml": values.quoted_json("configuration")},
     }
 
 
-def _deployed(slots: Slots, service: str, container: Plain, volumes: list[Plain], *, on_bus: bool) -> list[Plain]:
+def _deployed(
+    values: ChartValues, service: str, container: JsonObject, volumes: list[JsonObject], *, on_bus: bool
+) -> list[JsonObject]:
     marks = {**({ON_BUS: "true"} if on_bus else {}), **({ON_API: "true"} if service in ON_CLUSTER else {})}
     reads = "--config" in container["args"]
     mounted = [{"name": "configuration", "configMap": {"name": "kuelog-configuration"}}] if reads else []
     if reads:
         container["volumeMounts"].append({"name": "configuration", "mountPath": "/etc/kuelog", "readOnly": True})
-    meta = {"name": f"kuelog-{service}", "namespace": slots.namespace, "labels": labels(service)}
+    meta = {"name": f"kuelog-{service}", "namespace": values.namespace, "labels": labels(service)}
     return [
-        service_account(slots, service),
+        service_account(values, service),
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "metadata": meta,
             "spec": {
-                "replicas": slots.whole("replicas"),
+                "replicas": values.whole("replicas"),
                 "selector": {"matchLabels": labels(service)},
                 "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
                 "template": {
                     "metadata": {"labels": {**labels(service), **marks}},
-                    "spec": pod_of(slots, service, container, [*volumes, *mounted]),
+                    "spec": pod_of(values, service, container, [*volumes, *mounted]),
                 },
             },
         },
@@ -215,7 +217,7 @@ def _deployed(slots: Slots, service: str, container: Plain, volumes: list[Plain]
     ]
 
 
-def pod_of(slots: Slots, service: str, container: Plain, volumes: list[Plain]) -> Plain:
+def pod_of(values: ChartValues, service: str, container: JsonObject, volumes: list[JsonObject]) -> JsonObject:
     """A pod that may do as little as a pod can."""
     return {
         "serviceAccountName": f"kuelog-{service}",
@@ -228,8 +230,8 @@ def pod_of(slots: Slots, service: str, container: Plain, volumes: list[Plain]) -
         },
         "priorityClassName": "system-cluster-critical",
         "terminationGracePeriodSeconds": 15,
-        "nodeSelector": slots.whole("nodeSelector"),
-        "tolerations": slots.whole("tolerations"),
+        "nodeSelector": values.whole("nodeSelector"),
+        "tolerations": values.whole("tolerations"),
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,
@@ -243,14 +245,14 @@ def pod_of(slots: Slots, service: str, container: Plain, volumes: list[Plain]) -
     }
 
 
-def container_of(slots: Slots, name: str, args: list[str]) -> Plain:
+def container_of(values: ChartValues, name: str, args: list[str]) -> JsonObject:
     """What runs in it: one command of kuelog."""
     return {
         "name": name,
-        "image": f"{slots.text('image.repository')}:{slots.text('image.tag')}",
-        "imagePullPolicy": slots.text("image.pullPolicy"),
+        "image": f"{values.text('image.repository')}:{values.text('image.tag')}",
+        "imagePullPolicy": values.text("image.pullPolicy"),
         "args": args,
-        "resources": slots.whole("resources"),
+        "resources": values.whole("resources"),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -260,8 +262,8 @@ def container_of(slots: Slots, name: str, args: list[str]) -> Plain:
     }
 
 
-def _probes(port: str, scheme: str) -> Plain:
-    def probe(path: str, **more: int) -> Plain:
+def _probes(port: str, scheme: str) -> JsonObject:
+    def probe(path: str, **more: int) -> JsonObject:
         return {"httpGet": {"path": path, "port": port, "scheme": scheme}, "timeoutSeconds": 5, **more}
 
     return {
@@ -271,10 +273,10 @@ def _probes(port: str, scheme: str) -> Plain:
     }
 
 
-def bus_address(slots: Slots, service: str) -> list[Plain]:
+def bus_address(values: ChartValues, service: str) -> list[JsonObject]:
     """The bus with the user of a service, as KUELOG_NATS."""
     assert service in {one.name for one in USERS}, f"{service} is no user of the bus"
     return [
         {"name": "KUELOG_PASSWORD", "valueFrom": {"secretKeyRef": {"name": USERS_SECRET, "key": service}}},
-        {"name": "KUELOG_NATS", "value": f"nats://{service}:$(KUELOG_PASSWORD)@{slots.text('bus.address')}"},
+        {"name": "KUELOG_NATS", "value": f"nats://{service}:$(KUELOG_PASSWORD)@{values.text('bus.address')}"},
     ]

@@ -1,26 +1,24 @@
 """Three servers of NATS with JetStream, for those who apply plain manifests; the chart takes NATS's own chart instead."""
 
-from typing import Any
-
+from events.json_object import JsonObject
 from ops.deploy.bus import USERS, server_configuration, server_file
 from ops.deploy.chart_values import Chosen
 from ops.deploy.deployments import USERS_SECRET
 
-Plain = dict[str, Any]
 IMAGE = "nats:2.12-alpine"
 STORE = "20Gi"
 _LABELS = {"app.kubernetes.io/name": "nats", "app.kubernetes.io/instance": "kuelog"}
 _USER_ID = 1000
 
 
-def passwords() -> list[Plain]:
+def passwords() -> list[JsonObject]:
     """The environment of a server: a password for every user, from the common Secret."""
     return [
         {"name": one.variable, "valueFrom": {"secretKeyRef": {"name": USERS_SECRET, "key": one.name}}} for one in USERS
     ]
 
 
-def chart_values() -> Plain:
+def chart_values() -> JsonObject:
     """What NATS's own chart is told, as values of a dependency."""
     return {
         "enabled": True,
@@ -41,9 +39,9 @@ def chart_values() -> Plain:
     }
 
 
-def servers(chosen: Chosen) -> list[Plain]:
+def servers(chosen: Chosen) -> list[JsonObject]:
     """Configuration, services, the three servers and their disruption budget."""
-    meta: Plain = {"namespace": chosen.namespace, "labels": _LABELS}
+    meta: JsonObject = {"namespace": chosen.namespace, "labels": _LABELS}
     return [
         {
             "apiVersion": "v1",
@@ -80,8 +78,8 @@ def servers(chosen: Chosen) -> list[Plain]:
     ]
 
 
-def _service(name: str, meta: Plain, ports: list[tuple[str, int]], *, headless: bool = False) -> Plain:
-    spec: Plain = {
+def _service(name: str, meta: JsonObject, ports: list[tuple[str, int]], *, headless: bool = False) -> JsonObject:
+    spec: JsonObject = {
         "selector": _LABELS,
         "ports": [{"name": port, "port": number, "targetPort": number} for port, number in ports],
     }
@@ -91,8 +89,8 @@ def _service(name: str, meta: Plain, ports: list[tuple[str, int]], *, headless: 
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, **meta}, "spec": spec}
 
 
-def _pod() -> Plain:
-    def probe(path: str, **more: int) -> Plain:
+def _pod() -> JsonObject:
+    def probe(path: str, **more: int) -> JsonObject:
         return {"httpGet": {"path": path, "port": 8222}, "timeoutSeconds": 5, **more}
 
     return {

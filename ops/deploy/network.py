@@ -1,38 +1,36 @@
 """Who may speak with whom: services with the bus, four of them with the API server, nobody with anything else."""
 
-from typing import Any
-
-from ops.deploy.chart_values import Slots
+from events.json_object import JsonObject
+from ops.deploy.chart_values import ChartValues
 from ops.deploy.deployments import HEALTH, HTTPS, METRICS, ON_API, ON_BUS, labels
 
-Plain = dict[str, Any]
 CLIENTS, ROUTES, MONITORING = 4222, 6222, 8222
 _KUELOG = {"matchLabels": {"app.kubernetes.io/name": "kuelog"}}
 _BUS = {"matchLabels": {"app.kubernetes.io/name": "nats"}}
 _NAMES = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
 
 
-def policies(slots: Slots) -> list[Plain]:
+def policies(values: ChartValues) -> list[JsonObject]:
     """Policies for every pod of ours and of the bus."""
     return [
         _policy(
-            slots,
+            values,
             "kuelog",
             _KUELOG,
             ingress=[{"ports": _ports(HEALTH, METRICS)}],
             egress=[{"ports": _NAMES}],
         ),
         _policy(
-            slots,
+            values,
             "kuelog-to-bus",
             {"matchLabels": {ON_BUS: "true"}},
             # A bus elsewhere has no pods here: its port is what can be said of it.
             egress=[{"ports": _ports(CLIENTS)}],
         ),
-        _policy(slots, "kuelog-to-api", {"matchLabels": {ON_API: "true"}}, egress=[{"ports": _ports(443, 6443)}]),
+        _policy(values, "kuelog-to-api", {"matchLabels": {ON_API: "true"}}, egress=[{"ports": _ports(443, 6443)}]),
         *(
             _policy(
-                slots,
+                values,
                 f"kuelog-{service}",
                 {"matchLabels": labels(service)},
                 # The API server is no pod: it comes from an address that only the cluster's owner knows.
@@ -41,7 +39,7 @@ def policies(slots: Slots) -> list[Plain]:
             for service in ("webhook", "visibility")
         ),
         _policy(
-            slots,
+            values,
             "kuelog-bus",
             _BUS,
             ingress=[
@@ -54,14 +52,14 @@ def policies(slots: Slots) -> list[Plain]:
 
 
 def _policy(
-    slots: Slots,
+    values: ChartValues,
     name: str,
-    selector: Plain,
+    selector: JsonObject,
     *,
-    ingress: list[Plain] | None = None,
-    egress: list[Plain] | None = None,
-) -> Plain:
-    spec: Plain = {"podSelector": selector, "policyTypes": []}
+    ingress: list[JsonObject] | None = None,
+    egress: list[JsonObject] | None = None,
+) -> JsonObject:
+    spec: JsonObject = {"podSelector": selector, "policyTypes": []}
     for word, rules in (("Ingress", ingress), ("Egress", egress)):
         if rules is not None:
             spec["policyTypes"].append(word)
@@ -69,10 +67,10 @@ def _policy(
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": {"name": name, "namespace": slots.namespace},
+        "metadata": {"name": name, "namespace": values.namespace},
         "spec": spec,
     }
 
 
-def _ports(*numbers: int) -> list[Plain]:
+def _ports(*numbers: int) -> list[JsonObject]:
     return [{"protocol": "TCP", "port": number} for number in numbers]

@@ -4,13 +4,13 @@ The rules come from the tables that the code itself works with, so a kind that i
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.crds.definitions import DEFINITIONS, GROUP
-from ops.deploy.chart_values import Slots
+from ops.deploy.chart_values import ChartValues
 from ops.visibility.api_service import API_SERVICES
 from ops.visibility.api_service import NAMES as API_NAMES
 from ops.visibility.front_proxy import CONFIG_MAP
@@ -26,7 +26,6 @@ from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.cluster_port import Resource
 from services.watcher.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, hami_configs
 
-Plain = dict[str, Any]
 REVIEWS = Resource(
     group="authorization.k8s.io", plural="subjectaccessreviews", kind="SubjectAccessReview", namespaced=False
 )
@@ -47,7 +46,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     verbs: tuple[str, ...]
     names: tuple[str, ...] = ()
 
-    def rule(self) -> Plain:
+    def rule(self) -> JsonObject:
         """The rule of a role."""
         named = {"resourceNames": list(self.names)} if self.names else {}
         return {"apiGroups": [self.group], "resources": list(self.resources), **named, "verbs": list(self.verbs)}
@@ -136,46 +135,46 @@ VISIBILITY = "visibility"
 ON_CLUSTER = {"watcher": seen, "applier": written, "webhook": asked, VISIBILITY: reviewing}
 
 
-def _hami_configs(slots: Slots) -> list[Plain]:
+def _hami_configs(values: ChartValues) -> list[JsonObject]:
     """The watcher reads HAMi's ConfigMaps by their names, and no other."""
-    maps = hami_configs(slots.settings)
+    maps = hami_configs(values.settings)
     if not maps:
         return []
     named = Grant(group="", resources=(maps[0].plural,), verbs=SEEING, names=tuple(one.name for one in maps))
-    return _bound(slots, "watcher", [named], within=maps[0].namespace)
+    return _bound(values, "watcher", [named], within=maps[0].namespace)
 
 
-def service_account(slots: Slots, service: str) -> Plain:
+def service_account(values: ChartValues, service: str) -> JsonObject:
     """The account of a service; only those that speak with the API server are given a token."""
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": {"name": f"kuelog-{service}", "namespace": slots.namespace},
+        "metadata": {"name": f"kuelog-{service}", "namespace": values.namespace},
         "automountServiceAccountToken": service in ON_CLUSTER,
     }
 
 
-def access(slots: Slots) -> list[Plain]:
+def access(values: ChartValues) -> list[JsonObject]:
     """Roles and bindings of all services but the visibility API, which is installed by itself."""
-    found: list[Plain] = []
+    found: list[JsonObject] = []
     for service, grants in ON_CLUSTER.items():
         if service != VISIBILITY:
-            found.extend(_bound(slots, service, grants(slots.settings)))
+            found.extend(_bound(values, service, grants(values.settings)))
     return [
         *found,
-        *_hami_configs(slots),
-        *_bound(slots, "webhook", [_certificate("webhook")], within=slots.namespace),
+        *_hami_configs(values),
+        *_bound(values, "webhook", [_certificate("webhook")], within=values.namespace),
     ]
 
 
-def visibility_access(slots: Slots) -> list[Plain]:
+def visibility_access(values: ChartValues) -> list[JsonObject]:
     """Roles and bindings of the visibility API."""
     space, name = CONFIG_MAP
     known = Grant(group=CONFIG_MAPS.group, resources=(CONFIG_MAPS.plural,), verbs=("get",), names=(name,))
     return [
-        *_bound(slots, VISIBILITY, ON_CLUSTER[VISIBILITY](slots.settings)),
-        *_bound(slots, VISIBILITY, [_certificate(VISIBILITY)], within=slots.namespace),
-        *_bound(slots, VISIBILITY, [known], within=space),
+        *_bound(values, VISIBILITY, ON_CLUSTER[VISIBILITY](values.settings)),
+        *_bound(values, VISIBILITY, [_certificate(VISIBILITY)], within=values.namespace),
+        *_bound(values, VISIBILITY, [known], within=space),
     ]
 
 
@@ -184,13 +183,13 @@ def _certificate(service: str) -> Grant:
     return Grant(group=SECRETS.group, resources=(SECRETS.plural,), verbs=("get", "patch"), names=names)
 
 
-def _bound(slots: Slots, service: str, grants: Sequence[Grant], *, within: str = "") -> list[Plain]:
+def _bound(values: ChartValues, service: str, grants: Sequence[Grant], *, within: str = "") -> list[JsonObject]:
     """A role and its binding to a service's account, in one namespace or on the whole cluster."""
     scope = "" if within else "Cluster"
     # Roles beyond our namespace bear its name: two installations don't share them.
-    name = f"kuelog-{service}" if within == slots.namespace else f"{slots.namespace}-{service}"
+    name = f"kuelog-{service}" if within == values.namespace else f"{values.namespace}-{service}"
     place = {"namespace": within} if within else {}
-    account = {"kind": "ServiceAccount", "name": f"kuelog-{service}", "namespace": slots.namespace}
+    account = {"kind": "ServiceAccount", "name": f"kuelog-{service}", "namespace": values.namespace}
     api = "rbac.authorization.k8s.io"
     return [
         {

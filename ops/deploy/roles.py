@@ -1,12 +1,10 @@
 """Roles for people, as Kueue has them: who runs the queues, who submits jobs, and a viewer and an editor for each kind."""
 
-from typing import Any
-
+from events.json_object import JsonObject
 from ops.crds.definitions import DEFINITIONS, GROUP
-from ops.deploy.chart_values import Slots
+from ops.deploy.chart_values import ChartValues
 from ops.deploy.permissions import job_resources
 
-Plain = dict[str, Any]
 ADMIN, USER = "rbac.kueue.x-k8s.io/batch-admin", "rbac.kueue.x-k8s.io/batch-user"
 VISIBILITY = "visibility.kueue.x-k8s.io"
 _EDITS = ["create", "delete", "get", "list", "patch", "update", "watch"]
@@ -17,9 +15,9 @@ _ROOMS = ("view", "edit", "admin")
 """Kubernetes' own roles for people of a namespace."""
 
 
-def roles(slots: Slots) -> list[Plain]:
+def roles(values: ChartValues) -> list[JsonObject]:
     """All of them."""
-    prefix = slots.text("roles.prefix")
+    prefix = values.text("roles.prefix")
     found = [_gathered(prefix, "batch-admin", ADMIN), _gathered(prefix, "batch-user", USER)]
     for one in DEFINITIONS:
         kind, parts = one.kind.lower(), [one.plural]
@@ -27,7 +25,7 @@ def roles(slots: Slots) -> list[Plain]:
         found.append(_role(prefix, f"{kind}-editor", [ADMIN], GROUP, parts, _EDITS, shown))
         readers = [USER] if one.kind in _FOR_USERS else []
         found.append(_role(prefix, f"{kind}-viewer", readers, GROUP, parts, _VIEWS, shown))
-    for job in (one for one in job_resources(slots.settings) if one.group):
+    for job in (one for one in job_resources(values.settings) if one.group):
         kind = job.kind.partition(".")[0].lower()
         shown = [f"{job.plural}/status"]
         found.append(_role(prefix, f"{kind}-editor", [ADMIN, USER], job.group, [job.plural], _EDITS, shown))
@@ -35,7 +33,7 @@ def roles(slots: Slots) -> list[Plain]:
     return [*found, *_pending(prefix)]
 
 
-def _pending(prefix: str) -> list[Plain]:
+def _pending(prefix: str) -> list[JsonObject]:
     """Who may see who waits: the administrators all of it, the others the queues of their namespace."""
     of_all = _role(
         prefix, "pending-workloads-cq-viewer", [ADMIN], VISIBILITY, ["clusterqueues/pendingworkloads"], _VIEWS, []
@@ -47,7 +45,7 @@ def _pending(prefix: str) -> list[Plain]:
     return [of_all, of_some]
 
 
-def _gathered(prefix: str, name: str, label: str) -> Plain:
+def _gathered(prefix: str, name: str, label: str) -> JsonObject:
     """A role of all roles that bear a label; Kubernetes fills in its rules."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -59,8 +57,8 @@ def _gathered(prefix: str, name: str, label: str) -> Plain:
 
 def _role(
     prefix: str, name: str, labels: list[str], group: str, resources: list[str], verbs: list[str], shown: list[str]
-) -> Plain:
-    rules: list[Plain] = [{"apiGroups": [group], "resources": resources, "verbs": verbs}]
+) -> JsonObject:
+    rules: list[JsonObject] = [{"apiGroups": [group], "resources": resources, "verbs": verbs}]
     if shown:
         rules.append({"apiGroups": [group], "resources": shown, "verbs": ["get"]})
     return {

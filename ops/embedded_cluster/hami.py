@@ -10,8 +10,8 @@ from events.quantity import BadQuantity, to_units
 from ops.embedded_cluster.hami_dialects import DIALECTS, NVIDIA, Dialect
 from ops.embedded_cluster.selection import look
 from ops.embedded_cluster.store import Object, Store
-from projections.devices.index_annotations import Place
-from projections.devices.pod_annotations import written
+from projections.devices.index_annotations import PinContext
+from projections.devices.pod_annotations import card_annotations
 from projections.devices.vendors import BY_WORD
 
 REGISTER, ALLOCATED = NVIDIA.register, NVIDIA.allocated
@@ -59,7 +59,7 @@ class HamiNodes:
                 shares if request is not None and request.dialect.word == word else []
                 for request, shares in zip(requests, best[3], strict=True)
             ]
-            given |= written(BY_WORD[word], own, notes, Place(at=stamp, node=best[1]))
+            given |= card_annotations(BY_WORD[word], own, notes, PinContext(at=stamp, node=best[1]))
             given[DIALECTS[word].to_allocate] = ";" * len(own)
         return (
             best[2],

@@ -8,7 +8,7 @@ import msgspec
 from events.api.jobs import ApiJob
 from events.device_config import DeviceConfigObserved
 from events.settings import SettingsObserved
-from ops.lint.finding import Finding, broken_file, finding
+from ops.lint.finding import LintFinding, broken_file, finding
 from ops.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
 from projections.devices.card_config import HAMI, CardConfig, card_config
 from projections.validation.conversion import STORED, to_v1beta2
@@ -50,9 +50,9 @@ class Checked(msgspec.Struct, kw_only=True):
     """Whether it has the shape that its kind asks for; the others are not compared with anything."""
 
 
-def lint(files: Sequence[Path], *, loose: bool = False) -> list[Finding]:
+def lint(files: Sequence[Path], *, loose: bool = False) -> list[LintFinding]:
     """Everything that is wrong with these files and folders, by file and line."""
-    findings: list[Finding] = []
+    findings: list[LintFinding] = []
     documents: list[Document] = []
     for given in files:
         try:
@@ -91,7 +91,7 @@ def _card_config(checked: Sequence[Checked]) -> CardConfig:
     return HAMI
 
 
-def _readable(file: Path, findings: list[Finding]) -> list[Document]:
+def _readable(file: Path, findings: list[LintFinding]) -> list[Document]:
     try:
         return read_manifests([file])
     except ManifestBroken as broken:

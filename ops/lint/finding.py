@@ -7,7 +7,7 @@ from projections.validation.conversion import written_field
 from projections.validation.problem import Problem, Severity
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class LintFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One mistake."""
 
     file: str
@@ -21,10 +21,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     instead: str
 
 
-def finding(document: Document, problem: Problem, severity: Severity) -> Finding:
+def finding(document: Document, problem: Problem, severity: Severity) -> LintFinding:
     """A problem, at its place in a file."""
     field = written_field(document.value, problem.field)
-    return Finding(
+    return LintFinding(
         file=document.file,
         line=document.line_of(field),
         object=document.label,
@@ -37,9 +37,9 @@ def finding(document: Document, problem: Problem, severity: Severity) -> Finding
     )
 
 
-def broken_file(broken: ManifestBroken) -> Finding:
+def broken_file(broken: ManifestBroken) -> LintFinding:
     """A file that can't be read."""
-    return Finding(
+    return LintFinding(
         file=broken.file,
         line=broken.line,
         object="",

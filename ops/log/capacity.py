@@ -13,7 +13,7 @@ TOLD = 80
 _DAY_S = 86_400
 
 
-class Filled(msgspec.Struct, frozen=True, kw_only=True):
+class StreamFill(msgspec.Struct, frozen=True, kw_only=True):
     """One stream that takes in."""
 
     stream: str
@@ -43,9 +43,9 @@ _ROOM = 64 << 10
 """So much a large commit takes."""
 
 
-def filled(stream: str, one: Generation, now: datetime | None = None) -> Filled:
+def stream_fill(stream: str, one: Generation, now: datetime | None = None) -> StreamFill:
     """How full a stream of the server is."""
-    return Filled(stream=stream, bytes=one.bytes, limit=one.limit, days=_days(one, now or datetime.now(UTC)))
+    return StreamFill(stream=stream, bytes=one.bytes, limit=one.limit, days=_days(one, now or datetime.now(UTC)))
 
 
 def _days(one: Generation, now: datetime) -> float | None:
@@ -55,10 +55,10 @@ def _days(one: Generation, now: datetime) -> float | None:
     return (one.limit - one.bytes) / (one.bytes / days) if days > 0 else None
 
 
-class FillingMetrics:
+class CapacityMetrics:
     """The same as metrics, of the last time that somebody looked."""
 
-    def __init__(self, found: Sequence[Filled]) -> None:
+    def __init__(self, found: Sequence[StreamFill]) -> None:
         self._found = found
 
     def collect(self) -> Iterator[Metric]:

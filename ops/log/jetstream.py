@@ -11,7 +11,7 @@ from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfi
 from nats.js.errors import APIError, NotFoundError
 
 from ops.log.cancellable import cancellable
-from ops.log.capacity import Filled, filled
+from ops.log.capacity import StreamFill, stream_fill
 from ops.log.connection import Connection
 from ops.log.generations import generations, names_of
 from ops.log.jetstream_stream import JetStreamStream
@@ -50,11 +50,11 @@ class JetStreamBus:
             raise unanswered(self.client, f"$JS.API.STREAM.CREATE.{name}", name, problem) from problem
         return JetStreamStream(self.client, name)
 
-    async def filled(self, names: Sequence[str]) -> list[Filled]:
+    async def filled(self, names: Sequence[str]) -> list[StreamFill]:
         """How full the streams are that take in now. Raises `LogUnavailable`."""
-        found: list[Filled] = []
+        found: list[StreamFill] = []
         for name in names:
-            found += [filled(name, one) for one in await generations(self.client, name) if one.takes_in]
+            found += [stream_fill(name, one) for one in await generations(self.client, name) if one.takes_in]
         return found
 
     async def close(self) -> None:

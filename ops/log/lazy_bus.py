@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from ops.log.capacity import Filled
+from ops.log.capacity import StreamFill
 from ops.log.jetstream import JetStreamBus, connect
 from services.runtime.log_port import Stream
 from services.runtime.shelf_port import Kept, Shelf
@@ -11,7 +11,7 @@ from services.runtime.shelf_port import Kept, Shelf
 _PATIENCE_S = 3.0
 
 
-class LateBus:
+class LazyBus:
     """Connects as soon as somebody answers at its address."""
 
     def __init__(self, url: str) -> None:
@@ -25,7 +25,7 @@ class LateBus:
         """The stream of that name. Raises `LogUnavailable` while nobody answers, `UnsafeStream`."""
         return await (await self.connected()).stream(name)
 
-    async def filled(self, names: Sequence[str]) -> list[Filled]:
+    async def filled(self, names: Sequence[str]) -> list[StreamFill]:
         """How full the streams are that take in now. Raises `LogUnavailable`."""
         return await (await self.connected()).filled(names)
 
@@ -45,7 +45,7 @@ class LateBus:
 class _LateShelf:
     """The shelf on a bus that may come later."""
 
-    def __init__(self, bus: LateBus) -> None:
+    def __init__(self, bus: LazyBus) -> None:
         self._bus = bus
 
     async def prepare(self) -> None:

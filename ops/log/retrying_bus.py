@@ -20,7 +20,7 @@ T = TypeVar("T")
 _RETRY_MS = 500
 
 
-class PatientBus:
+class RetryingBus:
     """A bus whose streams wait for it."""
 
     def __init__(self, bus: Bus, clock: Clock) -> None:
@@ -36,7 +36,7 @@ class PatientBus:
 
     async def stream(self, name: str) -> Stream:
         """The stream of that name, as soon as the bus has it. Raises `UnsafeStream`."""
-        return PatientStream(await self.until_answered(name, "open", lambda: self._bus.stream(name)), self)
+        return RetryingStream(await self.until_answered(name, "open", lambda: self._bus.stream(name)), self)
 
     async def close(self) -> None:
         """Let go of the bus."""
@@ -67,10 +67,10 @@ class PatientBus:
         return found
 
 
-class PatientStream:
+class RetryingStream:
     """One stream of a patient bus."""
 
-    def __init__(self, stream: Stream, bus: PatientBus) -> None:
+    def __init__(self, stream: Stream, bus: RetryingBus) -> None:
         self._stream, self._bus = stream, bus
 
     @property

@@ -11,27 +11,27 @@ from prometheus_client.registry import Collector
 from ops.bearer import trusted
 from ops.endpoint import Endpoint
 from ops.listening import listening
-from ops.log.capacity import Filled, FillingMetrics
+from ops.log.capacity import CapacityMetrics, StreamFill
 from ops.metrics.alarms import AlarmMetrics
 from ops.metrics.cards import CardMetrics
 from ops.wiring import Running
 from projections.world import World
 
 Source = Callable[[], World | None]
-Filling = Callable[[], Awaitable[list[Filled]]]
+Filling = Callable[[], Awaitable[list[StreamFill]]]
 
 
-def exposition(world: Source, filled: Sequence[Filled] = (), alarms: Collector | None = None) -> bytes:
+def exposition(world: Source, filled: Sequence[StreamFill] = (), alarms: Collector | None = None) -> bytes:
     """All metrics of a world, and of the log behind it, as text."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(CardMetrics(world))
-    registry.register(FillingMetrics(filled))
+    registry.register(CapacityMetrics(filled))
     if alarms is not None:
         registry.register(alarms)
     return generate_latest(registry)
 
 
-async def _nothing() -> list[Filled]:
+async def _nothing() -> list[StreamFill]:
     return []
 
 

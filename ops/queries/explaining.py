@@ -29,7 +29,7 @@ from projections.explanation.set_aside import workload_left_alone
 from projections.explanation.shortages import shortages
 from projections.explanation.words import Explanation, Raise, Shortage, Stop, Tier
 from projections.flavors.plan import Plan
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.preemption.loops import loops_of
 from projections.preemption.message import HUMAN_REASONS
 from projections.set_aside.records import LEFT_ALONE
@@ -214,7 +214,7 @@ def world_before(entries: Mapping[str, Sequence[Entry]], one: Stored) -> World:
         else:
             start.fold_commit(entry, before)
     start.fold_ahead(commit.inputs)
-    place = Place(lane=LANE, sequence=one.entry.sequence, at=commit.at)
+    place = LogPosition(lane=LANE, sequence=one.entry.sequence, at=commit.at)
     for event in commit.events[: one.index]:
         evolve(start.world, event, place)
     return start.world

@@ -10,7 +10,7 @@ from events.catalogue import AnyEvent
 from events.commit import Sighting
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
@@ -28,9 +28,9 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     event: AnyEvent
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LogPosition:
         """Where it stands."""
-        return Place(lane=self.entry.stream, sequence=self.entry.sequence, at=self.at)
+        return LogPosition(lane=self.entry.stream, sequence=self.entry.sequence, at=self.at)
 
 
 class _Timed(msgspec.Struct, frozen=True):

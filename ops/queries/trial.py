@@ -7,7 +7,7 @@ from events.catalogue import Fact
 from events.event import Millis
 from ops.wiring import LANE
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
@@ -27,7 +27,7 @@ def tried(
     """What is seen after these facts were told and everybody has spoken, or as soon as it is done."""
     with world.trial(deciding=True):
         for number, fact in enumerate(facts):
-            evolve(world, fact, Place(lane="FACTS", sequence=_FAR + number, at=at))
+            evolve(world, fact, LogPosition(lane="FACTS", sequence=_FAR + number, at=at))
         settle_down(world, at, done)
         return look(world)
 
@@ -36,6 +36,6 @@ def settle_down(world: World, at: Millis, done: Callable[[World], bool]) -> None
     """Let everybody speak until all are quiet."""
     deciders: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
     for turn in range(_TURNS):
-        said = [one.decide(world, Place(lane=LANE, sequence=_FAR + turn, at=at)) for one in deciders]
+        said = [one.decide(world, LogPosition(lane=LANE, sequence=_FAR + turn, at=at)) for one in deciders]
         if not any(said) or done(world):
             return

@@ -10,12 +10,12 @@ from ops.replay import fold_lane, listen
 from ops.scenario.script import Script
 from ops.wiring import DEVICE_LANE
 from projections.devices.drift import NOTES, all_findings
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.workloads.timeline import Timeline
 from services.runtime.log_port import Entry
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class CardVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """One expectation, and whether it held."""
 
     what: str
@@ -23,24 +23,24 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     seen: str = ""
 
 
-def judge_cards(script: Script, entries: Mapping[str, Sequence[Entry]], timeline: Timeline) -> list[Finding]:
+def judge_cards(script: Script, entries: Mapping[str, Sequence[Entry]], timeline: Timeline) -> list[CardVerdict]:
     """Everything that a scenario expects of cards, by the log alone."""
     events: list[AnyEvent] = []
 
-    def note(event: AnyEvent, place: Place) -> None:
-        del place
+    def note(event: AnyEvent, position: LogPosition) -> None:
+        del position
         events.append(event)
 
     listen({DEVICE_LANE: entries[DEVICE_LANE]}, note)
     findings = [_drift(expected.kind, expected.holder, events, timeline) for expected in script.drift]
     for card in script.returned:
         back = any(isinstance(event, CardReturned) and event.card == card for event in events)
-        findings.append(Finding(what=f"{card} comes back into service", held=back))
+        findings.append(CardVerdict(what=f"{card} comes back into service", held=back))
     for flavor in script.short:
         short = {event.resource for event in events if isinstance(event, CapacityShort) and event.flavor == flavor}
         over = {event.resource for event in events if isinstance(event, CapacityCovered) and event.flavor == flavor}
         findings.append(
-            Finding(
+            CardVerdict(
                 what=f"the cards of {flavor} are told short of its quota, and later to cover it",
                 held=bool(short) and short == over,
                 seen=", ".join(sorted(short)),
@@ -51,7 +51,7 @@ def judge_cards(script: Script, entries: Mapping[str, Sequence[Entry]], timeline
         world = fold.world
         left = [one for one in all_findings(world.cards, world.nodes, world.pods) if one.kind not in NOTES]
         findings.append(
-            Finding(
+            CardVerdict(
                 what="at the end log, annotations and pods agree about every card",
                 held=not left and not world.cards.care.told,
                 seen="; ".join(f"{one.kind} {one.card} {one.holder}" for one in left),
@@ -60,7 +60,7 @@ def judge_cards(script: Script, entries: Mapping[str, Sequence[Entry]], timeline
     return findings
 
 
-def _drift(kind: str, holder: str, events: Sequence[AnyEvent], timeline: Timeline) -> Finding:
+def _drift(kind: str, holder: str, events: Sequence[AnyEvent], timeline: Timeline) -> CardVerdict:
     """Whether such a difference was told, and every one of its kind and holder was resolved."""
 
     def is_of(name: str) -> bool:
@@ -68,7 +68,7 @@ def _drift(kind: str, holder: str, events: Sequence[AnyEvent], timeline: Timelin
 
     told = [(e.card, e.holder) for e in events if isinstance(e, DriftDetected) and e.kind == kind and is_of(e.holder)]
     over = [(e.card, e.holder) for e in events if isinstance(e, DriftResolved) and e.kind == kind and is_of(e.holder)]
-    return Finding(
+    return CardVerdict(
         what=f"{kind} is told of {holder or 'a card'}, and resolved",
         held=bool(told) and sorted(told) == sorted(over),
         seen=", ".join(sorted({card for card, _ in told})),

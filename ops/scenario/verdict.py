@@ -8,7 +8,7 @@ from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
 from events.preemption import PreemptionOrdered
 from events.workload import WorkloadFinished
 from ops.replay import fold_lane, listen
-from ops.scenario.card_verdict import Finding, judge_cards
+from ops.scenario.card_verdict import CardVerdict, judge_cards
 from ops.scenario.script import Expectation, Script
 from ops.wiring import DEVICE_LANE, LANE
 from projections.devices.card_time import CardTime
@@ -23,7 +23,7 @@ class Verdict(msgspec.Struct, kw_only=True):
     timeline: Timeline
     cards: CardTime
     fold: LaneFold
-    findings: list[Finding]
+    findings: list[CardVerdict]
 
     @property
     def held(self) -> bool:
@@ -36,7 +36,7 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
     timeline, cards = Timeline(), CardTime()
     listen(entries, timeline.fold)
     listen({DEVICE_LANE: entries[DEVICE_LANE]}, cards.fold)
-    findings: list[Finding] = []
+    findings: list[CardVerdict] = []
     for expectation in script.expect:
         findings.extend(_judge(expectation, timeline))
     findings.extend(judge_cards(script, entries, timeline))
@@ -46,7 +46,7 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
     decided = first.commits + third.commits
     differing = first.differences + third.differences
     findings.append(
-        Finding(
+        CardVerdict(
             what="every decision, decided again on the state it was made on, gives the same bytes",
             held=not differing,
             seen=f"{decided - len(differing)} of {decided} commits"
@@ -54,14 +54,14 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
         )
     )
     findings.append(
-        Finding(
+        CardVerdict(
             what="the log folded from zero twice gives the same state",
             held=first.state_hash == second.state_hash,
             seen=first.state_hash[:16],
         )
     )
     findings.append(
-        Finding(
+        CardVerdict(
             what="every card is given back at the end",
             held=not devices.world.cards.holdings,
             seen=f"{len(devices.world.cards.holdings)} still held",
@@ -70,7 +70,7 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
     if not script.expect:
         open_ended = [w.key for w in fold.world.workloads.values() if not w.finished]
         findings.append(
-            Finding(
+            CardVerdict(
                 what="every job has finished",
                 held=bool(fold.world.workloads) and not open_ended,
                 seen=f"{len(fold.world.workloads)} workloads, open: {', '.join(open_ended) or 'none'}",
@@ -79,23 +79,23 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
     return Verdict(timeline=timeline, cards=cards, fold=fold, findings=findings)
 
 
-def _judge(expectation: Expectation, timeline: Timeline) -> list[Finding]:
+def _judge(expectation: Expectation, timeline: Timeline) -> list[CardVerdict]:
     moments = timeline.of_job(expectation.job)
     job = expectation.job
     reserved = [m.event for m in moments if isinstance(m.event, QuotaReserved)]
     flavors = {flavor for event in reserved for one in event.assignments for flavor in one.flavors.values()}
     preempted = [m for m in moments if isinstance(m.event, PreemptionOrdered)]
-    findings: list[Finding] = []
+    findings: list[CardVerdict] = []
     if expectation.waits:
         waited = any(isinstance(m.event, AdmissionRefused) for m in moments) and bool(reserved)
-        findings.append(Finding(what=f"{job} waits in the queue and gets in later", held=waited))
+        findings.append(CardVerdict(what=f"{job} waits in the queue and gets in later", held=waited))
     if expectation.flavor:
         held = flavors == {expectation.flavor}
         findings.append(
-            Finding(what=f"{job} gets flavor {expectation.flavor}", held=held, seen=", ".join(sorted(flavors)))
+            CardVerdict(what=f"{job} gets flavor {expectation.flavor}", held=held, seen=", ".join(sorted(flavors)))
         )
     if expectation.borrows:
-        findings.append(Finding(what=f"{job} borrows from the cohort", held=any(e.borrow_level for e in reserved)))
+        findings.append(CardVerdict(what=f"{job} borrows from the cohort", held=any(e.borrow_level for e in reserved)))
     if expectation.reclaims:
         held = any(
             m.event.reason == "InCohortReclamation" and timeline.jobs.get(m.event.preemptor) == job
@@ -103,27 +103,27 @@ def _judge(expectation: Expectation, timeline: Timeline) -> list[Finding]:
             for m in found
             if isinstance(m.event, PreemptionOrdered)
         )
-        findings.append(Finding(what=f"{job} reclaims what its queue had lent", held=held))
+        findings.append(CardVerdict(what=f"{job} reclaims what its queue had lent", held=held))
     if expectation.preempted_by:
         by = {timeline.jobs.get(m.event.preemptor, "") for m in preempted if isinstance(m.event, PreemptionOrdered)}
         findings.append(
-            Finding(
+            CardVerdict(
                 what=f"{job} is preempted by {expectation.preempted_by}",
                 held=expectation.preempted_by in by,
                 seen=", ".join(sorted(by)),
             )
         )
     if expectation.runs_again:
-        findings.append(Finding(what=f"{job} runs again after its preemption", held=_ran_again(moments)))
+        findings.append(CardVerdict(what=f"{job} runs again after its preemption", held=_ran_again(moments)))
     if expectation.refused:
         last = [m.event.reason for m in moments if isinstance(m.event, AdmissionRefused)]
         held = bool(last) and last[-1] == expectation.refused and not reserved
         findings.append(
-            Finding(what=f"{job} is refused with {expectation.refused}", held=held, seen=last[-1] if last else "")
+            CardVerdict(what=f"{job} is refused with {expectation.refused}", held=held, seen=last[-1] if last else "")
         )
     if expectation.finished:
         held = any(isinstance(m.event, WorkloadFinished) and m.event.reason == "Succeeded" for m in moments)
-        findings.append(Finding(what=f"{job} finishes", held=held))
+        findings.append(CardVerdict(what=f"{job} finishes", held=held))
     return findings
 
 

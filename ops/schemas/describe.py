@@ -2,18 +2,17 @@
 
 import inspect
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from events.catalogue import all_events
 from events.commit import Commit, Sighting
+from events.json_object import JsonObject
 
-Plain = dict[str, Any]
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "schema"
 
 
-def json_schema() -> Plain:
+def json_schema() -> JsonObject:
     """Every event and both kinds of message."""
     _, components = msgspec.json.schema_components((*all_events(), Sighting, Commit), ref_template="#/$defs/{name}")
     for component in components.values():
@@ -27,7 +26,7 @@ def json_schema() -> Plain:
     }
 
 
-def async_api() -> Plain:
+def async_api() -> JsonObject:
     """The streams, their subjects and what they carry."""
     channels = {
         "FACTS": ("kuelog.facts.{tree}.{kind}", "Sighting", "what the watcher observes and the applier reports"),
@@ -61,5 +60,5 @@ def documents() -> dict[str, bytes]:
     }
 
 
-def _pretty(value: Plain) -> bytes:
+def _pretty(value: JsonObject) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value, order="deterministic"), indent=2) + b"\n"

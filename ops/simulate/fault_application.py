@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from events.billing import LineKind, Meter, Price, PriceListSet
+from events.json_object import JsonObject
 from events.subjects import FACTS
 from ops.embedded_cluster.fault_injection import set_card_health, set_node_ready
 from ops.simulate.fault_plan import Fault, Kind
@@ -11,7 +12,7 @@ from ops.simulate.platform import KUEUE
 from ops.simulate.rolled_streams import restart_stopped, roll
 from ops.simulate.simulation import Simulation
 from ops.simulate.stray_messages import forged_message, stream_of, unfit_message
-from ops.simulate.users import NAMESPACE, QUEUE, Plain
+from ops.simulate.users import NAMESPACE, QUEUE
 from ops.wiring import LANE, ROLLED
 
 Application = Callable[[Simulation, Fault], None]
@@ -83,7 +84,7 @@ def _quota(simulation: Simulation, fault: Fault) -> None:
     name = simulation.platform.queues[fault.number % len(simulation.platform.queues)]
     factor = (0, 1, 3)[fault.number // 8 % 3]
 
-    def changed(queue: Plain) -> Plain:
+    def changed(queue: JsonObject) -> JsonObject:
         group = queue["spec"]["resourceGroups"][0]
         flavors = [
             {
@@ -104,7 +105,7 @@ def _stop(simulation: Simulation, fault: Fault) -> None:
     name = simulation.platform.queues[fault.number % len(simulation.platform.queues)]
     policy = ("Hold", "HoldAndDrain", "HoldAndDrain")[fault.number // 8 % 3]
 
-    def changed(queue: Plain) -> Plain:
+    def changed(queue: JsonObject) -> JsonObject:
         return {**queue, "spec": {**queue["spec"], "stopPolicy": policy}}
 
     _change_queue(simulation, name, changed, fault.lasts)
@@ -115,13 +116,13 @@ def _cohort(simulation: Simulation, fault: Fault) -> None:
     name = simulation.platform.queues[fault.number % len(simulation.platform.queues)]
     cohort = ("team", "root", "elsewhere")[fault.number // 8 % 3]
 
-    def changed(queue: Plain) -> Plain:
+    def changed(queue: JsonObject) -> JsonObject:
         return {**queue, "spec": {**queue["spec"], "cohortName": cohort}}
 
     _change_queue(simulation, name, changed, fault.lasts)
 
 
-def _change_queue(simulation: Simulation, name: str, change: Callable[[Plain], Plain], lasts: int) -> None:
+def _change_queue(simulation: Simulation, name: str, change: Callable[[JsonObject], JsonObject], lasts: int) -> None:
     simulation.change("clusterqueues", "", name, change)
     simulation.after(max(lasts, 1000), lambda: simulation.restore(name))
 
@@ -156,7 +157,7 @@ def _bad_object(simulation: Simulation, fault: Fault) -> None:
     """Objects that the API takes and nobody can understand."""
     queue = simulation.platform.queues[fault.number % len(simulation.platform.queues)]
     name = f"poison-{fault.index}"
-    made: list[tuple[str, Plain]] = [
+    made: list[tuple[str, JsonObject]] = [
         ("jobs", _odd_job(name, queue, {"requests": {"example.com/unknown": "1"}})),
         ("jobs", _odd_job(name, queue, {"limits": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "99999999"}})),
         ("cohorts", {"apiVersion": KUEUE, "kind": "Cohort", "metadata": {"name": name}, "spec": {"parentName": name}}),
@@ -167,7 +168,7 @@ def _bad_object(simulation: Simulation, fault: Fault) -> None:
     simulation.after(max(fault.lasts, 5000), lambda: simulation.remove(plural, value))
 
 
-def _odd_job(name: str, queue: str, resources: Plain) -> Plain:
+def _odd_job(name: str, queue: str, resources: JsonObject) -> JsonObject:
     container = {"name": "main", "image": "x", "resources": resources}
     return {
         "apiVersion": "batch/v1",

@@ -14,7 +14,7 @@ from events.workload import EvictionOrdered, QuotaReleased
 from ops.replay import fold_lane
 from projections.devices.card_stakes import uses_of
 from projections.devices.use import IDLE, CardUse
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.quota.node import Node
 from projections.world import World
 from services.runtime.lane_fold import LaneFold
@@ -41,26 +41,26 @@ class LaneLaws:
         """By preemptor the victims that its open request names, and the reservation in which each was found."""
         self._at: Millis = 0
 
-    def hear(self, event: AnyEvent, place: Place) -> None:
+    def hear(self, event: AnyEvent, position: LogPosition) -> None:
         """One event; the whole commit is folded already."""
-        if place.at < self._at:
-            self._tell(place, f"was decided {self._at - place.at} ms before the decision ahead of it")
-        self._at = place.at
+        if position.at < self._at:
+            self._tell(position, f"was decided {self._at - position.at} ms before the decision ahead of it")
+        self._at = position.at
         match event:
             case QuotaReserved():
-                self._reserve(event, place)
+                self._reserve(event, position)
             case WorkloadAdmitted():
-                self._admit(event.workload, place)
+                self._admit(event.workload, position)
             case PreemptionRequested():
                 self._ask(event)
             case PreemptionOrdered():
-                self._order(event, place)
-                self._stop(event.workload, place)
+                self._order(event, position)
+                self._stop(event.workload, position)
             case EvictionOrdered():
-                self._stop(event.workload, place)
+                self._stop(event.workload, position)
             case QuotaReleased():
                 self._reserved.pop(event.workload, None)
-                self._stop(event.workload, place)
+                self._stop(event.workload, position)
             case PreemptionRefused():
                 self._open.pop(event.preemptor, None)
             case AdmissionRefused():
@@ -74,12 +74,12 @@ class LaneLaws:
             one.since <= sequence and (not one.until or sequence < one.until) for one in self.runs.get(workload, ())
         )
 
-    def _reserve(self, event: QuotaReserved, place: Place) -> None:
+    def _reserve(self, event: QuotaReserved, position: LogPosition) -> None:
         self._open.pop(event.workload, None)
         if event.workload in self._reserved and self._still_there(event.workload):
             first = self._reserved[event.workload]
-            self._tell(place, f"reserves quota for {event.workload} again, which has held it since {first}")
-        self._reserved[event.workload] = place.sequence
+            self._tell(position, f"reserves quota for {event.workload} again, which has held it since {first}")
+        self._reserved[event.workload] = position.sequence
         node = self._world.quota.node(event.cluster_queue)
         asked = {
             (flavor, resource)
@@ -91,47 +91,51 @@ class LaneLaws:
         for one in node.path if node is not None else ():
             for name, used in self._world.quota.usage_by_name(one).items():
                 if name in asked:
-                    self._hold_limit(one, columns.of(*name), used, name, place)
+                    self._hold_limit(one, columns.of(*name), used, name, position)
 
-    def _hold_limit(self, node: Node, column: int, used: int, name: tuple[str, str], place: Place) -> None:
+    def _hold_limit(self, node: Node, column: int, used: int, name: tuple[str, str], position: LogPosition) -> None:
         owned, limit = node.subtree[column], node.borrowing_limit[column]
         if owned == UNLIMITED or (node.parent is not None and (limit is None or limit == UNLIMITED)):
             return
         most = owned + (limit or 0) if node.parent is not None else owned
         if used > most:
-            self._tell(place, f"lets {node.key} use {used} of {name[1]} in flavor {name[0]}, and {most} is its limit")
+            self._tell(
+                position, f"lets {node.key} use {used} of {name[1]} in flavor {name[0]}, and {most} is its limit"
+            )
 
-    def _admit(self, workload: str, place: Place) -> None:
+    def _admit(self, workload: str, position: LogPosition) -> None:
         runs = self.runs.setdefault(workload, [])
         if workload not in self._reserved:
-            self._tell(place, f"admits {workload}, which holds no quota")
+            self._tell(position, f"admits {workload}, which holds no quota")
         if runs and not runs[-1].until:
-            self._tell(place, f"admits {workload} again, which has been admitted since {runs[-1].since}")
-        runs.append(Run(since=place.sequence))
+            self._tell(position, f"admits {workload} again, which has been admitted since {runs[-1].since}")
+        runs.append(Run(since=position.sequence))
 
-    def _stop(self, workload: str, place: Place) -> None:
+    def _stop(self, workload: str, position: LogPosition) -> None:
         runs = self.runs.get(workload)
         if runs and not runs[-1].until:
-            runs[-1].until = place.sequence
+            runs[-1].until = position.sequence
 
     def _ask(self, event: PreemptionRequested) -> None:
         self._open[event.workload] = {one.workload: self._reserved.get(one.workload, 0) for one in event.victims}
 
-    def _order(self, event: PreemptionOrdered, place: Place) -> None:
+    def _order(self, event: PreemptionOrdered, position: LogPosition) -> None:
         found = self._open.get(event.preemptor, {}).pop(event.workload, None)
         if found is None:
-            self._tell(place, f"has {event.workload} make room for {event.preemptor}, which has no open request for it")
+            self._tell(
+                position, f"has {event.workload} make room for {event.preemptor}, which has no open request for it"
+            )
         elif found != self._reserved.get(event.workload):
             self._tell(
-                place, f"has {event.workload} make room for {event.preemptor}, which had asked for an earlier run"
+                position, f"has {event.workload} make room for {event.preemptor}, which had asked for an earlier run"
             )
 
     def _still_there(self, workload: str) -> bool:
         found = self._world.workloads.get(workload)
         return found is not None and not found.finished
 
-    def _tell(self, place: Place, what: str) -> None:
-        self.broken.append(f"{place.lane}/{place.sequence} {what}")
+    def _tell(self, position: LogPosition, what: str) -> None:
+        self.broken.append(f"{position.lane}/{position.sequence} {what}")
 
 
 class CardLaws:
@@ -141,7 +145,7 @@ class CardLaws:
         self.broken: list[str] = []
         self._world = world
 
-    def hear(self, event: AnyEvent, place: Place) -> None:
+    def hear(self, event: AnyEvent, position: LogPosition) -> None:
         """One event; the whole commit is folded already."""
         if not isinstance(event, DevicesReserved):
             return
@@ -155,7 +159,7 @@ class CardLaws:
         for uuid, use in sorted(taken.items()):
             card = cards.get(uuid)
             if card is not None and (use.memory > card.memory or use.slots > card.slots or use.cores > card.cores):
-                self.broken.append(f"{place.lane}/{place.sequence} gives more of card {uuid} than it has: {use}")
+                self.broken.append(f"{position.lane}/{position.sequence} gives more of card {uuid} than it has: {use}")
 
 
 def hold_lane(

@@ -5,11 +5,12 @@ import random
 import msgspec
 
 from events.event import Millis
+from events.json_object import JsonObject
 from events.settings import PodsReadyRule, SettingsObserved
 from ops.embedded_cluster.nodes import gpu_node, plain_node
 from ops.log.memory import IDS_KNOWN_FOR
 from ops.simulate.fault_plan import rolls
-from ops.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, Plain, UserAction, actions_of
+from ops.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, UserAction, actions_of
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 CARD_MIB = 32768
@@ -19,7 +20,7 @@ CHECK, CHECK_CONTROLLER = "slow", "example.com/slow"
 class Platform(msgspec.Struct, kw_only=True):
     """The platform of one seed."""
 
-    objects: list[Plain]
+    objects: list[JsonObject]
     settings: SettingsObserved
     actions: list[UserAction]
     queues: list[str]
@@ -47,7 +48,7 @@ def platform_of(seed: int, span: Millis) -> Platform:
     """The platform of a seed, whose users are at work for so long."""
     chance = random.Random(f"{seed}/platform")  # noqa: S311 - a world, not a secret
     with_cards = chance.random() < 0.7  # noqa: PLR2004
-    objects: list[Plain] = [_class(name, value) for name, value in CLASSES.items()]
+    objects: list[JsonObject] = [_class(name, value) for name, value in CLASSES.items()]
     nodes, cards = _nodes(chance, objects) if with_cards else _plain_nodes(chance, objects)
     checked = chance.random() < 0.2  # noqa: PLR2004
     if checked:
@@ -72,7 +73,7 @@ def platform_of(seed: int, span: Millis) -> Platform:
     )
 
 
-def _nodes(chance: random.Random, objects: list[Plain]) -> tuple[list[str], dict[str, list[str]]]:
+def _nodes(chance: random.Random, objects: list[JsonObject]) -> tuple[list[str], dict[str, list[str]]]:
     cards: dict[str, list[str]] = {}
     for number in range(chance.choice((2, 2, 3))):
         name, count = f"n{number}", chance.choice((1, 2))
@@ -83,7 +84,7 @@ def _nodes(chance: random.Random, objects: list[Plain]) -> tuple[list[str], dict
     return list(cards), cards
 
 
-def _plain_nodes(chance: random.Random, objects: list[Plain]) -> tuple[list[str], dict[str, list[str]]]:
+def _plain_nodes(chance: random.Random, objects: list[JsonObject]) -> tuple[list[str], dict[str, list[str]]]:
     names = [f"n{number}" for number in range(chance.choice((2, 3)))]
     for name in names:
         node = plain_node(name, cpu="8")
@@ -93,7 +94,7 @@ def _plain_nodes(chance: random.Random, objects: list[Plain]) -> tuple[list[str]
 
 
 def _queues(
-    chance: random.Random, objects: list[Plain], *, with_cards: bool, checked: bool
+    chance: random.Random, objects: list[JsonObject], *, with_cards: bool, checked: bool
 ) -> tuple[list[str], dict[str, int]]:
     tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
     flavors = ["one", "two"] if chance.random() < 0.3 else ["one"]  # noqa: PLR2004
@@ -107,7 +108,7 @@ def _queues(
         most[name] = units = chance.choice((1, 2, 2, 3))
         limit = chance.choice((None, None, 1))
         cohort = chance.choice(("team", "team", "root" if nested else "team", ""))
-        spec: Plain = {
+        spec: JsonObject = {
             "namespaceSelector": {},
             "queueingStrategy": chance.choice(("BestEffortFIFO", "BestEffortFIFO", "StrictFIFO")),
             "preemption": _preemption(chance, alone=not cohort),
@@ -123,8 +124,8 @@ def _queues(
     return queues, most
 
 
-def _preemption(chance: random.Random, *, alone: bool) -> Plain:
-    found: Plain = {
+def _preemption(chance: random.Random, *, alone: bool) -> JsonObject:
+    found: JsonObject = {
         "withinClusterQueue": chance.choice(("Never", "LowerPriority", "LowerOrNewerEqualPriority")),
         "reclaimWithinCohort": "Never" if alone else chance.choice(("Never", "LowerPriority", "Any")),
     }
@@ -133,11 +134,11 @@ def _preemption(chance: random.Random, *, alone: bool) -> Plain:
     return found
 
 
-def _group(flavors: list[str], units: int, limit: int | None, *, with_cards: bool) -> Plain:
+def _group(flavors: list[str], units: int, limit: int | None, *, with_cards: bool) -> JsonObject:
     each = {GPU: 1, MEMORY: 16384, CORES: 50} if with_cards else {"cpu": 1}
 
-    def quota(resource: str, amount: int) -> Plain:
-        found: Plain = {"name": resource, "nominalQuota": str(units * amount)}
+    def quota(resource: str, amount: int) -> JsonObject:
+        found: JsonObject = {"name": resource, "nominalQuota": str(units * amount)}
         return found if limit is None else {**found, "borrowingLimit": str(limit * amount)}
 
     return {
@@ -148,17 +149,17 @@ def _group(flavors: list[str], units: int, limit: int | None, *, with_cards: boo
     }
 
 
-def _check() -> Plain:
+def _check() -> JsonObject:
     return {
         **_object("AdmissionCheck", CHECK, {"controllerName": CHECK_CONTROLLER}),
         "status": {"conditions": [{"type": "Active", "status": "True", "reason": "Active", "message": ""}]},
     }
 
 
-def _class(name: str, value: int) -> Plain:
+def _class(name: str, value: int) -> JsonObject:
     return {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
 
 
-def _object(kind: str, name: str, spec: Plain, namespace: str = "") -> Plain:
+def _object(kind: str, name: str, spec: JsonObject, namespace: str = "") -> JsonObject:
     meta = {"name": name, **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": KUEUE, "kind": kind, "metadata": meta, "spec": spec}

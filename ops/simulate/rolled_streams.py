@@ -14,9 +14,9 @@ from ops.simulate.simulation import Simulation
 from ops.wiring import DEVICE_LANE, LANE
 from services.runtime.control_log import Control
 from services.runtime.lane_errors import MessageHalts
-from services.watcher.log_reading import ToldByAll
+from services.watcher.log_reading import ReportedByAll
 from services.watcher.saved_view import KEY, ViewSaver
-from services.watcher.seen_versions import Seen
+from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View
 
 _LOOK_S = 3.0
@@ -64,5 +64,5 @@ async def _save_view(simulation: Simulation) -> None:
     control = Control(simulation.bus.memory(CONTROL).entries)
     facts = simulation.bus.memory(FACTS)
     await ViewSaver(
-        facts, simulation.shelf, settings, lambda: ToldByAll(View(settings=settings), Seen(), control)
+        facts, simulation.shelf, settings, lambda: ReportedByAll(View(settings=settings), SeenVersions(), control)
     ).save()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from events.event import Millis
+from events.json_object import JsonObject
 from ops.crds.definitions import manifests
 from ops.embedded_cluster.clock import ScaledClock
 from ops.embedded_cluster.embedded import EmbeddedCluster
@@ -24,7 +25,7 @@ from ops.simulate.bus_connection import Connection
 from ops.simulate.no_tracer import NoTracer
 from ops.simulate.platform import CHECK, Platform
 from ops.simulate.process_clock import ProcessClock
-from ops.simulate.users import CLASS, NAMESPACE, QUEUE, Plain, UserAction
+from ops.simulate.users import CLASS, NAMESPACE, QUEUE, UserAction
 from ops.simulate.virtual_loop import PROCESS, VirtualLoop
 from ops.wiring import Ports, Running
 from services.runtime.log_port import Message
@@ -77,7 +78,7 @@ class Simulation:
             Process(f"p{number}{twin}", services) for number, services in enumerate(platform.layout) for twin in TWINS
         ]
         self._tasks: list[asyncio.Task[Any]] = []
-        self._original: dict[str, Plain] = {}
+        self._original: dict[str, JsonObject] = {}
         self._later: list[tuple[float, Callable[[], None]]] = []
 
     def begin(self) -> None:
@@ -202,7 +203,7 @@ class Simulation:
     def _relabel(self, action: UserAction) -> None:
         label = CLASS if action.verb == "priority" else QUEUE
 
-        def change(job: Plain) -> Plain:
+        def change(job: JsonObject) -> JsonObject:
             meta = job["metadata"]
             return {**job, "metadata": {**meta, "labels": {**meta["labels"], label: action.value}}}
 
@@ -210,18 +211,18 @@ class Simulation:
         if job is not None and job["spec"].get("suspend"):
             self.change("jobs", NAMESPACE, action.job, change)
 
-    def create(self, plural: str, value: Plain) -> None:
+    def create(self, plural: str, value: JsonObject) -> None:
         """Create an object. Raises `ApiFailure`."""
         self.cluster.resources.create(self._kind(plural), value["metadata"].get("namespace", ""), value)
 
-    def remove(self, plural: str, value: Plain) -> None:
+    def remove(self, plural: str, value: JsonObject) -> None:
         """Take an object away, if it is there."""
         kind, meta = self._kind(plural), value["metadata"]
         name = (meta.get("namespace", ""), meta["name"])
         if self.cluster.store.get(kind.key, name) is not None:
             self.cluster.resources.delete(kind, name)
 
-    def change(self, plural: str, namespace: str, name: str, change: Callable[[Plain], Plain]) -> None:
+    def change(self, plural: str, namespace: str, name: str, change: Callable[[JsonObject], JsonObject]) -> None:
         """Change an object."""
         kind = self._kind(plural)
         found = self.cluster.resources.get(kind, (namespace, name))
@@ -280,7 +281,7 @@ class Simulation:
 
 
 @functools.cache
-def _definitions() -> tuple[Plain, ...]:
+def _definitions() -> tuple[JsonObject, ...]:
     """The definitions of kuelog's kinds, made once: objects in the store are never changed in place."""
     return tuple(manifests())
 

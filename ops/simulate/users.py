@@ -1,14 +1,13 @@
 """What the users of a simulated platform do: jobs that they create, delete, move and rank otherwise; all of it data."""
 
 import random
-from typing import Any
 
 import msgspec
 
 from events.event import Millis
+from events.json_object import JsonObject
 from ops.embedded_cluster.kubelet import EXIT, RUN_SECONDS, TERMINATION_SECONDS
 
-Plain = dict[str, Any]
 NAMESPACE, QUEUE, CLASS = "default", "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 MAX_EXEC = "kueue.x-k8s.io/max-exec-time-seconds"
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
@@ -24,7 +23,7 @@ class UserAction(msgspec.Struct, frozen=True, kw_only=True):
     verb: str
     job: str
     value: str = ""
-    object: Plain = {}
+    object: JsonObject = {}
 
 
 def actions_of(
@@ -71,7 +70,7 @@ class _Users:
             roomy = [one for one in self._queues if self._most[one] >= job["spec"]["parallelism"]]
             self._do(later, "queue", name, value=chance.choice(roomy))
 
-    def _leave(self, at: Millis, name: str, job: Plain) -> None:
+    def _leave(self, at: Millis, name: str, job: JsonObject) -> None:
         """A job is deleted, and perhaps made anew under its name, again and again."""
         self._do(at, "delete", name)
         while self._chance.random() < 0.5:  # noqa: PLR2004
@@ -82,13 +81,13 @@ class _Users:
             at += self._chance.randrange(3000)
             self._do(at, "delete", name)
 
-    def _do(self, at: Millis, verb: str, name: str, *, value: str = "", object: Plain | None = None) -> None:  # noqa: A002
+    def _do(self, at: Millis, verb: str, name: str, *, value: str = "", object: JsonObject | None = None) -> None:  # noqa: A002
         self.actions.append(UserAction(at=at, verb=verb, job=name, value=value, object=object or {}))
 
 
 def _job(
     chance: random.Random, name: str, queue: str, pods: int, classes: tuple[str, ...], *, with_cards: bool
-) -> Plain:
+) -> JsonObject:
     asked = (
         {GPU: "1", MEMORY: str(chance.choice((4000, 8000, 16000))), CORES: str(chance.choice((10, 25, 50)))}
         if with_cards

@@ -1,10 +1,9 @@
 """Who is answered by the visibility API: whom the front proxy names, and the API server lets read it."""
 
-from typing import Any
-
 import structlog
 from aiohttp import web
 
+from events.json_object import JsonObject
 from ops.access_review import AccessReviews
 from ops.visibility.api import GROUP, VERSIONS, Refused
 from ops.visibility.front_proxy import FrontProxy, Unproven, who_asks
@@ -19,7 +18,6 @@ from services.runtime.cluster_port import (
 
 log = structlog.get_logger()
 
-Plain = dict[str, Any]
 _UNAUTHORIZED, _FORBIDDEN, _NOT_READY = 401, 403, 503
 _UNANSWERED = (AccessRefused, ClusterUnavailable, ListExpired, ObjectConflict, ObjectInvalid, ObjectMissing)
 
@@ -51,7 +49,7 @@ class AccessByReview:
             raise Refused(_FORBIDDEN, "Forbidden", f'User "{person.user}" cannot get {_said(asked)}')
 
 
-def attributes_of(parts: list[str]) -> Plain:
+def attributes_of(parts: list[str]) -> JsonObject:
     """What is asked, in the words of a SubjectAccessReview."""
     match parts:
         case [group, version, "clusterqueues" as plural, name, part] if group == GROUP and version in VERSIONS:
@@ -64,7 +62,7 @@ def attributes_of(parts: list[str]) -> Plain:
             return {"nonResourceAttributes": {"verb": "get", "path": "/".join(("/apis", *parts))}}
 
 
-def _resource(version: str, plural: str, part: str, name: str, namespace: str) -> Plain:
+def _resource(version: str, plural: str, part: str, name: str, namespace: str) -> JsonObject:
     return {
         "verb": "get",
         "group": GROUP,
@@ -76,7 +74,7 @@ def _resource(version: str, plural: str, part: str, name: str, namespace: str) -
     }
 
 
-def _said(asked: Plain) -> str:
+def _said(asked: JsonObject) -> str:
     resource = asked.get("resourceAttributes")
     if resource is None:
         return f'path "{asked["nonResourceAttributes"]["path"]}"'

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 from aiohttp import web
 
+from events.json_object import JsonObject
 from events.timestamp import format_timestamp
 from projections.queues.positions import Position, positions
 from projections.world import World
@@ -16,7 +17,6 @@ VERSIONS = ("v1beta2", "v1beta1")
 LIMIT, MOST = 1000, 100_000
 """So many items are told when nobody says how many, and at most."""
 
-Plain = dict[str, Any]
 _CLUSTER_QUEUE = re.compile(r"clusterqueues/([^/]+)/pendingworkloads")
 _LOCAL_QUEUE = re.compile(r"namespaces/([^/]+)/localqueues/([^/]+)/pendingworkloads")
 _NOT_FOUND, _BAD_REQUEST, _NOT_ALLOWED, _NOT_READY = 404, 400, 405, 503
@@ -53,7 +53,7 @@ class Visibility:
         app.router.add_route("*", "/apis{rest:(/.*)?}", self.handle)
         return app
 
-    def group(self) -> Plain:
+    def group(self) -> JsonObject:
         """What /apis/<group> says."""
         found = [{"groupVersion": f"{GROUP}/{version}", "version": version} for version in VERSIONS]
         return {
@@ -87,7 +87,7 @@ class Visibility:
                 refused.code,
             )
 
-    def _answer(self, parts: list[str], request: web.Request) -> Plain:
+    def _answer(self, parts: list[str], request: web.Request) -> JsonObject:
         match parts:
             case []:
                 return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [self.group()]}
@@ -100,7 +100,7 @@ class Visibility:
             case _:
                 raise Refused(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
 
-    def _pending(self, version: str, path: str, request: web.Request) -> Plain:
+    def _pending(self, version: str, path: str, request: web.Request) -> JsonObject:
         world = self._world()
         if world is None:
             raise Refused(_NOT_READY, "ServiceUnavailable", "the log is not folded yet")
@@ -123,7 +123,7 @@ class Visibility:
         return web.Response(text="ok" if ready else "the log is not folded yet", status=200 if ready else _NOT_READY)
 
 
-def api_resources(version: str) -> Plain:
+def api_resources(version: str) -> JsonObject:
     """What /apis/<group>/<version> says."""
     resources = [
         {
@@ -154,10 +154,10 @@ def _waiting(world: World, path: str) -> list[Position]:
     if named is None:
         raise Refused(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
     key = f"{named.group(1)}/{named.group(2)}"
-    door = world.local_queues.get(key)
-    if door is None:
+    local_queue = world.local_queues.get(key)
+    if local_queue is None:
         raise _missing("localqueues", named.group(2))
-    return [one for one in positions(world, door.cluster_queue) if one.workload.local_queue == key]
+    return [one for one in positions(world, local_queue.cluster_queue) if one.workload.local_queue == key]
 
 
 def _missing(plural: str, name: str) -> Refused:
@@ -171,9 +171,9 @@ def _number(request: web.Request, name: str, default: int) -> int:
     return int(text[:12]) if text else default
 
 
-def _item(one: Position) -> Plain:
+def _item(one: Position) -> JsonObject:
     workload = one.workload
-    meta: Plain = {
+    meta: JsonObject = {
         "name": workload.name,
         "namespace": workload.namespace,
         "creationTimestamp": format_timestamp(workload.created_at),
@@ -192,5 +192,5 @@ def _item(one: Position) -> Plain:
     }
 
 
-def _reply(value: Plain, status: int = 200) -> web.Response:
+def _reply(value: JsonObject, status: int = 200) -> web.Response:
     return web.Response(body=msgspec.json.encode(value), status=status, content_type="application/json")

@@ -1,7 +1,6 @@
 """Who asks, as the API server's front proxy says: believed only over a certificate that its authority has signed."""
 
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import unquote
 
 import msgspec
@@ -9,8 +8,6 @@ from aiohttp import web
 
 CONFIG_MAP = ("kube-system", "extension-apiserver-authentication")
 """Namespace and name of the ConfigMap in which an API server tells how its front proxy is known."""
-
-Plain = dict[str, Any]
 
 
 class FrontProxyUnknown(Exception):

@@ -1,11 +1,11 @@
 """The webhook configurations: which objects the API server asks us about, and where."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
 from events.job_kind import JobKind
+from events.json_object import JsonObject
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from ops.crds.definitions import DEFINITIONS, GROUP
@@ -13,7 +13,6 @@ from projections.world import DEFAULT_SETTINGS
 from services.jobs.kinds import Kinds, kinds_of
 from services.jobs.table import POD
 
-Plain = dict[str, Any]
 MUTATING, VALIDATING = "kuelog-mutating-webhook-configuration", "kuelog-validating-webhook-configuration"
 MUTATE, VALIDATE, CONVERT = "/mutate", "/validate", "/convert"
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -66,9 +65,9 @@ def serving(kinds: Kinds) -> Watched:
     return Watched(name="serving", kinds=_rules(kinds.serving), labelled=not kinds.takes_all)
 
 
-def where(service: str, namespace: str, path: str, authorities: str = "") -> Plain:
+def where(service: str, namespace: str, path: str, authorities: str = "") -> JsonObject:
     """How the API server reaches us; `authorities` is base64."""
-    found: Plain = {"service": {"name": service, "namespace": namespace, "path": path, "port": 443}}
+    found: JsonObject = {"service": {"name": service, "namespace": namespace, "path": path, "port": 443}}
     return {**found, "caBundle": authorities} if authorities else found
 
 
@@ -78,12 +77,12 @@ def configurations(
     spared: list[str],
     annotations: dict[str, str] | None = None,
     settings: SettingsObserved = DEFAULT_SETTINGS,
-) -> list[Plain]:
+) -> list[JsonObject]:
     """Both configurations. The `spared` namespaces never wait for us: what brings us back runs in them."""
     kinds = kinds_of(settings)
     where_jobs_are = _namespaces(spared, settings.managed_namespaces)
 
-    def of_jobs(letter: str, watched: Watched, *operations: str) -> list[Plain]:
+    def of_jobs(letter: str, watched: Watched, *operations: str) -> list[JsonObject]:
         path = MUTATE if letter == "m" else VALIDATE
         made = _webhook(letter, watched, service, namespace, where_jobs_are, path, operations)
         return [made] if watched.kinds else []
@@ -104,7 +103,7 @@ def configurations(
     ]
 
 
-def conversion(service: str, namespace: str, authorities: str = "") -> Plain:
+def conversion(service: str, namespace: str, authorities: str = "") -> JsonObject:
     """The part of a definition that says who converts between its versions."""
     return {
         "strategy": "Webhook",
@@ -115,7 +114,7 @@ def conversion(service: str, namespace: str, authorities: str = "") -> Plain:
     }
 
 
-def _configuration(kind: str, name: str, webhooks: list[Plain], annotations: dict[str, str] | None) -> Plain:
+def _configuration(kind: str, name: str, webhooks: list[JsonObject], annotations: dict[str, str] | None) -> JsonObject:
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": f"{kind}WebhookConfiguration",
@@ -124,9 +123,9 @@ def _configuration(kind: str, name: str, webhooks: list[Plain], annotations: dic
     }
 
 
-def _namespaces(spared: list[str], managed: LabelSelector | None) -> Plain:
+def _namespaces(spared: list[str], managed: LabelSelector | None) -> JsonObject:
     """In which namespaces jobs wait for us."""
-    found: Plain = {"matchExpressions": [{"key": _SPACE, "operator": "NotIn", "values": spared}]}
+    found: JsonObject = {"matchExpressions": [{"key": _SPACE, "operator": "NotIn", "values": spared}]}
     if managed is not None:
         found["matchExpressions"] += [
             {"key": one.key, "operator": str(one.operator), **({"values": list(one.values)} if one.values else {})}
@@ -140,11 +139,11 @@ def _webhook(
     watched: Watched,
     service: str,
     namespace: str,
-    namespaces: Plain | None,
+    namespaces: JsonObject | None,
     path: str,
     operations: tuple[str, ...],
-) -> Plain:
-    found: Plain = {
+) -> JsonObject:
+    found: JsonObject = {
         "name": f"{letter}{watched.name}.kuelog.io",
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",

@@ -1,17 +1,15 @@
 """ConversionReview of v1: Kueue's objects between v1beta1 and v1beta2, each in the order it came."""
 
-from typing import Any
-
 import msgspec
 import structlog
 
+from events.json_object import JsonObject
 from ops.webhook.review import ReviewBroken, place_of
 from projections.validation.conversion import GROUP, STORED, to_v1beta2
 from projections.validation.to_beta1 import to_beta1
 
 log = structlog.get_logger()
 
-Plain = dict[str, Any]
 _TOLD = 300
 OLDER = f"{GROUP}/v1beta1"
 
@@ -38,7 +36,7 @@ class Inconvertible(Exception):
 _review = msgspec.json.Decoder(_Review)
 
 
-def answer_conversion(raw: bytes) -> Plain:
+def answer_conversion(raw: bytes) -> JsonObject:
     """The review with all its objects in the version that was asked for, or with the reason why not."""
     try:
         review = _review.decode(raw)
@@ -47,7 +45,7 @@ def answer_conversion(raw: bytes) -> Plain:
     except ValueError as problem:  # of msgspec, and of bytes that are not UTF-8
         raise ReviewBroken(str(problem)) from problem
     wanted = review.request
-    response: Plain = {"uid": wanted.uid, "result": {"status": "Success"}}
+    response: JsonObject = {"uid": wanted.uid, "result": {"status": "Success"}}
     try:
         # One at a time: all of a long list as objects would take many times its size.
         response["convertedObjects"] = [_converted(one, wanted.desired) for one in wanted.objects]
@@ -63,12 +61,12 @@ def answer_conversion(raw: bytes) -> Plain:
 
 
 def _converted(raw: msgspec.Raw, wanted: str) -> msgspec.Raw:
-    value = msgspec.json.decode(raw, type=Plain)
+    value = msgspec.json.decode(raw, type=JsonObject)
     found = converted(value, wanted)
     return raw if found is value else msgspec.Raw(msgspec.json.encode(found))
 
 
-def converted(value: Plain, wanted: str) -> Plain:
+def converted(value: JsonObject, wanted: str) -> JsonObject:
     """One object in that version; its metadata is the API server's. Raises `Inconvertible`."""
     found = str(value.get("apiVersion", ""))
     match (found, wanted):

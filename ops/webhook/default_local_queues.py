@@ -9,7 +9,7 @@ from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Van
 LOCAL_QUEUES = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="localqueues", kind="LocalQueue")
 
 
-class Doors:
+class DefaultLocalQueues:
     """Kept up to date by one watch."""
 
     def __init__(self, reader: Reader) -> None:

@@ -11,7 +11,7 @@ NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
 _NAME = "kubernetes.io/metadata.name"
 
 
-class Rooms:
+class ManagedNamespaces:
     """The labels of namespaces, kept up to date by one watch; one that is new is asked for."""
 
     def __init__(self, reader: Reader, writer: Writer, selector: LabelSelector | None) -> None:

@@ -3,13 +3,12 @@
 import traceback
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
+from events.json_object import JsonObject
 from projections.validation.problem import Problem, Severity
 
-Plain = dict[str, Any]
 _UNPROCESSABLE = 422
 
 
@@ -20,7 +19,7 @@ class ReviewBroken(Exception):
         super().__init__(f"not a review of v1: {problem}")
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ReviewRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What the API server is about to store."""
 
     uid: str
@@ -29,13 +28,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     sub_resource: str = ""
     namespace: str = ""
     name: str = ""
-    object: Plain | None = None
-    old_object: Plain | None = None
+    object: JsonObject | None = None
+    old_object: JsonObject | None = None
 
     @property
     def label(self) -> str:
         """Kind and name, as the API server itself words it."""
-        meta: Plain = (self.object or {}).get("metadata") or {}
+        meta: JsonObject = (self.object or {}).get("metadata") or {}
         name = self.name or meta.get("name") or f"{meta.get('generateName', '')}*"
         return f'{self.kind.get("kind", "object")} "{name}"'
 
@@ -43,13 +42,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class _Review(msgspec.Struct, kw_only=True, rename="camel"):
     api_version: str = ""
     kind: str = ""
-    request: Asked
+    request: ReviewRequest
 
 
 _review = msgspec.json.Decoder(_Review)
 
 
-def read_review(raw: bytes) -> Asked:
+def read_review(raw: bytes) -> ReviewRequest:
     """The question in a review. Raises `ReviewBroken`."""
     try:
         found = _review.decode(raw)
@@ -62,20 +61,20 @@ def read_review(raw: bytes) -> Asked:
     return found.request
 
 
-def changed(asked: Asked, value: Plain) -> Plain:
+def changed(request: ReviewRequest, value: JsonObject) -> JsonObject:
     """The answer that the object is to be stored like this."""
-    response: Plain = {"uid": asked.uid, "allowed": True}
-    patch = patch_between(asked.object or {}, value)
+    response: JsonObject = {"uid": request.uid, "allowed": True}
+    patch = patch_between(request.object or {}, value)
     if patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = b64encode(msgspec.json.encode(patch)).decode()
     return _answer(response)
 
 
-def judged(asked: Asked, problems: Sequence[Problem]) -> Plain:
+def judged(request: ReviewRequest, problems: Sequence[Problem]) -> JsonObject:
     """The answer that the object may be stored or not, and why; what only may not be meant so is a warning."""
     errors = [one for one in problems if one.severity is Severity.ERROR]
-    response: Plain = {"uid": asked.uid, "allowed": not errors}
+    response: JsonObject = {"uid": request.uid, "allowed": not errors}
     warnings = [f"{one.field}: {one.message}" for one in problems if one.severity is not Severity.ERROR]
     if warnings:
         response["warnings"] = warnings
@@ -86,21 +85,21 @@ def judged(asked: Asked, problems: Sequence[Problem]) -> Plain:
             "status": "Failure",
             "code": _UNPROCESSABLE,
             "reason": "Invalid",
-            "message": f"{asked.label} is invalid: {said}",
+            "message": f"{request.label} is invalid: {said}",
             "details": {
-                "kind": asked.kind.get("kind", ""),
-                "group": asked.kind.get("group", ""),
-                "name": asked.name,
+                "kind": request.kind.get("kind", ""),
+                "group": request.kind.get("group", ""),
+                "name": request.name,
                 "causes": [{"reason": one.code, "field": one.field, "message": one.message} for one in errors],
             },
         }
     return _answer(response)
 
 
-def refused(asked: Asked, message: str) -> Plain:
+def refused(request: ReviewRequest, message: str) -> JsonObject:
     """The answer that the object may not be stored, because it could not be read."""
     status = {"status": "Failure", "code": _UNPROCESSABLE, "reason": "Invalid", "message": message}
-    return _answer({"uid": asked.uid, "allowed": False, "status": status})
+    return _answer({"uid": request.uid, "allowed": False, "status": status})
 
 
 def place_of(problem: BaseException) -> str:
@@ -109,9 +108,9 @@ def place_of(problem: BaseException) -> str:
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
-def patch_between(before: Plain, after: Plain, path: str = "") -> list[Plain]:
+def patch_between(before: JsonObject, after: JsonObject, path: str = "") -> list[JsonObject]:
     """The JSON patch that makes the one of the other; lists are replaced whole."""
-    found: list[Plain] = []
+    found: list[JsonObject] = []
     for name in before:
         if name not in after:
             found.append({"op": "remove", "path": f"{path}/{_pointer(name)}"})
@@ -130,5 +129,5 @@ def _pointer(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _answer(response: Plain) -> Plain:
+def _answer(response: JsonObject) -> JsonObject:
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}

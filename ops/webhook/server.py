@@ -8,39 +8,45 @@ import msgspec
 import structlog
 from aiohttp import web
 
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.certificate import Certificate
-from ops.listener_limits import Crowd, Limits
+from ops.listener_limits import ConnectionLimiter, Limits
 from ops.listening import listening
 from ops.webhook.configurations import CONVERT, MUTATE, VALIDATE
 from ops.webhook.conversion import answer_conversion
-from ops.webhook.default_local_queues import Doors
-from ops.webhook.managed_namespaces import Rooms
-from ops.webhook.review import Asked, ReviewBroken, changed, judged, place_of, read_review, refused
+from ops.webhook.default_local_queues import DefaultLocalQueues
+from ops.webhook.managed_namespaces import ManagedNamespaces
+from ops.webhook.review import ReviewBroken, ReviewRequest, changed, judged, place_of, read_review, refused
 from ops.webhook.verdicts import problems_of, stored
 from services.runtime.cluster_port import ClusterUnavailable
 
 log = structlog.get_logger()
 
-Plain = dict[str, Any]
 _MOST_REVIEWED = 8 << 20
 """Bytes: an API server takes requests of 3 MiB, and shows an object as it was and as it will be."""
 _MOST_CONVERTED = 32 << 20
 """Bytes: a whole list may be converted at once."""
 _TOLD = 300
-_CROWD: web.AppKey[Crowd] = web.AppKey("crowd", Crowd)
+_CROWD: web.AppKey[ConnectionLimiter] = web.AppKey("crowd", ConnectionLimiter)
 
 
 def webhook_app(
-    settings: SettingsObserved, doors: Doors, rooms: Rooms, ready: Callable[[], bool], limits: Limits | None = None
+    settings: SettingsObserved,
+    local_queues: DefaultLocalQueues,
+    rooms: ManagedNamespaces,
+    ready: Callable[[], bool],
+    limits: Limits | None = None,
 ) -> web.Application:
     """The application: reviews are answered from what was sent alone, and from what is known of namespaces."""
-    crowd = Crowd(limits or Limits())
+    crowd = ConnectionLimiter(limits or Limits())
 
     async def mutate(request: web.Request) -> web.Response:
         asked = read_review(await crowd.body(request, _MOST_REVIEWED))
         managed = await rooms.managed(asked.namespace)
-        return _reply(_judged(asked, lambda: changed(asked, stored(asked, doors.open, settings, managed=managed))))
+        return _reply(
+            _judged(asked, lambda: changed(asked, stored(asked, local_queues.open, settings, managed=managed)))
+        )
 
     async def validate(request: web.Request) -> web.Response:
         asked = read_review(await crowd.body(request, _MOST_REVIEWED))
@@ -86,14 +92,14 @@ async def _broken(request: web.Request, handler: Callable[[web.Request], Any]) -
         return web.Response(status=503, text="the API server does not answer\n")
 
 
-def _judged(asked: Asked, judge: Callable[[], Plain]) -> Plain:
+def _judged(request: ReviewRequest, judge: Callable[[], JsonObject]) -> JsonObject:
     """The verdict; an object of a shape that nobody expected is refused, not let through."""
     try:
         return judge()
     except Exception as problem:  # noqa: BLE001 - anything can be sent, and each question gets an answer
         log.warning("not judged", problem=f"{type(problem).__name__}: {problem}"[:_TOLD], at=place_of(problem))
-        return refused(asked, f"the object can't be read: {type(problem).__name__}: {problem}"[:_TOLD])
+        return refused(request, f"the object can't be read: {type(problem).__name__}: {problem}"[:_TOLD])
 
 
-def _reply(value: Plain) -> web.Response:
+def _reply(value: JsonObject) -> web.Response:
     return web.Response(body=msgspec.json.encode(value), content_type="application/json")

@@ -2,10 +2,11 @@
 
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
+from events.json_object import JsonObject
 from ops.crds.definitions import DEFINITIONS, GROUP
 from ops.webhook.certificates import Held, renewed
 from ops.webhook.configurations import MUTATING, VALIDATING, conversion
@@ -15,7 +16,6 @@ from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resourc
 
 log = structlog.get_logger()
 
-Plain = dict[str, Any]
 SECRETS = Resource(plural="secrets", kind="Secret")
 CONFIGURATIONS = (
     (
@@ -133,7 +133,7 @@ class Trust:
         log.info("renewed", secret=self._secret)
         return fresh
 
-    def _manifest(self, held: Held) -> Plain:
+    def _manifest(self, held: Held) -> JsonObject:
         return {
             "apiVersion": "v1",
             "kind": "Secret",

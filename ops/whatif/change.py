@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from events.catalogue import Fact
 from events.control import ObjectRefused, ObjectRemoved
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from events.workload import WorkloadDeleted, WorkloadSubmitted
 from ops.manifests import Document, ManifestBroken, read_manifests
 from ops.queries.settings_change import BadChange, changed_settings
 from ops.reading import Unreadable, yaml_of
 from ops.whatif.course import Happening
-from ops.whatif.manifest import Plain, manifest_of
+from ops.whatif.manifest import manifest_of
 from projections.explanation.about import KINDS, canonical, objects_of
 from projections.validation.conversion import to_v1beta2
 from projections.world import World
@@ -52,7 +53,7 @@ class Setting:
         except Unreadable as problem:
             raise BadChange(f"{text!r}: {value!r} is no value") from problem
 
-    def apply(self, manifest: Plain) -> None:
+    def apply(self, manifest: JsonObject) -> None:
         """Set the field. List items go by their name or their number. Raises `BadChange`."""
         steps = [name or item for name, item in _STEP.findall(self.path)]
         if not steps:
@@ -198,7 +199,7 @@ def _fact_of(document: Document) -> Fact:
     return _read(document.value, document.label, document)
 
 
-def _read(manifest: Plain, told: str, document: Document | None = None) -> Fact:
+def _read(manifest: JsonObject, told: str, document: Document | None = None) -> Fact:
     kind = str(manifest.get("kind"))
     if kind not in SIMPLE:
         raise BadChange(f"{told}: a {kind} can't be changed here; --submit takes jobs")

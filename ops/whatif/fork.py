@@ -19,7 +19,7 @@ from ops.whatif.run import VirtualRun
 from ops.whatif.stage import OneWorld
 from ops.wiring import LANE
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from services.runtime.log_port import Entry
 
 _DAY: Millis = 86_400_000
@@ -81,7 +81,7 @@ class Fork:
             facts = [*facts, *self.jobs]
         world.advance(at)
         for number, fact in enumerate(facts):
-            evolve(world, fact, Place(lane="FACTS", sequence=_FORKED + number, at=at))
+            evolve(world, fact, LogPosition(lane="FACTS", sequence=_FORKED + number, at=at))
         world.settle()
         world.review_all()
         collect_seldom()

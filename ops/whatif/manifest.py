@@ -1,10 +1,9 @@
 """Facts about queues written as the manifests that they came from, so that a field can be set by the name that people know."""
 
-from typing import Any
-
 from events.amount import UNLIMITED
 from events.catalogue import AnyEvent
 from events.event import Millis
+from events.json_object import JsonObject
 from events.quantity import from_units
 from events.quota import (
     ClusterQueueObserved,
@@ -26,17 +25,16 @@ from services.watcher.cluster_objects import (
     UNDECLARED,
 )
 
-Plain = dict[str, Any]
 API = "kueue.x-k8s.io/v1beta2"
 
 
-def manifest_of(fact: AnyEvent) -> Plain | None:
+def manifest_of(fact: AnyEvent) -> JsonObject | None:
     """The manifest of a cluster queue, cohort, local queue or flavor; None for anything else."""
     match fact:
         case ClusterQueueObserved():
             return _object("ClusterQueue", fact.name, fact.uid, _queue_spec(fact), _annotations(fact))
         case CohortObserved():
-            spec: Plain = {"parentName": fact.parent, "resourceGroups": _groups(fact.groups)}
+            spec: JsonObject = {"parentName": fact.parent, "resourceGroups": _groups(fact.groups)}
             return _object("Cohort", fact.name, fact.uid, {**spec, **_fair(fact.weight)})
         case LocalQueueObserved():
             spec = {"clusterQueue": fact.cluster_queue, "stopPolicy": fact.stop.value, **_fair(fact.weight)}
@@ -60,12 +58,12 @@ def manifest_of(fact: AnyEvent) -> Plain | None:
             return None
 
 
-def _object(kind: str, name: str, uid: str, spec: Plain, annotations: dict[str, str] | None = None) -> Plain:
-    meta: Plain = {"name": name, "uid": uid, "annotations": annotations or {}}
+def _object(kind: str, name: str, uid: str, spec: JsonObject, annotations: dict[str, str] | None = None) -> JsonObject:
+    meta: JsonObject = {"name": name, "uid": uid, "annotations": annotations or {}}
     return {"apiVersion": API, "kind": kind, "metadata": meta, "spec": spec}
 
 
-def _queue_spec(fact: ClusterQueueObserved) -> Plain:
+def _queue_spec(fact: ClusterQueueObserved) -> JsonObject:
     rules, fungibility = fact.preemption, fact.fungibility
     return {
         "cohortName": fact.cohort,
@@ -87,7 +85,7 @@ def _queue_spec(fact: ClusterQueueObserved) -> Plain:
     }
 
 
-def _preemption(rules: PreemptionRules) -> Plain:
+def _preemption(rules: PreemptionRules) -> JsonObject:
     within = rules.borrow_within_cohort
     return {
         "withinClusterQueue": rules.within_cluster_queue.value,
@@ -121,7 +119,7 @@ def _annotations(fact: ClusterQueueObserved) -> dict[str, str]:
     return found
 
 
-def _groups(groups: tuple[ResourceGroup, ...]) -> list[Plain]:
+def _groups(groups: tuple[ResourceGroup, ...]) -> list[JsonObject]:
     return [
         {
             "coveredResources": list(group.resources),
@@ -145,7 +143,7 @@ def _groups(groups: tuple[ResourceGroup, ...]) -> list[Plain]:
     ]
 
 
-def _limit(name: str, resource: str, amount: int | None) -> Plain:
+def _limit(name: str, resource: str, amount: int | None) -> JsonObject:
     return {} if amount is None else {name: _amount(resource, amount)}
 
 
@@ -153,7 +151,7 @@ def _amount(resource: str, amount: int) -> str:
     return str(UNLIMITED) if amount == UNLIMITED else from_units(resource, amount)
 
 
-def _selector(found: LabelSelector) -> Plain:
+def _selector(found: LabelSelector) -> JsonObject:
     return {
         "matchLabels": dict(found.labels),
         "matchExpressions": [
@@ -162,7 +160,7 @@ def _selector(found: LabelSelector) -> Plain:
     }
 
 
-def _fair(weight: Weight) -> Plain:
+def _fair(weight: Weight) -> JsonObject:
     if weight == Weight():
         return {}
     text = str(weight.numerator) if weight.denominator == 1 else f"{weight.numerator * 1000 // weight.denominator}m"

@@ -6,7 +6,7 @@ from events.catalogue import Decision, Fact
 from events.event import Millis
 from ops.wiring import LANE
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
@@ -46,14 +46,14 @@ class OneWorld:
     def tell(self, fact: Fact, at: Millis) -> None:
         """Fold a fact."""
         self._facts += 1
-        evolve(self.world, fact, Place(lane="FACTS", sequence=FAR + self._facts, at=at))
+        evolve(self.world, fact, LogPosition(lane="FACTS", sequence=FAR + self._facts, at=at))
 
     def turn(self, at: Millis) -> list[Decision]:
         """Let each decider speak once."""
         world, said = self.world, list[Decision]()
         world.advance(at)
         for decider in self._deciders:
-            events = decider.decide(world, Place(lane=LANE, sequence=self._sequence + 1, at=at))
+            events = decider.decide(world, LogPosition(lane=LANE, sequence=self._sequence + 1, at=at))
             if events:
                 self._sequence += 1
                 said.extend(events)

@@ -33,7 +33,7 @@ from projections.billing.quota_book import FlavorResource, QuotaBook
 from projections.billing.strays import Strays
 from projections.devices.card_config import HAMI, card_config
 from projections.feature_gates import enabled
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.quota.charge_quota import remaining_usage
 from projections.workloads.long_gone import LongGone
 
@@ -74,23 +74,23 @@ class Ledger:
         """What people have corrected, wherever it lies."""
         return self.prices.corrections
 
-    def fold(self, event: AnyEvent, place: Place) -> None:  # noqa: C901, PLR0912 - one case after the other
+    def fold(self, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901, PLR0912 - one case after the other
         """Enter what an event means for time and money; most events mean nothing for it."""
         if not isinstance(event, PriceListSet | CorrectionEntered):
-            self.at = max(self.at, place.at)
-        for gone in self._gone.hear(event, getattr(event, "workload", ""), place.at):
-            self._forget(gone, place.at)
+            self.at = max(self.at, position.at)
+        for gone in self._gone.hear(event, getattr(event, "workload", ""), position.at):
+            self._forget(gone, position.at)
         match event:
             case WorkloadSubmitted():
-                self._submit(event, place)
+                self._submit(event, position)
             case WorkloadChanged():
                 known = self._about.get(event.workload)
                 if known is not None:
                     self._about[event.workload] = msgspec.structs.replace(known, queue=event.spec.queue)
             case QuotaReserved():
-                self._reserve(event, place)
+                self._reserve(event, position)
             case WorkloadAdmitted():
-                self._admit(event.workload, place)
+                self._admit(event.workload, position)
             case PreemptionRequested():
                 self._asking[event.workload] = event.cluster_queue
             case PreemptionOrdered():
@@ -100,20 +100,20 @@ class Ledger:
             case (
                 QuotaReleased() | WorkloadOrphaned() | WorkloadFailedToStart() | WorkloadDiscarded() | WorkloadDeleted()
             ):
-                self._let_quota_go(event.workload, place.at)
+                self._let_quota_go(event.workload, position.at)
             case WorkloadFinished():
-                self._let_quota_go(event.workload, place.at)
+                self._let_quota_go(event.workload, position.at)
                 current = self._current.get(event.workload)
                 if current is not None:
                     current.finished = True
             case PodsReclaimed():
-                self._reclaim(event, place.at)
+                self._reclaim(event, position.at)
             case DevicesReserved():
-                self._give(event, place)
+                self._give(event, position)
             case DevicesReleased():
-                self._take_back(event, place)
+                self._take_back(event, position)
             case _:
-                self._see(event, place)
+                self._see(event, position)
 
     def finish(self, at: Millis | None = None) -> None:
         """Enter what goes on, as far as the log reaches or to a time before that; nothing may be folded after that."""
@@ -121,21 +121,21 @@ class Ledger:
         self.cards.finish(end)
         self.quota.settle(end)
 
-    def _see(self, event: AnyEvent, place: Place) -> None:  # noqa: C901 - one case after the other
+    def _see(self, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901 - one case after the other
         match event:
             case NodeObserved():
-                self.cards.see_node(event, _cause("node " + ("ready" if event.ready else "not ready"), place))
+                self.cards.see_node(event, _cause("node " + ("ready" if event.ready else "not ready"), position))
             case DevicesRegistered():
-                self.cards.register(event, _cause("cards registered", place))
+                self.cards.register(event, _cause("cards registered", position))
             case PodObserved():
-                self.strays.see_pod(event, _cause("pod seen", place))
+                self.strays.see_pod(event, _cause("pod seen", position))
                 self.tenants.add(event.namespace)
             case FlavorObserved():
-                self.cards.see_flavor(event, _cause("flavor changed", place))
+                self.cards.see_flavor(event, _cause("flavor changed", position))
             case ClusterQueueObserved():
-                self.quota.set_queue(event, place.at)
+                self.quota.set_queue(event, position.at)
             case CohortObserved():
-                self.quota.set_cohort(event, place.at)
+                self.quota.set_cohort(event, position.at)
             case NamespaceObserved():
                 self.tenants.add(event.name)
             case SettingsObserved():
@@ -143,28 +143,28 @@ class Ledger:
             case DeviceConfigObserved():
                 self._config = card_config(event)
             case PriceListSet():
-                self.prices.set(event, place)
+                self.prices.set(event, position)
             case CorrectionEntered():
-                self.prices.correct(event, place)
+                self.prices.correct(event, position)
             case ObjectRemoved():
-                self._remove(event, place)
+                self._remove(event, position)
             case _:
                 pass
 
-    def _remove(self, event: ObjectRemoved, place: Place) -> None:
+    def _remove(self, event: ObjectRemoved, position: LogPosition) -> None:
         match event.kind:
             case "Node":
-                self.cards.remove_node(event.name, _cause("node gone", place))
+                self.cards.remove_node(event.name, _cause("node gone", position))
             case "Pod":
-                self.strays.remove_pod(f"{event.namespace}/{event.name}", _cause("pod gone", place))
+                self.strays.remove_pod(f"{event.namespace}/{event.name}", _cause("pod gone", position))
             case "ResourceFlavor":
-                self.cards.remove_flavor(event.name, _cause("flavor changed", place))
+                self.cards.remove_flavor(event.name, _cause("flavor changed", position))
             case "ClusterQueue" | "Cohort":
-                self.quota.remove(event.kind, event.name, place.at)
+                self.quota.remove(event.kind, event.name, position.at)
             case _:
                 pass
 
-    def _submit(self, event: WorkloadSubmitted, place: Place) -> None:
+    def _submit(self, event: WorkloadSubmitted, position: LogPosition) -> None:
         self.tenants.add(event.workload.partition("/")[0])
         if event.workload in self._about and event.workload in self._current:
             return
@@ -177,14 +177,16 @@ class Ledger:
             return
         cohort = self.quota.cohort_of(adopted.cluster_queue)
         known = self._about[event.workload]
-        attempt = attempt_of(event.workload, known, place.sequence, adopted.cluster_queue, cohort, adopted.assignments)
+        attempt = attempt_of(
+            event.workload, known, position.sequence, adopted.cluster_queue, cohort, adopted.assignments
+        )
         attempt.admitted = states.get("Admitted") == "True"
-        self._begin(attempt, adopted.assignments, place.at)
+        self._begin(attempt, adopted.assignments, position.at)
 
-    def _reserve(self, event: QuotaReserved, place: Place) -> None:
+    def _reserve(self, event: QuotaReserved, position: LogPosition) -> None:
         cohort = self.quota.cohort_of(event.cluster_queue)
-        attempt = reserved(event, self._about.get(event.workload), place.sequence, cohort)
-        self._begin(attempt, event.assignments, place.at)
+        attempt = reserved(event, self._about.get(event.workload), position.sequence, cohort)
+        self._begin(attempt, event.assignments, position.at)
 
     def _begin(self, attempt: Attempt, assignments: tuple[PodSetAssignment, ...], at: Millis) -> None:
         holder = attempt.holder
@@ -192,13 +194,13 @@ class Ledger:
         self._assignments[holder.workload] = (holder.cluster_queue, assignments)
         self.quota.hold(holder.workload, holder.cluster_queue, _amounts(assignments, {}), at)
 
-    def _admit(self, workload: str, place: Place) -> None:
+    def _admit(self, workload: str, position: LogPosition) -> None:
         attempt = self._current.get(workload)
         if attempt is None or attempt.admitted:
             return
         attempt.admitted = True
         for key in attempt.keys:
-            self.cards.rename(key[-1], key, LineKind.USAGE, _cause("admitted", place))
+            self.cards.rename(key[-1], key, LineKind.USAGE, _cause("admitted", position))
 
     def _stop(self, workload: str, reason: str, preemptor: str = "") -> None:
         attempt = self._current.get(workload)
@@ -215,12 +217,12 @@ class Ledger:
             queue, assignments = known
             self.quota.hold(event.workload, queue, _amounts(assignments, event.counts), at)
 
-    def _give(self, event: DevicesReserved, place: Place) -> None:
+    def _give(self, event: DevicesReserved, position: LogPosition) -> None:
         attempt = self._attempts.get(event.workload, {}).get(event.reservation)
         if attempt is None:
             attempt = attempt_of(event.workload, self._about.get(event.workload), event.reservation, "", "", ())
             self._attempts.setdefault(event.workload, {})[event.reservation] = attempt
-        cause, keys = _cause("reserved", place), list[SliceKey]()
+        cause, keys = _cause("reserved", position), list[SliceKey]()
         for placement, uuid, use in uses_by_pod(event.placements):
             key: SliceKey = (event.workload, event.reservation, placement.pod_set, placement.index, uuid)
             keys.append(key)
@@ -238,20 +240,25 @@ class Ledger:
         attempt.keys = tuple(keys)
         self.strays.reserved(event.workload, event.reservation, event.placements, cause)
 
-    def _take_back(self, event: DevicesReleased, place: Place) -> None:
+    def _take_back(self, event: DevicesReleased, position: LogPosition) -> None:
         attempt = self._attempts.get(event.workload, {}).pop(event.reservation, None)
         if attempt is None:
             return
-        cause = _cause("released", place)
+        cause = _cause("released", position)
         for key in attempt.keys:
             self.cards.close(key[-1], key, cause)
         self.strays.released(event.workload, event.reservation, cause)
         if self._current.get(event.workload) is attempt:
             del self._current[event.workload]
-        if attempt.stopped and not attempt.finished and attempt.entries and self.window.clip(place.at, place.at + 1):
+        if (
+            attempt.stopped
+            and not attempt.finished
+            and attempt.entries
+            and self.window.clip(position.at, position.at + 1)
+        ):
             waste = Waste(
-                at=place.at,
-                place=f"{place.lane}/{place.sequence}",
+                at=position.at,
+                place=f"{position.lane}/{position.sequence}",
                 reason=attempt.stopped,
                 holder=attempt.holder,
                 preemptor=attempt.preemptor,
@@ -279,5 +286,5 @@ def _amounts(assignments: tuple[PodSetAssignment, ...], done: dict[str, int]) ->
     return amounts
 
 
-def _cause(why: str, place: Place) -> Cause:
-    return Cause(why, place.at, place.lane, place.sequence)
+def _cause(why: str, position: LogPosition) -> Cause:
+    return Cause(why, position.at, position.lane, position.sequence)

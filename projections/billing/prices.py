@@ -12,7 +12,7 @@ from events.billing import CorrectionEntered, Meter, Price, PriceListSet
 from events.event import Millis
 from projections.billing.entry import Entry
 from projections.billing.money import parse_money
-from projections.log_position import Place
+from projections.log_position import LogPosition
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,17 +51,17 @@ class PriceBook:
         """By time."""
         self.corrections: list[Correction] = []
 
-    def set(self, event: PriceListSet, place: Place) -> None:
+    def set(self, event: PriceListSet, position: LogPosition) -> None:
         """A list is entered; one that was to start at the same time is superseded."""
         in_force = self.at(event.starts) is not None
-        starts = max(event.starts, place.at) if in_force else event.starts
+        starts = max(event.starts, position.at) if in_force else event.starts
         self.lists = [one for one in self.lists if one.starts != starts]
-        self.lists.append(PriceList(event=event, starts=starts, place=f"{place.lane}/{place.sequence}", rates={}))
+        self.lists.append(PriceList(event=event, starts=starts, place=f"{position.lane}/{position.sequence}", rates={}))
         self.lists.sort(key=lambda one: one.starts)
 
-    def correct(self, event: CorrectionEntered, place: Place) -> None:
+    def correct(self, event: CorrectionEntered, position: LogPosition) -> None:
         """A correction is entered."""
-        self.corrections.append(Correction(event=event, at=place.at, place=f"{place.lane}/{place.sequence}"))
+        self.corrections.append(Correction(event=event, at=position.at, place=f"{position.lane}/{position.sequence}"))
 
     def at(self, at: Millis) -> PriceList | None:
         """The list in force at a time."""

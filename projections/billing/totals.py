@@ -60,7 +60,7 @@ class Totals(msgspec.Struct):
         return sum((Fraction(part, whole) for whole, part in sorted(self.dominant.items())), Fraction(0))
 
 
-class Row(msgspec.Struct, frozen=True):
+class BillRow(msgspec.Struct, frozen=True):
     """One group and kind of line."""
 
     group: tuple[str, ...]
@@ -73,7 +73,7 @@ class Bill(msgspec.Struct, kw_only=True):
 
     window: Window
     group_by: tuple[str, ...]
-    rows: list[Row]
+    rows: list[BillRow]
     total: dict[str, int]
     unpriced: dict[tuple[str, str], int]
     """Card·ms without a price, by flavor and model."""
@@ -126,7 +126,7 @@ def bill(ledger: Ledger, window: Window, group_by: tuple[str, ...], tenant: str 
             due[amount.tenant, month] = due.get((amount.tenant, month), 0) + amount.cost
     for amount in roundings(due, ledger):
         put(amount)
-    rows = [Row(*key, sums) for key, sums in sorted(found.items(), key=lambda one: _order(*one[0]))]
+    rows = [BillRow(*key, sums) for key, sums in sorted(found.items(), key=lambda one: _order(*one[0]))]
     return Bill(
         window=window,
         group_by=group_by,
@@ -146,7 +146,7 @@ def unknown_entries(ledger: Ledger, window: Window) -> list[str]:
     ]
 
 
-def sum_up(rows: Iterable[Row]) -> Totals:
+def sum_up(rows: Iterable[BillRow]) -> Totals:
     """All rows together."""
     total = Totals(dominant={})
     for row in rows:

@@ -9,7 +9,7 @@ from projections.calendar import begin, end
 HOUR: Millis = 3_600_000
 
 
-class Spent(msgspec.Struct, frozen=True, kw_only=True):
+class BudgetUsage(msgspec.Struct, frozen=True, kw_only=True):
     """A budget as it stood at a time: units x milliseconds since its period began, and units that are held now."""
 
     budget: Budget
@@ -19,34 +19,34 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     running: dict[str, int] = {}
 
 
-class Counted(msgspec.Struct, frozen=True, kw_only=True):
+class CountedWorkload(msgspec.Struct, frozen=True, kw_only=True):
     """What is counted for a workload, and in which budgets (`ClusterQueue/name`, `Namespace/name`)."""
 
     scopes: tuple[str, ...]
     usage: dict[str, int]
 
 
-def settled(spent: Spent, at: Millis) -> Spent:
+def settled(usage: BudgetUsage, at: Millis) -> BudgetUsage:
     """What is spent at a later time; in a new period it begins at nothing."""
-    if at <= spent.at:
-        return spent
-    start = begin(spent.budget.period, at)
-    amounts = dict(spent.amounts) if start <= spent.began else {}
-    length = at - max(spent.at, start)
-    for resource, amount in spent.running.items():
+    if at <= usage.at:
+        return usage
+    start = begin(usage.budget.period, at)
+    amounts = dict(usage.amounts) if start <= usage.began else {}
+    length = at - max(usage.at, start)
+    for resource, amount in usage.running.items():
         amounts[resource] = amounts.get(resource, 0) + amount * length
-    return msgspec.structs.replace(spent, began=max(start, spent.began), at=at, amounts=amounts)
+    return msgspec.structs.replace(usage, began=max(start, usage.began), at=at, amounts=amounts)
 
 
-def over(spent: Spent) -> list[str]:
+def over(usage: BudgetUsage) -> list[str]:
     """The resources of which nothing is left."""
-    limits = spent.budget.limits
-    return [resource for resource in sorted(limits) if spent.amounts.get(resource, 0) >= limits[resource] * HOUR]
+    limits = usage.budget.limits
+    return [resource for resource in sorted(limits) if usage.amounts.get(resource, 0) >= limits[resource] * HOUR]
 
 
-def changes_after(spent: Spent, at: Millis) -> Millis | None:
+def changes_after(usage: BudgetUsage, at: Millis) -> Millis | None:
     """When it next lets in less or more, though nothing happens: it is used up, or its period ends."""
-    now = settled(spent, at)
+    now = settled(usage, at)
     empty = over(now)
     dues: list[Millis] = []
     for resource, limit in now.budget.limits.items():

@@ -14,7 +14,7 @@ from events.control import ObjectRemoved
 from events.event import Millis
 from events.quota import Budget, ClusterQueueObserved, NamespaceObserved
 from events.timestamp import format_timestamp
-from projections.budgets.budget_usage import Counted, Spent, over, settled
+from projections.budgets.budget_usage import BudgetUsage, CountedWorkload, over, settled
 from projections.calendar import begin, end
 from projections.workloads.lifecycle import Workload, asks_for_cards
 from projections.world import World
@@ -89,9 +89,9 @@ def used_up(world: World, workload: Workload, cluster_queue: str, at: Millis) ->
     return max(found, key=lambda one: one.until, default=None)
 
 
-def _used_up(scope: str, spent: Spent, workload: Workload, at: Millis) -> UsedUp | None:
-    budget = spent.budget
-    for resource in over(spent):
+def _used_up(scope: str, usage: BudgetUsage, workload: Workload, at: Millis) -> UsedUp | None:
+    budget = usage.budget
+    for resource in over(usage):
         if asks_for_cards(workload, frozenset({resource})):
             hours = budget.limits[resource]
             kind, _, name = scope.partition("/")
@@ -118,7 +118,7 @@ def _set(world: World, scope: str, budget: Budget | None, at: Millis, holders: I
         world.trail.drop(world.budgets, scope)
     elif known is None:
         start = begin(budget.period, at)
-        world.put_budget(scope, Spent(budget=budget, began=start, at=at))
+        world.put_budget(scope, BudgetUsage(budget=budget, began=start, at=at))
     elif known.budget != budget:
         world.put_budget(scope, _changed(settled(known, at), budget, at))
     else:
@@ -129,14 +129,14 @@ def _set(world: World, scope: str, budget: Budget | None, at: Millis, holders: I
     world.review_budget(scope)
 
 
-def _changed(spent: Spent, budget: Budget, at: Millis) -> Spent:
+def _changed(usage: BudgetUsage, budget: Budget, at: Millis) -> BudgetUsage:
     """Another budget: what was spent still counts, unless the period is another one."""
-    if spent.budget.period is budget.period:
-        return msgspec.structs.replace(spent, budget=budget)
-    return msgspec.structs.replace(spent, budget=budget, began=begin(budget.period, at), amounts={})
+    if usage.budget.period is budget.period:
+        return msgspec.structs.replace(usage, budget=budget)
+    return msgspec.structs.replace(usage, budget=budget, began=begin(budget.period, at), amounts={})
 
 
-def _standing(world: World, key: str) -> Counted | None:
+def _standing(world: World, key: str) -> CountedWorkload | None:
     workload = world.workloads.get(key)
     if workload is None or workload.admission is None:
         return None
@@ -148,7 +148,7 @@ def _standing(world: World, key: str) -> Counted | None:
     for column, amount in held.items():
         resource = world.quota.columns.names[column][1]
         usage[resource] = usage.get(resource, 0) + amount
-    return Counted(scopes=scopes, usage=dict(sorted(usage.items())))
+    return CountedWorkload(scopes=scopes, usage=dict(sorted(usage.items())))
 
 
 def _scopes(world: World, workload: Workload, cluster_queue: str) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ def _scopes(world: World, workload: Workload, cluster_queue: str) -> tuple[str, 
     return tuple(scope for scope in both if scope in world.budgets)
 
 
-def _running(spent: Spent, usage: dict[str, int], sign: int) -> Spent:
+def _running(spent: BudgetUsage, usage: dict[str, int], sign: int) -> BudgetUsage:
     running = dict(spent.running)
     for resource, amount in usage.items():
         running[resource] = running.get(resource, 0) + sign * amount

@@ -15,8 +15,8 @@ from events.provisioning import (
 )
 from events.workload import CheckStatus
 from projections.checks.provisioning import CONFIG_KIND
-from projections.evolve_objects import accept, stir_users_of_check
-from projections.log_position import Place
+from projections.evolve_objects import accept, retry_users_of_check
+from projections.log_position import LogPosition
 from projections.workloads.lifecycle import Provisioning, Workload, with_news
 from projections.world import World
 
@@ -29,20 +29,20 @@ ProvisioningEvent: TypeAlias = (
 )
 
 
-def evolve_provisioning(world: World, event: ProvisioningEvent, place: Place) -> None:
+def evolve_provisioning(world: World, event: ProvisioningEvent, position: LogPosition) -> None:
     """Fold one such event; one about a workload that is gone changes nothing of it."""
     match event:
         case ProvisioningConfigObserved():
             world.trail.put(world.provisioning_configs, event.name, event)
             accept(world, CONFIG_KIND, "", event.name)
-            _stir_users_of_config(world, event.name)
+            _retry_users_of_config(world, event.name)
         case ProvisioningRequestObserved():
             accept(world, "ProvisioningRequest", event.namespace, event.name)
             _see(world, event)
         case ProvisioningRejected() | ProvisioningOrdered() | ProvisioningDropped():
             workload = world.workloads.get(event.workload)
             if workload is not None:
-                world.put_workload(_evolved(workload, event, place))
+                world.put_workload(_evolved(workload, event, position))
         case _:
             assert_never(event)
 
@@ -52,9 +52,9 @@ def miss_provisioning(world: World, event: AnyEvent) -> None:
     match event:
         case ObjectRemoved(kind="ProvisioningRequestConfig"):
             world.trail.drop(world.provisioning_configs, event.name)
-            _stir_users_of_config(world, event.name)
+            _retry_users_of_config(world, event.name)
         case ObjectRefused(kind="ProvisioningRequestConfig"):
-            _stir_users_of_config(world, event.name)
+            _retry_users_of_config(world, event.name)
         case ObjectRemoved(kind="ProvisioningRequest"):
             _lose(world, f"{event.namespace}/{event.name}")
         case _:
@@ -62,7 +62,7 @@ def miss_provisioning(world: World, event: AnyEvent) -> None:
 
 
 def _evolved(
-    workload: Workload, event: ProvisioningRejected | ProvisioningOrdered | ProvisioningDropped, place: Place
+    workload: Workload, event: ProvisioningRejected | ProvisioningOrdered | ProvisioningDropped, position: LogPosition
 ) -> Workload:
     match event:
         case ProvisioningRejected():
@@ -72,31 +72,33 @@ def _evolved(
             }
             return replace(workload, provisioning=asked)
         case ProvisioningOrdered():
-            return _ordered(workload, event, place)
+            return _ordered(workload, event, position)
         case ProvisioningDropped():
             left = {name: one for name, one in workload.provisioning.items() if name != event.check}
-            return replace(workload, provisioning=left, decided=place.sequence)
+            return replace(workload, provisioning=left, decided=position.sequence)
         case _:
             assert_never(event)
 
 
-def _ordered(workload: Workload, order: ProvisioningOrdered, place: Place) -> Workload:
-    asked = Provisioning(order=order, decision=f"{place.lane}/{place.sequence}")
-    check = CheckStatus(name=order.check, since=place.at, decided=place.sequence, retries=order.attempt - 1)
-    told = with_news(workload, place, "ProvisioningRequestCreated", f'Created ProvisioningRequest: "{order.request}"')
+def _ordered(workload: Workload, order: ProvisioningOrdered, position: LogPosition) -> Workload:
+    asked = Provisioning(order=order, decision=f"{position.lane}/{position.sequence}")
+    check = CheckStatus(name=order.check, since=position.at, decided=position.sequence, retries=order.attempt - 1)
+    told = with_news(
+        workload, position, "ProvisioningRequestCreated", f'Created ProvisioningRequest: "{order.request}"'
+    )
     return replace(
         told,
         provisioning={**workload.provisioning, order.check: asked},
         checks={**workload.checks, order.check: check},
-        decided=place.sequence,
+        decided=position.sequence,
     )
 
 
-def _stir_users_of_config(world: World, config: str) -> None:
+def _retry_users_of_config(world: World, config: str) -> None:
     for name, check in sorted(world.checks.items()):
         found = check.parameters
         if found is not None and (found.kind, found.name) == (CONFIG_KIND, config):
-            stir_users_of_check(world, name)
+            retry_users_of_check(world, name)
 
 
 def _see(world: World, event: ProvisioningRequestObserved) -> None:
@@ -122,4 +124,4 @@ def _lose(world: World, key: str) -> None:
 
 def _review(world: World, workload: str) -> None:
     if workload in world.workloads:
-        world.review.add(workload)
+        world.work.mark_dirty(workload)

@@ -25,7 +25,7 @@ CONSUMES, CLASS_NAME = (
 _LONGEST, _DIGITS = 252, 5
 
 
-class Found(msgspec.Struct, frozen=True):
+class RequestAttempt(msgspec.Struct, frozen=True):
     """A request in the cluster that counts for a check, and the how manieth attempt it is."""
 
     request: ProvisioningRequestObserved
@@ -107,16 +107,16 @@ def asked_for(config: ProvisioningConfigObserved, workload: Workload) -> tuple[P
     )
 
 
-def request_of(world: World, workload: Workload, check: str) -> Found | None:
+def request_of(world: World, workload: Workload, check: str) -> RequestAttempt | None:
     """The request that answers a check: the one that was ordered, or the latest that Kueue had made before us."""
     asked = workload.provisioning.get(check)
     if asked is not None:
         seen = world.provisioning_requests.get(f"{workload.namespace}/{asked.order.request}")
         matches = seen is not None and (seen.workload, seen.decision) == (workload.key, asked.decision)
-        return Found(seen, asked.order.attempt) if seen is not None and matches else None
+        return RequestAttempt(seen, asked.order.attempt) if seen is not None and matches else None
     prefix = re.compile(re.escape(_limited(f"{workload.name}-{check}-")) + r"([0-9]+)")
     found = [
-        Found(one, int(match[1]))
+        RequestAttempt(one, int(match[1]))
         for one in requests_in_cluster(world, workload)
         if not one.decision and (match := prefix.fullmatch(one.name)) is not None
     ]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from projections.devices.mutation import CHART, Asked, Defaults, mutate
+from projections.devices.mutation import CHART, ContainerRequest, Defaults, mutate
 from projections.devices.namespace_quota import Limit, asked_at_once, room
 from projections.devices.requests import read_request
 from projections.devices.vendor import Vendor
@@ -21,8 +21,8 @@ INVALID = "invalid"
 class Applicant(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that asks to be let in."""
 
-    init_containers: tuple[Asked, ...] = ()
-    containers: tuple[Asked, ...] = ()
+    init_containers: tuple[ContainerRequest, ...] = ()
+    containers: tuple[ContainerRequest, ...] = ()
     privileged: bool = False
     """Whether any container is."""
     annotations: Mapping[str, str] = {}
@@ -36,8 +36,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     allowed: bool
     code: str = ""
     message: str = ""
-    init_containers: tuple[Asked, ...] = ()
-    containers: tuple[Asked, ...] = ()
+    init_containers: tuple[ContainerRequest, ...] = ()
+    containers: tuple[ContainerRequest, ...] = ()
     scheduler: str = ""
 
 
@@ -78,7 +78,7 @@ def judge(
 def _unfit(
     pod: Applicant,
     vendors: Mapping[str, Vendor],
-    containers: Sequence[Asked],
+    containers: Sequence[ContainerRequest],
     limits: Mapping[str, Limit],
     defaults: Defaults,
 ) -> Verdict | None:
@@ -99,7 +99,7 @@ def _denied(code: str, message: str) -> Verdict:
 
 def pod_within_quota(
     vendor: Vendor,
-    containers: Sequence[Asked],
+    containers: Sequence[ContainerRequest],
     init: int,
     limits: Mapping[str, Limit],
     defaults: Defaults = CHART,

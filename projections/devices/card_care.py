@@ -25,7 +25,7 @@ class Suspect(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True, order=True):
+class ReportedDrift(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """A difference that was told and not yet resolved."""
 
     kind: DriftKind
@@ -47,7 +47,7 @@ class CardCare:
         self.suspects: dict[str, Suspect] = {}
         self.stale: dict[str, Suspect] = {}
         """Pods whose allocation was told to be stale."""
-        self.told: dict[str, tuple[Told, ...]] = {}
+        self.told: dict[str, tuple[ReportedDrift, ...]] = {}
         """By card."""
         self.quotas: dict[str, CardQuotaObserved] = {}
         """What ResourceQuotas say of cards, by `namespace/name`."""
@@ -148,7 +148,7 @@ class CardCare:
         self._trail.drop(self.suspects, key)
         self._trail.drop(self.stale, key)
 
-    def tell(self, card: str, told: Told) -> None:
+    def tell(self, card: str, told: ReportedDrift) -> None:
         """A difference was told."""
         self._trail.put(self.told, card, tuple(sorted({*self.told.get(card, ()), told})))
 

@@ -17,7 +17,7 @@ from projections.devices.card_stakes import POD, Holding, PodHold, Stake, exceed
 from projections.devices.card_tenants import tenants_of
 from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.mig import unknown_pieces
-from projections.devices.node_summary import NodeDigest, digest
+from projections.devices.node_summary import NodeSummary, summarized
 from projections.devices.pick import MIG_MODE
 from projections.devices.use import IDLE, CardUse, NodeCards, effective_use
 from projections.trail import Trail
@@ -47,7 +47,7 @@ class CardHoldings:
         """How many changes there were to any card; what is undone was none."""
         self.offered: dict[tuple[str, str], tuple[int, object, dict[str, int]]] = {}
         """What offers were reckoned, by flavor and resource, with the version they are of; kept outside the trail."""
-        self._digests: dict[str, tuple[int, NodeDigest]] = {}
+        self._digests: dict[str, tuple[int, NodeSummary]] = {}
         """Kept outside the trail: one of another version is made anew when asked for."""
         self.used: dict[str, CardUse] = {}
         """Per card UUID what is taken of it."""
@@ -61,9 +61,9 @@ class CardHoldings:
         """Living pods on nodes."""
         self.living: dict[str, dict[str, None]] = {}
         """Living pods by owner."""
-        self.stirred: dict[str, None] = {}
+        self.dirty_cards: dict[str, None] = {}
         """Cards that something happened to since they were last looked at; a hint, kept outside the trail."""
-        self.loose: dict[str, None] = {}
+        self.dirty_workloads: dict[str, None] = {}
         """The same of workloads whose holdings came or whose pods went."""
 
     def register(self, registered: DevicesRegistered) -> None:
@@ -105,12 +105,12 @@ class CardHoldings:
             return False
         return self.care.in_service(node, card)
 
-    def digest(self, node: str) -> NodeDigest:
+    def digest(self, node: str) -> NodeSummary:
         """The cards of one node in short."""
         version = self._versions[node]
         known = self._digests.get(node)
         if known is None or known[0] != version:
-            known = self._digests[node] = (version, digest(self.cards_of(node)))
+            known = self._digests[node] = (version, summarized(self.cards_of(node)))
         return known[1]
 
     def propose(self, workload: str, reservation: int, placements: tuple[PodPlacement, ...]) -> None:
@@ -205,36 +205,36 @@ class CardHoldings:
         self.touch(_OFFER)
         if node in self.nodes:
             self.touch(node)
-            self.stir_node(node)
+            self.mark_node_dirty(node)
 
     def offer_version(self) -> int:
         """Changes whenever what cards offer to workloads may have: not when workloads take cards or give them back."""
         return self._versions.get(_OFFER, 0)
 
-    def stir_node(self, node: str) -> None:
+    def mark_node_dirty(self, node: str) -> None:
         """Have all cards of a node looked at."""
         if node in self.nodes:
-            self.stirred.update(dict.fromkeys(card.uuid for card in self.nodes[node].cards))
+            self.dirty_cards.update(dict.fromkeys(card.uuid for card in self.nodes[node].cards))
 
-    def stir_all(self) -> None:
+    def mark_all_dirty(self) -> None:
         """Have every card looked at: what a replay does, that has seen no earlier turn."""
-        self.stirred.update(dict.fromkeys((*self.homes, *self.stakes, *self.care.told)))
+        self.dirty_cards.update(dict.fromkeys((*self.homes, *self.stakes, *self.care.told)))
 
-    def looked_at(self, card: str) -> None:
-        """A card that was stirred has been looked at; if that is taken back, it is stirred again."""
-        self._trail.drop(self.stirred, card)
+    def mark_card_done(self, card: str) -> None:
+        """A dirty card has been looked at; if that is taken back, it is dirty again."""
+        self._trail.drop(self.dirty_cards, card)
 
-    def looked_after(self, workload: str) -> None:
-        """A workload's holdings have been looked at; if that is taken back, they are loose again."""
-        self._trail.drop(self.loose, workload)
+    def mark_workload_done(self, workload: str) -> None:
+        """A workload's holdings have been looked at; if that is taken back, they are dirty again."""
+        self._trail.drop(self.dirty_workloads, workload)
 
-    def calm(self) -> None:
-        """Every card that was stirred has been looked at, or nobody here looks at cards."""
-        self._trail.clear(self.stirred)
-        self._trail.clear(self.loose)
+    def mark_all_done(self) -> None:
+        """Every dirty card has been looked at, or nobody here looks at cards."""
+        self._trail.clear(self.dirty_cards)
+        self._trail.clear(self.dirty_workloads)
 
     def _leave_home(self, node: str) -> None:
-        self.stir_node(node)
+        self.mark_node_dirty(node)
         for card in self.nodes[node].cards if node in self.nodes else ():
             left = tuple(home for home in self.homes.get(card.uuid, ()) if home != node)
             if left:
@@ -246,7 +246,7 @@ class CardHoldings:
         key = holding_key(holding.workload, holding.reservation)
         self._trail.put(self.holdings, key, holding)
         self._trail.add(self._attempts, holding.workload, key)
-        self.loose[holding.workload] = None
+        self.dirty_workloads[holding.workload] = None
         for uuid, use in uses_of(holding.placements).items():
             stake = self._stake(uuid, holding.workload)
             self._set(uuid, holding.workload, Stake(stake.reserved.plus(use), stake.held))
@@ -267,7 +267,7 @@ class CardHoldings:
             return False
         self._trail.drop(self.pods, key)
         self._trail.take(self.living, hold.owner, key)
-        self.loose[hold.owner] = None
+        self.dirty_workloads[hold.owner] = None
         for uuid, use in hold.use.items():
             stake = self._stake(uuid, hold.owner)
             self._set(uuid, hold.owner, Stake(stake.reserved, stake.held.minus(use)))
@@ -287,7 +287,7 @@ class CardHoldings:
         else:
             self._trail.put(row, owner, stake)
         after = stake.charged()
-        self.stirred[uuid] = None
+        self.dirty_cards[uuid] = None
         if owner.startswith(POD):
             self.touch(_OFFER)
         if before != after:

@@ -6,7 +6,7 @@ from events.catalogue import AnyEvent
 from events.device import DevicesReleased, DevicesReserved, PodPlacement
 from events.event import Millis
 from projections.devices.use import effective_use
-from projections.log_position import Place
+from projections.log_position import LogPosition
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,16 +36,16 @@ class CardTime:
         self.closed: list[Interval] = []
         self._open: dict[str, list[Interval]] = {}
 
-    def fold(self, event: AnyEvent, place: Place) -> None:
+    def fold(self, event: AnyEvent, position: LogPosition) -> None:
         """Open intervals at a reservation, close them at its release."""
         match event:
             case DevicesReserved():
                 self._open[f"{event.workload}@{event.reservation}"] = _intervals(
-                    event.workload, event.placements, place.at
+                    event.workload, event.placements, position.at
                 )
             case DevicesReleased():
                 for interval in self._open.pop(f"{event.workload}@{event.reservation}", ()):
-                    self.closed.append(msgspec.structs.replace(interval, until=place.at))
+                    self.closed.append(msgspec.structs.replace(interval, until=position.at))
             case _:
                 pass
 

@@ -18,7 +18,7 @@ NOTES = frozenset({DriftKind.VACANT})
 """What may be so for a moment in the way of a healthy job; shown when asked for, never put on the log."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True, order=True):
+class Drift(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """One difference about one card; the holder is a workload, `pod:namespace/name`, or empty for all of them."""
 
     node: str
@@ -28,13 +28,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, order=True):
     message: str
 
 
-def card_findings(cards: CardHoldings, nodes: Mapping[str, NodeObserved], uuid: str) -> list[Finding]:
+def card_findings(cards: CardHoldings, nodes: Mapping[str, NodeObserved], uuid: str) -> list[Drift]:
     """What is amiss with one card, in a fixed order."""
     stakes = cards.stakes.get(uuid, {})
     homes = cards.homes.get(uuid, ())
     if not homes:
         return sorted(_unregistered(cards, uuid, stakes))
-    found: list[Finding] = []
+    found: list[Drift] = []
     for node in homes:
         card = next(each for each in cards.nodes[node].cards if each.uuid == uuid)
         found.extend(_on_node(cards, nodes, node, card, stakes))
@@ -43,7 +43,7 @@ def card_findings(cards: CardHoldings, nodes: Mapping[str, NodeObserved], uuid: 
 
 def _on_node(
     cards: CardHoldings, nodes: Mapping[str, NodeObserved], node: str, card: Card, stakes: Mapping[str, Stake]
-) -> Iterator[Finding]:
+) -> Iterator[Drift]:
     seen = nodes.get(node)
     for holder, stake in stakes.items():
         charged, reserved = _words(stake.charged()), _words(stake.reserved)
@@ -75,14 +75,14 @@ def _on_node(
         yield _finding(DriftKind.OVERFULL, node, card.uuid, "", f"{_words(used)} is taken of {whole} by {who}")
 
 
-def _unregistered(cards: CardHoldings, uuid: str, stakes: Mapping[str, Stake]) -> Iterator[Finding]:
+def _unregistered(cards: CardHoldings, uuid: str, stakes: Mapping[str, Stake]) -> Iterator[Drift]:
     for holder, stake in stakes.items():
         node = _node_of(cards, holder, uuid)
         message = f"holds {_words(stake.charged())}, and no node registers the card"
         yield _finding(DriftKind.UNREGISTERED, node, uuid, holder, message)
 
 
-def pods_without_word(cards: CardHoldings, pods: Mapping[str, PodObserved]) -> list[Finding]:
+def pods_without_word(cards: CardHoldings, pods: Mapping[str, PodObserved]) -> list[Drift]:
     """Pods that ask for cards and run, although HAMi has not written which they got."""
     return [
         _finding(
@@ -97,7 +97,7 @@ def pods_without_word(cards: CardHoldings, pods: Mapping[str, PodObserved]) -> l
     ]
 
 
-def stale_pods(cards: CardHoldings) -> list[Finding]:
+def stale_pods(cards: CardHoldings) -> list[Drift]:
     """Pods that were told to hold cards beyond their time, and still do."""
     return [
         _finding(DriftKind.STALE, suspect.node, uuid, cards.pods[key].owner, f"pod {key}: {suspect.why}")
@@ -109,7 +109,7 @@ def stale_pods(cards: CardHoldings) -> list[Finding]:
 
 def all_findings(
     cards: CardHoldings, nodes: Mapping[str, NodeObserved], pods: Mapping[str, PodObserved]
-) -> list[Finding]:
+) -> list[Drift]:
     """Everything that is amiss, by node, card and kind."""
     by_card = [
         finding for uuid in sorted({*cards.homes, *cards.stakes}) for finding in card_findings(cards, nodes, uuid)
@@ -146,8 +146,8 @@ def _node_of(cards: CardHoldings, holder: str, uuid: str) -> str:
     )
 
 
-def _finding(kind: DriftKind, node: str, card: str, holder: str, message: str) -> Finding:
-    return Finding(node=node, card=card, kind=kind, holder=holder, message=message)
+def _finding(kind: DriftKind, node: str, card: str, holder: str, message: str) -> Drift:
+    return Drift(node=node, card=card, kind=kind, holder=holder, message=message)
 
 
 def _words(use: CardUse) -> str:

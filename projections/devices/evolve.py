@@ -23,10 +23,10 @@ from events.device import (
     PodObserved,
 )
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
-from projections.devices.card_care import OVERDUE, Suspect, Told
+from projections.devices.card_care import OVERDUE, ReportedDrift, Suspect
 from projections.devices.pod_cards import assign, forget_assignments, hold_at_gate
-from projections.evolve_objects import readjust, reconfigured, stir_all
-from projections.log_position import Place
+from projections.evolve_objects import readjust, reconfigured, retry_all_refused
+from projections.log_position import LogPosition
 from projections.workloads.lifecycle import Devices
 from projections.workloads.node_failures import review_places
 from projections.world import World
@@ -50,7 +50,7 @@ DeviceEvent: TypeAlias = (
 )
 
 
-def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:  # noqa: C901 - one case for each event
+def evolve_devices(world: World, event: DeviceEvent, position: LogPosition) -> None:  # noqa: C901 - one case for each event
     """Fold one event about nodes, pods or cards."""
     put, drop, care = world.trail.put, world.trail.drop, world.cards.care
     match event:
@@ -59,17 +59,17 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:  # n
             world.cards.change_service(event.name)
             care.node_seen(event.name)
             review_places(world, event.name)
-            stir_all(world)
+            retry_all_refused(world)
         case DevicesRegistered():
             put(world.registered, event.node, event)
             drop(world.refused, f"Node//{event.node}")
-            for due in care.register(event, place.at):
+            for due in care.register(event, position.at):
                 world.look_again(due)
             if not world.cards.nodes:
                 world.review_holders()
             world.cards.register(event)
             review_places(world, event.node)
-            stir_all(world)
+            retry_all_refused(world)
         case NodeLockObserved():
             # A pod is bound in a moment: nobody is placed otherwise for it, so nothing is looked at again.
             if event.since:
@@ -77,12 +77,12 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:  # n
             else:
                 drop(world.node_locks, event.node)
         case PodObserved():
-            _see_pod(world, event, place)
+            _see_pod(world, event, position)
         case CardQuotaObserved():
             drop(world.refused, f"ResourceQuota/{event.namespace}/{event.name}")
             care.set_quota(event)
             readjust(world, event.namespace)
-            stir_all(world)
+            retry_all_refused(world)
         case DeviceConfigObserved() | NodeConfigsObserved():
             _configure(world, event)
         case DevicesReserved():
@@ -97,7 +97,7 @@ def evolve_devices(world: World, event: DeviceEvent, place: Place) -> None:  # n
         case DevicesReleased():
             world.cards.release(event.workload, event.reservation)
             forget_assignments(world, event.workload, event.reservation)
-            stir_all(world)
+            retry_all_refused(world)
         case _:
             _evolve_care(world, event)
 
@@ -113,17 +113,17 @@ def _configure(world: World, event: DeviceConfigObserved | NodeConfigsObserved) 
     reconfigured(world)
 
 
-def _see_pod(world: World, event: PodObserved, place: Place) -> None:
+def _see_pod(world: World, event: PodObserved, position: LogPosition) -> None:
     hold_at_gate(world, event)
     world.trail.put(world.pods, f"{event.namespace}/{event.name}", event)
     world.trail.drop(world.refused, f"Pod/{event.namespace}/{event.name}")
-    if world.cards.observe_pod(event, place.at):
-        stir_all(world)
+    if world.cards.observe_pod(event, position.at):
+        retry_all_refused(world)
     suspect = world.cards.care.suspects.get(f"{event.namespace}/{event.name}")
     if suspect is not None:
         world.look_again(suspect.since + OVERDUE)
     if event.workload in world.workloads:
-        world.review.add(event.workload)
+        world.work.mark_dirty(event.workload)
 
 
 def _evolve_care(world: World, event: CareEvent) -> None:
@@ -132,13 +132,13 @@ def _evolve_care(world: World, event: CareEvent) -> None:
         case CardReturned():
             care.card_returned(event.card)
             world.cards.change_service(event.node)
-            stir_all(world)
+            retry_all_refused(world)
         case PluginLost():
             care.plugin_lost(event.node, event.vendor, event.since)
             world.cards.change_service(event.node)
         case DriftDetected():
             if event.kind is not None:
-                care.tell(event.card, Told(kind=event.kind, holder=event.holder, node=event.node))
+                care.tell(event.card, ReportedDrift(kind=event.kind, holder=event.holder, node=event.node))
         case DriftResolved():
             care.resolve(event.card, event.kind, event.holder)
         case AllocationStale():

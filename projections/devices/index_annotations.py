@@ -10,7 +10,7 @@ from projections.devices.vendors import ENFLAME_SLICE, METAX_SLICE, NEURON
 Containers = Sequence[Sequence[CardShare]]
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class PinContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where and when a pod gets its cards, in the vendor's own form, and what its containers are called and ask for."""
 
     at: str
@@ -42,20 +42,20 @@ def _last(containers: Containers) -> str:
     return next((_indexes(shares) for shares in reversed(containers) if shares), "")
 
 
-def _kunlun(containers: Containers, place: Place) -> dict[str, str]:
+def _kunlun(containers: Containers, place: PinContext) -> dict[str, str]:
     del place
     last = _last(containers)
     return {"BAIDU_COM_DEVICE_IDX": last} if last else {}
 
 
-def _mthreads(containers: Containers, place: Place) -> dict[str, str]:
+def _mthreads(containers: Containers, place: PinContext) -> dict[str, str]:
     last = _last(containers)
     domain = "mthreads.com"
     told = {f"{domain}/gpu-index": last, f"{domain}/predicate-time": place.at, f"{domain}/predicate-node": place.node}
     return told if last else {}
 
 
-def _metax(containers: Containers, place: Place) -> dict[str, str]:
+def _metax(containers: Containers, place: PinContext) -> dict[str, str]:
     rows = [
         [_Metax(uuid=share.uuid, compute=share.cores, memory=share.memory) for share in shares] for shares in containers
     ]
@@ -63,7 +63,7 @@ def _metax(containers: Containers, place: Place) -> dict[str, str]:
     return {"metax-tech.com/gpu-devices-allocated": told, "metax-tech.com/predicate-time": place.at}
 
 
-def _enflame(containers: Containers, place: Place) -> dict[str, str]:
+def _enflame(containers: Containers, place: PinContext) -> dict[str, str]:
     slices = {
         place.names[position] if position < len(place.names) else str(position): _Slice(
             request=int(share.custom.get("drsSlice", share.slots)),
@@ -88,7 +88,7 @@ def _enflame(containers: Containers, place: Place) -> dict[str, str]:
     }
 
 
-def _neuron(containers: Containers, place: Place) -> dict[str, str]:
+def _neuron(containers: Containers, place: PinContext) -> dict[str, str]:
     """Devices by their number; cores by theirs, counted through all devices."""
     told: list[str] = []
     by_cores = False
@@ -112,7 +112,7 @@ def _neuron(containers: Containers, place: Place) -> dict[str, str]:
 
 _EACH = 2
 """Cores of one Neuron device."""
-SPECIAL: Mapping[str, Callable[[Containers, Place], dict[str, str]]] = {
+SPECIAL: Mapping[str, Callable[[Containers, PinContext], dict[str, str]]] = {
     "kunlun": _kunlun,
     "Mthreads": _mthreads,
     METAX_SLICE: _metax,

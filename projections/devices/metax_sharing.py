@@ -9,7 +9,7 @@ QUALITY_OF_CARD = "QosPolicy"
 _WHOLE = 100
 
 
-def refuses_company(state: CardState, request: CardRequest, terms: Terms) -> str:
+def refuses_sharing(state: CardState, request: CardRequest, terms: Terms) -> str:
     """Why the work of a pod may not run beside what is on the card; empty if it may, and where nothing is."""
     if not state.use.slots:
         return ""

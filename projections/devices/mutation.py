@@ -28,7 +28,7 @@ WHOLE = 100
 DEFAULT_CORE_POLICY = "default"
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a container asks for, and the environment that is added to it."""
 
     limits: Mapping[str, Amount] = {}
@@ -56,14 +56,16 @@ CHART = Defaults()
 class Mutated(msgspec.Struct, frozen=True, kw_only=True):
     """The container afterwards, and whether it asks for the vendor's cards; or why it is refused."""
 
-    asked: Asked
+    asked: ContainerRequest
     found: bool = False
     refused: str = ""
     annotations: Mapping[str, str] = {}
     """What is added to the pod."""
 
 
-def mutate(vendor: Vendor, asked: Asked, annotations: Mapping[str, str], defaults: Defaults = CHART) -> Mutated:
+def mutate(
+    vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str], defaults: Defaults = CHART
+) -> Mutated:
     """The effect of one vendor on one container."""
     if vendor.family == NVIDIA_FAMILY:
         return _nvidia(vendor, asked, defaults)
@@ -81,7 +83,7 @@ def mutate(vendor: Vendor, asked: Asked, annotations: Mapping[str, str], default
     return Mutated(asked=asked, found=any(name in asked.limits for name in names.names()))
 
 
-def _nvidia(vendor: Vendor, asked: Asked, defaults: Defaults) -> Mutated:
+def _nvidia(vendor: Vendor, asked: ContainerRequest, defaults: Defaults) -> Mutated:
     names = vendor.resources
     percent = asked.limits.get(names.percent)
     if percent is not None and not 0 <= percent <= WHOLE:
@@ -106,7 +108,7 @@ def _nvidia(vendor: Vendor, asked: Asked, defaults: Defaults) -> Mutated:
     return Mutated(asked=changed, found=found)
 
 
-def _templated(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+def _templated(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str]) -> Mutated:
     """Ascend: memory is rounded up to a template, several cards are given whole only (hami-semantics §4.1)."""
     names = vendor.resources
     limits, requests = dict(asked.limits), dict(asked.requests)
@@ -141,7 +143,7 @@ def rounded(vendor: Vendor, memory: Amount) -> int | None:
     return vendor.allocatable if memory <= vendor.capacity else None
 
 
-def _metax_slice(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+def _metax_slice(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str]) -> Mutated:
     """Quality of service is the least where nothing is said of it; work of a class takes one card."""
     count, kind = asked.limits.get(vendor.resources.count), annotations.get(CLASS)
     if count is None:
@@ -159,7 +161,7 @@ def _metax_slice(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -
     return Mutated(asked=asked, found=True, annotations={QUALITY: BEST_EFFORT})
 
 
-def _mthreads(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+def _mthreads(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str]) -> Mutated:
     """Several cards are given whole; a part of one is of a size that a card can be cut into."""
     del annotations
     names = vendor.resources
@@ -177,7 +179,7 @@ def _mthreads(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> M
     return Mutated(asked=replace(asked, limits=limits), found=True, annotations=several)
 
 
-def _sized(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+def _sized(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str]) -> Mutated:
     """Memory is rounded up to a size that a card can be cut into."""
     del annotations
     names = vendor.resources
@@ -195,7 +197,7 @@ def size_of(vendor: Vendor, memory: Amount) -> int:
     return next((size for size in vendor.sizes if memory <= size), vendor.sizes[-1])
 
 
-def _enflame_slice(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+def _enflame_slice(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str]) -> Mutated:
     """A slice by its number, or by what it must have; requests are made equal to limits."""
     del annotations
     named = {name: asked.limits[name] for name in vendor.resources.names() if name in asked.limits}
@@ -204,7 +206,7 @@ def _enflame_slice(vendor: Vendor, asked: Asked, annotations: Mapping[str, str])
     return Mutated(asked=replace(asked, requests={**asked.requests, **named}), found=True)
 
 
-def _neuron(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+def _neuron(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str]) -> Mutated:
     """Devices, or cores that fill devices."""
     del annotations
     stated = {**asked.requests, **asked.limits}
@@ -235,7 +237,7 @@ def neuron_cards(vendor: Vendor, stated: Mapping[str, Amount]) -> tuple[int, int
     return (number // each, each) if number % each == 0 else None
 
 
-def _iluvatar(vendor: Vendor, asked: Asked, annotations: Mapping[str, str]) -> Mutated:
+def _iluvatar(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str]) -> Mutated:
     """Several cards are given whole."""
     del annotations
     names, count = vendor.resources, asked.limits.get(vendor.resources.count)
@@ -249,7 +251,7 @@ _QUALITIES = (BEST_EFFORT, FIXED_SHARE, BURST_SHARE)
 _MTHREADS_SIZES, _MTHREADS_CORES = (2, 4, 8, 16, 32, 64, 96), 16
 """In units of 512 MiB; the largest is a whole card."""
 _INT32 = 2**31 - 1
-_SPECIAL: Mapping[str, Callable[[Vendor, Asked, Mapping[str, str]], Mutated]] = {
+_SPECIAL: Mapping[str, Callable[[Vendor, ContainerRequest, Mapping[str, str]], Mutated]] = {
     METAX_SLICE: _metax_slice,
     "Mthreads": _mthreads,
     "XPU": _sized,

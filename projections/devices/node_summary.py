@@ -16,7 +16,7 @@ from projections.devices.use import NodeCards, states_of
 from projections.devices.vendors import BY_WORD
 
 
-class NodeDigest(msgspec.Struct, frozen=True, kw_only=True):
+class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The cards of a node, how full they are together, and the most that one usable card has left."""
 
     on: NodeCards
@@ -38,12 +38,12 @@ class NodeDigest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether some card is cut into pieces, so that it may serve one request several times."""
 
 
-def digest(on: NodeCards) -> NodeDigest:
+def summarized(on: NodeCards) -> NodeSummary:
     """The digest of a node."""
     states = states_of(on)
     sound = [state for state in states if state.card.healthy and not state.cordoned]
     open_cards = [state for state in sound if state.use.slots < state.card.slots]
-    return NodeDigest(
+    return NodeSummary(
         on=on,
         fullness=node_fullness(states),
         usable=len(open_cards),
@@ -64,12 +64,12 @@ def digest(on: NodeCards) -> NodeDigest:
     )
 
 
-def may_hold(node: NodeDigest, requests: Sequence[Sequence[CardRequest]]) -> bool:
+def may_hold(node: NodeSummary, requests: Sequence[Sequence[CardRequest]]) -> bool:
     """Whether the node is worth a closer look; False only where no choice of cards could make it fit."""
     return all(_may_serve(node, request) for asked in requests for request in asked)
 
 
-def _may_serve(node: NodeDigest, request: CardRequest) -> bool:
+def _may_serve(node: NodeSummary, request: CardRequest) -> bool:
     if node.pieces:
         return request.memory <= node.memory
     vendor = BY_WORD.get(request.vendor)

@@ -11,7 +11,7 @@ from events.card import CardRequest, CardShare
 from projections.devices import checks
 from projections.devices.checks import cores_asked, memory_asked
 from projections.devices.found import ContainerFit
-from projections.devices.metax_sharing import refuses_company
+from projections.devices.metax_sharing import refuses_sharing
 from projections.devices.mig import candidate, named, spans_of
 from projections.devices.pick_boards import pick_boards
 from projections.devices.pick_linked import linked_first, pick_run
@@ -144,7 +144,7 @@ def _never(state: CardState, request: CardRequest, terms: Terms, walk: _Walk, *,
         return checks.WRONG_MODE
     if terms.numa_bind and rules.numa:
         walk.enter_numa(state.card.numa, count=not terms.topology)
-    why = refuses_company(state, request, terms) if rules.classes else ""
+    why = refuses_sharing(state, request, terms) if rules.classes else ""
     return why or checks.refuses_now(state, terms)
 
 

@@ -10,7 +10,7 @@ from projections.devices.annotations import (
     MigPlacement,
     encode_allocation,
 )
-from projections.devices.index_annotations import SPECIAL, Containers, Place
+from projections.devices.index_annotations import SPECIAL, Containers, PinContext
 from projections.devices.terms import SOFT_SPLIT, SOFT_SPLIT_POD
 from projections.devices.vendor import Vendor
 from projections.devices.vendors import MLU, NVIDIA
@@ -25,7 +25,9 @@ class _Runtime(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     core: int = 0
 
 
-def written(vendor: Vendor, containers: Containers, annotations: Mapping[str, str], place: Place) -> dict[str, str]:
+def card_annotations(
+    vendor: Vendor, containers: Containers, annotations: Mapping[str, str], place: PinContext
+) -> dict[str, str]:
     """The annotations of one vendor for a pod's shares."""
     if not containers:
         return {}

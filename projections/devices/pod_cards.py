@@ -126,7 +126,7 @@ def leave_gate(world: World, key: str) -> None:
     pod = world.pods.get(key)
     if pod is not None and pod.workload in world.workloads:
         world.trail.drop(world.cards.care.gated.get(pod.workload, {}), key)
-        world.review.add(pod.workload)
+        world.work.mark_dirty(pod.workload)
 
 
 def assign(world: World, event: PodCardsAssigned) -> None:
@@ -137,7 +137,7 @@ def assign(world: World, event: PodCardsAssigned) -> None:
     place = (event.pod_set, event.index)
     others = tuple(one for one in assigned(world, workload) if (one.pod_set, one.index) != place)
     world.trail.put(world.pod_cards, event.workload, (*others, event))
-    world.review.add(event.workload)
+    world.work.mark_dirty(event.workload)
 
 
 def forget_assignments(world: World, workload: str, reservation: int) -> None:

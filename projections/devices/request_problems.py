@@ -9,7 +9,7 @@ from fractions import Fraction
 import msgspec
 
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.mutation import Amount, Asked, mutate
+from projections.devices.mutation import Amount, ContainerRequest, mutate
 from projections.devices.vendor import Vendor
 
 _INT32 = 2**31 - 1
@@ -40,7 +40,7 @@ def request_problems(
             if name in asked
             for problem in _amount_problems(vendor, name, Fraction(asked[name]))
         ]
-        mutated = mutate(vendor, Asked(limits=asked), annotations, config.defaults)
+        mutated = mutate(vendor, ContainerRequest(limits=asked), annotations, config.defaults)
         if mutated.refused and not problems:
             problems.append(RequestProblem(resource=vendor.resources.count, message=mutated.refused))
         elif not mutated.found and not problems:

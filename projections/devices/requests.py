@@ -11,7 +11,7 @@ from fractions import Fraction
 from events.card import CardRequest
 from events.pod_set import ContainerShape, PodShape
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.mutation import CHART, Amount, Asked, Defaults, mutate, neuron_cards, size_of
+from projections.devices.mutation import CHART, Amount, ContainerRequest, Defaults, mutate, neuron_cards, size_of
 from projections.devices.slices import BY_AMOUNT
 from projections.devices.vendor import Reading, Vendor
 from projections.devices.vendors import BY_WORD, NVIDIA, NVIDIA_FAMILY
@@ -128,7 +128,7 @@ def container_requests(
             continue
         # A request without a limit is not seen by the webhook, but Kubernetes wants both alike for cards.
         limits: Mapping[str, Amount] = {**container.requests, **container.limits}
-        mutated = mutate(vendor, Asked(limits=limits), annotations, config.defaults)
+        mutated = mutate(vendor, ContainerRequest(limits=limits), annotations, config.defaults)
         request = None if mutated.refused else read_request(vendor, mutated.asked.limits, {}, config.defaults)
         if request is not None:
             found.append(request)

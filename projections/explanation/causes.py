@@ -13,7 +13,7 @@ from events.device import DevicesReleased, PodObserved
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted
 from events.quota import ClusterQueueObserved, CohortObserved
 from events.workload import QuotaReleased, WorkloadDeleted, WorkloadFinished
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.workloads.long_gone import LongGone
 
 
@@ -34,15 +34,15 @@ class Causes:
         self._numbers: dict[str, int] = {}
         self._gone = LongGone()
 
-    def fold(self, event: AnyEvent, place: Place) -> str:
+    def fold(self, event: AnyEvent, position: LogPosition) -> str:
         """The cause of this event, as `lane/sequence what`; empty for what comes from outside."""
         self._number += 1
         key = str(getattr(event, "workload", "") or getattr(event, "preemptor", ""))
-        for gone in self._gone.hear(event, key, place.at):
+        for gone in self._gone.hear(event, key, position.at):
             for known in (self._last, self._numbers, self._pods, self._requests):
                 known.pop(gone, None)
-        cause = self._cause(event, key) if place.lane != "FACTS" else ""
-        told = f"{place.lane}/{place.sequence} {type(event).__name__}"
+        cause = self._cause(event, key) if position.lane != "FACTS" else ""
+        told = f"{position.lane}/{position.sequence} {type(event).__name__}"
         if key and not isinstance(event, DecisionApplied | DecisionRejected | PodObserved):
             self._last[key], self._numbers[key] = told, self._number
         if isinstance(event, PodObserved) and key:

@@ -20,11 +20,11 @@ from events.upkeep import CheckSettled
 from events.workload import CheckReported, PodsReclaimed, WorkloadChanged, WorkloadRequeued
 from projections.explanation.about import objects_of
 from projections.explanation.causes import Causes
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.workloads.timeline import describe
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class LifeMoment(msgspec.Struct, frozen=True, kw_only=True):
     """One moment in the life of an object."""
 
     at: Millis
@@ -43,7 +43,7 @@ class Life:
     """The moments of one object, gathered while the log is told in order."""
 
     def __init__(self, wanted: str) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[LifeMoment] = []
         self.known: dict[str, None] = {}
         """Every object of the wanted kind that the log names, for as long as the wanted one is not among them."""
         self._wanted, self._kind = wanted, wanted.partition("/")[0]
@@ -53,9 +53,9 @@ class Life:
         self._cards: dict[str, str] = {}
         """By workload with a reservation, the cards that it was given."""
 
-    def fold(self, event: AnyEvent, place: Place, *, cause: str = "", trace: str = "") -> None:
+    def fold(self, event: AnyEvent, position: LogPosition, *, cause: str = "", trace: str = "") -> None:
         """Take note of an event if it is about the object."""
-        derived = self._causes.fold(event, place)
+        derived = self._causes.fold(event, position)
         objects = [*objects_of(event), *self._cards_of(event)]
         if not self.lines:
             self.known.update(dict.fromkeys(one for one in objects if one.startswith(f"{self._kind}/")))
@@ -67,10 +67,10 @@ class Life:
         what, detail = self._told(event, objects[0])
         about = "" if objects[0] in self._aliases else objects[0]
         self.lines.append(
-            Line(
-                at=place.at,
-                lane=place.lane,
-                sequence=place.sequence,
+            LifeMoment(
+                at=position.at,
+                lane=position.lane,
+                sequence=position.sequence,
                 object=about,
                 what=what,
                 detail=detail,

@@ -9,7 +9,7 @@ from events.timestamp import format_timestamp
 from events.workload import CheckState
 from projections.devices.node_lock import waited_for
 from projections.explanation.read_models import cluster_queue_name, job_name, state_of
-from projections.explanation.words import Explanation, Line, Shortage, Tier
+from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
 from projections.preemption.requested import still_holds
 from projections.queues.order import order_in_line
 from projections.validation.unsupported import NOT_DONE
@@ -177,16 +177,16 @@ def _whose_quota(world: World, told: Explanation) -> Tier:
     return Tier.QUEUE if short and limited else Tier.COHORT
 
 
-def place_in_line(world: World, workload: Workload) -> Line:
+def place_in_line(world: World, workload: Workload) -> QueuePosition:
     """Its place among all who wait for its cluster queue: in line, or beside it since they were refused."""
     if not workload.line:
-        return Line()
+        return QueuePosition()
     line = world.lines.of(workload.line)
     orders = [(order, key) for key, order in line.waiting.items()]
     orders += [place for parked in line.classes.values() for place in parked.members]
     own = (line.waiting.get(workload.key) or order_in_line(world, workload), workload.key)
     before = sorted(one for one in orders if one < own)
-    return Line(position=len(before) + 1, waiting=len(orders), ahead=tuple(key for _, key in before[:_AHEAD]))
+    return QueuePosition(position=len(before) + 1, waiting=len(orders), ahead=tuple(key for _, key in before[:_AHEAD]))
 
 
 def ahead_of(world: World, workload: Workload) -> list[str]:

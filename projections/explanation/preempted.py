@@ -1,14 +1,14 @@
 """What a preemption looked like when it was asked for: who was considered, and the shares before and after."""
 
 from events.admission import PreemptionRequested
-from projections.explanation.words import Standing
+from projections.explanation.words import ShareChange
 from projections.fair_sharing.share import share_of
 from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
 from projections.world import World
 
 
-def standings(world: World, request: PreemptionRequested) -> tuple[Standing, ...]:
+def standings(world: World, request: PreemptionRequested) -> tuple[ShareChange, ...]:
     """The nodes that the preemption changes, on the world that the request was made on; it is left as it was."""
     node = world.quota.node(request.cluster_queue)
     if node is None:
@@ -27,7 +27,7 @@ def standings(world: World, request: PreemptionRequested) -> tuple[Standing, ...
         after = _figures(world, nodes, columns)
     names = world.quota.columns.names
     return tuple(
-        Standing(
+        ShareChange(
             node=one.key,
             flavor=names[column][0],
             resource=names[column][1],

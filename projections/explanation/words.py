@@ -63,7 +63,7 @@ class Raise(msgspec.Struct, frozen=True, kw_only=True):
     by: int
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class QueuePosition(msgspec.Struct, frozen=True, kw_only=True):
     """Where it waits: the first has position 1."""
 
     position: int = 0
@@ -72,7 +72,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """The first of those before it."""
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class ShareChange(msgspec.Struct, frozen=True, kw_only=True):
     """A node of the quota tree before and after a preemption, for one flavor and resource."""
 
     node: str
@@ -101,7 +101,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     """Where on the log the room was asked for."""
     victims: tuple[str, ...] = ()
     considered: tuple[Considered, ...] = ()
-    standings: tuple[Standing, ...] = ()
+    standings: tuple[ShareChange, ...] = ()
 
 
 class Explanation(msgspec.Struct, kw_only=True):
@@ -117,7 +117,7 @@ class Explanation(msgspec.Struct, kw_only=True):
     tier: Tier = Tier.NOTHING
     reason: str = ""
     message: str = ""
-    line: Line = Line()
+    line: QueuePosition = QueuePosition()
     shortages: tuple[Shortage, ...] = ()
     waits_for: tuple[str, ...] = ()
     raises: tuple[tuple[Raise, ...], ...] = ()

@@ -14,7 +14,7 @@ from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
 
 
-def assign_straight(plan: Plan, node: Node) -> Assignment | None:
+def assign_first_fit(plan: Plan, node: Node) -> Assignment | None:
     """The assignment if every group's first suited flavor fits; None when the whole search is needed."""
     usage: Usage = {}
     attempts: list[FlavorAttempt] = []

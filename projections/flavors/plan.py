@@ -19,7 +19,7 @@ from projections.quota.columns import Column
 from projections.quota.tree import QuotaTree
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class PodSetRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One pod set as it is tried: with this count and these total requests."""
 
     pod_set: PodSet
@@ -60,7 +60,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The whole search."""
 
     queue: ClusterQueueObserved
-    asked: tuple[Asked, ...]
+    asked: tuple[PodSetRequest, ...]
     requests: tuple[Requests, ...]
     """Per pod set what is counted: resources that the queue ignores are left out."""
     parts: tuple[PodSetsPlan, ...]
@@ -72,7 +72,7 @@ def plan_of(
     quota: QuotaTree,
     queue: ClusterQueueObserved,
     flavors: Mapping[str, FlavorObserved],
-    asked: Sequence[Asked],
+    asked: Sequence[PodSetRequest],
     rules: PlanRules,
     *,
     problem: str = "",
@@ -107,7 +107,7 @@ def _part(
     quota: QuotaTree,
     queue: ClusterQueueObserved,
     flavors: Mapping[str, FlavorObserved],
-    asked: Sequence[Asked],
+    asked: Sequence[PodSetRequest],
     members: list[int],
     requests: list[Requests],
     rules: PlanRules,
@@ -161,7 +161,7 @@ def _group_plan(
     )
 
 
-def _group_of(asked: Sequence[Asked], index: int) -> list[int]:
+def _group_of(asked: Sequence[PodSetRequest], index: int) -> list[int]:
     topology = asked[index].pod_set.topology
     name = topology.pod_set_group if topology is not None else ""
     if not name:

@@ -5,7 +5,7 @@ from typing import Any
 _MOST = 20_000
 
 
-class Memory:
+class PlanCache:
     """Plans of flavor searches, by cluster queue and class of workloads."""
 
     __slots__ = ("plans",)

@@ -58,7 +58,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
                 return IN_COHORT_FAIR_SHARING
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class PreemptionContext(msgspec.Struct, frozen=True, kw_only=True):
     """Who needs room: the whole usage that has to fit, and the columns of it that do not fit as it is."""
 
     workload: Workload
@@ -69,7 +69,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     at: Millis
 
 
-class Groups:
+class CandidateGroups:
     """The nodes whose holders could make room: by right of the hierarchy, by priority, and the own queue.
 
     They are gathered when they are first asked for: a queue that may not borrow never looks at its whole cohort.
@@ -77,12 +77,12 @@ class Groups:
 
     __slots__ = ("_ask", "_gathered", "_levels", "_world", "own")
 
-    def __init__(self, world: World, ask: Ask) -> None:
-        self._world, self._ask = world, ask
-        rules = ask.queue.preemption
-        self.own = [ask.node] if rules.within_cluster_queue is not PreemptionPolicy.NEVER else []
-        foreign = ask.node.parent is not None and rules.reclaim_within_cohort is not PreemptionPolicy.NEVER
-        self._levels = _levels(ask) if foreign else []
+    def __init__(self, world: World, context: PreemptionContext) -> None:
+        self._world, self._ask = world, context
+        rules = context.queue.preemption
+        self.own = [context.node] if rules.within_cluster_queue is not PreemptionPolicy.NEVER else []
+        foreign = context.node.parent is not None and rules.reclaim_within_cohort is not PreemptionPolicy.NEVER
+        self._levels = _levels(context) if foreign else []
         self._gathered: dict[bool, list[Node]] = {}
 
     @property
@@ -173,38 +173,40 @@ class Groups:
         return as_candidate(self._world, self._ask, node, order[3], variant)
 
 
-def as_candidate(world: World, ask: Ask, node: Node, key: str, variant: Variant | None) -> Candidate | None:
+def as_candidate(
+    world: World, context: PreemptionContext, node: Node, key: str, variant: Variant | None
+) -> Candidate | None:
     """A holder of a queue as a candidate by some right, or by the one that its priority gives; None when it is none."""
     usage = world.holding[node.name].usage[key]
-    if not any(usage.get(column, 0) > 0 for column in ask.needed):
+    if not any(usage.get(column, 0) > 0 for column in context.needed):
         return None
     workload = world.workloads[key]
-    rules = ask.queue.preemption
-    policy = rules.within_cluster_queue if node is ask.node else rules.reclaim_within_cohort
-    if not satisfies_policy(policy, ask.workload, workload, world.settings):
+    rules = context.queue.preemption
+    policy = rules.within_cluster_queue if node is context.node else rules.reclaim_within_cohort
+    if not satisfies_policy(policy, context.workload, workload, world.settings):
         return None
-    if protected(workload, world.cluster_queues.get(node.name), ask.at):
+    if protected(workload, world.cluster_queues.get(node.name), context.at):
         return None
-    return Candidate(workload=workload, node=node, variant=variant or priority_variant(ask, workload), usage=usage)
+    return Candidate(workload=workload, node=node, variant=variant or priority_variant(context, workload), usage=usage)
 
 
-def priority_variant(ask: Ask, workload: Workload) -> Variant:
+def priority_variant(context: PreemptionContext, workload: Workload) -> Variant:
     """The right by which a candidate without hierarchical advantage may go: with or without borrowing."""
-    rule = ask.queue.preemption.borrow_within_cohort
-    if rule is None or rule.policy is PreemptionPolicy.NEVER or workload.priority >= ask.workload.priority:
+    rule = context.queue.preemption.borrow_within_cohort
+    if rule is None or rule.policy is PreemptionPolicy.NEVER or workload.priority >= context.workload.priority:
         return Variant.WITHOUT_BORROWING
     if rule.max_priority_threshold is not None and workload.priority > rule.max_priority_threshold:
         return Variant.WITHOUT_BORROWING
     return Variant.WHILE_BORROWING
 
 
-def _levels(ask: Ask) -> list[tuple[Node, Node, bool]]:
+def _levels(context: PreemptionContext) -> list[tuple[Node, Node, bool]]:
     """Per ancestor the subtree below it that was visited before, and whether the request has the advantage there."""
-    rest = dict(ask.usage)
-    visited = ask.node
+    rest = dict(context.usage)
+    visited = context.node
     advantage = all(not visited.borrowing_with(column, amount) for column, amount in rest.items())
     found: list[tuple[Node, Node, bool]] = []
-    for ancestor in ask.node.path[1:]:
+    for ancestor in context.node.path[1:]:
         for column in rest:
             rest[column] = max(0, rest[column] - visited.local_available(column))
         found.append((ancestor, visited, advantage))

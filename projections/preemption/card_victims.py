@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from events.device import PodPlacement
 from projections.devices.gang import Gang, place
-from projections.preemption.candidates import Ask, Candidate, Groups
+from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext
 from projections.preemption.classic import discharge, still_borrows
 from projections.world import World
 
@@ -17,7 +17,7 @@ MOST_SINGLES = 64
 
 
 def with_card_victims(
-    world: World, ask: Ask, gangs: Sequence[Gang], chosen: Sequence[Candidate]
+    world: World, context: PreemptionContext, gangs: Sequence[Gang], chosen: Sequence[Candidate]
 ) -> list[Candidate] | None:
     """Those chosen for their quota, and whoever has to go beside them so that all pods find cards.
 
@@ -31,8 +31,8 @@ def with_card_victims(
             discharge(world, victim)
         if _placed(world, gangs):
             return list(chosen)
-        candidates = list(_holders_of_cards(world, ask, {victim.workload.key for victim in chosen}))
-        more = _alone(world, ask, gangs, candidates) or _several(world, ask, gangs, candidates)
+        candidates = list(_holders_of_cards(world, context, {victim.workload.key for victim in chosen}))
+        more = _alone(world, context, gangs, candidates) or _several(world, context, gangs, candidates)
         return [*chosen, *more] if more else None
 
 
@@ -43,21 +43,25 @@ def cards_coming_back(world: World, gangs: Sequence[Gang]) -> tuple[PodPlacement
         return place(world.cards, world.nodes, gangs, world.trail).placements
 
 
-def _alone(world: World, ask: Ask, gangs: Sequence[Gang], candidates: Sequence[Candidate]) -> list[Candidate]:
+def _alone(
+    world: World, context: PreemptionContext, gangs: Sequence[Gang], candidates: Sequence[Candidate]
+) -> list[Candidate]:
     for candidate in candidates[:MOST_SINGLES]:
         with world.trial():
-            suffices = _takes(world, ask, candidate) and _placed(world, gangs)
+            suffices = _takes(world, context, candidate) and _placed(world, gangs)
         if suffices:
             return [candidate]
     return []
 
 
-def _several(world: World, ask: Ask, gangs: Sequence[Gang], candidates: Sequence[Candidate]) -> list[Candidate]:
+def _several(
+    world: World, context: PreemptionContext, gangs: Sequence[Gang], candidates: Sequence[Candidate]
+) -> list[Candidate]:
     taken: list[Candidate] = []
     placed = False
     with world.trial():
         for candidate in candidates:
-            if _takes(world, ask, candidate):
+            if _takes(world, context, candidate):
                 taken.append(candidate)
                 placed = _placed(world, gangs)
                 if placed:
@@ -67,22 +71,22 @@ def _several(world: World, ask: Ask, gangs: Sequence[Gang], candidates: Sequence
     for index in range(len(taken) - 2, -1, -1):
         fewer = [*taken[:index], *taken[index + 1 :]]
         with world.trial():
-            if all([_takes(world, ask, one) for one in fewer]) and _placed(world, gangs):
+            if all([_takes(world, context, one) for one in fewer]) and _placed(world, gangs):
                 taken = fewer
     return taken
 
 
-def _takes(world: World, ask: Ask, candidate: Candidate) -> bool:
+def _takes(world: World, context: PreemptionContext, candidate: Candidate) -> bool:
     """Reckon as if the candidate were gone, if its queue still has no right to keep it."""
-    if candidate.node is not ask.node and not still_borrows(candidate.node, ask.node.path, ask.needed):
+    if candidate.node is not context.node and not still_borrows(candidate.node, context.node.path, context.needed):
         return False
     discharge(world, candidate)
     world.cards.vacate(candidate.workload.key)
     return True
 
 
-def _holders_of_cards(world: World, ask: Ask, without: set[str]) -> Iterator[Candidate]:
-    for candidate in Groups(world, ask).in_order():
+def _holders_of_cards(world: World, context: PreemptionContext, without: set[str]) -> Iterator[Candidate]:
+    for candidate in CandidateGroups(world, context).in_order():
         key = candidate.workload.key
         if key not in without and (world.cards.attempts_of(key) or world.cards.living.get(key)):
             yield candidate

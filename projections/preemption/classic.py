@@ -3,62 +3,62 @@
 from collections.abc import Mapping
 
 from events.quota import PreemptionPolicy
-from projections.preemption.candidates import Ask, Candidate, Groups, Variant
+from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext, Variant
 from projections.quota.columns import Column
 from projections.quota.node import Node
 from projections.world import World
 
 
-def find_victims(world: World, ask: Ask) -> list[Candidate]:
+def find_victims(world: World, context: PreemptionContext) -> list[Candidate]:
     """The workloads that have to make room, in order; empty when no set of candidates would do.
 
     The world is as it was afterwards. The set is minimal with regard to leaving out single victims.
     """
-    groups = Groups(world, ask)
-    for borrowing in _attempts(ask, groups):
-        victims = _search(world, ask, groups, borrowing=borrowing)
+    groups = CandidateGroups(world, context)
+    for borrowing in _attempts(context, groups):
+        victims = _search(world, context, groups, borrowing=borrowing)
         if victims:
             return victims
     return []
 
 
-def _attempts(ask: Ask, groups: Groups) -> tuple[bool, ...]:
-    forbidden = borrow_forbidden(ask)
-    at_nominal = any(ask.node.usage[column] >= ask.node.subtree[column] for column in ask.needed)
+def _attempts(context: PreemptionContext, groups: CandidateGroups) -> tuple[bool, ...]:
+    forbidden = borrow_forbidden(context)
+    at_nominal = any(context.node.usage[column] >= context.node.subtree[column] for column in context.needed)
     if (forbidden and at_nominal) or not groups.any_foreign():
         return (True,)
     return (False, True) if forbidden and not groups.any_hierarchical() else (True, False)
 
 
-def borrow_forbidden(ask: Ask) -> bool:
+def borrow_forbidden(context: PreemptionContext) -> bool:
     """Whether nobody may be preempted by priority for a workload that ends up borrowing."""
-    rule = ask.queue.preemption.borrow_within_cohort
+    rule = context.queue.preemption.borrow_within_cohort
     return rule is None or rule.policy is PreemptionPolicy.NEVER
 
 
-def _search(world: World, ask: Ask, groups: Groups, *, borrowing: bool) -> list[Candidate]:
+def _search(world: World, context: PreemptionContext, groups: CandidateGroups, *, borrowing: bool) -> list[Candidate]:
     with world.trial():
-        return _taken(world, ask, groups, borrowing=borrowing)
+        return _taken(world, context, groups, borrowing=borrowing)
 
 
-def _taken(world: World, ask: Ask, groups: Groups, *, borrowing: bool) -> list[Candidate]:
+def _taken(world: World, context: PreemptionContext, groups: CandidateGroups, *, borrowing: bool) -> list[Candidate]:
     """Take one candidate after the other until it fits; the tree is left without the victims."""
     victims: list[Candidate] = []
-    above = ask.node.path
-    forbidden = borrow_forbidden(ask)
-    missing = {column: amount - ask.node.available(column) for column, amount in ask.usage.items()}
+    above = context.node.path
+    forbidden = borrow_forbidden(context)
+    missing = {column: amount - context.node.available(column) for column, amount in context.usage.items()}
     for candidate in groups.in_order(by_priority=not (borrowing and forbidden)):
         if borrowing and candidate.variant is Variant.WITHOUT_BORROWING:
             continue
-        if candidate.node is not ask.node and not still_borrows(candidate.node, above, ask.needed):
+        if candidate.node is not context.node and not still_borrows(candidate.node, above, context.needed):
             continue
         discharge(world, candidate)
         victims.append(candidate)
         for column, amount in candidate.usage.items():
             missing[column] = missing.get(column, 0) - amount
         # Nobody gains more than what the victims held: until then the tree need not be asked.
-        if max(missing.values()) <= 0 and fits_now(ask.node, ask.usage, borrowing=borrowing):
-            return fill_back(world, ask, victims, borrowing=borrowing)
+        if max(missing.values()) <= 0 and fits_now(context.node, context.usage, borrowing=borrowing):
+            return fill_back(world, context, victims, borrowing=borrowing)
     return []
 
 
@@ -98,13 +98,15 @@ def fits_now(node: Node, usage: Mapping[Column, int], *, borrowing: bool) -> boo
     return True
 
 
-def fill_back(world: World, ask: Ask, victims: list[Candidate], *, borrowing: bool) -> list[Candidate]:
+def fill_back(
+    world: World, context: PreemptionContext, victims: list[Candidate], *, borrowing: bool
+) -> list[Candidate]:
     """Give back, from the last but one to the first, every victim without which it fits too."""
     kept = list(victims)
     for index in range(len(kept) - 2, -1, -1):
         candidate = kept[index]
         charge(world, candidate.node, candidate.usage)
-        if fits_now(ask.node, ask.usage, borrowing=borrowing):
+        if fits_now(context.node, context.usage, borrowing=borrowing):
             kept[index] = kept[-1]
             kept.pop()
         else:

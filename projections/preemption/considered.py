@@ -8,7 +8,7 @@ from itertools import chain
 
 from events.admission import Considered, Verdict
 from events.quota import PreemptionPolicy
-from projections.preemption.candidates import Ask
+from projections.preemption.candidates import PreemptionContext
 from projections.preemption.policy import protected, satisfies_policy
 from projections.quota.node import Node
 from projections.workloads.lifecycle import Workload
@@ -18,24 +18,28 @@ MOST_NAMED = 20
 MOST_LOOKED_AT = 200
 
 
-def considered(world: World, ask: Ask, victims: Collection[str]) -> tuple[tuple[Considered, ...], int]:
+def considered(
+    world: World, context: PreemptionContext, victims: Collection[str]
+) -> tuple[tuple[Considered, ...], int]:
     """The first holders that use what is needed, those taken first; and how many holders there are in the tree."""
-    rules, never = ask.queue.preemption, PreemptionPolicy.NEVER
+    rules, never = context.queue.preemption, PreemptionPolicy.NEVER
     if rules.within_cluster_queue is never and rules.reclaim_within_cohort is never:
         return (), 0
     found: list[Considered] = []
-    for looked_at, (workload, node) in enumerate(_holders(world, ask, victims)):
+    for looked_at, (workload, node) in enumerate(_holders(world, context, victims)):
         if looked_at >= MOST_LOOKED_AT or len(found) >= MOST_NAMED:
             break
         usage = world.holders(node.name).usage[workload.key]
-        if any(usage.get(column, 0) > 0 for column in ask.needed):
-            verdict = _verdict(world, ask, workload, node, victims)
+        if any(usage.get(column, 0) > 0 for column in context.needed):
+            verdict = _verdict(world, context, workload, node, victims)
             found.append(Considered(workload=workload.key, cluster_queue=node.name, verdict=verdict))
     holding = world.holding
-    return tuple(found), sum([len(holding[leaf.name].usage) for leaf in ask.node.root.leaves() if leaf.name in holding])
+    return tuple(found), sum(
+        [len(holding[leaf.name].usage) for leaf in context.node.root.leaves() if leaf.name in holding]
+    )
 
 
-def _holders(world: World, ask: Ask, victims: Collection[str]) -> Iterator[tuple[Workload, Node]]:
+def _holders(world: World, context: PreemptionContext, victims: Collection[str]) -> Iterator[tuple[Workload, Node]]:
     """Those taken; then the holders of the own queue, and of the others by name, in the order of preemption."""
     own_told = False
     for key in victims:
@@ -44,37 +48,39 @@ def _holders(world: World, ask: Ask, victims: Collection[str]) -> Iterator[tuple
         if node is not None:
             yield workload, node
     taken = set(victims)
-    for node in chain((ask.node,), ask.node.root.leaves()):
+    for node in chain((context.node,), context.node.root.leaves()):
         holders = world.holding.get(node.name)
-        if holders is None or (node is ask.node and own_told):
+        if holders is None or (node is context.node and own_told):
             continue
-        own_told = own_told or node is ask.node
+        own_told = own_told or node is context.node
         for order in chain(holders.leaving, holders.staying):
             if order[3] not in taken:
                 yield world.workloads[order[3]], node
 
 
-def _verdict(world: World, ask: Ask, workload: Workload, node: Node, victims: Collection[str]) -> Verdict:
+def _verdict(
+    world: World, context: PreemptionContext, workload: Workload, node: Node, victims: Collection[str]
+) -> Verdict:
     if workload.key in victims:
         return Verdict.TAKEN
-    rules = ask.queue.preemption
-    policy = rules.within_cluster_queue if node is ask.node else rules.reclaim_within_cohort
+    rules = context.queue.preemption
+    policy = rules.within_cluster_queue if node is context.node else rules.reclaim_within_cohort
     if policy is PreemptionPolicy.NEVER:
         return Verdict.POLICY_FORBIDS
-    if node is not ask.node and _within_nominal(ask, node):
+    if node is not context.node and _within_nominal(context, node):
         return Verdict.WITHIN_NOMINAL
-    if not satisfies_policy(policy, ask.workload, workload, world.settings):
+    if not satisfies_policy(policy, context.workload, workload, world.settings):
         return Verdict.PRIORITY
-    if protected(workload, world.cluster_queues.get(node.name), ask.at):
+    if protected(workload, world.cluster_queues.get(node.name), context.at):
         return Verdict.PROTECTED
     return Verdict.NOT_NEEDED if victims else Verdict.NOT_ENOUGH
 
 
-def _within_nominal(ask: Ask, node: Node) -> bool:
+def _within_nominal(context: PreemptionContext, node: Node) -> bool:
     """Whether the queue, or a cohort between it and the common ancestor, uses no more than its own."""
     for one in node.path:
-        if one in ask.node.path:
+        if one in context.node.path:
             return False
-        if one.within_nominal(ask.needed):
+        if one.within_nominal(context.needed):
             return True
     return False

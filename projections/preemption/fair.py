@@ -13,16 +13,16 @@ from events.quota import PreemptionPolicy
 from events.settings import FairStrategy
 from projections.fair_sharing.share import Share, share_of
 from projections.feature_gates import enabled
-from projections.preemption.candidates import Ask, Candidate, Variant, as_candidate
+from projections.preemption.candidates import Candidate, PreemptionContext, Variant, as_candidate
 from projections.preemption.classic import charge, discharge, fits_now
-from projections.preemption.fair_targets import Row, TargetQueues
+from projections.preemption.fair_targets import LazyCandidates, TargetQueues
 from projections.preemption.mutual_preemption import by_share, may_come_back, sides
 from projections.preemption.usage_order import in_order_of_usage
 from projections.quota.node import Node
 from projections.world import World
 
 
-def find_victims(world: World, ask: Ask) -> list[Candidate]:
+def find_victims(world: World, context: PreemptionContext) -> list[Candidate]:
     """The workloads that have to make room, in order; empty when no set of candidates would do.
 
     The world is as it was afterwards.
@@ -30,8 +30,8 @@ def find_victims(world: World, ask: Ask) -> list[Candidate]:
     excluded: set[str] = set()
     while True:
         with world.trial():
-            victims = FairSearch(world, ask, excluded).run()
-            returning = may_come_back(world, ask, victims)
+            victims = FairSearch(world, context, excluded).run()
+            returning = may_come_back(world, context, victims)
         if not returning:
             return victims
         excluded.update(one.workload.key for one in returning)
@@ -42,18 +42,18 @@ class FairSearch:
 
     __slots__ = ("_ask", "_excluded", "_names", "_victims", "_world")
 
-    def __init__(self, world: World, ask: Ask, excluded: Container[str] = ()) -> None:
-        self._world, self._ask, self._excluded = world, ask, excluded
+    def __init__(self, world: World, context: PreemptionContext, excluded: Container[str] = ()) -> None:
+        self._world, self._ask, self._excluded = world, context, excluded
         self._names = world.quota.columns.names
         self._victims: list[Candidate] = []
 
     def run(self) -> list[Candidate]:
         """The victims; empty when nobody can make enough room. The tree is left with the asker in and the victims out."""
         world, ask = self._world, self._ask
-        rows = {node.name: Row(self._candidates(node)) for node in self._queues()}
+        rows = {node.name: LazyCandidates(self._candidates(node)) for node in self._queues()}
         charge(world, ask.node, ask.usage)
         strategies = world.settings.fair_strategies
-        retry: dict[str, Row] = {}
+        retry: dict[str, LazyCandidates] = {}
         fits = self._by_first(rows, strategies[0], retry)
         if not fits and len(strategies) > 1:
             fits = self._by_second(retry)
@@ -72,7 +72,7 @@ class FairSearch:
                 if leaf is not ask.node and not leaf.within_nominal(ask.needed):
                     yield leaf
 
-    def _by_first(self, rows: dict[str, Row], rule: FairStrategy, retry: dict[str, Row]) -> bool:
+    def _by_first(self, rows: dict[str, LazyCandidates], rule: FairStrategy, retry: dict[str, LazyCandidates]) -> bool:
         """Take candidates by the first rule until it fits; those that it spares are left in `retry`."""
         ask = self._ask
         targets = TargetQueues(ask.node, rows, self._names)
@@ -90,7 +90,7 @@ class FairSearch:
             mine, before = self._shares(node)
             if mine.infinite and not before.infinite:
                 targets.drop(node)
-                retry[node.name] = Row(chain(failed, row.take()))
+                retry[node.name] = LazyCandidates(chain(failed, row.take()))
                 continue
             for one in row.take():
                 if self._passes(rule, one, mine, before):
@@ -100,10 +100,10 @@ class FairSearch:
                 failed.append(one)
         for name, failed in spared.items():
             if failed and name not in retry:
-                retry[name] = Row(failed)
+                retry[name] = LazyCandidates(failed)
         return False
 
-    def _by_second(self, retry: dict[str, Row]) -> bool:
+    def _by_second(self, retry: dict[str, LazyCandidates]) -> bool:
         """Take one more from each queue that had more before than the preemptor will have."""
         targets = TargetQueues(self._ask.node, retry, self._names)
         rule = FairStrategy.LESS_THAN_INITIAL_SHARE
@@ -170,13 +170,13 @@ class FairSearch:
         return bool(may_come_back(self._world, ask, kept))
 
 
-def candidates_in(world: World, ask: Ask, node: Node) -> Iterator[Candidate]:
+def candidates_in(world: World, context: PreemptionContext, node: Node) -> Iterator[Candidate]:
     """The candidates of one queue, in the order in which they would have to go (kueue-semantics §6.2)."""
     holders = world.holding.get(node.name)
     if holders is None:
         return
     for row in (holders.leaving, holders.staying):
-        for order in in_order_of_usage(world, node.name, row, ask.at):
-            found = as_candidate(world, ask, node, order[3], Variant.FAIR_SHARING)
+        for order in in_order_of_usage(world, node.name, row, context.at):
+            found = as_candidate(world, context, node, order[3], Variant.FAIR_SHARING)
             if found is not None:
                 yield found

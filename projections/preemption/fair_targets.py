@@ -12,7 +12,7 @@ from projections.quota.columns import FlavorResource
 from projections.quota.node import Node
 
 
-class Row:
+class LazyCandidates:
     """The candidates of one queue, in order, looked up when they are asked for."""
 
     __slots__ = ("_ahead", "_rest")
@@ -39,7 +39,7 @@ class TargetQueues:
 
     __slots__ = ("_names", "_own", "_pruned", "rows")
 
-    def __init__(self, own: Node, rows: Mapping[str, Row], names: Sequence[FlavorResource]) -> None:
+    def __init__(self, own: Node, rows: Mapping[str, LazyCandidates], names: Sequence[FlavorResource]) -> None:
         self.rows = rows
         """By cluster queue."""
         self._own, self._names = own, names

@@ -10,37 +10,39 @@ from events.quota import PreemptionPolicy
 from events.settings import FairStrategy
 from projections.fair_sharing.share import Share, share_of
 from projections.feature_gates import enabled
-from projections.preemption.candidates import Ask, Candidate
+from projections.preemption.candidates import Candidate, PreemptionContext
 from projections.preemption.classic import charge
 from projections.preemption.policy import satisfies_policy
 from projections.quota.node import Node
 from projections.world import World
 
 
-def may_come_back(world: World, ask: Ask, victims: Sequence[Candidate]) -> list[Candidate]:
+def may_come_back(world: World, context: PreemptionContext, victims: Sequence[Candidate]) -> list[Candidate]:
     """Those chosen by share that could take the place back, as the tree stands: the asker in, all victims out."""
-    return [one for one in victims if by_share(ask, one) and _may_take_back(world, ask, one)]
+    return [one for one in victims if by_share(context, one) and _may_take_back(world, context, one)]
 
 
-def by_share(ask: Ask, victim: Candidate) -> bool:
+def by_share(context: PreemptionContext, victim: Candidate) -> bool:
     """Whether the victim was not chosen by a right that the asker has whatever the shares are."""
-    return victim.variant is victim.variant.FAIR_SHARING and victim.node is not ask.node
+    return victim.variant is victim.variant.FAIR_SHARING and victim.node is not context.node
 
 
-def _may_take_back(world: World, ask: Ask, victim: Candidate) -> bool:
-    columns = [column for column in victim.usage if column in ask.usage]
+def _may_take_back(world: World, context: PreemptionContext, victim: Candidate) -> bool:
+    columns = [column for column in victim.usage if column in context.usage]
     queue = world.cluster_queues.get(victim.node.name)
     policy = queue.preemption.reclaim_within_cohort if queue is not None else PreemptionPolicy.NEVER
-    if ask.node.within_nominal(columns) or not satisfies_policy(policy, victim.workload, ask.workload, world.settings):
+    if context.node.within_nominal(columns) or not satisfies_policy(
+        policy, victim.workload, context.workload, world.settings
+    ):
         return False
     names = world.quota.columns.names
     with world.trial():
         charge(world, victim.node, victim.usage)
         entitled = enabled(world.settings, "FairSharingPreemptWithinNominal") and victim.node.within_nominal(columns)
-        asker, returned = sides(ask.node, victim.node)
+        asker, returned = sides(context.node, victim.node)
         theirs, mine = share_of(returned, names), share_of(asker, names)
-        for column, amount in ask.usage.items():
-            ask.node.discharge(world.trail, column, amount)
+        for column, amount in context.usage.items():
+            context.node.discharge(world.trail, column, amount)
         rest = share_of(asker, names)
     return entitled or any(_lets_preempt(rule, theirs, mine, rest) for rule in world.settings.fair_strategies)
 

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 from events.admission import Mode
 from projections.flavors.mode import Granular, lowest_that_fits
-from projections.preemption.candidates import Ask, Candidate
+from projections.preemption.candidates import Candidate, PreemptionContext
 from projections.preemption.classic import discharge
 from projections.world import World
 
 
-def how_room_is_made(world: World, ask: Ask, victims: Sequence[Candidate]) -> Granular:
+def how_room_is_made(world: World, context: PreemptionContext, victims: Sequence[Candidate]) -> Granular:
     """Preempt when own workloads have to go, Reclaim when only others', NoPreemptionCandidates when nobody can."""
     with world.trial():
         for victim in victims:
             discharge(world, victim)
-        borrow = max(lowest_that_fits(ask.node, column, amount)[0] for column, amount in ask.usage.items())
+        borrow = max(lowest_that_fits(context.node, column, amount)[0] for column, amount in context.usage.items())
     if not victims:
         return Granular(Mode.NO_CANDIDATES, borrow)
-    own = any(victim.node is ask.node for victim in victims)
+    own = any(victim.node is context.node for victim in victims)
     return Granular(Mode.PREEMPT if own else Mode.RECLAIM, borrow)

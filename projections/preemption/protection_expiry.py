@@ -7,7 +7,7 @@ from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 
-def look_when_unprotected(world: World, workload: Workload) -> None:
+def schedule_protection_expiry(world: World, workload: Workload) -> None:
     """Have the tree looked at when the workload's minimum run time and its cool-down are over."""
     if workload.admission is None:
         return

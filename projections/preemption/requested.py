@@ -20,7 +20,7 @@ def open_request(world: World, request: PreemptionRequested) -> None:
     """A workload asks for room, whatever it has asked for before."""
     world.trail.put(world.requests, request.workload, request)
     world.trail.drop(world.answered, request.workload)
-    world.review_requests.add(request.workload)
+    world.request_work.mark_dirty(request.workload)
 
 
 def answer_request(world: World, preemptor: str, sequence: int) -> None:

@@ -11,7 +11,7 @@ def in_order_of_usage(world: World, cluster_queue: str, row: list[HolderOrder], 
     """Those of the local queue that has used the most come first; elsewhere the row stays as it is."""
     if not by_usage(world, cluster_queue):
         return row
-    doors = {order[3]: world.workloads[order[3]].local_queue for order in row}
-    usage = {door: past_usage(world, door, at) for door in sorted(set(doors.values()))}
+    local_queues = {order[3]: world.workloads[order[3]].local_queue for order in row}
+    usage = {local_queue: past_usage(world, local_queue, at) for local_queue in sorted(set(local_queues.values()))}
     rank = {score: -number for number, score in enumerate(sorted(set(usage.values())))}
-    return sorted(row, key=lambda order: (rank[usage[doors[order[3]]]], order))
+    return sorted(row, key=lambda order: (rank[usage[local_queues[order[3]]]], order))

@@ -9,7 +9,7 @@ from projections.checks.provisioning import config_problem
 from projections.world import World
 
 
-class Standing(msgspec.Struct, frozen=True):
+class ActiveCondition(msgspec.Struct, frozen=True):
     """What the condition Active says."""
 
     active: bool
@@ -19,11 +19,11 @@ class Standing(msgspec.Struct, frozen=True):
 
 OURS = (BUDGET_CONTROLLER, PROVISIONING_CONTROLLER)
 """Controllers of checks that are answered here."""
-OPEN = Standing(True, "Ready", "Can admit new workloads")
-OPEN_DOOR = Standing(True, "Ready", "Can submit new workloads to localQueue")
-STOPPED_DOOR = Standing(False, "Stopped", "LocalQueue is stopped")
-ACTIVE_CHECK = Standing(True, "Active", "The admission check is active")
-SLEEPING_CHECK = Standing(False, "Inactive", "Its controller does not say that it is active")
+OPEN = ActiveCondition(True, "Ready", "Can admit new workloads")
+OPEN_LOCAL_QUEUE = ActiveCondition(True, "Ready", "Can submit new workloads to localQueue")
+STOPPED_LOCAL_QUEUE = ActiveCondition(False, "Stopped", "LocalQueue is stopped")
+ACTIVE_CHECK = ActiveCondition(True, "Active", "The admission check is active")
+INACTIVE_CHECK = ActiveCondition(False, "Inactive", "Its controller does not say that it is active")
 NOT_TO_CLUSTER_QUEUE = "Can't submit new workloads to clusterQueue"
 _NO_MORE = "Can't admit new workloads"
 
@@ -47,7 +47,7 @@ def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
     if absent:
         found.append(("AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {','.join(absent)}"))
     sleeping = [
-        rule.name for rule in queue.checks if rule.name in world.checks and not check_standing(world, rule.name).active
+        rule.name for rule in queue.checks if rule.name in world.checks and not check_active(world, rule.name).active
     ]
     if sleeping:
         found.append(("AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(sleeping)}"))
@@ -59,23 +59,23 @@ def is_ours(world: World, check: str) -> bool:
     return world.checks[check].controller in OURS
 
 
-def check_standing(world: World, check: str) -> Standing:
+def check_active(world: World, check: str) -> ActiveCondition:
     """Whether a check is active: by what is known of ours, by what its controller says of any other."""
     found = world.checks[check]
     if not is_ours(world, check):
-        return ACTIVE_CHECK if found.active else SLEEPING_CHECK
+        return ACTIVE_CHECK if found.active else INACTIVE_CHECK
     problem = config_problem(world, check) if found.controller == PROVISIONING_CONTROLLER else ""
-    return Standing(False, "BadParametersRef", problem) if problem else ACTIVE_CHECK
+    return ActiveCondition(False, "BadParametersRef", problem) if problem else ACTIVE_CHECK
 
 
-def cluster_queue_standing(world: World, name: str) -> Standing:
+def cluster_queue_active(world: World, name: str) -> ActiveCondition:
     """Whether a cluster queue admits; all that is the matter stands in one message, as Kueue puts it."""
     if world.cluster_queues[name].terminating:
-        return Standing(False, "Terminating", f"{_NO_MORE}; clusterQueue is terminating")
+        return ActiveCondition(False, "Terminating", f"{_NO_MORE}; clusterQueue is terminating")
     reasons = inactive_reasons(world, name)
     if not reasons:
         return OPEN
-    return Standing(False, reasons[0][0], f"{_NO_MORE}: {', '.join(message for _, message in reasons)}.")
+    return ActiveCondition(False, reasons[0][0], f"{_NO_MORE}: {', '.join(message for _, message in reasons)}.")
 
 
 def takes_in(world: World, name: str) -> bool:
@@ -83,13 +83,13 @@ def takes_in(world: World, name: str) -> bool:
     return not world.cluster_queues[name].terminating and not inactive_reasons(world, name)
 
 
-def local_queue_standing(world: World, key: str) -> Standing:
+def local_queue_active(world: World, key: str) -> ActiveCondition:
     """Whether a local queue lets anybody through."""
-    door = world.local_queues[key]
-    if door.stop is not StopPolicy.NONE:
-        return STOPPED_DOOR
-    if door.cluster_queue not in world.cluster_queues:
-        return Standing(False, "ClusterQueueDoesNotExist", NOT_TO_CLUSTER_QUEUE)
-    if not takes_in(world, door.cluster_queue):
-        return Standing(False, "ClusterQueueIsInactive", NOT_TO_CLUSTER_QUEUE)
-    return OPEN_DOOR
+    local_queue = world.local_queues[key]
+    if local_queue.stop is not StopPolicy.NONE:
+        return STOPPED_LOCAL_QUEUE
+    if local_queue.cluster_queue not in world.cluster_queues:
+        return ActiveCondition(False, "ClusterQueueDoesNotExist", NOT_TO_CLUSTER_QUEUE)
+    if not takes_in(world, local_queue.cluster_queue):
+        return ActiveCondition(False, "ClusterQueueIsInactive", NOT_TO_CLUSTER_QUEUE)
+    return OPEN_LOCAL_QUEUE

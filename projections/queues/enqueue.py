@@ -23,7 +23,7 @@ def told_by_namespace(world: World) -> bool:
     return bool(world.limit_ranges or world.cards.care.quotas)
 
 
-def line_up(world: World, workload: Workload) -> None:
+def enqueue(world: World, workload: Workload) -> None:
     """The workload waits in the line that it belongs to, unless its like was refused and nothing has changed since."""
     line = world.lines.of(workload.line)
     known = line.classes.get(workload.equivalence) if _by_class(world, workload.line) else None
@@ -42,7 +42,7 @@ def line_up(world: World, workload: Workload) -> None:
     world.quota.touch(workload.line)
 
 
-def place_refused(world: World, workload: Workload, event: AdmissionRefused) -> None:
+def requeue_refused(world: World, workload: Workload, event: AdmissionRefused) -> None:
     """Where a refused workload waits: in line, or parked with its class."""
     line = world.lines.of(event.cluster_queue)
     if event.requeue in WAITS_FOR_OTHERS:

@@ -11,10 +11,10 @@ from events.workload import (
     WorkloadQueued,
     WorkloadRequeued,
 )
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.requested import end_request
-from projections.queues.enqueue import line_up
+from projections.queues.enqueue import enqueue
 from projections.workloads.conditions import in_line, parked
 from projections.workloads.lifecycle import REQUEUED, Workload, with_condition
 from projections.world import World
@@ -22,55 +22,55 @@ from projections.world import World
 LineEvent: TypeAlias = WorkloadQueued | WorkloadParked | WorkloadRequeued
 
 
-def evolve_lines(world: World, event: LineEvent, place: Place) -> None:  # noqa: C901 - one case after the other
+def evolve_lines(world: World, event: LineEvent, position: LogPosition) -> None:  # noqa: C901 - one case after the other
     """Fold one decision of the queue manager about the lines."""
     match event:
         case WorkloadQueued():
             workload = world.workloads.get(event.workload)
             if workload is not None:
-                _queue(world, workload, event.cluster_queue, place)
+                _queue(world, workload, event.cluster_queue, position)
         case WorkloadParked():
             workload = world.workloads.get(event.workload)
             if workload is not None:
-                _park(world, workload, event, place)
+                _park(world, workload, event, position)
         case WorkloadRequeued():
             workload = world.workloads.get(event.workload)
             if workload is not None:
-                _requeue(world, workload, event, place)
+                _requeue(world, workload, event, position)
         case _:
             assert_never(event)
 
 
-def _queue(world: World, workload: Workload, cluster_queue: str, place: Place) -> None:
+def _queue(world: World, workload: Workload, cluster_queue: str, position: LogPosition) -> None:
     if workload.line and workload.line != cluster_queue:
         world.lines.of(workload.line).remove(world.trail, workload.key)
-    told = in_line(workload, world.settings, place)
+    told = in_line(workload, world.settings, position)
     # Even when nothing about it changes, with the first decision the cluster shows it.
-    decided = place.sequence if told is not workload or not workload.decided else workload.decided
+    decided = position.sequence if told is not workload or not workload.decided else workload.decided
     if told is not workload or decided != workload.decided or workload.line != cluster_queue:
         workload = replace(told, decided=decided, line=cluster_queue)
         world.put_workload(workload)
-    line_up(world, workload)
+    enqueue(world, workload)
 
 
-def _park(world: World, workload: Workload, event: WorkloadParked, place: Place) -> None:
+def _park(world: World, workload: Workload, event: WorkloadParked, position: LogPosition) -> None:
     if workload.line and workload.line != event.cluster_queue:
         world.lines.of(workload.line).remove(world.trail, workload.key)
     end_claim(world, workload.key)
     end_request(world, workload.key)
     world.lines.of(event.cluster_queue).park(world.trail, workload.key, event.reason)
-    told = parked(workload, world.settings, event.reason, event.message, place)
-    world.put_workload(replace(told, line=event.cluster_queue, decided=place.sequence))
+    told = parked(workload, world.settings, event.reason, event.message, position)
+    world.put_workload(replace(told, line=event.cluster_queue, decided=position.sequence))
 
 
-def _requeue(world: World, workload: Workload, event: WorkloadRequeued, place: Place) -> None:
+def _requeue(world: World, workload: Workload, event: WorkloadRequeued, position: LogPosition) -> None:
     told = Condition(
         type=REQUEUED,
         status=ConditionStatus.TRUE if event.allowed else ConditionStatus.FALSE,
         reason=event.reason,
         message=event.message,
-        since=place.at,
+        since=position.at,
         generation=workload.generation,
     )
     requeue = replace(workload.requeue, at=None) if event.allowed else workload.requeue
-    world.put_workload(replace(with_condition(workload, told), requeue=requeue, decided=place.sequence))
+    world.put_workload(replace(with_condition(workload, told), requeue=requeue, decided=position.sequence))

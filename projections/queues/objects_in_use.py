@@ -11,14 +11,14 @@ from projections.world import World
 Holdable: TypeAlias = ClusterQueueObserved | FlavorObserved | AdmissionCheckObserved
 
 
-class Hold(msgspec.Struct, frozen=True):
+class FinalizerWanted(msgspec.Struct, frozen=True):
     """Whether an object is to bear the finalizer."""
 
     uid: str
     wanted: bool
 
 
-def holds(world: World) -> Iterator[tuple[str, str, Hold]]:
+def wanted_finalizers(world: World) -> Iterator[tuple[str, str, FinalizerWanted]]:
     """Kind and name of all objects that don't bear the finalizer as they should, at the cost of looking at each once.
 
     It is put on at sight, and taken off one that is being deleted: a cluster queue once no workload has quota reserved in
@@ -31,12 +31,12 @@ def holds(world: World) -> Iterator[tuple[str, str, Hold]]:
     yield from _holds("AdmissionCheck", world.checks, _checks_named(world))
 
 
-def _holds(kind: str, objects: Mapping[str, Holdable], needed: set[str]) -> Iterator[tuple[str, str, Hold]]:
+def _holds(kind: str, objects: Mapping[str, Holdable], needed: set[str]) -> Iterator[tuple[str, str, FinalizerWanted]]:
     for name, found in sorted(objects.items()):
         if found.held and found.terminating and name not in needed:
-            yield kind, name, Hold(found.uid, wanted=False)
+            yield kind, name, FinalizerWanted(found.uid, wanted=False)
         elif not found.held and not found.terminating:
-            yield kind, name, Hold(found.uid, wanted=True)
+            yield kind, name, FinalizerWanted(found.uid, wanted=True)
 
 
 def _flavors_named(world: World) -> set[str]:

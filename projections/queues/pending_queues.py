@@ -47,7 +47,7 @@ class Scan(msgspec.Struct, frozen=True):
     done: bool
 
 
-class Line:
+class PendingQueue:
     """The line of one cluster queue."""
 
     __slots__ = (
@@ -155,7 +155,7 @@ class Line:
         for key in list(self.scan):
             trail.drop(self.scan, key)
 
-    def stir(self, trail: Trail) -> None:
+    def retry_refused(self, trail: Trail) -> None:
         """Let everything that was refused be tried again."""
         if self.classes:
             trail.set_item(self.news, 0, self.news[0] + 1)
@@ -166,10 +166,10 @@ class Line:
 
     def heads_by_door(self) -> Iterator[tuple[str, Place]]:
         """The first of each local queue, where the orders name it."""
-        for door in sorted(self._doors):
-            first = self._first_of(self._doors[door])
+        for local_queue in sorted(self._doors):
+            first = self._first_of(self._doors[local_queue])
             if first is not None:
-                yield door, first
+                yield local_queue, first
 
     def _enter(self, place: Place) -> None:
         self._push_onto(self._heap, place)
@@ -236,21 +236,21 @@ class Line:
         trail.take(self._alike, kind, key)
 
 
-class Lines:
+class PendingQueues:
     """The lines of all cluster queues, by name."""
 
     __slots__ = ("_lines", "moved")
 
     def __init__(self) -> None:
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, PendingQueue] = {}
         self.moved: dict[str, None] = {}
         """Cluster queues in whose line somebody came, left or moved since somebody last cleared this: a hint."""
 
-    def of(self, cluster_queue: str) -> Line:
+    def of(self, cluster_queue: str) -> PendingQueue:
         """The line of a cluster queue; an empty one where nobody ever waited."""
         line = self._lines.get(cluster_queue)
         if line is None:
-            line = self._lines[cluster_queue] = Line(cluster_queue, self.moved)
+            line = self._lines[cluster_queue] = PendingQueue(cluster_queue, self.moved)
         return line
 
     def names(self) -> list[str]:

@@ -16,7 +16,7 @@ from projections.fair_sharing.decay import BITS
 from projections.fair_sharing.ledger import Ledger
 from projections.fair_sharing.share import share_of
 from projections.fair_sharing.usage_mode import by_usage
-from projections.queues.active_condition import Standing, check_standing, cluster_queue_standing, local_queue_standing
+from projections.queues.active_condition import ActiveCondition, check_active, cluster_queue_active, local_queue_active
 from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
 from projections.world import World
@@ -52,7 +52,7 @@ class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     uid: str
     generation: int = 0
-    standing: Standing
+    standing: ActiveCondition
     set_aside: str = ""
     """Why a service leaves the tree of a cluster queue alone; empty when none does."""
     pending: int
@@ -78,7 +78,7 @@ class CheckStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     uid: str
     generation: int
-    standing: Standing
+    standing: ActiveCondition
 
 
 Status: TypeAlias = QueueStatus | CohortStatus | CheckStatus
@@ -87,7 +87,7 @@ Status: TypeAlias = QueueStatus | CohortStatus | CheckStatus
 def check_status(world: World, name: str) -> CheckStatus:
     """What is shown of an admission check of ours."""
     check = world.checks[name]
-    return CheckStatus(uid=check.uid, generation=check.generation, standing=check_standing(world, name))
+    return CheckStatus(uid=check.uid, generation=check.generation, standing=check_active(world, name))
 
 
 class Tally(msgspec.Struct):
@@ -106,10 +106,10 @@ def tallies(world: World, name: str) -> dict[str, Tally]:
     line, workloads = world.lines.of(name), world.workloads
     kept = [key for key, reason in line.parked.items() if reason not in NOT_PENDING]
     for key in (*line.waiting, *kept):
-        door = workloads[key].local_queue
-        tally = found.get(door)
+        local_queue = workloads[key].local_queue
+        tally = found.get(local_queue)
         if tally is None:
-            tally = found[door] = Tally()
+            tally = found[local_queue] = Tally()
         tally.pending += 1
     for key, usage in world.holders(name).usage.items():
         workload = workloads[key]
@@ -121,8 +121,8 @@ def tallies(world: World, name: str) -> dict[str, Tally]:
         if workload.admitted:
             tally.admitted += 1
             _add(tally.used, usage)
-    for door, tally in found.items():
-        queue = world.local_queues.get(door)
+    for local_queue, tally in found.items():
+        queue = world.local_queues.get(local_queue)
         if queue is None or queue.stop is not StopPolicy.NONE:
             tally.pending = 0
     return found
@@ -138,7 +138,7 @@ def cluster_queue_status(world: World, name: str, counted: Mapping[str, Tally]) 
     return QueueStatus(
         uid=queue.uid,
         generation=queue.generation,
-        standing=cluster_queue_standing(world, name),
+        standing=cluster_queue_active(world, name),
         set_aside=_set_aside(world, name),
         pending=sum(tally.pending for tally in counted.values()),
         reserving=sum(tally.reserving for tally in counted.values()),
@@ -155,29 +155,29 @@ def _set_aside(world: World, name: str) -> str:
 
 def local_queue_status(world: World, key: str, tally: Tally, at: Millis) -> QueueStatus:
     """The status of a local queue; its past usage as of the last sampling."""
-    door = world.local_queues[key]
-    queue = world.cluster_queues.get(door.cluster_queue)
+    local_queue = world.local_queues[key]
+    queue = world.cluster_queues.get(local_queue.cluster_queue)
     return QueueStatus(
-        uid=door.uid,
-        standing=local_queue_standing(world, key),
+        uid=local_queue.uid,
+        standing=local_queue_active(world, key),
         pending=tally.pending,
         reserving=tally.reserving,
         admitted=tally.admitted,
         reservation=() if queue is None else _uses(world, queue, None, tally.reserved),
         usage=() if queue is None else _uses(world, queue, None, tally.used),
-        past=_past(world, door, key, at),
+        past=_past(world, local_queue, key, at),
     )
 
 
 def unhoused(world: World, key: str) -> Tally:
     """Those who wait at a door that leads nowhere."""
-    door = world.local_queues[key]
+    local_queue = world.local_queues[key]
     waiting = [
         one
         for one in world.by_local_queue.get(key, ())
         if (found := world.workloads[one]).spec.active and not found.reserved and not found.finished
     ]
-    return Tally(pending=len(waiting) if door.stop is StopPolicy.NONE else 0)
+    return Tally(pending=len(waiting) if local_queue.stop is StopPolicy.NONE else 0)
 
 
 def cohort_status(world: World, name: str) -> CohortStatus:
@@ -191,9 +191,9 @@ def sampled_at(world: World, at: Millis) -> Millis:
     return 0 if rule is None else at - at % max(rule.sampling, 1)
 
 
-def _past(world: World, door: LocalQueueObserved, key: str, at: Millis) -> PastUse | None:
+def _past(world: World, local_queue: LocalQueueObserved, key: str, at: Millis) -> PastUse | None:
     rule = world.settings.admission_fair_sharing
-    if rule is None or not by_usage(world, door.cluster_queue):
+    if rule is None or not by_usage(world, local_queue.cluster_queue):
         return None
     now = sampled_at(world, at)
     ledger = settled(world.ledgers.get(key, Ledger(at=now)), rule, now)

@@ -30,7 +30,7 @@ def remaining_usage(assignment: PodSetAssignment, reclaimed: int) -> dict[str, i
     return {resource: multiply(amount // assignment.count, left) for resource, amount in assignment.usage.items()}
 
 
-def hold(world: World, workload: Workload) -> None:
+def charge_quota(world: World, workload: Workload) -> None:
     """Charge the workload's usage to its cluster queue."""
     admission = workload.admission
     if admission is None:
@@ -40,7 +40,7 @@ def hold(world: World, workload: Workload) -> None:
     world.quota.add_usage(admission.cluster_queue, usage)
 
 
-def give_back(world: World, workload: Workload) -> None:
+def release_quota(world: World, workload: Workload) -> None:
     """Return the workload's usage, if it is still charged."""
     charged = _charged(world, workload)
     if charged is None:
@@ -51,7 +51,7 @@ def give_back(world: World, workload: Workload) -> None:
     world.cards.note_leaving(workload.key)
 
 
-def hold_less(world: World, workload: Workload) -> None:
+def recharge(world: World, workload: Workload) -> None:
     """Charge what the workload holds now, after some of its pods were reclaimed, instead of what it held."""
     charged = _charged(world, workload)
     if charged is None:

@@ -30,7 +30,7 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.preemption.requested import end_request
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Aside, Scope, aside_key, asides_of
 from projections.workloads.lifecycle import with_condition, with_news
@@ -42,7 +42,7 @@ TAKEN_UP = "TakenUpAgain"
 _LEFT_ALONE = "The {} failed on this workload and leaves it alone until it or its queues change"
 
 
-def set_aside(world: World, event: SetAside, place: Place) -> None:
+def set_aside(world: World, event: SetAside, position: LogPosition) -> None:
     """Fold that a service leaves something alone; a workload is told."""
     scope, name = scope_of(event)
     workload = world.workloads.get(name) if scope is Scope.WORKLOAD else None
@@ -54,8 +54,8 @@ def set_aside(world: World, event: SetAside, place: Place) -> None:
         name=name,
         reason=event.reason,
         rules=event.rules,
-        since=place.at,
-        sequence=place.sequence,
+        since=position.at,
+        sequence=position.sequence,
     )
     world.trail.put(world.aside, aside_key(event.service, scope, name), aside)
     if workload is not None:
@@ -64,11 +64,11 @@ def set_aside(world: World, event: SetAside, place: Place) -> None:
             status=ConditionStatus.TRUE,
             reason="DecisionFailed",
             message=f"{_LEFT_ALONE.format(event.service)}: {event.reason}",
-            since=place.at,
+            since=position.at,
             generation=workload.generation,
         )
-        shown = with_news(with_condition(workload, told), place, SET_ASIDE, told.message, warning=True)
-        world.put_workload(msgspec.structs.replace(shown, decided=place.sequence))
+        shown = with_news(with_condition(workload, told), position, SET_ASIDE, told.message, warning=True)
+        world.put_workload(msgspec.structs.replace(shown, decided=position.sequence))
         if event.service == ADMITTER and workload.line:
             end_request(world, workload.key)
             world.lines.of(workload.line).park(world.trail, workload.key, LEFT_ALONE)
@@ -82,13 +82,13 @@ def scope_of(event: SetAside) -> tuple[Scope, str]:
     return next((one for one in named if one[1]), (Scope.NODE, event.node))
 
 
-def take_up_again(world: World, event: AnyEvent, place: Place) -> None:
+def take_up_again(world: World, event: AnyEvent, position: LogPosition) -> None:
     """Have what was set aside tried again, if this event changes it or what it depends on."""
     if not world.aside:
         return
     for key in sorted(world.aside):
         if _concerns(world, event, world.aside[key]):
-            _take_up(world, key, place)
+            _take_up(world, key, position)
 
 
 def _concerns(world: World, event: AnyEvent, aside: Aside) -> bool:  # noqa: PLR0911 - one case after the other
@@ -145,7 +145,7 @@ def _tree_of(world: World, aside: Aside) -> str | None:
     return world.quota.root_of(queue.name) if queue is not None else None
 
 
-def _take_up(world: World, key: str, place: Place) -> None:
+def _take_up(world: World, key: str, position: LogPosition) -> None:
     aside = world.aside[key]
     world.trail.drop(world.aside, key)
     workload = world.workloads.get(aside.name) if aside.scope is Scope.WORKLOAD else None
@@ -153,7 +153,7 @@ def _take_up(world: World, key: str, place: Place) -> None:
         for queue in world.quota.members(aside.name):
             world.quota.touch(queue)
     if aside.scope is Scope.CARD:
-        world.cards.stirred[aside.name] = None  # A hint, as all that is stirred.
+        world.cards.dirty_cards[aside.name] = None  # A hint, as all that is dirty.
     if workload is None or asides_of(world.aside, Scope.WORKLOAD, aside.name):
         return
     told = Condition(
@@ -161,9 +161,9 @@ def _take_up(world: World, key: str, place: Place) -> None:
         status=ConditionStatus.FALSE,
         reason=TAKEN_UP,
         message="It or what it depends on has changed: it is tried again",
-        since=place.at,
+        since=position.at,
         generation=workload.generation,
     )
     world.put_workload(with_condition(workload, told))
     if workload.key in world.requests:
-        world.review_requests.add(workload.key)
+        world.request_work.mark_dirty(workload.key)

@@ -1,8 +1,8 @@
 """Whether a ClusterQueue may stand as it is, and change as it does: the rules of Kueue's webhook (kueue-apis §2)."""
 
 from collections.abc import Mapping
-from typing import Any
 
+from events.json_object import JsonMapping
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
 from projections.validation.fair_sharing import fair_sharing_problems
@@ -10,22 +10,20 @@ from projections.validation.problem import Problem, forbidden, immutable, invali
 from projections.validation.resource_groups import resource_group_problems
 from projections.validation.selectors import selector_problems
 
-Plain = Mapping[str, Any]
-
 FLAVORS_AT_MOST = 16
 """Flavors of a queue with a concurrent admission policy."""
 
 
-def validate(value: Plain, settings: SettingsObserved) -> list[Problem]:
+def validate(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     """A new ClusterQueue."""
-    spec: Plain = value.get("spec") or {}
+    spec: JsonMapping = value.get("spec") or {}
     return [*_spec_problems(spec, settings), *_check_problems(spec, {})]
 
 
-def validate_update(old: Plain, new: Plain, settings: SettingsObserved) -> list[Problem]:
+def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     """A changed ClusterQueue; what was wrong with its checks before and was not touched is let through."""
-    before: Plain = old.get("spec") or {}
-    spec: Plain = new.get("spec") or {}
+    before: JsonMapping = old.get("spec") or {}
+    spec: JsonMapping = new.get("spec") or {}
     excused: dict[str, set[str]] = {}
     if not enabled(settings, "RejectUpdatesToCQWithInvalidOnFlavors") and set(flavor_names(before)) == set(
         flavor_names(spec)
@@ -38,14 +36,14 @@ def validate_update(old: Plain, new: Plain, settings: SettingsObserved) -> list[
     return found
 
 
-def flavor_names(spec: Plain) -> list[str]:
+def flavor_names(spec: JsonMapping) -> list[str]:
     """All flavors of all groups, in order."""
     return [
         str(flavor.get("name")) for group in spec.get("resourceGroups") or () for flavor in group.get("flavors") or ()
     ]
 
 
-def _spec_problems(spec: Plain, settings: SettingsObserved) -> list[Problem]:
+def _spec_problems(spec: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     found = resource_group_problems(
         spec.get("resourceGroups"),
         parent="cohort",
@@ -61,8 +59,8 @@ def _spec_problems(spec: Plain, settings: SettingsObserved) -> list[Problem]:
     return found
 
 
-def _preemption_problems(preemption: Plain) -> list[Problem]:
-    borrowing: Plain | None = preemption.get("borrowWithinCohort")
+def _preemption_problems(preemption: JsonMapping) -> list[Problem]:
+    borrowing: JsonMapping | None = preemption.get("borrowWithinCohort")
     if (
         preemption.get("reclaimWithinCohort") == "Never"
         and borrowing is not None
@@ -79,7 +77,7 @@ def _preemption_problems(preemption: Plain) -> list[Problem]:
     return []
 
 
-def _fungibility_problems(fungibility: Plain) -> list[Problem]:
+def _fungibility_problems(fungibility: JsonMapping) -> list[Problem]:
     preference = fungibility.get("preference")
     if preference is None:
         return []
@@ -95,11 +93,11 @@ def _fungibility_problems(fungibility: Plain) -> list[Problem]:
     ]
 
 
-def _checks(spec: Plain) -> list[Plain]:
+def _checks(spec: JsonMapping) -> list[JsonMapping]:
     return list((spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ())
 
 
-def _check_problems(spec: Plain, excused: Mapping[str, set[str]]) -> list[Problem]:
+def _check_problems(spec: JsonMapping, excused: Mapping[str, set[str]]) -> list[Problem]:
     known = flavor_names(spec)
     found: list[Problem] = []
     for i, check in enumerate(_checks(spec)):
@@ -114,8 +112,8 @@ def _check_problems(spec: Plain, excused: Mapping[str, set[str]]) -> list[Proble
     return found
 
 
-def _concurrent_problems(spec: Plain) -> list[Problem]:
-    policy: Plain | None = spec.get("concurrentAdmissionPolicy")
+def _concurrent_problems(spec: JsonMapping) -> list[Problem]:
+    policy: JsonMapping | None = spec.get("concurrentAdmissionPolicy")
     if policy is None:
         return []
     field = "spec.concurrentAdmissionPolicy.migration.constraints"
@@ -147,8 +145,8 @@ def _concurrent_problems(spec: Plain) -> list[Problem]:
                 "StrictFIFO queueing strategy cannot be used when ConcurrentAdmissionPolicy is defined",
             )
         )
-    migration: Plain = policy.get("migration") or {}
-    constraints: Plain | None = migration.get("constraints")
+    migration: JsonMapping = policy.get("migration") or {}
+    constraints: JsonMapping | None = migration.get("constraints")
     if constraints is None:
         return found
     mode = migration.get("mode") or ""

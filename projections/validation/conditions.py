@@ -1,13 +1,11 @@
 """Conditions of a status, as the API server checks them."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from events.json_object import JsonMapping
 from projections.validation.names import why_not_qualified
 from projections.validation.problem import Problem, duplicate, invalid, not_supported, required, too_long
-
-Plain = Mapping[str, Any]
 
 STATES = ("False", "True", "Unknown")
 MESSAGE_AT_MOST = 32 * 1024
@@ -15,12 +13,12 @@ MESSAGE_AT_MOST = 32 * 1024
 _REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 
 
-def is_true(conditions: Sequence[Plain] | None, kind: str) -> bool:
+def is_true(conditions: Sequence[JsonMapping] | None, kind: str) -> bool:
     """Whether the condition is there and holds."""
     return any(one.get("type") == kind and one.get("status") == "True" for one in conditions or ())
 
 
-def condition_problems(conditions: Sequence[Plain] | None, field: str) -> list[Problem]:
+def condition_problems(conditions: Sequence[JsonMapping] | None, field: str) -> list[Problem]:
     """All conditions, each type once."""
     found: list[Problem] = []
     seen: list[str] = []
@@ -33,7 +31,7 @@ def condition_problems(conditions: Sequence[Plain] | None, field: str) -> list[P
     return found
 
 
-def _condition(one: Plain, kind: str, field: str) -> list[Problem]:
+def _condition(one: JsonMapping, kind: str, field: str) -> list[Problem]:
     found: list[Problem] = []
     if kind:
         found.extend(invalid(f"{field}.type", kind, f"{kind!r}: {reason}") for reason in why_not_qualified(kind))

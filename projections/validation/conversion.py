@@ -4,8 +4,8 @@ Nothing here raises: what has not the shape that it should have is left as it is
 """
 
 import re
-from typing import Any
 
+from events.json_object import JsonObject
 from projections.validation.from_alpha import alpha_field, from_alpha
 from projections.validation.from_beta1 import from_beta1
 from projections.validation.problem import Problem, Severity
@@ -14,10 +14,8 @@ GROUP = "kueue.x-k8s.io"
 STORED = f"{GROUP}/v1beta2"
 ALPHAS = ("v1alpha1", "v1alpha2")
 
-Plain = dict[str, Any]
 
-
-def to_v1beta2(value: Plain) -> tuple[Plain, list[Problem]]:
+def to_v1beta2(value: JsonObject) -> tuple[JsonObject, list[Problem]]:
     """The object in the stored version; one that is not Kueue's, or is in it already, comes back as it is."""
     version = str(value.get("apiVersion", ""))
     if not version.startswith(f"{GROUP}/"):
@@ -40,7 +38,7 @@ def to_v1beta2(value: Plain) -> tuple[Plain, list[Problem]]:
     return {**from_beta1(converted), "apiVersion": STORED}, problems
 
 
-def written_field(value: Plain, field: str) -> str:
+def written_field(value: JsonObject, field: str) -> str:
     """The path of a v1beta2 field in the object as it was written."""
     version = str(value.get("apiVersion", "")).partition("/")[2]
     if version in ALPHAS and value.get("kind") == "ClusterQueue":

@@ -4,8 +4,8 @@ The rules of GPUs answer what people get wrong most (gpu-features-and-pains, err
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from events.json_object import JsonObject
 from events.selector import LabelSelector, Operator, Requirement
 from projections.devices.card_config import HAMI, CardConfig
 from projections.flavors.affinity import selects
@@ -14,7 +14,6 @@ from projections.validation.gpu_rules import gpu_queue_problems
 from projections.validation.hami_webhook import hami_problems
 from projections.validation.problem import Problem, Severity
 
-Plain = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"
 
@@ -22,32 +21,32 @@ PRIORITY = "kueue.x-k8s.io/priority-class"
 class Objects:
     """All objects of the files, by kind and name."""
 
-    def __init__(self, values: Sequence[Plain], config: CardConfig = HAMI) -> None:
+    def __init__(self, values: Sequence[JsonObject], config: CardConfig = HAMI) -> None:
         self.config = config
         """How cards are asked for, by HAMi's configuration where it is among them."""
-        self._by_kind: dict[str, dict[str, Plain]] = {}
+        self._by_kind: dict[str, dict[str, JsonObject]] = {}
         for value in values:
             meta = value.get("metadata") or {}
             name = str(meta.get("name"))
             key = f"{meta['namespace']}/{name}" if meta.get("namespace") else name
             self._by_kind.setdefault(str(value.get("kind")), {})[key] = value
 
-    def find(self, kind: str, key: str) -> Plain | None:
+    def find(self, kind: str, key: str) -> JsonObject | None:
         """One object."""
         return self._by_kind.get(kind, {}).get(key)
 
-    def all(self, kind: str) -> dict[str, Plain]:
+    def all(self, kind: str) -> dict[str, JsonObject]:
         """All of a kind."""
         return self._by_kind.get(kind, {})
 
 
-def crosscheck(value: Plain, objects: Objects) -> list[Problem]:
+def crosscheck(value: JsonObject, objects: Objects) -> list[Problem]:
     """What is wrong with an object in the company of the others."""
     rule = _RULES.get(str(value.get("kind")))
     return rule(value, objects) if rule is not None else []
 
 
-def _cluster_queue(value: Plain, objects: Objects) -> list[Problem]:
+def _cluster_queue(value: JsonObject, objects: Objects) -> list[Problem]:
     spec = value.get("spec") or {}
     found: list[Problem] = []
     flavors = objects.all("ResourceFlavor")
@@ -90,7 +89,7 @@ def _cluster_queue(value: Plain, objects: Objects) -> list[Problem]:
     return [*found, *gpu_queue_problems(spec, objects.all("ResourceFlavor"), objects.config)]
 
 
-def _flavor(flavor: Plain, field: str, *, in_cohort: bool) -> list[Problem]:
+def _flavor(flavor: JsonObject, field: str, *, in_cohort: bool) -> list[Problem]:
     found: list[Problem] = []
     for k, one in enumerate(flavor.get("resources") or ()):
         for limit in ("borrowingLimit", "lendingLimit"):
@@ -107,7 +106,7 @@ def _flavor(flavor: Plain, field: str, *, in_cohort: bool) -> list[Problem]:
     return found
 
 
-def _local_queue(value: Plain, objects: Objects) -> list[Problem]:
+def _local_queue(value: JsonObject, objects: Objects) -> list[Problem]:
     name, namespace = (value.get("spec") or {}).get("clusterQueue"), (value.get("metadata") or {}).get("namespace")
     queues = objects.all("ClusterQueue")
     queue = queues.get(str(name))
@@ -139,7 +138,7 @@ def _local_queue(value: Plain, objects: Objects) -> list[Problem]:
     return []
 
 
-def _job(value: Plain, objects: Objects) -> list[Problem]:
+def _job(value: JsonObject, objects: Objects) -> list[Problem]:
     meta, spec = value.get("metadata") or {}, value.get("spec") or {}
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
     found: list[Problem] = []
@@ -200,7 +199,7 @@ def _queue_of_job(queue: str | None, namespace: str | None, objects: Objects) ->
     ]
 
 
-def _classes(labels: Plain, pod: Plain, objects: Objects) -> list[Problem]:
+def _classes(labels: JsonObject, pod: JsonObject, objects: Objects) -> list[Problem]:
     found: list[Problem] = []
     for kind, name, field, consequence in (
         (
@@ -240,7 +239,7 @@ def _annotation(name: str, value: str, consequence: str) -> Problem:
     )
 
 
-def _selector(found: Plain | None) -> LabelSelector | None:
+def _selector(found: JsonObject | None) -> LabelSelector | None:
     if found is None:
         return None
     return LabelSelector(
@@ -253,7 +252,7 @@ def _selector(found: Plain | None) -> LabelSelector | None:
     )
 
 
-_RULES: dict[str, Callable[[Plain, Objects], list[Problem]]] = {
+_RULES: dict[str, Callable[[JsonObject, Objects], list[Problem]]] = {
     "ClusterQueue": _cluster_queue,
     "LocalQueue": _local_queue,
     "Job": _job,

@@ -1,8 +1,8 @@
 """One door to the checks of an object by itself: its shape, its definition's rules, its webhook's rules."""
 
-from collections.abc import Mapping
 from typing import Any
 
+from events.json_object import JsonMapping
 from events.settings import SettingsObserved
 from projections.validation import cluster_queue, cohort, flavor, provisioning, workload, workload_update
 from projections.validation.flavor import topology_update_problems
@@ -10,8 +10,6 @@ from projections.validation.pod_sets import container_problems, pod_set_problems
 from projections.validation.problem import Problem, immutable
 from projections.validation.schema_rules import schema_rule_problems
 from projections.validation.shape import shape_problems
-
-Plain = Mapping[str, Any]
 
 
 def validate(value: dict[str, Any], settings: SettingsObserved) -> list[Problem]:
@@ -41,7 +39,7 @@ def validate(value: dict[str, Any], settings: SettingsObserved) -> list[Problem]
     return found
 
 
-def validate_update(old: Plain, new: dict[str, Any], settings: SettingsObserved) -> list[Problem]:
+def validate_update(old: JsonMapping, new: dict[str, Any], settings: SettingsObserved) -> list[Problem]:
     """What is wrong with a changed object of v1beta2."""
     misshapen = shape_problems(new)
     if misshapen:
@@ -85,7 +83,7 @@ def with_defaults(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, "spec": filled}
 
 
-def _fixed(old: Plain, new: Plain, name: str) -> list[Problem]:
+def _fixed(old: JsonMapping, new: JsonMapping, name: str) -> list[Problem]:
     before, after = (old.get("spec") or {}).get(name), (new.get("spec") or {}).get(name)
     return [] if before == after else [immutable(f"spec.{name}", after)]
 

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-Plain = dict[str, Any]
-Change = Callable[[Plain], None]
+from events.json_object import JsonObject
+
+Change = Callable[[JsonObject], None]
 Changes = Mapping[str, tuple[Change | None, Change | None]]
 """By kind what changes its spec, and what its status; each is given a copy of its own."""
 
 
-def changed(value: Plain, changes: Changes) -> Plain:
+def changed(value: JsonObject, changes: Changes) -> JsonObject:
     """The object as the changes of its kind leave it; what was given stays as it is."""
     found = value
     for part, change in zip(("spec", "status"), changes.get(str(value.get("kind")), (None, None)), strict=True):
@@ -20,13 +21,13 @@ def changed(value: Plain, changes: Changes) -> Plain:
     return found
 
 
-def rename(part: Plain, old: str, new: str) -> None:
+def rename(part: JsonObject, old: str, new: str) -> None:
     """Give a field its other name; if both are there, the new one stands."""
     if old in part:
         part.setdefault(new, part.pop(old))
 
 
-def change_topologies(status: Plain, old: str, new: str, told: Callable[[list[Any]], list[Any]]) -> None:
+def change_topologies(status: JsonObject, old: str, new: str, told: Callable[[list[Any]], list[Any]]) -> None:
     """In a workload's status, tell the places of each assignment's topology otherwise, under another field."""
     admission = status.get("admission")
     if isinstance(admission, dict) and isinstance(admission.get("podSetAssignments"), list):

@@ -1,18 +1,14 @@
 """Whether a ResourceFlavor may stand as it is (kueue-apis §2)."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from events.json_object import JsonMapping
 from projections.validation.names import labels_problems
 from projections.validation.problem import Problem, immutable, required
 from projections.validation.selectors import taint_problems, toleration_problems
 
-Plain = Mapping[str, Any]
 
-
-def validate(value: Plain) -> list[Problem]:
+def validate(value: JsonMapping) -> list[Problem]:
     """A ResourceFlavor, new or changed."""
-    spec: Plain = value.get("spec") or {}
+    spec: JsonMapping = value.get("spec") or {}
     return [
         *labels_problems(spec.get("nodeLabels"), "spec.nodeLabels"),
         *taint_problems(spec.get("nodeTaints"), "spec.nodeTaints"),
@@ -20,18 +16,18 @@ def validate(value: Plain) -> list[Problem]:
     ]
 
 
-def topology_problems(value: Plain) -> list[Problem]:
+def topology_problems(value: JsonMapping) -> list[Problem]:
     """A flavor with a topology has to say which nodes it means."""
-    spec: Plain = value.get("spec") or {}
+    spec: JsonMapping = value.get("spec") or {}
     if spec.get("topologyName") and not spec.get("nodeLabels"):
         return [required("spec.nodeLabels", "a flavor with a topology needs a node label", "the label of its nodes")]
     return []
 
 
-def topology_update_problems(old: Plain, new: Plain) -> list[Problem]:
+def topology_update_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     """A flavor keeps its topology, and with it its labels, taints and tolerations."""
-    before: Plain = old.get("spec") or {}
-    spec: Plain = new.get("spec") or {}
+    before: JsonMapping = old.get("spec") or {}
+    spec: JsonMapping = new.get("spec") or {}
     if not before.get("topologyName"):
         return []
     names = ("topologyName", "nodeLabels", "nodeTaints", "tolerations")

@@ -3,13 +3,12 @@
 import re
 from typing import Any
 
+from events.json_object import JsonObject
 from events.quantity import BadQuantity, from_units, to_units
 from projections.validation.problem import Problem, Severity, invalid
 
-Plain = dict[str, Any]
 
-
-def from_alpha(value: Plain) -> tuple[Plain, list[Problem]]:
+def from_alpha(value: JsonObject) -> tuple[JsonObject, list[Problem]]:
     """The object with the newer fields, and what its meaning turns out to be."""
     problems: list[Problem] = []
     match value.get("kind"):
@@ -23,7 +22,7 @@ def from_alpha(value: Plain) -> tuple[Plain, list[Problem]]:
             return value, problems
 
 
-def alpha_field(value: Plain, field: str) -> str:
+def alpha_field(value: JsonObject, field: str) -> str:
     """Where a field of spec.resourceGroups stands in an object that was written with spec.resources."""
     found = re.match(r"spec\.resourceGroups\[(\d+)\](?:\.flavors\[(\d+)\])?(?:\.resources\[(\d+)\])?", field)
     resources = _list(_mapping(value.get("spec")).get("resources"))
@@ -40,16 +39,16 @@ def alpha_field(value: Plain, field: str) -> str:
     return f"{at}.flavors[{flavor}]{name or ('.quota' if member else '')}"
 
 
-def _flavor(value: Plain) -> Plain:
+def _flavor(value: JsonObject) -> JsonObject:
     labels = value.get("nodeSelector") or _mapping(value.get("metadata")).get("labels") or {}
-    spec: Plain = {**_mapping(value.get("spec")), "nodeLabels": labels}
+    spec: JsonObject = {**_mapping(value.get("spec")), "nodeLabels": labels}
     if value.get("taints"):
         spec["nodeTaints"] = value["taints"]
     kept = {name: field for name, field in value.items() if name not in ("nodeSelector", "taints")}
     return {**kept, "spec": spec}
 
 
-def _workload(value: Plain) -> Plain:
+def _workload(value: JsonObject) -> JsonObject:
     spec = dict(_mapping(value.get("spec")))
     status = dict(_mapping(value.get("status")))
     admission = spec.pop("admission", None)
@@ -68,13 +67,13 @@ def _workload(value: Plain) -> Plain:
     return {**value, "spec": spec, **({"status": status} if status else {})}
 
 
-def _cluster_queue(value: Plain, problems: list[Problem]) -> Plain:
+def _cluster_queue(value: JsonObject, problems: list[Problem]) -> JsonObject:
     spec = dict(_mapping(value.get("spec")))
     resources = _list(spec.get("resources"))
     if not resources or not all(_is_resource(one) for one in resources):
         return value
     del spec["resources"]
-    groups: list[Plain] = []
+    groups: list[JsonObject] = []
     seen: list[str] = []
     in_cohort = bool(spec.get("cohort"))
     for names, members in _grouped(resources).items():
@@ -103,9 +102,9 @@ def _is_resource(one: Any) -> bool:
     )
 
 
-def _grouped(resources: list[Plain]) -> dict[tuple[str, ...], list[Plain]]:
+def _grouped(resources: list[JsonObject]) -> dict[tuple[str, ...], list[JsonObject]]:
     """Resources with the same flavors in the same order, together."""
-    found: dict[tuple[str, ...], list[Plain]] = {}
+    found: dict[tuple[str, ...], list[JsonObject]] = {}
     for one in resources:
         names = tuple(str(flavor["name"]) for flavor in _list(one.get("flavors")))
         found.setdefault(names, []).append(one)
@@ -122,9 +121,11 @@ def _in_two_groups(flavor: str) -> Problem:
     )
 
 
-def _quota(resource: Plain, resources: list[Plain], index: int, problems: list[Problem], *, in_cohort: bool) -> Plain:
+def _quota(
+    resource: JsonObject, resources: list[JsonObject], index: int, problems: list[Problem], *, in_cohort: bool
+) -> JsonObject:
     name, quota = resource["name"], _mapping(resource["flavors"][index].get("quota"))
-    found: Plain = {"name": name, "nominalQuota": quota.get("min", 0)}
+    found: JsonObject = {"name": name, "nominalQuota": quota.get("min", 0)}
     if "max" not in quota:
         return found
     field = f"spec.resources[{resources.index(resource)}].flavors[{index}].quota.max"
@@ -155,7 +156,7 @@ def _between(name: str, least: Any, most: Any, field: str, problems: list[Proble
     return from_units(name, max(room, 0))
 
 
-def _mapping(value: Any) -> Plain:
+def _mapping(value: Any) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
+from events.json_object import JsonMapping
 from events.quantity import BadQuantity, to_units
 from events.whole_number import whole_number
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.vendors import NVIDIA
 from projections.validation.problem import Problem, Severity
 
-Plain = Mapping[str, Any]
 WHOLE_CARD = 100
 """A card's cores in percent."""
 WASTED = 3
@@ -45,28 +45,28 @@ def gpu_names(config: CardConfig) -> GpuNames:
 
 
 def gpu_container_problems(
-    pod: Plain, field: str, card_sizes: Sequence[int], config: CardConfig = HAMI
+    pod: JsonMapping, field: str, card_sizes: Sequence[int], config: CardConfig = HAMI
 ) -> list[Problem]:
     """All containers of a pod; `card_sizes` are the MiB of the cards that the files tell of."""
     names = gpu_names(config)
     found: list[Problem] = []
     for part in ("initContainers", "containers"):
         for index, one in enumerate(pod.get(part) or ()):
-            resources: Plain = one.get("resources") or {}
+            resources: JsonMapping = one.get("resources") or {}
             section = "limits" if resources.get("limits") else "requests"
             asked = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
             found.extend(_container(asked, f"{field}.{part}[{index}].resources.{section}", card_sizes, names))
     return found
 
 
-def card_sizes(flavors: Mapping[str, Plain], nodes: Mapping[str, Plain]) -> list[int]:
+def card_sizes(flavors: Mapping[str, JsonMapping], nodes: Mapping[str, JsonMapping]) -> list[int]:
     """The MiB of a card by each flavor and node whose labels tell them, smallest first."""
     labels = [(one.get("spec") or {}).get("nodeLabels") or {} for one in flavors.values()]
     labels.extend((one.get("metadata") or {}).get("labels") or {} for one in nodes.values())
     return sorted({size for one in labels if (size := card_size(one)) is not None})
 
 
-def card_size(labels: Plain) -> int | None:
+def card_size(labels: JsonMapping) -> int | None:
     """The MiB of a card by the labels of its node: the discovery's own label, or the product's name."""
     stated = whole_number(str(labels.get("nvidia.com/gpu.memory", "")))
     if stated is not None:
@@ -107,7 +107,7 @@ def _unit(names: GpuNames) -> str:
     return "MiB" if names.factor == 1 else f"{names.factor} MiB"
 
 
-def _container(asked: Plain, field: str, sizes: Sequence[int], names: GpuNames) -> list[Problem]:
+def _container(asked: JsonMapping, field: str, sizes: Sequence[int], names: GpuNames) -> list[Problem]:
     found: list[Problem] = []
     if names.memory in asked:
         dropped = "HAMi drops the request: the pod is treated as asking for no card at all"
@@ -143,7 +143,7 @@ def _container(asked: Plain, field: str, sizes: Sequence[int], names: GpuNames) 
     return found
 
 
-def _without_card(asked: Plain, field: str, names: GpuNames) -> list[Problem]:
+def _without_card(asked: JsonMapping, field: str, names: GpuNames) -> list[Problem]:
     named = [name for name in (names.memory, names.cores, names.percent) if name in asked]
     if not named:
         return []

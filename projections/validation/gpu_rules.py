@@ -5,15 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.amount import UNLIMITED
+from events.json_object import JsonObject
 from events.whole_number import whole_number
 from projections.devices.card_config import HAMI, CardConfig
 from projections.validation.gpu_jobs import GpuNames, gpu_names, not_mebibytes
 from projections.validation.problem import Problem, Severity
 
-Plain = dict[str, Any]
 
-
-def gpu_queue_problems(spec: Plain, flavors: Mapping[str, Plain], config: CardConfig = HAMI) -> list[Problem]:
+def gpu_queue_problems(spec: JsonObject, flavors: Mapping[str, JsonObject], config: CardConfig = HAMI) -> list[Problem]:
     """What the GPU quotas of a ClusterQueue most likely do not mean."""
     names = gpu_names(config)
     found: list[Problem] = []
@@ -40,7 +39,7 @@ def gpu_queue_problems(spec: Plain, flavors: Mapping[str, Plain], config: CardCo
     return found
 
 
-def _flavor(flavor: Plain, observed: Plain | None, field: str, names: GpuNames) -> list[Problem]:
+def _flavor(flavor: JsonObject, observed: JsonObject | None, field: str, names: GpuNames) -> list[Problem]:
     quotas = {
         str(one.get("name")): (k, _number(one.get("nominalQuota")))
         for k, one in enumerate(flavor.get("resources") or ())
@@ -94,7 +93,7 @@ def _flavor(flavor: Plain, observed: Plain | None, field: str, names: GpuNames) 
     return found
 
 
-def _gigabytes(flavor: Plain | None) -> int | None:
+def _gigabytes(flavor: JsonObject | None) -> int | None:
     labels = ((flavor or {}).get("spec") or {}).get("nodeLabels") or {}
     for value in labels.values():
         match = re.search(r"(\d+)\s*GB", str(value))

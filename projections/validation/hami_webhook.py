@@ -1,18 +1,18 @@
 """What HAMi's webhook would refuse of a pod, or drop without a word, told before it is asked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from events.json_object import JsonMapping
 from events.quantity import BadQuantity, parse_quantity
 from projections.devices.admission_rule import DEFAULT_SCHEDULER, NODE_ASSIGNED, PRIVILEGED, Applicant, judge
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.mutation import Asked
+from projections.devices.mutation import ContainerRequest
 from projections.devices.request_problems import request_problems
 from projections.devices.steering import SCORING_WEIGHTS, BadWeights, parse_weights
 from projections.validation.problem import Problem
 
-Plain = Mapping[str, Any]
 _SCHEDULER = "hami-scheduler"
 _FIELDS = {
     PRIVILEGED: ("spec.containers", "ask for no card, or run no container privileged"),
@@ -20,9 +20,11 @@ _FIELDS = {
 }
 
 
-def hami_problems(template: Plain, field: str, known: Sequence[Problem], config: CardConfig = HAMI) -> list[Problem]:
+def hami_problems(
+    template: JsonMapping, field: str, known: Sequence[Problem], config: CardConfig = HAMI
+) -> list[Problem]:
     """All that HAMi will not take as it is meant; `known` was told in other words already."""
-    spec: Plain = template.get("spec") or {}
+    spec: JsonMapping = template.get("spec") or {}
     annotations: dict[str, str] = (template.get("metadata") or {}).get("annotations") or {}
     told = {one.field for one in known}
     found: list[Problem] = []
@@ -33,9 +35,9 @@ def hami_problems(template: Plain, field: str, known: Sequence[Problem], config:
 
 
 def _container(
-    container: Plain, annotations: dict[str, str], field: str, told: set[str], config: CardConfig
+    container: JsonMapping, annotations: dict[str, str], field: str, told: set[str], config: CardConfig
 ) -> list[Problem]:
-    resources: Plain = container.get("resources") or {}
+    resources: JsonMapping = container.get("resources") or {}
     section = "limits" if resources.get("limits") else "requests"
     asked = _asked(container)
     return [
@@ -60,7 +62,7 @@ def _weights(annotations: dict[str, str], field: str) -> list[Problem]:
     return []
 
 
-def _refused(spec: Plain, annotations: dict[str, str], field: str, config: CardConfig) -> list[Problem]:
+def _refused(spec: JsonMapping, annotations: dict[str, str], field: str, config: CardConfig) -> list[Problem]:
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     verdict = judge(
         Applicant(
@@ -85,9 +87,9 @@ def _refused(spec: Plain, annotations: dict[str, str], field: str, config: CardC
     return [Problem(field=f"{field}.{at}", code=code, what=verdict.message, consequence=consequence, instead=instead)]
 
 
-def _asked(container: Plain) -> Asked:
-    resources: Plain = container.get("resources") or {}
-    return Asked(limits=_amounts(resources.get("limits")), requests=_amounts(resources.get("requests")))
+def _asked(container: JsonMapping) -> ContainerRequest:
+    resources: JsonMapping = container.get("resources") or {}
+    return ContainerRequest(limits=_amounts(resources.get("limits")), requests=_amounts(resources.get("requests")))
 
 
 def _amounts(found: Any) -> dict[str, Fraction]:

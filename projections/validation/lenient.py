@@ -6,20 +6,19 @@ the label; old versions are converted.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from events.amount import UNLIMITED
+from events.json_object import JsonObject
 from projections.validation.conversion import to_v1beta2
 from projections.validation.problem import Problem, Severity
 from projections.validation.shape import shape_problems
 
-Plain = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"
 UNDECLARED = "kuelog.io/quota-check-strategy"
 
 
-def normalise(values: Sequence[Plain]) -> list[tuple[Plain, list[Problem]]]:
+def normalise(values: Sequence[JsonObject]) -> list[tuple[JsonObject, list[Problem]]]:
     """Each object in the form that makes sense, with what was changed."""
     classes = {
         str(value["metadata"]["name"])
@@ -32,7 +31,7 @@ def normalise(values: Sequence[Plain]) -> list[tuple[Plain, list[Problem]]]:
     return [next(widened) if fine else one for one, fine in zip(made, sound, strict=True)]
 
 
-def _widened(found: list[tuple[Plain, list[Problem]]]) -> list[tuple[Plain, list[Problem]]]:
+def _widened(found: list[tuple[JsonObject, list[Problem]]]) -> list[tuple[JsonObject, list[Problem]]]:
     """A LocalQueue that somebody made is meant to work: its cluster queue takes in its namespace too."""
     made = list(found)
     spaces = {str(value["metadata"].get("name")): value for value, _ in made if value.get("kind") == "Namespace"}
@@ -40,14 +39,14 @@ def _widened(found: list[tuple[Plain, list[Problem]]]) -> list[tuple[Plain, list
         if queue.get("kind") != "ClusterQueue":
             continue
         labels = (((queue.get("spec") or {}).get("namespaceSelector") or {}).get("matchLabels")) or {}
-        doors = [
+        local_queues = [
             value["metadata"].get("namespace")
             for value, _ in made
             if value.get("kind") == "LocalQueue"
             and (value.get("spec") or {}).get("clusterQueue") == queue["metadata"].get("name")
         ]
         widened = {
-            key: sorted({text, *(_label(spaces.get(str(door)), key, text) for door in doors)})
+            key: sorted({text, *(_label(spaces.get(str(local_queue)), key, text) for local_queue in local_queues)})
             for key, text in labels.items()
         }
         if all(len(values) == 1 for values in widened.values()):
@@ -68,11 +67,11 @@ def _widened(found: list[tuple[Plain, list[Problem]]]) -> list[tuple[Plain, list
     return made
 
 
-def _label(space: Plain | None, key: str, otherwise: str) -> str:
+def _label(space: JsonObject | None, key: str, otherwise: str) -> str:
     return str((((space or {}).get("metadata") or {}).get("labels") or {}).get(key, otherwise))
 
 
-def _normalise(value: Plain, classes: set[str]) -> tuple[Plain, list[Problem]]:
+def _normalise(value: JsonObject, classes: set[str]) -> tuple[JsonObject, list[Problem]]:
     converted, problems = to_v1beta2(value)
     match converted.get("kind"):
         case "ClusterQueue":
@@ -83,10 +82,10 @@ def _normalise(value: Plain, classes: set[str]) -> tuple[Plain, list[Problem]]:
             return converted, problems
 
 
-def _cluster_queue(value: Plain, problems: list[Problem]) -> Plain:
+def _cluster_queue(value: JsonObject, problems: list[Problem]) -> JsonObject:
     spec = dict(value.get("spec") or {})
     in_cohort = bool(spec.get("cohortName"))
-    groups: list[Plain] = []
+    groups: list[JsonObject] = []
     for i, group in enumerate(spec.get("resourceGroups") or ()):
         covered = list(group.get("coveredResources") or ())
         flavors = [
@@ -123,7 +122,7 @@ def _cluster_queue(value: Plain, problems: list[Problem]) -> Plain:
     return {**value, "metadata": {**meta, "annotations": annotations}, "spec": spec}
 
 
-def _flavor(flavor: Plain, covered: list[str], field: str, in_cohort: bool, problems: list[Problem]) -> Plain:  # noqa: FBT001
+def _flavor(flavor: JsonObject, covered: list[str], field: str, in_cohort: bool, problems: list[Problem]) -> JsonObject:  # noqa: FBT001
     by_name = {one["name"]: dict(one) for one in flavor.get("resources") or ()}
     for name in covered:
         if name not in by_name:
@@ -152,7 +151,7 @@ def _flavor(flavor: Plain, covered: list[str], field: str, in_cohort: bool, prob
     return {**flavor, "resources": [by_name[name] for name in covered if name in by_name]}
 
 
-def _job(value: Plain, classes: set[str], problems: list[Problem]) -> Plain:
+def _job(value: JsonObject, classes: set[str], problems: list[Problem]) -> JsonObject:
     meta = dict(value.get("metadata") or {})
     annotations, labels = meta.get("annotations") or {}, dict(meta.get("labels") or {})
     if QUEUE in annotations and QUEUE not in labels:

@@ -1,30 +1,26 @@
 """Whether a pod set of a Workload may stand as it is: requests, labels of its template, topology."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from events.json_object import JsonMapping
 from events.quantity import BadQuantity, parse_quantity
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
 from projections.validation.names import annotations_problems, labels_problems
 from projections.validation.problem import Problem, forbidden, invalid, required
 
-Plain = Mapping[str, Any]
-
 PODS = "pods"
 """The resource that counts pods; it is counted, never asked for (kueue-semantics §1)."""
 
 
-def pod_set_problems(pod_set: Plain, field: str, settings: SettingsObserved) -> list[Problem]:
+def pod_set_problems(pod_set: JsonMapping, field: str, settings: SettingsObserved) -> list[Problem]:
     """One pod set."""
-    template: Plain = pod_set.get("template") or {}
-    spec: Plain = template.get("spec") or {}
+    template: JsonMapping = pod_set.get("template") or {}
+    spec: JsonMapping = template.get("spec") or {}
     at = f"{field}.template.spec"
     found = _asked_pods(spec, at)
     if enabled(settings, "WorkloadValidateResourcesAreNonNegative"):
         found.extend(container_problems(spec, at))
     if enabled(settings, "WorkloadValidationForPodSetMetadata"):
-        meta: Plain = template.get("metadata") or {}
+        meta: JsonMapping = template.get("metadata") or {}
         found.extend(labels_problems(meta.get("labels"), f"{field}.template.metadata.labels"))
         found.extend(annotations_problems(meta.get("annotations"), f"{field}.template.metadata.annotations"))
     if enabled(settings, "TASValidateWorkloadSliceSize"):
@@ -32,7 +28,7 @@ def pod_set_problems(pod_set: Plain, field: str, settings: SettingsObserved) -> 
     return found
 
 
-def container_problems(spec: Plain, field: str) -> list[Problem]:
+def container_problems(spec: JsonMapping, field: str) -> list[Problem]:
     """What the containers of a pod ask for, and the pod itself: quantities, and none below zero."""
     found: list[Problem] = []
     for part in ("initContainers", "containers"):
@@ -42,7 +38,7 @@ def container_problems(spec: Plain, field: str) -> list[Problem]:
     return [*found, *_negative_amounts(spec.get("overhead") or {}, f"{field}.overhead")]
 
 
-def _asked_pods(spec: Plain, field: str) -> list[Problem]:
+def _asked_pods(spec: JsonMapping, field: str) -> list[Problem]:
     """A limit asks as much as a request does, which it stands in for."""
     asking = [
         (f"{field}.{part}[{index}]", container)
@@ -57,7 +53,7 @@ def _asked_pods(spec: Plain, field: str) -> list[Problem]:
     ]
 
 
-def _negatives(resources: Plain, field: str) -> list[Problem]:
+def _negatives(resources: JsonMapping, field: str) -> list[Problem]:
     return [
         problem
         for part in ("requests", "limits")
@@ -65,7 +61,7 @@ def _negatives(resources: Plain, field: str) -> list[Problem]:
     ]
 
 
-def _negative_amounts(amounts: Plain, field: str) -> list[Problem]:
+def _negative_amounts(amounts: JsonMapping, field: str) -> list[Problem]:
     found: list[Problem] = []
     for name in sorted(amounts):
         try:
@@ -76,7 +72,7 @@ def _negative_amounts(amounts: Plain, field: str) -> list[Problem]:
     return found
 
 
-def _slices(topology: Plain, field: str) -> list[Problem]:
+def _slices(topology: JsonMapping, field: str) -> list[Problem]:
     level, size = topology.get("podSetSliceRequiredTopology"), topology.get("podSetSliceSize")
     found: list[Problem] = []
     if size is not None and not level:

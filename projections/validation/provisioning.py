@@ -1,31 +1,27 @@
 """Whether a ProvisioningRequestConfig may stand as it is (kueue-apis §2)."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from events.json_object import JsonMapping
 from projections.validation.names import label_key_problems, why_no_subdomain
 from projections.validation.problem import Problem, invalid
-
-Plain = Mapping[str, Any]
 
 _NUMBERS = ("backoffLimitCount", "backoffBaseSeconds", "backoffMaxSeconds")
 
 
-def validate(value: Plain) -> list[Problem]:
+def validate(value: JsonMapping) -> list[Problem]:
     """A configuration of the right shape."""
-    spec: Plain = value.get("spec") or {}
+    spec: JsonMapping = value.get("spec") or {}
     name = str(spec.get("provisioningClassName", ""))
     found = [
         invalid("spec.provisioningClassName", name, f"{name!r}: {reason}", "e.g. check-capacity.autoscaling.x-k8s.io")
         for reason in why_no_subdomain(name)
     ]
-    retry: Plain = spec.get("retryStrategy") or {}
+    retry: JsonMapping = spec.get("retryStrategy") or {}
     found.extend(
         invalid(f"spec.retryStrategy.{field}", retry[field], f"{retry[field]} is negative", "a number of at least 0")
         for field in _NUMBERS
         if (retry.get(field) or 0) < 0
     )
-    updates: Plain = spec.get("podSetUpdates") or {}
+    updates: JsonMapping = spec.get("podSetUpdates") or {}
     for index, one in enumerate(updates.get("nodeSelector") or ()):
         found.extend(label_key_problems(str(one.get("key", "")), f"spec.podSetUpdates.nodeSelector[{index}].key"))
     return found

@@ -1,14 +1,13 @@
 """Resource groups of a ClusterQueue or Cohort: names, order, quantities, limits and sizes (kueue-apis §2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from events.json_object import JsonMapping
 from events.quantity import BadQuantity, parse_quantity
 from projections.validation.names import why_not_qualified
 from projections.validation.problem import Problem, duplicate, invalid
-
-Plain = Mapping[str, Any]
 
 TOTAL_AT_MOST = 256
 """Flavors, and covered resources, over all groups."""
@@ -17,7 +16,7 @@ PAIRS_AT_MOST = 512
 
 
 def resource_group_problems(
-    groups: Sequence[Plain] | None, *, parent: str, has_parent: bool, lending_within_nominal: bool
+    groups: Sequence[JsonMapping] | None, *, parent: str, has_parent: bool, lending_within_nominal: bool
 ) -> list[Problem]:
     """All groups. `parent` is what an owner of quota hangs on: a cohort has a parent, a queue has a cohort."""
     found: list[Problem] = []
@@ -42,7 +41,7 @@ def resource_group_problems(
 
 
 def _flavor(
-    flavor: Plain, covered: Sequence[str], field: str, missing: str, lending_within_nominal: bool
+    flavor: JsonMapping, covered: Sequence[str], field: str, missing: str, lending_within_nominal: bool
 ) -> list[Problem]:  # noqa: FBT001
     found: list[Problem] = []
     for k, (quota, name) in enumerate(zip(flavor.get("resources") or (), covered, strict=False)):
@@ -60,7 +59,7 @@ def _flavor(
     return found
 
 
-def _quota(quota: Plain, field: str, missing: str, lending_within_nominal: bool) -> list[Problem]:  # noqa: FBT001
+def _quota(quota: JsonMapping, field: str, missing: str, lending_within_nominal: bool) -> list[Problem]:  # noqa: FBT001
     found = _not_negative(quota.get("nominalQuota", 0), f"{field}.nominalQuota")
     for limit in ("borrowingLimit", "lendingLimit"):
         value, at = quota.get(limit), f"{field}.{limit}"
@@ -100,7 +99,7 @@ def _not_negative(value: Any, field: str) -> list[Problem]:
     return [invalid(field, value, f"{value} is negative", "a quantity of at least 0")]
 
 
-def _sizes(groups: Sequence[Plain], flavors: int, resources: int) -> list[Problem]:
+def _sizes(groups: Sequence[JsonMapping], flavors: int, resources: int) -> list[Problem]:
     found: list[Problem] = []
     for count, what in ((flavors, "flavors"), (resources, "covered resources")):
         if count > TOTAL_AT_MOST:

@@ -1,24 +1,22 @@
 """Rules that the definitions themselves carry, beside those of the webhooks: sizes, and fields that need each other."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
+from events.json_object import JsonMapping
 from projections.validation.cohort import own_parent_problems
 from projections.validation.flavor import topology_problems
 from projections.validation.problem import Problem, duplicate, invalid, required
 
-Plain = Mapping[str, Any]
-
 HOSTNAME = "kubernetes.io/hostname"
 
 
-def schema_rule_problems(value: Plain) -> list[Problem]:
+def schema_rule_problems(value: JsonMapping) -> list[Problem]:
     """What the definition of the object's kind refuses by rule (kueue-apis §2)."""
     rule = _RULES.get(str(value.get("kind")))
     return rule(value) if rule is not None else []
 
 
-def _resource_counts(value: Plain) -> list[Problem]:
+def _resource_counts(value: JsonMapping) -> list[Problem]:
     found: list[Problem] = []
     for i, group in enumerate((value.get("spec") or {}).get("resourceGroups") or ()):
         covered = list(group.get("coveredResources") or ())
@@ -50,17 +48,17 @@ def _resource_counts(value: Plain) -> list[Problem]:
     return found
 
 
-def _cohort(value: Plain) -> list[Problem]:
+def _cohort(value: JsonMapping) -> list[Problem]:
     return [*_resource_counts(value), *own_parent_problems(value)]
 
 
-def _local_queue(value: Plain) -> list[Problem]:
+def _local_queue(value: JsonMapping) -> list[Problem]:
     if (value.get("spec") or {}).get("clusterQueue"):
         return []
     return [required("spec.clusterQueue", "a LocalQueue has to name its ClusterQueue", "clusterQueue: <name>")]
 
 
-def _topology(value: Plain) -> list[Problem]:
+def _topology(value: JsonMapping) -> list[Problem]:
     levels = [str(one.get("nodeLabel")) for one in (value.get("spec") or {}).get("levels") or ()]
     found: list[Problem] = []
     if not levels:
@@ -76,7 +74,7 @@ def _topology(value: Plain) -> list[Problem]:
     return found
 
 
-def _workload(value: Plain) -> list[Problem]:
+def _workload(value: JsonMapping) -> list[Problem]:
     found: list[Problem] = []
     for index, one in enumerate((value.get("spec") or {}).get("podSets") or ()):
         least, count = one.get("minCount"), one.get("count", 1)
@@ -86,7 +84,7 @@ def _workload(value: Plain) -> list[Problem]:
     return found
 
 
-_RULES: dict[str, Callable[[Plain], list[Problem]]] = {
+_RULES: dict[str, Callable[[JsonMapping], list[Problem]]] = {
     "ClusterQueue": _resource_counts,
     "Cohort": _cohort,
     "LocalQueue": _local_queue,

@@ -1,12 +1,10 @@
 """Label selectors, taints and tolerations, as the API server checks them."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from events.json_object import JsonMapping
 from projections.validation.names import label_key_problems, labels_problems, why_no_label_value
 from projections.validation.problem import Problem, duplicate, forbidden, invalid, not_supported, required
-
-Plain = Mapping[str, Any]
 
 _LISTS = ("In", "NotIn")
 _PRESENCE = ("Exists", "DoesNotExist")
@@ -16,7 +14,7 @@ _TOLERATED = {
 }
 
 
-def selector_problems(selector: Plain | None, field: str) -> list[Problem]:
+def selector_problems(selector: JsonMapping | None, field: str) -> list[Problem]:
     """A label selector."""
     if selector is None:
         return []
@@ -26,7 +24,7 @@ def selector_problems(selector: Plain | None, field: str) -> list[Problem]:
     return found
 
 
-def _expression(one: Plain, field: str) -> list[Problem]:
+def _expression(one: JsonMapping, field: str) -> list[Problem]:
     operator, values = one.get("operator", ""), one.get("values") or ()
     found: list[Problem] = []
     if operator in _LISTS and not values:
@@ -52,7 +50,7 @@ def _expression(one: Plain, field: str) -> list[Problem]:
     return found
 
 
-def toleration_problems(tolerations: Sequence[Plain] | None, field: str) -> list[Problem]:
+def toleration_problems(tolerations: Sequence[JsonMapping] | None, field: str) -> list[Problem]:
     """Keys, operators and effects of tolerations."""
     found: list[Problem] = []
     for index, one in enumerate(tolerations or ()):
@@ -64,7 +62,7 @@ def toleration_problems(tolerations: Sequence[Plain] | None, field: str) -> list
     return found
 
 
-def taint_problems(taints: Sequence[Plain] | None, field: str) -> list[Problem]:
+def taint_problems(taints: Sequence[JsonMapping] | None, field: str) -> list[Problem]:
     """Keys and values of taints, each key and effect once."""
     found: list[Problem] = []
     seen: list[tuple[str, str]] = []

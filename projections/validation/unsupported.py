@@ -5,17 +5,16 @@ it would run otherwise than it was meant to.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import msgspec
 
+from events.json_object import JsonObject
 from projections.validation.problem import Problem
 
-Plain = dict[str, Any]
 Path = tuple[str | int, ...]
 
 
-class NotDone(msgspec.Struct, frozen=True, kw_only=True):
+class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
     """Something that may be asked for and is not done yet."""
 
     code: str
@@ -30,37 +29,37 @@ class NotDone(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.what[0].upper()}{self.what[1:]}, which is not done yet: {self.consequence}"
 
 
-TOPOLOGY = NotDone(
+TOPOLOGY = Unsupported(
     code="TopologyNotSupported",
     what="its pods ask to be placed by topology",
     consequence="they would be placed anywhere",
     instead="leave the request out, or keep these jobs with Kueue",
 )
-TOPOLOGY_FLAVOR = NotDone(
+TOPOLOGY_FLAVOR = Unsupported(
     code="TopologyFlavorNotSupported",
     what="the flavors place pods by topology",
     consequence="pods would be placed anywhere in them",
     instead="a flavor without topologyName",
 )
-ELASTIC = NotDone(
+ELASTIC = Unsupported(
     code="ElasticJobNotSupported",
     what="it wants to change its size while it runs",
     consequence="pods that come later would have no quota",
     instead="leave the annotation out: the job is queued anew in its new size",
 )
-CLAIMS = NotDone(
+CLAIMS = Unsupported(
     code="ResourceClaimsNotSupported",
     what="its pods claim devices (resource.k8s.io)",
     consequence="what they claim would be charged to nobody",
     instead="ask for the devices as resources of a container",
 )
-DEVICE_CLASSES = NotDone(
+DEVICE_CLASSES = Unsupported(
     code="DeviceClassMappingsNotSupported",
     what="device classes are mapped to resources",
     consequence="claims of these classes would be charged to nobody",
     instead="leave resources.deviceClassMappings out",
 )
-NOT_DONE: Mapping[str, NotDone] = {
+NOT_DONE: Mapping[str, Unsupported] = {
     one.code: one for one in (TOPOLOGY, TOPOLOGY_FLAVOR, ELASTIC, CLAIMS, DEVICE_CLASSES)
 }
 """All of it, by code."""
@@ -81,12 +80,12 @@ _ELASTIC_ANNOTATIONS = tuple(
 )
 
 
-def asked_in(value: Plain) -> tuple[str, ...]:
+def asked_in(value: JsonObject) -> tuple[str, ...]:
     """The codes of what an object of any kind asks for, in the order of their names."""
     return tuple(sorted({one.code for one, _, _ in _found(value)}))
 
 
-def problems_in(value: Plain) -> list[Problem]:
+def problems_in(value: JsonObject) -> list[Problem]:
     """The same as lint tells it, each at its field."""
     return [
         Problem(
@@ -100,7 +99,7 @@ def problems_in(value: Plain) -> list[Problem]:
     ]
 
 
-def _found(value: Plain) -> Iterator[tuple[NotDone, Path, str]]:
+def _found(value: JsonObject) -> Iterator[tuple[Unsupported, Path, str]]:
     annotations = _in(_in(value, "metadata"), "annotations")
     for name in _ELASTIC_ANNOTATIONS:
         if annotations.get(name) not in (None, "false"):
@@ -118,14 +117,14 @@ def _found(value: Plain) -> Iterator[tuple[NotDone, Path, str]]:
         yield from _in_pods(path, holder)
 
 
-def _in_workload(value: Plain) -> Iterator[tuple[NotDone, Path, str]]:
+def _in_workload(value: JsonObject) -> Iterator[tuple[Unsupported, Path, str]]:
     for index, one in enumerate(_items(_in(value, "spec"), "podSets")):
         asked = _in(one, "topologyRequest")
         if any(asked.get(name) for name in ("required", "preferred", "unconstrained", "podSetSliceRequiredTopology")):
             yield TOPOLOGY, ("spec", "podSets", index, "topologyRequest"), ""
 
 
-def _pods_in(value: object, path: Path) -> Iterator[tuple[Path, Plain]]:
+def _pods_in(value: object, path: Path) -> Iterator[tuple[Path, JsonObject]]:
     """Whatever has a pod's specification, wherever it stands in an object: a pod, or a template."""
     if isinstance(value, list):
         for index, one in enumerate(value):
@@ -140,7 +139,7 @@ def _pods_in(value: object, path: Path) -> Iterator[tuple[Path, Plain]]:
             yield from _pods_in(inner, (*path, name))
 
 
-def _in_pods(path: Path, holder: Plain) -> Iterator[tuple[NotDone, Path, str]]:
+def _in_pods(path: Path, holder: JsonObject) -> Iterator[tuple[Unsupported, Path, str]]:
     annotations, spec = _in(_in(holder, "metadata"), "annotations"), _in(holder, "spec")
     for name in _TOPOLOGY_ANNOTATIONS:
         if annotations.get(name) not in (None, "", "false"):
@@ -149,13 +148,13 @@ def _in_pods(path: Path, holder: Plain) -> Iterator[tuple[NotDone, Path, str]]:
         yield CLAIMS, (*path, "spec", "resourceClaims"), ""
 
 
-def _in(value: Plain, field: str) -> Plain:
+def _in(value: JsonObject, field: str) -> JsonObject:
     """An object at a field; an empty one where there is none, or something else."""
     found = value.get(field)
     return found if isinstance(found, dict) else {}
 
 
-def _items(value: Plain, field: str) -> list[Plain]:
+def _items(value: JsonObject, field: str) -> list[JsonObject]:
     found = value.get(field)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
+from events.json_object import JsonMapping
 from events.quantity import BadQuantity, to_units
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
@@ -14,8 +14,6 @@ from projections.validation.pod_sets import pod_set_problems
 from projections.validation.problem import Problem, invalid, not_found, not_supported, required
 from projections.validation.selectors import toleration_problems
 
-Plain = Mapping[str, Any]
-
 ELASTIC = "kueue.x-k8s.io/elastic-job"
 GATED_BY = "kueue.x-k8s.io/admission-gated-by"
 BOOST = "kueue.x-k8s.io/priority-boost"
@@ -23,7 +21,7 @@ BOOST = "kueue.x-k8s.io/priority-boost"
 _INT32 = range(-(2**31), 2**31)
 
 
-def validate(value: Plain, settings: SettingsObserved) -> list[Problem]:
+def validate(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     """A new Workload."""
     found = standing_problems(value, settings)
     if holds_quota(value) and admission_of(value) is None:
@@ -33,7 +31,7 @@ def validate(value: Plain, settings: SettingsObserved) -> list[Problem]:
     return [*found, *reclaimable_problems(value, {})]
 
 
-def standing_problems(value: Plain, settings: SettingsObserved) -> list[Problem]:
+def standing_problems(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     """What has to be right of a Workload, new or changed alike."""
     sets = pod_sets_of(value)
     found: list[Problem] = []
@@ -52,37 +50,37 @@ def standing_problems(value: Plain, settings: SettingsObserved) -> list[Problem]
     admission = admission_of(value)
     if admission is not None and holds_quota(value):
         found.extend(_admission_problems(admission, {str(one.get("name", "main")) for one in sets}))
-    status: Plain = value.get("status") or {}
+    status: JsonMapping = value.get("status") or {}
     found.extend(condition_problems(status.get("conditions"), "status.conditions"))
     return [*found, *pod_set_update_problems(value)]
 
 
-def pod_sets_of(value: Plain) -> list[Plain]:
+def pod_sets_of(value: JsonMapping) -> list[JsonMapping]:
     """The pod sets of a Workload."""
     return list((value.get("spec") or {}).get("podSets") or ())
 
 
-def annotations_of(value: Plain) -> Mapping[str, str]:
+def annotations_of(value: JsonMapping) -> Mapping[str, str]:
     """The annotations of an object."""
     return (value.get("metadata") or {}).get("annotations") or {}
 
 
-def admission_of(value: Plain) -> Plain | None:
+def admission_of(value: JsonMapping) -> JsonMapping | None:
     """Where a Workload was admitted, if it was."""
     return (value.get("status") or {}).get("admission")
 
 
-def holds_quota(value: Plain) -> bool:
+def holds_quota(value: JsonMapping) -> bool:
     """Whether quota is reserved for a Workload."""
     return is_true((value.get("status") or {}).get("conditions"), "QuotaReserved")
 
 
-def is_elastic(value: Plain, settings: SettingsObserved) -> bool:
+def is_elastic(value: JsonMapping, settings: SettingsObserved) -> bool:
     """Whether a Workload is a slice of a job that grows and shrinks."""
     return enabled(settings, "ElasticJobsViaWorkloadSlices") and annotations_of(value).get(ELASTIC) == "true"
 
 
-def reclaimable_problems(value: Plain, before: Mapping[str, int]) -> list[Problem]:
+def reclaimable_problems(value: JsonMapping, before: Mapping[str, int]) -> list[Problem]:
     """Counts of pods that need no room any more; those that stand as they were `before` are let through."""
     counts = {str(one.get("name", "main")): int(one.get("count", 1)) for one in pod_sets_of(value)}
     found: list[Problem] = []
@@ -95,9 +93,9 @@ def reclaimable_problems(value: Plain, before: Mapping[str, int]) -> list[Proble
     return found
 
 
-def reclaimable_of(value: Plain) -> dict[str, int]:
+def reclaimable_of(value: JsonMapping) -> dict[str, int]:
     """Pods that need no room any more, by pod set."""
-    status: Plain = value.get("status") or {}
+    status: JsonMapping = value.get("status") or {}
     return {str(one.get("name")): int(one.get("count", 0)) for one in status.get("reclaimablePods") or ()}
 
 
@@ -109,16 +107,16 @@ def _no_admission() -> Problem:
     )
 
 
-def no_admission_problems(old: Plain, new: Plain) -> list[Problem]:
+def no_admission_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     """Quota reserved nowhere: refused when it is new, let through when it was so before, so that it can be removed."""
 
-    def broken(value: Plain) -> bool:
+    def broken(value: JsonMapping) -> bool:
         return holds_quota(value) and admission_of(value) is None
 
     return [_no_admission()] if broken(new) and not broken(old) else []
 
 
-def _boost_problems(value: Plain, settings: SettingsObserved) -> list[Problem]:
+def _boost_problems(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     text = annotations_of(value).get(BOOST)
     if text is None or not enabled(settings, "PriorityBoost"):
         return []
@@ -129,7 +127,7 @@ def _boost_problems(value: Plain, settings: SettingsObserved) -> list[Problem]:
     ]
 
 
-def _admission_problems(admission: Plain, names: set[str]) -> list[Problem]:
+def _admission_problems(admission: JsonMapping, names: set[str]) -> list[Problem]:
     found: list[Problem] = []
     for index, one in enumerate(admission.get("podSetAssignments") or ()):
         field = f"status.admission.podSetAssignments[{index}]"
@@ -154,10 +152,10 @@ def _admission_problems(admission: Plain, names: set[str]) -> list[Problem]:
     return found
 
 
-def pod_set_update_problems(value: Plain) -> list[Problem]:
+def pod_set_update_problems(value: JsonMapping) -> list[Problem]:
     """What is wrong with what checks want added to the pods of a Workload."""
     names = [str(one.get("name", "main")) for one in pod_sets_of(value)]
-    status: Plain = value.get("status") or {}
+    status: JsonMapping = value.get("status") or {}
     found: list[Problem] = []
     for i, check in enumerate(status.get("admissionChecks") or ()):
         for j, one in enumerate(check.get("podSetUpdates") or ()):

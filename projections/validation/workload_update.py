@@ -1,8 +1,6 @@
 """How a Workload may change: what is fixed while it holds quota (kueue-apis §2)."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from events.json_object import JsonMapping
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
 from projections.validation.admission_gates import gate_update_problems
@@ -21,10 +19,8 @@ from projections.validation.workload import (
     standing_problems,
 )
 
-Plain = Mapping[str, Any]
 
-
-def validate_update(old: Plain, new: Plain, settings: SettingsObserved) -> list[Problem]:
+def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     """A changed Workload, spec or status."""
     found = [*standing_problems(new, settings), *no_admission_problems(old, new)]
     if enabled(settings, "AdmissionGatedBy"):
@@ -38,7 +34,7 @@ def validate_update(old: Plain, new: Plain, settings: SettingsObserved) -> list[
     return [*found, *_admission_changes(old, new), *_check_changes(old, new), *_cluster_changes(old, new)]
 
 
-def fixed_field_problems(old: Plain, new: Plain) -> list[Problem]:
+def fixed_field_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     """What the schema's own rules keep as it was: queue, priority class and time limit while quota is held."""
     before, spec = old.get("spec") or {}, new.get("spec") or {}
     found: list[Problem] = []
@@ -55,11 +51,11 @@ def fixed_field_problems(old: Plain, new: Plain) -> list[Problem]:
     return found
 
 
-def _admitted(value: Plain) -> bool:
+def _admitted(value: JsonMapping) -> bool:
     return is_true((value.get("status") or {}).get("conditions"), "Admitted")
 
 
-def _class_changes(before: Plain | None, after: Plain | None) -> list[Problem]:
+def _class_changes(before: JsonMapping | None, after: JsonMapping | None) -> list[Problem]:
     field = "spec.priorityClassRef"
     if before is None or after is None:
         return [] if before == after else [immutable(field, after)]
@@ -67,7 +63,7 @@ def _class_changes(before: Plain | None, after: Plain | None) -> list[Problem]:
     return [immutable(f"{field}.{name}", after.get(name)) for name in fixed if before.get(name) != after.get(name)]
 
 
-def _pod_set_changes(old: Plain, new: Plain, settings: SettingsObserved) -> list[Problem]:
+def _pod_set_changes(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     before, after = pod_sets_of(old), pod_sets_of(new)
     if len(before) != len(after):
         return [immutable("spec.podSets", len(after))]
@@ -80,7 +76,7 @@ def _pod_set_changes(old: Plain, new: Plain, settings: SettingsObserved) -> list
     return found
 
 
-def _reclaimable_changes(old: Plain, new: Plain, *, elastic: bool) -> list[Problem]:
+def _reclaimable_changes(old: JsonMapping, new: JsonMapping, *, elastic: bool) -> list[Problem]:
     before, after = reclaimable_of(old), reclaimable_of(new)
     shrunk = _shrunk_below_admission(new) if elastic else frozenset[str]()
     found: list[Problem] = []
@@ -102,7 +98,7 @@ def _reclaimable_changes(old: Plain, new: Plain, *, elastic: bool) -> list[Probl
     return found
 
 
-def _shrunk_below_admission(value: Plain) -> frozenset[str]:
+def _shrunk_below_admission(value: JsonMapping) -> frozenset[str]:
     """Pod sets of an elastic job that are smaller now than what was admitted: their old counts mean nothing more."""
     counts = {str(one.get("name", "main")): int(one.get("count", 1)) for one in pod_sets_of(value)}
     assignments = (admission_of(value) or {}).get("podSetAssignments") or ()
@@ -113,14 +109,14 @@ def _shrunk_below_admission(value: Plain) -> frozenset[str]:
     )
 
 
-def _admission_changes(old: Plain, new: Plain) -> list[Problem]:
+def _admission_changes(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     before, after = admission_of(old), admission_of(new)
     if before is None or after is None or _without_topology(before) == _without_topology(after):
         return []
     return [immutable("status.admission", after.get("clusterQueue"))]
 
 
-def _without_topology(admission: Plain) -> Plain:
+def _without_topology(admission: JsonMapping) -> JsonMapping:
     """An admission less what a second pass may still fill in or move."""
     later = ("topologyAssignment", "delayedTopologyRequest")
     return {
@@ -132,7 +128,7 @@ def _without_topology(admission: Plain) -> Plain:
     }
 
 
-def _check_changes(old: Plain, new: Plain) -> list[Problem]:
+def _check_changes(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     checks = {one.get("name"): one for one in (new.get("status") or {}).get("admissionChecks") or ()}
     found: list[Problem] = []
     for index, was in enumerate((old.get("status") or {}).get("admissionChecks") or ()):
@@ -144,8 +140,8 @@ def _check_changes(old: Plain, new: Plain) -> list[Problem]:
     return found
 
 
-def _cluster_changes(old: Plain, new: Plain) -> list[Problem]:
-    before: Plain = old.get("status") or {}
+def _cluster_changes(old: JsonMapping, new: JsonMapping) -> list[Problem]:
+    before: JsonMapping = old.get("status") or {}
     name = (new.get("status") or {}).get("clusterName")
     nominated = before.get("nominatedClusterNames") or ()
     if before.get("clusterName") or not name or not nominated or name in nominated:

@@ -11,7 +11,7 @@ from projections.checks.required import required_checks
 from projections.configured_cards import config_of
 from projections.devices.requests import asks_for_cards
 from projections.feature_gates import enabled
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.workloads.lifecycle import (
     ADMITTED,
     FINISHED,
@@ -27,7 +27,7 @@ from projections.world import World
 _GATES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
 
 
-def adopt(world: World, workload: Workload, status: AdoptedStatus, place: Place) -> Workload:
+def adopt(world: World, workload: Workload, status: AdoptedStatus, position: LogPosition) -> Workload:
     """The workload with the status that it was found with: the beginning of its story here."""
     conditions = {condition.type: condition for condition in status.conditions}
     adopted = replace(
@@ -50,8 +50,8 @@ def adopt(world: World, workload: Workload, status: AdoptedStatus, place: Place)
     admission = Admission(
         cluster_queue=status.cluster_queue,
         assignments=status.assignments,
-        reservation=place.sequence,
-        reserved_at=reserved.since if reserved is not None else place.at,
+        reservation=position.sequence,
+        reserved_at=reserved.since if reserved is not None else position.at,
         required_checks=tuple(sorted(adopted.checks)),
     )
     adopted = replace(adopted, admission=admission)
@@ -73,12 +73,12 @@ def _held_already(world: World, adopted: Workload, admission: Admission) -> Devi
     return Devices(reservation=admission.reservation) if asks and adopted.admitted else None
 
 
-def with_gates(settings: SettingsObserved, workload: Workload, place: Place) -> Workload:
+def with_gates(settings: SettingsObserved, workload: Workload, position: LogPosition) -> Workload:
     """The workload with a state for each of its preemption gates and for no other; a new one is closed."""
     if not any(enabled(settings, gate) for gate in _GATES):
         return workload
     gates = {
-        name: workload.gates.get(name) or GateState(name=name, since=place.at)
+        name: workload.gates.get(name) or GateState(name=name, since=position.at)
         for name in workload.spec.preemption_gates
     }
     return workload if gates == workload.gates else replace(workload, gates=gates)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from events.settings import SettingsObserved
 from events.workload import CheckState, Condition, ConditionStatus
 from projections.feature_gates import enabled
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.workloads.lifecycle import (
     ADMITTED,
     QUOTA_RESERVED,
@@ -51,14 +51,16 @@ _OLDER = frozenset(_BROADER.values())
 """What an older Kueue, or one without the gate, has told: it stays no longer than a reason that ends."""
 
 
-def without_quota(workload: Workload, settings: SettingsObserved, reason: str, message: str, place: Place) -> Workload:
+def without_quota(
+    workload: Workload, settings: SettingsObserved, reason: str, message: str, position: LogPosition
+) -> Workload:
     """The workload with QuotaReserved=False for this reason, and Admitted=False where that is told."""
     told = told_as(settings, reason)
     if reason == GATED and message.startswith(GATED_BY):
         before = workload.condition(QUOTA_RESERVED)
         if before is None or before.message != message:
-            workload = with_news(workload, place, GATED, f"Workload a{message[1:]}")
-    return not_admitted(_with_false(workload, QUOTA_RESERVED, told, message, place), settings, place)
+            workload = with_news(workload, position, GATED, f"Workload a{message[1:]}")
+    return not_admitted(_with_false(workload, QUOTA_RESERVED, told, message, position), settings, position)
 
 
 def told_as(settings: SettingsObserved, reason: str) -> str:
@@ -71,25 +73,27 @@ def untold(settings: SettingsObserved, reason: str) -> bool:
     return reason in SILENT or (reason == "Deactivated" and not enabled(settings, OBSERVABILITY))
 
 
-def parked(workload: Workload, settings: SettingsObserved, reason: str, message: str, place: Place) -> Workload:
+def parked(
+    workload: Workload, settings: SettingsObserved, reason: str, message: str, position: LogPosition
+) -> Workload:
     """The workload as it is told when it is set beside the line."""
     if untold(settings, reason):
         return workload
-    return without_quota(workload, settings, reason, message, place)
+    return without_quota(workload, settings, reason, message, position)
 
 
-def in_line(workload: Workload, settings: SettingsObserved, place: Place) -> Workload:
+def in_line(workload: Workload, settings: SettingsObserved, position: LogPosition) -> Workload:
     """The workload as it is told when it is put in line: what held it back has ended."""
     told = workload.condition(QUOTA_RESERVED)
     if told is None:
         explicit = enabled(settings, OBSERVABILITY) and enabled(settings, EXPLICIT_STATUS)
-        return without_quota(workload, settings, PENDING, PENDING_MESSAGE, place) if explicit else workload
+        return without_quota(workload, settings, PENDING, PENDING_MESSAGE, position) if explicit else workload
     if told.reason in STANDING | _OLDER and enabled(settings, OBSERVABILITY):
-        return without_quota(workload, settings, PENDING, PENDING_MESSAGE, place)
-    return not_admitted(workload, settings, place)
+        return without_quota(workload, settings, PENDING, PENDING_MESSAGE, position)
+    return not_admitted(workload, settings, position)
 
 
-def not_admitted(workload: Workload, settings: SettingsObserved, place: Place) -> Workload:
+def not_admitted(workload: Workload, settings: SettingsObserved, position: LogPosition) -> Workload:
     """The workload with Admitted=False and what is missing; unchanged while nothing is, or while it may still run."""
     ready = all(check.state is CheckState.READY for check in workload.checks.values())
     observed = enabled(settings, OBSERVABILITY)
@@ -104,16 +108,16 @@ def not_admitted(workload: Workload, settings: SettingsObserved, place: Place) -
     else:
         reason = "NoReservationUnsatisfiedChecks"
         message = "The workload has no reservation and not all checks ready"
-    return _with_false(workload, ADMITTED, reason, message, place)
+    return _with_false(workload, ADMITTED, reason, message, position)
 
 
-def _with_false(workload: Workload, kind: str, reason: str, message: str, place: Place) -> Workload:
+def _with_false(workload: Workload, kind: str, reason: str, message: str, position: LogPosition) -> Workload:
     told = Condition(
         type=kind,
         status=ConditionStatus.FALSE,
         reason=reason,
         message=message,
-        since=place.at,
+        since=position.at,
         generation=workload.generation,
     )
     before = workload.condition(kind)

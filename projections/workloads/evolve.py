@@ -23,14 +23,14 @@ from events.workload import (
     WorkloadSwitched,
 )
 from projections.feature_gates import enabled
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
-from projections.preemption.protection_expiry import look_when_unprotected
+from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.preemption.requested import end_request
 from projections.queues.enqueue import told_by_namespace
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import order_in_line
-from projections.quota.charge_quota import give_back, hold, hold_less
+from projections.quota.charge_quota import charge_quota, recharge, release_quota
 from projections.workloads.adoption import adopt, with_gates
 from projections.workloads.lifecycle import FINISHED, PODS_READY, WAITING_FOR_PODS, Workload, with_condition
 from projections.workloads.pods import found_running, with_waiting_for_pods
@@ -51,26 +51,26 @@ WorkloadFact: TypeAlias = (
 )
 
 
-def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  # noqa: C901 - one case after the other
+def evolve_workloads(world: World, event: WorkloadFact, position: LogPosition) -> None:  # noqa: C901 - one case after the other
     """Fold one fact about a workload; a fact about one that is not known changes nothing."""
     if isinstance(event, WorkloadSubmitted):
-        _submit(world, event, place)
+        _submit(world, event, position)
         return
     workload = world.workloads.get(event.workload)
     if workload is None:
         return
     match event:
         case WorkloadChanged():
-            _change(world, workload, event, place)
+            _change(world, workload, event, position)
         case PodsReady():
-            told = with_condition(workload, _pods_ready(workload, place, ready=event.ready))
-            world.put_workload(replace(told, seen=place.sequence))
+            told = with_condition(workload, _pods_ready(workload, position, ready=event.ready))
+            world.put_workload(replace(told, seen=position.sequence))
         case PodsGone():
             # A stop that was seen late says nothing about the attempt that was stopped since.
             if _sequence(event.decision) >= workload.stopped_by:
                 world.put_workload(replace(workload, pods_gone=event.decision))
         case PodsReclaimed():
-            _reclaim(world, workload, event.counts, place)
+            _reclaim(world, workload, event.counts, position)
         case WorkloadFinished() if workload.finished:
             pass  # Told again, it is no news: what the cluster shows of it stays known.
         case WorkloadFinished():
@@ -80,7 +80,7 @@ def evolve_workloads(world: World, event: WorkloadFact, place: Place) -> None:  
                 status=ConditionStatus.TRUE,
                 reason=event.reason,
                 message=event.message,
-                since=place.at,
+                since=position.at,
                 generation=workload.generation,
             )
             finished = with_condition(world.workloads[workload.key], done)
@@ -143,7 +143,7 @@ def _rejected(world: World, workload: Workload, event: DecisionRejected) -> None
     world.put_workload(workload)
 
 
-def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
+def _submit(world: World, event: WorkloadSubmitted, position: LogPosition) -> None:
     if event.workload in world.workloads:
         return  # Told twice, by two replicas or after a restart.
     workload = Workload(
@@ -156,8 +156,8 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
         marks=event.marks,
     )
     if event.adopted is not None:
-        workload = adopt(world, workload, event.adopted, place)
-    workload = with_waiting_for_pods(with_gates(world.settings, workload, place), place)
+        workload = adopt(world, workload, event.adopted, position)
+    workload = with_waiting_for_pods(with_gates(world.settings, workload, position), position)
     workload = replace(workload, equivalence=equivalence_of(workload, by_namespace=told_by_namespace(world)))
     name = event.owner.name if event.owner else workload.name
     kind = event.owner.kind if event.owner else "Workload"
@@ -165,8 +165,8 @@ def _submit(world: World, event: WorkloadSubmitted, place: Place) -> None:
     world.put_workload(workload)
     _index(world, workload)
     if workload.admission is not None and not workload.finished:
-        hold(world, workload)
-        look_when_unprotected(world, workload)
+        charge_quota(world, workload)
+        schedule_protection_expiry(world, workload)
 
 
 def _asked(world: World, spec: WorkloadSpec) -> WorkloadSpec:
@@ -178,7 +178,7 @@ def _asked(world: World, spec: WorkloadSpec) -> WorkloadSpec:
     return spec
 
 
-def _change(world: World, workload: Workload, event: WorkloadChanged, place: Place) -> None:
+def _change(world: World, workload: Workload, event: WorkloadChanged, position: LogPosition) -> None:
     moved = workload.spec.queue != event.spec.queue
     if moved:
         _unindex(world, workload)
@@ -186,9 +186,9 @@ def _change(world: World, workload: Workload, event: WorkloadChanged, place: Pla
     if workload.owner is not None:
         spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
     changed = replace(workload, spec=spec, generation=event.generation)
-    changed = with_waiting_for_pods(with_gates(world.settings, changed, place), place)
+    changed = with_waiting_for_pods(with_gates(world.settings, changed, position), position)
     if changed.condition(WAITING_FOR_PODS) is not workload.condition(WAITING_FOR_PODS) or _others(workload, changed):
-        changed = replace(changed, seen=place.sequence)
+        changed = replace(changed, seen=position.sequence)
     changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=told_by_namespace(world)))
     world.put_workload(changed)
     if moved:
@@ -211,7 +211,7 @@ def _others(before: Workload, after: Workload) -> bool:
     return {one.uid for one in before.spec.members} != {one.uid for one in after.spec.members}
 
 
-def _pods_ready(workload: Workload, place: Place, *, ready: bool) -> Condition:
+def _pods_ready(workload: Workload, position: LogPosition, *, ready: bool) -> Condition:
     old = workload.condition(PODS_READY)
     was_ready = old is not None and (old.status is ConditionStatus.TRUE or old.reason == "WaitForRecovery")
     if ready:
@@ -229,18 +229,18 @@ def _pods_ready(workload: Workload, place: Place, *, ready: bool) -> Condition:
         status=ConditionStatus.TRUE if ready else ConditionStatus.FALSE,
         reason=reason,
         message=message,
-        since=place.at,
+        since=position.at,
         generation=workload.generation,
     )
 
 
-def _reclaim(world: World, workload: Workload, counts: dict[str, int], place: Place) -> None:
+def _reclaim(world: World, workload: Workload, counts: dict[str, int], position: LogPosition) -> None:
     if not enabled(world.settings, "ReclaimablePods"):
         return
-    changed = replace(workload, reclaimable=dict(sorted(counts.items())), seen=place.sequence)
+    changed = replace(workload, reclaimable=dict(sorted(counts.items())), seen=position.sequence)
     changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=told_by_namespace(world)))
     world.put_workload(changed)
-    hold_less(world, changed)
+    recharge(world, changed)
 
 
 def leave(world: World, workload: Workload) -> Workload:
@@ -251,7 +251,7 @@ def leave(world: World, workload: Workload) -> Workload:
     end_request(world, workload.key)
     end_claim(world, workload.key)
     if workload.admission is not None:
-        give_back(world, workload)
+        release_quota(world, workload)
         # Of cards that were only proposed the accountant may never hear: to him it was gone before it had quota.
         world.cards.withdraw(workload.key, workload.admission.reservation)
     if workload.provisioning:
@@ -270,7 +270,7 @@ def _unindex(world: World, workload: Workload) -> None:
 def _forget(world: World, workload: Workload) -> None:
     _unindex(world, workload)
     world.trail.drop(world.workloads, workload.key)
-    world.review.forget(workload.key)
+    world.work.forget(workload.key)
 
 
 def _sequence(decision: str) -> int:

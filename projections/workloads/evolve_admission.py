@@ -17,13 +17,13 @@ from events.workload import (
 from projections.devices.gang import WAITING_FOR_CARDS
 from projections.feature_gates import enabled
 from projections.flavors.considered import considered_text
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
-from projections.preemption.protection_expiry import look_when_unprotected
+from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.preemption.requested import answer_request, end_request, open_request
-from projections.queues.enqueue import place_refused, remember_preemptor
+from projections.queues.enqueue import remember_preemptor, requeue_refused
 from projections.queues.order import order_in_line
-from projections.quota.charge_quota import give_back, hold
+from projections.quota.charge_quota import charge_quota, release_quota
 from projections.workloads.conditions import OBSERVABILITY, PENDING, not_admitted, without_quota
 from projections.workloads.evolve_eviction import evicted, preempted
 from projections.workloads.lifecycle import (
@@ -60,7 +60,7 @@ AdmissionEvent: TypeAlias = (
 )
 
 
-def evolve_admission(world: World, event: AdmissionEvent, place: Place) -> None:
+def evolve_admission(world: World, event: AdmissionEvent, position: LogPosition) -> None:
     """Fold one decision about quota; a decision about a workload that is gone changes only the open requests."""
     match event:
         case PreemptionRefused():
@@ -74,7 +74,7 @@ def evolve_admission(world: World, event: AdmissionEvent, place: Place) -> None:
         case _:
             workload = world.workloads.get(event.workload)
             if workload is not None:
-                _evolve_workload(world, workload, event, place)
+                _evolve_workload(world, workload, event, position)
 
 
 def _evolve_workload(  # noqa: C901 - one case per event
@@ -88,23 +88,23 @@ def _evolve_workload(  # noqa: C901 - one case per event
     | EvictionOrdered
     | WorkloadDeactivated
     | QuotaReleased,
-    place: Place,
+    position: LogPosition,
 ) -> None:
     match event:
         case QuotaReserved():
-            _reserve(world, workload, event, place)
+            _reserve(world, workload, event, position)
         case AdmissionRefused():
-            _refuse(world, workload, event, place)
+            _refuse(world, workload, event, position)
         case PreemptionRequested():
-            _request(world, workload, event, place)
+            _request(world, workload, event, position)
         case WorkloadAdmitted():
-            told = true_condition(ADMITTED, "Admitted", "The workload is admitted", workload, place)
-            workload = replace(with_condition(workload, told), decided=place.sequence, admitted_at=place.at)
+            told = true_condition(ADMITTED, "Admitted", "The workload is admitted", workload, position)
+            workload = replace(with_condition(workload, told), decided=position.sequence, admitted_at=position.at)
             world.put_workload(workload)
-            look_when_unprotected(world, workload)
+            schedule_protection_expiry(world, workload)
         case PreemptionOrdered():
-            answer_request(world, event.preemptor, place.sequence)
-            world.put_workload(preempted(world, event, workload, place))
+            answer_request(world, event.preemptor, position.sequence)
+            world.put_workload(preempted(world, event, workload, position))
         case EvictionOrdered():
             requeue = workload.requeue
             if event.requeue_count is not None:
@@ -114,22 +114,22 @@ def _evolve_workload(  # noqa: C901 - one case per event
             workload = replace(workload, requeue=requeue)
             if event.reason == "Deactivated":
                 workload = without_conditions(workload, DEACTIVATION_TARGET)
-            workload = evicted(workload, event.reason, event.cause, event.message, place)
+            workload = evicted(workload, event.reason, event.cause, event.message, position)
             if event.reason != "Deactivated":
-                workload = not_admitted(workload, world.settings, place)
+                workload = not_admitted(workload, world.settings, position)
             world.put_workload(workload)
         case WorkloadDeactivated():
-            told = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, place)
+            told = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, position)
             spec = replace(workload.spec, active=False)
             workload = replace(with_condition(workload, told), spec=spec)
-            world.put_workload(replace(workload, decided=place.sequence, deactivated_by=place.sequence))
+            world.put_workload(replace(workload, decided=position.sequence, deactivated_by=position.sequence))
         case QuotaReleased():
-            _release(world, workload, event, place)
+            _release(world, workload, event, position)
         case _:
             assert_never(event)
 
 
-def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Place) -> None:
+def _reserve(world: World, workload: Workload, event: QuotaReserved, position: LogPosition) -> None:
     if workload.line:
         line = world.lines.of(workload.line)
         line.remove(world.trail, workload.key)
@@ -137,26 +137,26 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Plac
     end_request(world, workload.key)
     end_claim(world, workload.key)
     message = f"Quota reserved in ClusterQueue {event.cluster_queue}"
-    workload = with_condition(workload, true_condition(QUOTA_RESERVED, QUOTA_RESERVED, message, workload, place))
+    workload = with_condition(workload, true_condition(QUOTA_RESERVED, QUOTA_RESERVED, message, workload, position))
     for kind in (EVICTED, PREEMPTED, BLOCKED_ON_GATES):
         old = workload.condition(kind)
         if old is not None and old.status is ConditionStatus.TRUE:
             over = condition_at(
-                kind, ConditionStatus.FALSE, QUOTA_RESERVED, f"Previously: {old.message}", workload, place
+                kind, ConditionStatus.FALSE, QUOTA_RESERVED, f"Previously: {old.message}", workload, position
             )
             workload = with_condition(workload, over)
     admission = Admission(
         cluster_queue=event.cluster_queue,
         assignments=event.assignments,
-        reservation=place.sequence,
-        reserved_at=place.at,
+        reservation=position.sequence,
+        reserved_at=position.at,
         required_checks=event.checks,
         borrow_level=event.borrow_level,
         considered=considered_text(event.considered),
     )
     checks = dict(workload.checks)
     for name in event.checks:
-        checks.setdefault(name, CheckStatus(name=name, since=place.at, decided=place.sequence))
+        checks.setdefault(name, CheckStatus(name=name, since=position.at, decided=position.sequence))
     workload = replace(
         workload,
         admission=admission,
@@ -165,19 +165,19 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, place: Plac
         attempt=None,
         line="",
         pods_gone="",
-        decided=place.sequence,
+        decided=position.sequence,
     )
-    workload = not_admitted(workload, world.settings, place)
+    workload = not_admitted(workload, world.settings, position)
     world.put_workload(workload)
-    hold(world, workload)
+    charge_quota(world, workload)
     if event.placements:
-        world.cards.propose(workload.key, place.sequence, event.placements)
+        world.cards.propose(workload.key, position.sequence, event.placements)
 
 
-def _refuse(world: World, workload: Workload, event: AdmissionRefused, place: Place) -> None:
+def _refuse(world: World, workload: Workload, event: AdmissionRefused, position: LogPosition) -> None:
     # Without granular reasons a closed preemption gate is told like any other attempt that failed.
     gated = event.requeue is RequeueReason.PREEMPTION_GATED and not enabled(world.settings, OBSERVABILITY)
-    told = without_quota(workload, world.settings, "Pending" if gated else event.reason, event.message, place)
+    told = without_quota(workload, world.settings, "Pending" if gated else event.reason, event.message, position)
     attempt = event
     last = workload.attempt
     if isinstance(last, AdmissionRefused) and not event.attempts and last.message == event.message:
@@ -185,19 +185,21 @@ def _refuse(world: World, workload: Workload, event: AdmissionRefused, place: Pl
             event, attempts=last.attempts, candidates=last.candidates, holders=last.holders
         )  # Told briefly, because nothing about it had changed.
     if event.requeue is RequeueReason.PREEMPTION_GATED:
-        told = with_condition(told, true_condition(BLOCKED_ON_GATES, "PreemptionGated", event.message, workload, place))
-    workload = replace(told, attempt=attempt, decided=place.sequence, line=event.cluster_queue)
+        told = with_condition(
+            told, true_condition(BLOCKED_ON_GATES, "PreemptionGated", event.message, workload, position)
+        )
+    workload = replace(told, attempt=attempt, decided=position.sequence, line=event.cluster_queue)
     world.put_workload(workload)
     end_request(world, workload.key)
     if event.requeue is RequeueReason.NO_FIT and event.reason != WAITING_FOR_CARDS:
         # Cards come back a moment after the quota; for anything else the room that was claimed is of no use.
         end_claim(world, workload.key)
-    place_refused(world, workload, event)
+    requeue_refused(world, workload, event)
 
 
-def _request(world: World, workload: Workload, event: PreemptionRequested, place: Place) -> None:
-    told = without_quota(workload, world.settings, "WaitingForPreemptedWorkloads", event.message, place)
-    workload = replace(told, attempt=event, decided=place.sequence, line=event.cluster_queue)
+def _request(world: World, workload: Workload, event: PreemptionRequested, position: LogPosition) -> None:
+    told = without_quota(workload, world.settings, "WaitingForPreemptedWorkloads", event.message, position)
+    workload = replace(told, attempt=event, decided=position.sequence, line=event.cluster_queue)
     world.put_workload(workload)
     open_request(world, event)
     line = world.lines.of(event.cluster_queue)
@@ -206,18 +208,20 @@ def _request(world: World, workload: Workload, event: PreemptionRequested, place
     line.push(world.trail, workload.key, order_in_line(world, workload), kind=workload.equivalence)
 
 
-def _asked_no_more(workload: Workload, place: Place) -> dict[str, CheckStatus]:
+def _asked_no_more(workload: Workload, position: LogPosition) -> dict[str, CheckStatus]:
     """What the autoscaler gave for this reservation is given for no other."""
     over = {
-        name: CheckStatus(name=name, since=place.at, decided=place.sequence, retries=workload.checks[name].retries)
+        name: CheckStatus(
+            name=name, since=position.at, decided=position.sequence, retries=workload.checks[name].retries
+        )
         for name in workload.provisioning
         if name in workload.checks
     }
     return {**workload.checks, **over} if over else workload.checks
 
 
-def _release(world: World, workload: Workload, event: QuotaReleased, place: Place) -> None:
-    give_back(world, workload)
+def _release(world: World, workload: Workload, event: QuotaReleased, position: LogPosition) -> None:
+    release_quota(world, workload)
     if workload.admission is not None:
         world.cards.withdraw(workload.key, workload.admission.reservation)
     workload = replace(
@@ -226,26 +230,26 @@ def _release(world: World, workload: Workload, event: QuotaReleased, place: Plac
         devices=None,
         attempt=None,
         provisioning={},
-        checks=_asked_no_more(workload, place),
-        past_execution=workload.past_execution + _ran(workload, place),
-        decided=place.sequence,
+        checks=_asked_no_more(workload, position),
+        past_execution=workload.past_execution + _ran(workload, position),
+        decided=position.sequence,
     )
     reason = event.reason if event.withdrawn else PENDING
-    workload = without_quota(workload, world.settings, reason, event.message, place)
+    workload = without_quota(workload, world.settings, reason, event.message, position)
     if not event.withdrawn:
         alone = workload.owner is not None and workload.owner.kind == "Pod"  # A pod that was lost does not come back.
         may_return = event.reason in ("Preempted", OBJECT_DELETED) or (event.reason == "NodeFailures" and not alone)
         status = ConditionStatus.TRUE if may_return else ConditionStatus.FALSE
-        told = condition_at(REQUEUED, status, event.reason, event.message, workload, place)
+        told = condition_at(REQUEUED, status, event.reason, event.message, workload, position)
         workload = with_condition(workload, told)
     world.put_workload(workload)
 
 
-def _ran(workload: Workload, place: Place) -> Millis:
+def _ran(workload: Workload, position: LogPosition) -> Millis:
     """How long it has run since it was admitted; nothing when its time was up, as then it starts anew."""
     admitted, over = workload.condition(ADMITTED), workload.condition(EVICTED)
     if admitted is None or admitted.status is not ConditionStatus.TRUE:
         return 0
     if over is not None and over.reason == "DeactivatedDueToMaximumExecutionTimeExceeded":
         return 0
-    return max(place.at - admitted.since, 0)
+    return max(position.at - admitted.since, 0)

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from events.preemption import PreemptionOrdered
 from events.workload import CheckState, CheckStatus, ConditionStatus, EvictionCount
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.preemption.loops import preempted_once_more
 from projections.preemption.message import both_priorities, making_room_message
 from projections.workloads.lifecycle import (
@@ -20,36 +20,36 @@ from projections.workloads.lifecycle import (
 from projections.world import World
 
 
-def preempted(world: World, event: PreemptionOrdered, workload: Workload, place: Place) -> Workload:
+def preempted(world: World, event: PreemptionOrdered, workload: Workload, position: LogPosition) -> Workload:
     """The victim; both sides are told."""
-    _tell_preemptor(world, event, workload, place)
-    told = true_condition(PREEMPTED, event.reason, event.message, workload, place)
+    _tell_preemptor(world, event, workload, position)
+    told = true_condition(PREEMPTED, event.reason, event.message, workload, position)
     message = _preempted_message(world, event, workload)
-    workload = with_news(with_condition(workload, told), place, "Preempted", message)
+    workload = with_news(with_condition(workload, told), position, "Preempted", message)
     workload = replace(
         workload,
         preempted_count=workload.preempted_count + 1,
-        preempted_at=place.at,
+        preempted_at=position.at,
         preempted_by=preempted_once_more(workload, event.preemptor),
     )
-    return evicted(workload, "Preempted", "", event.message, place)
+    return evicted(workload, "Preempted", "", event.message, position)
 
 
-def evicted(workload: Workload, reason: str, cause: str, message: str, place: Place) -> Workload:
+def evicted(workload: Workload, reason: str, cause: str, message: str, position: LogPosition) -> Workload:
     """The workload on its way out: its checks and gates stand as before the first attempt, its quota returns later."""
     full = f"DeactivatedDueTo{cause}" if reason == "Deactivated" and cause else reason
-    workload = with_condition(workload, true_condition(EVICTED, full, message, workload, place))
-    workload = with_news(workload, place, f"EvictedDueTo{full}", message)
+    workload = with_condition(workload, true_condition(EVICTED, full, message, workload, position))
+    workload = with_news(workload, position, f"EvictedDueTo{full}", message)
     if workload.is_true(BLOCKED_ON_GATES):
-        over = condition_at(BLOCKED_ON_GATES, ConditionStatus.FALSE, full, message, workload, place)
+        over = condition_at(BLOCKED_ON_GATES, ConditionStatus.FALSE, full, message, workload, position)
         workload = with_condition(workload, over)
     checks = {
         name: CheckStatus(
             name=name,
             state=CheckState.PENDING,
             message=f"Reset to Pending after eviction. Previously: {check.state}",
-            since=place.at,
-            decided=place.sequence,
+            since=position.at,
+            decided=position.sequence,
             retries=check.retries + (1 if check.state is CheckState.RETRY else 0),
         )
         for name, check in workload.checks.items()
@@ -58,15 +58,16 @@ def evicted(workload: Workload, reason: str, cause: str, message: str, place: Pl
     known = counts.get((reason, cause))
     counts[(reason, cause)] = EvictionCount(reason=reason, cause=cause, count=known.count + 1 if known else 1)
     gates = {
-        name: replace(gate, open=False, since=place.at) if gate.open else gate for name, gate in workload.gates.items()
+        name: replace(gate, open=False, since=position.at) if gate.open else gate
+        for name, gate in workload.gates.items()
     }
     return replace(
         workload,
         gates=gates,
         checks=checks,
         evictions=tuple(counts[key] for key in sorted(counts)),
-        decided=place.sequence,
-        stopped_by=place.sequence,
+        decided=position.sequence,
+        stopped_by=position.sequence,
         pods_gone="",
         start_failed="",
         provisioning={},
@@ -78,8 +79,8 @@ def _preempted_message(world: World, event: PreemptionOrdered, victim: Workload)
     return event.message if preemptor is None else f"{event.message}; {both_priorities(preemptor, victim)}"
 
 
-def _tell_preemptor(world: World, event: PreemptionOrdered, victim: Workload, place: Place) -> None:
+def _tell_preemptor(world: World, event: PreemptionOrdered, victim: Workload, position: LogPosition) -> None:
     preemptor = world.workloads.get(event.preemptor)
     if preemptor is not None:
         message = making_room_message(preemptor, victim)
-        world.put_workload(with_news(preemptor, place, "PreemptedWorkload", message))
+        world.put_workload(with_news(preemptor, position, "PreemptedWorkload", message))

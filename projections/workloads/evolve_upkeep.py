@@ -18,7 +18,7 @@ from events.upkeep import (
     WorkloadOrphaned,
 )
 from events.workload import CheckStatus, Condition, ConditionStatus
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.workloads.conditions import GATE_CLEARED_MESSAGE, PENDING, not_admitted, without_quota
 from projections.workloads.evolve import leave
 from projections.workloads.lifecycle import (
@@ -47,79 +47,79 @@ UpkeepEvent: TypeAlias = (
 OWNER_NOT_FOUND = "OwnerNotFound"
 
 
-def evolve_upkeep(world: World, event: UpkeepEvent, place: Place) -> None:
+def evolve_upkeep(world: World, event: UpkeepEvent, position: LogPosition) -> None:
     """Fold one such decision; one about a workload that is gone changes nothing."""
     workload = world.workloads.get(event.workload)
     if workload is not None:
-        world.put_workload(replace(_evolved(world, workload, event, place), decided=place.sequence))
+        world.put_workload(replace(_evolved(world, workload, event, position), decided=position.sequence))
 
 
-def _evolved(world: World, workload: Workload, event: UpkeepEvent, place: Place) -> Workload:
+def _evolved(world: World, workload: Workload, event: UpkeepEvent, position: LogPosition) -> Workload:
     match event:
         case ChecksRequired():
-            return _require(workload, event, place)
+            return _require(workload, event, position)
         case CheckSettled():
-            return _settled(workload, event.check, place)
+            return _settled(workload, event.check, position)
         case BackoffSet():
             return replace(workload, requeue=Requeue(count=event.count, at=event.until))
         case AdmissionGateCleared():
             told = with_news(
-                workload, place, "AdmissionGateCleared", "Admission gate cleared, workload is now admissible"
+                workload, position, "AdmissionGateCleared", "Admission gate cleared, workload is now admissible"
             )
-            return without_quota(told, world.settings, PENDING, GATE_CLEARED_MESSAGE, place)
+            return without_quota(told, world.settings, PENDING, GATE_CLEARED_MESSAGE, position)
         case DeactivationOrdered():
-            return not_admitted(_to_be_deactivated(workload, event, place), world.settings, place)
+            return not_admitted(_to_be_deactivated(workload, event, position), world.settings, position)
         case DeactivationSettled():
             return replace(without_conditions(workload, DEACTIVATION_TARGET), requeue=Requeue())
         case WorkloadOrphaned():
-            return _orphaned(leave(world, workload), place)
+            return _orphaned(leave(world, workload), position)
         case WorkloadFailedToStart():
-            return _true(leave(world, workload), FINISHED, FAILED_TO_START, event.message, place)
+            return _true(leave(world, workload), FINISHED, FAILED_TO_START, event.message, position)
         case WorkloadDiscarded():
-            return _discarded(leave(world, workload), event, place)
+            return _discarded(leave(world, workload), event, position)
         case _:
             assert_never(event)
 
 
-def _settled(workload: Workload, check: CheckStatus, place: Place) -> Workload:
+def _settled(workload: Workload, check: CheckStatus, position: LogPosition) -> Workload:
     before = workload.checks.get(check.name)
     if before is not None and before.state is not check.state:
         told = f"Admission check {check.name} updated state from {before.state} to {check.state}"
         told += f" with message: {check.message}" if check.message else ""
-        workload = with_news(workload, place, "AdmissionCheckUpdated", told)
-    return replace(workload, checks={**workload.checks, check.name: replace(check, decided=place.sequence)})
+        workload = with_news(workload, position, "AdmissionCheckUpdated", told)
+    return replace(workload, checks={**workload.checks, check.name: replace(check, decided=position.sequence)})
 
 
-def _to_be_deactivated(workload: Workload, event: DeactivationOrdered, place: Place) -> Workload:
-    told = _true(workload, DEACTIVATION_TARGET, event.cause, event.message, place)
+def _to_be_deactivated(workload: Workload, event: DeactivationOrdered, position: LogPosition) -> Workload:
+    told = _true(workload, DEACTIVATION_TARGET, event.cause, event.message, position)
     match event.cause:
         case "AdmissionCheck":
             message = f"Deactivated due to {event.message}"
-            return with_news(told, place, "AdmissionCheckRejected", message, warning=True)
+            return with_news(told, position, "AdmissionCheckRejected", message, warning=True)
         case "MaximumExecutionTimeExceeded":
             message = f"The maximum execution time ({(workload.spec.max_execution or 0) // 1000}s) exceeded"
             told = replace(told, past_execution=0)  # Once it is active again, its time starts anew.
-            return with_news(told, place, event.cause, message, warning=True)
+            return with_news(told, position, event.cause, message, warning=True)
         case _:
             return told
 
 
-def _orphaned(workload: Workload, place: Place) -> Workload:
+def _orphaned(workload: Workload, position: LogPosition) -> Workload:
     if not workload.finished:
-        workload = _true(workload, FINISHED, OWNER_NOT_FOUND, "The workload's owner no longer exists", place)
+        workload = _true(workload, FINISHED, OWNER_NOT_FOUND, "The workload's owner no longer exists", position)
     return replace(workload, released=True)
 
 
-def _discarded(workload: Workload, event: WorkloadDiscarded, place: Place) -> Workload:
+def _discarded(workload: Workload, event: WorkloadDiscarded, position: LogPosition) -> Workload:
     workload = replace(workload, discarded=event.reason)
     if event.reason is DiscardReason.DELETED:
         return workload
-    return with_news(workload, place, "Deleted", f"Deleted {event.reason.lower()} workload due to elapsed retention")
+    return with_news(workload, position, "Deleted", f"Deleted {event.reason.lower()} workload due to elapsed retention")
 
 
-def _require(workload: Workload, event: ChecksRequired, place: Place) -> Workload:
+def _require(workload: Workload, event: ChecksRequired, position: LogPosition) -> Workload:
     checks = {
-        name: workload.checks.get(name) or CheckStatus(name=name, since=place.at, decided=place.sequence)
+        name: workload.checks.get(name) or CheckStatus(name=name, since=position.at, decided=position.sequence)
         for name in sorted(event.checks)
     }
     admission = workload.admission
@@ -129,13 +129,13 @@ def _require(workload: Workload, event: ChecksRequired, place: Place) -> Workloa
     return replace(workload, checks=checks, admission=admission, provisioning=asked)
 
 
-def _true(workload: Workload, kind: str, reason: str, message: str, place: Place) -> Workload:
+def _true(workload: Workload, kind: str, reason: str, message: str, position: LogPosition) -> Workload:
     told = Condition(
         type=kind,
         status=ConditionStatus.TRUE,
         reason=reason,
         message=message,
-        since=place.at,
+        since=position.at,
         generation=workload.generation,
     )
     return with_condition(workload, told)

@@ -21,7 +21,7 @@ from events.workload import (
     PodSetAssignment,
     WorkloadSpec,
 )
-from projections.log_position import Place
+from projections.log_position import LogPosition
 
 QUOTA_RESERVED = "QuotaReserved"
 ADMITTED = "Admitted"
@@ -196,17 +196,17 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.is_true(EVICTED)
 
 
-def true_condition(kind: str, reason: str, message: str, workload: Workload, place: Place) -> Condition:
+def true_condition(kind: str, reason: str, message: str, workload: Workload, position: LogPosition) -> Condition:
     """A condition that is True as of this place."""
-    return condition_at(kind, ConditionStatus.TRUE, reason, message, workload, place)
+    return condition_at(kind, ConditionStatus.TRUE, reason, message, workload, position)
 
 
 def condition_at(
-    kind: str, status: ConditionStatus, reason: str, message: str, workload: Workload, place: Place
+    kind: str, status: ConditionStatus, reason: str, message: str, workload: Workload, position: LogPosition
 ) -> Condition:
     """A condition as of this place."""
     return Condition(
-        type=kind, status=status, reason=reason, message=message, since=place.at, generation=workload.generation
+        type=kind, status=status, reason=reason, message=message, since=position.at, generation=workload.generation
     )
 
 
@@ -220,9 +220,11 @@ def with_condition(workload: Workload, condition: Condition) -> Workload:
     return msgspec.structs.replace(workload, conditions={**workload.conditions, condition.type: condition})
 
 
-def with_news(workload: Workload, place: Place, reason: str, message: str, *, warning: bool = False) -> Workload:
+def with_news(
+    workload: Workload, position: LogPosition, reason: str, message: str, *, warning: bool = False
+) -> Workload:
     """The workload with something to be told about the decision at this place."""
-    news = News(sequence=place.sequence, at=place.at, reason=reason, message=message, warning=warning)
+    news = News(sequence=position.sequence, at=position.at, reason=reason, message=message, warning=warning)
     return msgspec.structs.replace(workload, news=(*workload.news, news))
 
 

@@ -29,14 +29,14 @@ def review_places(world: World, node: str) -> None:
     """Have those looked at that were given cards of a node: something happened to it."""
     for holding in world.cards.holdings.values():
         if any(one.node == node for one in holding.placements):
-            world.review.add(holding.workload)
+            world.work.mark_dirty(holding.workload)
 
 
 def review_owner(world: World, pod: str) -> None:
     """Have the workload looked at whose pod is gone."""
     gone = world.pods.get(pod)
     if gone is not None and gone.workload in world.workloads:
-        world.review.add(gone.workload)
+        world.work.mark_dirty(gone.workload)
 
 
 def _lost(world: World, workload: Workload, node: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from events.workload import Condition, ConditionStatus, MemberState
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.workloads.lifecycle import EVICTED, WAITING_FOR_PODS, Workload, with_condition
 
 _MADE_OF_PODS = frozenset(
@@ -36,7 +36,7 @@ def found_running(workload: Workload, uids: Collection[str]) -> Workload:
     return replace(workload, spec=replace(workload.spec, members=members))
 
 
-def with_waiting_for_pods(workload: Workload, place: Place) -> Workload:
+def with_waiting_for_pods(workload: Workload, position: LogPosition) -> Workload:
     """The workload with the condition that says whether pods of it have to be replaced, in Kueue's words."""
     told = workload.condition(WAITING_FOR_PODS)
     if not workload.spec.waits_for_pods:
@@ -55,7 +55,7 @@ def with_waiting_for_pods(workload: Workload, place: Place) -> Workload:
         status=status,
         reason=reason,
         message=message,
-        since=place.at,
+        since=position.at,
         generation=workload.generation,
     )
     return with_condition(workload, condition)

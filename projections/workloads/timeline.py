@@ -20,7 +20,7 @@ from events.workload import (
     WorkloadQueued,
     WorkloadSubmitted,
 )
-from projections.log_position import Place
+from projections.log_position import LogPosition
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Timeline:
         self.jobs: dict[str, str] = {}
         """The job behind each workload, as `namespace/name`."""
 
-    def fold(self, event: AnyEvent, place: Place) -> None:
+    def fold(self, event: AnyEvent, position: LogPosition) -> None:
         """Take note of an event if it is about a workload."""
         if isinstance(event, WorkloadSubmitted):
             name = event.owner.name if event.owner is not None else event.workload.partition("/")[2]
@@ -52,7 +52,7 @@ class Timeline:
         if told is not None and isinstance(key, str):
             what, detail = told
             moment = Moment(
-                at=place.at, lane=place.lane, sequence=place.sequence, what=what, detail=detail, event=event
+                at=position.at, lane=position.lane, sequence=position.sequence, what=what, detail=detail, event=event
             )
             self.moments.setdefault(key, []).append(moment)
 

@@ -16,9 +16,9 @@ from projections.world import World
 from services.accountant.guarding import REVIEWER, one
 
 
-def gifts(world: World) -> Iterator[Decision]:
+def allocations(world: World) -> Iterator[Decision]:
     """Give cards to the workloads under review that wait for them."""
-    for key in world.review.take(REVIEWER):
+    for key in world.work.take(REVIEWER):
         workload = world.workloads.get(key)
         if workload is not None:
             yield from one(world, Scope.WORKLOAD, key, partial(_gift, world, workload))

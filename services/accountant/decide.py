@@ -4,9 +4,9 @@ from itertools import chain
 
 from events.catalogue import Decision
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.world import World
-from services.accountant.allocation import gifts
+from services.accountant.allocation import allocations
 from services.accountant.differences import differences, overdue
 from services.accountant.pod_assignment import assignments
 from services.accountant.release import releases
@@ -21,22 +21,22 @@ class Accountant:
 
     name = "accountant"
 
-    def decide(self, world: World, place: Place) -> list[Decision]:
+    def decide(self, world: World, position: LogPosition) -> list[Decision]:
         """Everything there is to say, in a fixed order; each decision is made on the world that the last has left."""
         world.begin()
         events: list[Decision] = []
         steps = chain(
             releases(world),
-            returns(world, place.at),
-            losses(world, place.at),
+            returns(world, position.at),
+            losses(world, position.at),
             assignments(world),
-            gifts(world),
-            differences(world, place.at),
-            overdue(world, place.at),
+            allocations(world),
+            differences(world, position.at),
+            overdue(world, position.at),
             shortages(world),
         )
         for event in steps:
-            evolve(world, event, place)
+            evolve(world, event, position)
             events.append(event)
             if len(events) >= MOST_EVENTS:
                 break

@@ -15,11 +15,11 @@ from services.accountant.guarding import each, one
 
 def differences(world: World, at: Millis) -> Iterator[Decision]:
     """Look once at every card that something happened to, and tell what has come and what has gone."""
-    for card in sorted(world.cards.stirred):
+    for card in sorted(world.cards.dirty_cards):
         # Where nobody has anything of it, and nothing stands that was told of it, there is nothing to tell.
         if world.cards.stakes.get(card) or card in world.cards.care.told:
             yield from one(world, Scope.CARD, card, partial(_of_card, world, card, at))
-        world.cards.looked_at(card)
+        world.cards.mark_card_done(card)
 
 
 def overdue(world: World, at: Millis) -> Iterator[Decision]:

@@ -14,7 +14,7 @@ from services.runtime.guard import guarded
 
 def assignments(world: World) -> Iterator[Decision]:
     """Tell the waiting pods of workloads under review which cards are theirs."""
-    for key in sorted(world.review.waiting(REVIEWER)):
+    for key in sorted(world.work.waiting(REVIEWER)):
         if not is_aside(world.aside, REVIEWER, Scope.WORKLOAD, key):
             found = guarded(partial(_assigned, world, key), REVIEWER, workload=key)
             yield from (found,) if isinstance(found, SetAside) else found

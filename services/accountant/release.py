@@ -17,9 +17,9 @@ def releases(world: World) -> Iterator[Decision]:
     All of them before any cards are given, and in the order of keys: a replay looks at everybody, and says the same.
     """
     gone = (key for key in world.cards.holders() if key not in world.workloads)
-    for key in sorted({*world.cards.loose, *gone, *world.review.waiting(REVIEWER)}):
+    for key in sorted({*world.cards.dirty_workloads, *gone, *world.work.waiting(REVIEWER)}):
         yield from one(world, Scope.WORKLOAD, key, partial(releases_of, world, key))
-        world.cards.looked_after(key)
+        world.cards.mark_workload_done(key)
 
 
 def releases_of(world: World, key: str) -> Iterator[Decision]:

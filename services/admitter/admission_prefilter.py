@@ -26,7 +26,7 @@ class _Else(Enum):
     OPEN = "it may fit, or room may be made"
 
 
-def hopeless(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
+def refused_again(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
     """Whether a workload that was refused would be so again, for the reason that was told. False when in doubt."""
     last = workload.attempt
     if not isinstance(last, AdmissionRefused) or _in_doubt(world, workload, plan, node):

@@ -13,7 +13,7 @@ from projections.preemption.candidates import Candidate
 from projections.preemption.card_victims import cards_coming_back, with_card_victims
 from projections.quota.columns import Column
 from projections.world import World
-from services.admitter.entry import Entry, ask_of
+from services.admitter.entry import Entry, preemption_context_of
 
 
 class CardRefusals:
@@ -62,7 +62,12 @@ def enough_for_cards(world: World, entry: Entry, plan: Plan, chosen: list[Candid
     gangs = _gangs(world, entry, plan)
     if not chosen or not gangs:
         return chosen
-    return with_card_victims(world, ask_of(entry, at, entry.usage, _card_columns(world, entry)), gangs, chosen) or []
+    return (
+        with_card_victims(
+            world, preemption_context_of(entry, at, entry.usage, _card_columns(world, entry)), gangs, chosen
+        )
+        or []
+    )
 
 
 def waits_for_cards(world: World, entry: Entry, plan: Plan) -> bool:
@@ -82,7 +87,9 @@ def preempts_for_cards(world: World, entry: Entry, plan: Plan, at: Millis) -> bo
     gangs = _gangs(world, entry, plan)
     if entry.assignment is None or entry.mode is not Mode.FIT:
         return False
-    victims = with_card_victims(world, ask_of(entry, at, entry.usage, _card_columns(world, entry)), gangs, [])
+    victims = with_card_victims(
+        world, preemption_context_of(entry, at, entry.usage, _card_columns(world, entry)), gangs, []
+    )
     if not victims:
         return False
     entry.victims, entry.assignment.fits = victims, False

@@ -20,17 +20,17 @@ from projections.world import World
 from services.admitter.entry import Entry
 
 
-def places_missing(world: World, queue: ClusterQueueObserved) -> int:
+def workloads_over_limit(world: World, queue: ClusterQueueObserved) -> int:
     """How many workloads of the queue have to go before another one may hold quota."""
     if queue.max_concurrent is None:
         return 0
     return max(len(world.holders(queue.name)) - queue.max_concurrent + 1, 0)
 
 
-def consider_with_places(world: World, entry: Entry, at: Millis, consider: Callable[[], None]) -> None:
+def consider_within_limit(world: World, entry: Entry, at: Millis, consider: Callable[[], None]) -> None:
     """Consider an entry as if those had gone who have to make place for it; without them it is refused."""
     queue = entry.queue
-    missing = places_missing(world, queue)
+    missing = workloads_over_limit(world, queue)
     message = f"ClusterQueue {queue.name} already has its maximum of {queue.max_concurrent} workloads"
     going = [] if entry.node is None else _going(world, entry.workload, queue, entry.node, at)[:missing]
     if len(going) < missing:

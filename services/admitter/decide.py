@@ -10,7 +10,7 @@ from events.setting_aside import SetAside
 from projections.configured_cards import config_of
 from projections.devices.requests import asks_for_cards
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.set_aside.records import ADMITTER, Scope, is_aside
 from projections.workloads.lifecycle import DEACTIVATION_TARGET, Workload, checks_ready
 from projections.world import World
@@ -28,17 +28,17 @@ class Admitter:
 
     name = ADMITTER
 
-    def decide(self, world: World, place: Place) -> list[Decision]:
+    def decide(self, world: World, position: LogPosition) -> list[Decision]:
         """Reserve, refuse, ask for room, admit; each decision is folded before the next one is made."""
         world.begin()
-        events = _fold(world, _admit_ready(world, world.review_reserved.take(self.name)), place)
+        events = _fold(world, _admit_ready(world, world.reserved_work.take(self.name)), position)
         known, touched = world.cards.count[0], world.touched_trees()
-        for tree in _in_turn(world, place):
+        for tree in _in_turn(world, position):
             if tree not in touched and not _concerns_all(world) and not changes_with_time(world, tree):
                 continue
             if is_aside(world.aside, self.name, Scope.TREE, tree):
                 continue
-            while len(events) < MOST_EVENTS and one_cycle(world, tree, place, events):
+            while len(events) < MOST_EVENTS and one_cycle(world, tree, position, events):
                 pass
             if len(events) >= MOST_EVENTS:
                 return events
@@ -52,24 +52,24 @@ def _concerns_all(world: World) -> bool:
     return blocks_admission(world) or world.cards.count[0] != world.cards_looked_at
 
 
-def _in_turn(world: World, place: Place) -> list[str]:
+def _in_turn(world: World, position: LogPosition) -> list[str]:
     """All trees, from another one on each time, so that each gets its turn."""
     trees = world.quota.trees()
-    first = place.sequence % len(trees) if trees else 0
+    first = position.sequence % len(trees) if trees else 0
     return [*trees[first:], *trees[:first]]
 
 
-def one_cycle(world: World, tree: str, place: Place, events: list[Decision]) -> bool:
+def one_cycle(world: World, tree: str, position: LogPosition, events: list[Decision]) -> bool:
     """Run one cycle over a tree and admit who needs nothing more, into `events`; whether another cycle may find more."""
     if not world.shortcuts:
         world.examined.clear()  # Within one cycle it is how the next of a queue is found.
-    found = guarded(partial(_decided, world, tree, place.at, MOST_EVENTS - len(events)), ADMITTER, tree=tree)
+    found = guarded(partial(_decided, world, tree, position.at, MOST_EVENTS - len(events)), ADMITTER, tree=tree)
     if isinstance(found, SetAside):
-        events.extend(_fold(world, [found], place))
+        events.extend(_fold(world, [found], position))
         return False
-    events.extend(_fold(world, found, place))
+    events.extend(_fold(world, found, position))
     reserved = [event.workload for event in found if isinstance(event, QuotaReserved)]
-    events.extend(_fold(world, _admit_ready(world, reserved), place))
+    events.extend(_fold(world, _admit_ready(world, reserved), position))
     return bool(found)
 
 
@@ -83,9 +83,9 @@ def _decided(world: World, tree: str, at: Millis, most: int) -> list[Decision]:
     return cycle.events
 
 
-def _fold(world: World, events: list[Decision], place: Place) -> list[Decision]:
+def _fold(world: World, events: list[Decision], position: LogPosition) -> list[Decision]:
     for event in events:
-        evolve(world, event, place)
+        evolve(world, event, position)
     return events
 
 

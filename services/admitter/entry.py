@@ -10,7 +10,7 @@ from events.event import Millis
 from events.quota import ClusterQueueObserved
 from projections.flavors.assignment import Assignment
 from projections.flavors.search import refusal_reason
-from projections.preemption.candidates import Ask, Candidate
+from projections.preemption.candidates import Candidate, PreemptionContext
 from projections.quota.columns import Column
 from projections.quota.node import Node
 from projections.workloads.lifecycle import Workload
@@ -100,11 +100,15 @@ class Entry(msgspec.Struct, kw_only=True):
         return refusal_reason(self.assignment), self.assignment.message
 
 
-def ask_of(entry: Entry, at: Millis, usage: Mapping[Column, int], needed: tuple[Column, ...]) -> Ask:
+def preemption_context_of(
+    entry: Entry, at: Millis, usage: Mapping[Column, int], needed: tuple[Column, ...]
+) -> PreemptionContext:
     """The question who makes room for the entry."""
     if entry.node is None:
         raise LookupError(entry.queue.name)
-    return Ask(workload=entry.workload, queue=entry.queue, node=entry.node, usage=dict(usage), needed=needed, at=at)
+    return PreemptionContext(
+        workload=entry.workload, queue=entry.queue, node=entry.node, usage=dict(usage), needed=needed, at=at
+    )
 
 
 def needed_by(world: World, assignment: Assignment) -> tuple[Column, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from events.settings import QuotaCheckStrategy
 from projections.configured_cards import config_of
 from projections.feature_gates import enabled
-from projections.flavors.plan import Asked, Plan, plan_of
+from projections.flavors.plan import Plan, PodSetRequest, plan_of
 from projections.flavors.suitability import PlanRules
 from projections.workloads.adjusted_pods import adjusted, misfit
 from projections.workloads.effective_requests import PODS, pod_set_requests
@@ -16,13 +16,13 @@ from services.admitter.entry import Head
 def plan_for(world: World, head: Head) -> Plan:
     """The plan of the search for all pods of a workload: the same for all of its class in the queue."""
     key = (head.queue.name, head.workload.equivalence)
-    known = world.memory.plans.get(key) if world.shortcuts else None
+    known = world.plan_cache.plans.get(key) if world.shortcuts else None
     if known is not None and known.queue is head.queue:
         return known
     done = head.workload.reclaimable
     counts = {one.name: max(one.count - done.get(one.name, 0), 0) for one in head.workload.spec.pod_sets}
     plan = plan_with(world, head, counts)
-    world.memory.keep(key, plan)
+    world.plan_cache.keep(key, plan)
     return plan
 
 
@@ -30,7 +30,7 @@ def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
     """The plan for so many pods of each set."""
     covers_pods = any(PODS in group.resources for group in head.queue.groups)
     asked = [
-        Asked(
+        PodSetRequest(
             pod_set=pod_set,
             count=counts[pod_set.name],
             requests=pod_set_requests(

@@ -12,11 +12,11 @@ from events.quota import ClusterQueueObserved, StopPolicy
 from projections.configured_cards import config_of
 from projections.fair_sharing.past_usage import past_usage
 from projections.fair_sharing.usage_mode import by_usage
-from projections.queues.pending_queues import Line, ParkedClass, Place
+from projections.queues.pending_queues import ParkedClass, PendingQueue, Place
 from projections.world import World
-from services.admitter.admission_prefilter import hopeless
+from services.admitter.admission_prefilter import refused_again
 from services.admitter.barriers import barrier_of
-from services.admitter.concurrency_limits import places_missing
+from services.admitter.concurrency_limits import workloads_over_limit
 from services.admitter.entry import Head, When
 from services.admitter.flavor_plans import plan_for
 
@@ -58,7 +58,7 @@ def remember(world: World, head: Head) -> None:
     _note(world, head.queue, head.parked_as, world.lines.of(head.queue.name), moment)
 
 
-def _note(world: World, queue: ClusterQueueObserved, kind: str, line: Line, moment: tuple[int, Millis]) -> None:
+def _note(world: World, queue: ClusterQueueObserved, kind: str, line: PendingQueue, moment: tuple[int, Millis]) -> None:
     # The first of the class is part of it: whoever comes first after him may never have been told anything.
     world.examined[(queue.name, kind)] = (*moment, line.classes[kind].members[0][1])
 
@@ -71,7 +71,7 @@ def _moment(world: World, queue: ClusterQueueObserved, when: When) -> tuple[int,
     return changes, when.at if when.timed or when.moving else 0
 
 
-def _head(world: World, queue: ClusterQueueObserved, line: Line, when: When) -> Head | None:
+def _head(world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When) -> Head | None:
     first, kind = line.head(), ""
     if line.classes:
         refused = _first_refused(world, queue, line, first, when)
@@ -81,35 +81,37 @@ def _head(world: World, queue: ClusterQueueObserved, line: Line, when: When) -> 
     return None if workload is None else Head(workload=workload, queue=queue, parked_as=kind, when=when)
 
 
-def _head_by_usage(world: World, queue: ClusterQueueObserved, line: Line, when: When) -> Head | None:
+def _head_by_usage(world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When) -> Head | None:
     """The first of the local queue that has used the least (kueue-semantics §3.2, step 1)."""
     while True:
         first = _first_by_door(world, queue, line, when)
         if not first:
             return None
-        _, (_, key), kind = min((past_usage(world, door, when.at), *one) for door, one in first.items())
+        _, (_, key), kind = min((past_usage(world, local_queue, when.at), *one) for local_queue, one in first.items())
         if not kind or not _hopeless(world, queue, key, kind):
             return Head(workload=world.workloads[key], queue=queue, parked_as=kind, when=when)
         _note(world, queue, kind, line, _moment(world, queue, when))
 
 
-def _first_by_door(world: World, queue: ClusterQueueObserved, line: Line, when: When) -> dict[str, tuple[Place, str]]:
+def _first_by_door(
+    world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When
+) -> dict[str, tuple[Place, str]]:
     """By local queue, who would be first if there were no other, and the class under which it is parked."""
-    first = {door: (place, "") for door, place in line.heads_by_door()}
+    first = {local_queue: (place, "") for local_queue, place in line.heads_by_door()}
     for kind, parked in _retriable(world, queue, line, when):
-        unseen = set(world.doors.get(queue.name, ()))
+        unseen = set(world.local_queues_of.get(queue.name, ()))
         for place in parked.members:
-            door = world.workloads[place[1]].local_queue
-            if door not in first or place < first[door][0]:
-                first[door] = (place, kind)
-            unseen.discard(door)
+            local_queue = world.workloads[place[1]].local_queue
+            if local_queue not in first or place < first[local_queue][0]:
+                first[local_queue] = (place, kind)
+            unseen.discard(local_queue)
             if not unseen:
                 break
     return first
 
 
 def _first_refused(
-    world: World, queue: ClusterQueueObserved, line: Line, first: Place | None, when: When
+    world: World, queue: ClusterQueueObserved, line: PendingQueue, first: Place | None, when: When
 ) -> tuple[Place, str] | None:
     """The first of the refused ones that may be tried again, if it comes before the first in line."""
     best: tuple[Place, str] | None = None
@@ -124,7 +126,9 @@ def _first_refused(
     return best
 
 
-def _retriable(world: World, queue: ClusterQueueObserved, line: Line, when: When) -> Iterator[tuple[str, ParkedClass]]:
+def _retriable(
+    world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When
+) -> Iterator[tuple[str, ParkedClass]]:
     """The classes of refused workloads for which something has changed since they were tried."""
     stamp, moment = world.stamp(queue.name), _moment(world, queue, when)
     for kind, parked in line.classes.items():
@@ -138,6 +142,6 @@ def _hopeless(world: World, queue: ClusterQueueObserved, key: str, kind: str) ->
     workload, node = world.workloads.get(key), world.quota.node(queue.name)
     if workload is None or node is None or not world.shortcuts or barrier_of(world, workload, queue):
         return False
-    if places_missing(world, queue):
+    if workloads_over_limit(world, queue):
         return False
-    return hopeless(world, workload, plan_for(world, Head(workload=workload, queue=queue, parked_as=kind)), node)
+    return refused_again(world, workload, plan_for(world, Head(workload=workload, queue=queue, parked_as=kind)), node)

@@ -8,7 +8,7 @@ from events.event import Millis
 from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
 from projections.feature_gates import enabled
 from projections.flavors.fewer_pods import largest_that_fits
-from projections.flavors.first_fit import assign_straight
+from projections.flavors.first_fit import assign_first_fit
 from projections.flavors.mode import Granular
 from projections.flavors.plan import Plan
 from projections.flavors.refusal import NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA
@@ -31,8 +31,8 @@ from services.admitter.cards import (
     preempts_for_cards,
     waits_for_cards,
 )
-from services.admitter.concurrency_limits import consider_with_places, places_missing
-from services.admitter.entry import Entry, Head, ask_of, needed_by
+from services.admitter.concurrency_limits import consider_within_limit, workloads_over_limit
+from services.admitter.entry import Entry, Head, needed_by, preemption_context_of
 from services.admitter.flavor_plans import plan_for, plan_with
 
 
@@ -51,8 +51,8 @@ def nominate(world: World, head: Head, at: Millis) -> Entry:
     plan = plan_for(world, head)
     if plan.problem:
         return entry.refused("Misconfigured", plan.problem)
-    if places_missing(world, queue):
-        consider_with_places(world, entry, at, partial(consider, world, entry, plan, at))
+    if workloads_over_limit(world, queue):
+        consider_within_limit(world, entry, at, partial(consider, world, entry, plan, at))
     elif not still_waiting(world, entry, plan):
         consider(world, entry, plan, at)
     return entry
@@ -91,7 +91,7 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
     while entry.node is not None:
         entry.searched = {}
         straight = world.shortcuts and not (pinned or refused.why or entry.progress or caps)
-        assignment = assign_straight(plan, entry.node) if straight else None
+        assignment = assign_first_fit(plan, entry.node) if straight else None
         assignment = assignment or assign(_space(world, entry, plan, at, pinned, refused.why))
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
         entry.reason, entry.message, entry.deferred = "", "", False
@@ -142,7 +142,7 @@ def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:
         found = entry.searched.get(next(iter(usage.items())))
         if found is not None:
             return found  # The search for flavors asked the very same.
-    return find_victims(world, ask_of(entry, at, usage, needed_by(world, entry.assignment)))
+    return find_victims(world, preemption_context_of(entry, at, usage, needed_by(world, entry.assignment)))
 
 
 def _space(
@@ -157,7 +157,7 @@ def _space(
         raise LookupError(entry.queue.name)
 
     def oracle(column: Column, amount: int) -> Granular:
-        ask = ask_of(entry, at, {column: amount}, (column,))
+        ask = preemption_context_of(entry, at, {column: amount}, (column,))
         victims = entry.searched[(column, amount)] = find_victims(world, ask)
         return how_room_is_made(world, ask, victims)
 

@@ -22,7 +22,7 @@ from projections.preemption.requested import ANY_ADMISSION
 from projections.queues.requeue_rule import stays_in_line
 from projections.world import World
 from services.admitter.block_admission import WAITING_FOR_PODS_READY
-from services.admitter.entry import Entry, ask_of, needed_by
+from services.admitter.entry import Entry, needed_by, preemption_context_of
 
 
 def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
@@ -112,7 +112,7 @@ def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
 def _considered(world: World, entry: Entry) -> tuple[tuple[Considered, ...], int]:
     if entry.assignment is None or entry.node is None:
         return (), 0
-    ask = ask_of(entry, entry.at, entry.assignment.usage, needed_by(world, entry.assignment))
+    ask = preemption_context_of(entry, entry.at, entry.assignment.usage, needed_by(world, entry.assignment))
     return considered(world, ask, [victim.workload.key for victim in entry.victims])
 
 

@@ -10,7 +10,7 @@ from events.event import Millis
 from projections.devices.pod_cards import assigned, pins_by_pod
 from projections.workloads.lifecycle import Workload
 from projections.world import World
-from services.applier.low_priority_writes import SpareTime
+from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.pods import PODS
 from services.jobs.card_gate import told_cards, waits_for_cards
 from services.jobs.paths import difference
@@ -51,7 +51,7 @@ def openings(world: World, workload: Workload) -> dict[str, Opening]:
 class CardGates:
     """Opens the gates of pods, several at a time; what was opened shows in the pods themselves."""
 
-    def __init__(self, writer: Writer, clock: Clock, spare: SpareTime) -> None:
+    def __init__(self, writer: Writer, clock: Clock, spare: LowPriorityWrites) -> None:
         self._writer, self._clock, self._spare = writer, clock, spare
         self._wanted: dict[str, Opening] = {}
         self._told: dict[str, set[str]] = {}

@@ -30,7 +30,7 @@ _API = {
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
-class Notice(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An Event that may be written. What is told twice has the same identity, and so the same name."""
 
     api_version: str
@@ -45,7 +45,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     warning: bool = False
 
 
-def event_of(notice: Notice) -> dict[str, Any]:
+def event_of(notice: ClusterEvent) -> dict[str, Any]:
     """The Event."""
     about = {
         "apiVersion": notice.api_version,
@@ -75,13 +75,13 @@ _LONGEST = 1024
 """The API server takes no longer message."""
 
 
-def refusal_notice(refused: ObjectRefused, at: Millis) -> Notice:
+def refusal_event(refused: ObjectRefused, at: Millis) -> ClusterEvent:
     """The notice of one refusal."""
     message = "; ".join(
         f"{one.field}: {one.message}" + (f" (write {one.instead})" if one.instead else "") for one in refused.problems
     )
     kind, name = ("Pod", refused.pod) if refused.pod else (refused.kind, refused.name)
-    return Notice(
+    return ClusterEvent(
         api_version=_API.get(kind, _KUEUE),
         kind=kind,
         namespace=refused.namespace,
@@ -95,22 +95,22 @@ def refusal_notice(refused: ObjectRefused, at: Millis) -> Notice:
     )
 
 
-def workload_notice(key: str, uid: str, lane: str, news: News) -> Notice:
+def workload_event(key: str, uid: str, lane: str, news: News) -> ClusterEvent:
     """The notice of what was decided about a workload."""
     return _about_workload(
         key, uid, f"{lane}/{news.sequence}", news.at, news.reason, news.message, warning=news.warning
     )
 
 
-def failed_create_notice(rejected: ProvisioningRejected, uid: str, at: Millis) -> Notice:
+def failed_create_event(rejected: ProvisioningRejected, uid: str, at: Millis) -> ClusterEvent:
     """The notice of a request that the API server did not take."""
     message = rejected.message
     return _about_workload(rejected.workload, uid, message, at, "FailedCreate", message, warning=True)
 
 
-def pod_notice(event: PodAccounted, at: Millis, message: str) -> Notice:
+def pod_event(event: PodAccounted, at: Millis, message: str) -> ClusterEvent:
     """The notice of a pod that has to go."""
-    return Notice(
+    return ClusterEvent(
         api_version="v1",
         kind="Pod",
         namespace=event.namespace,
@@ -123,11 +123,11 @@ def pod_notice(event: PodAccounted, at: Millis, message: str) -> Notice:
     )
 
 
-def job_notice(
+def job_event(
     namespace: str, owner: Owner, identity: str, at: Millis, reason: str, message: str, *, member: Member | None = None
-) -> Notice:
+) -> ClusterEvent:
     """The notice of what was done to a job, or to one of its pods where no job makes them."""
-    return Notice(
+    return ClusterEvent(
         api_version="v1" if member is not None else owner.api_version,
         kind="Pod" if member is not None else owner.kind,
         namespace=namespace,
@@ -142,9 +142,9 @@ def job_notice(
 
 def _about_workload(
     key: str, uid: str, identity: str, at: Millis, reason: str, message: str, *, warning: bool
-) -> Notice:
+) -> ClusterEvent:
     namespace, _, name = key.partition("/")
-    return Notice(
+    return ClusterEvent(
         api_version=_KUEUE,
         kind="Workload",
         namespace=namespace,

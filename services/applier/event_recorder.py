@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import structlog
 
 from events.event import Millis
-from services.applier.cluster_events import Notice, event_of
-from services.applier.low_priority_writes import SpareTime
+from services.applier.cluster_events import ClusterEvent, event_of
+from services.applier.low_priority_writes import LowPriorityWrites
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
     ClusterUnavailable,
@@ -26,17 +26,17 @@ _MOST = 1000
 _REMEMBERED = 10_000
 
 
-class Notices:
+class EventRecorder:
     """Events that are still to be written, warnings before anything else; of too many the oldest are dropped.
 
     Warnings have their turn among all that is written in spare time. All others come last: only while nobody else has
     anything to write.
     """
 
-    def __init__(self, writer: Writer, spare: SpareTime, clock: Clock) -> None:
+    def __init__(self, writer: Writer, spare: LowPriorityWrites, clock: Clock) -> None:
         self._writer, self._spare, self._clock = writer, spare, clock
-        self._warnings: deque[Notice] = deque(maxlen=_MOST)
-        self._others: deque[Notice] = deque(maxlen=_MOST)
+        self._warnings: deque[ClusterEvent] = deque(maxlen=_MOST)
+        self._others: deque[ClusterEvent] = deque(maxlen=_MOST)
         self._told: dict[tuple[str, str, str], None] = {}
         """What was told lately, so that nothing is written only to be refused."""
         self._news = asyncio.Event()
@@ -48,11 +48,11 @@ class Notices:
         """The time of what is told now."""
         return self._clock.now()
 
-    def tell(self, *notices: Notice) -> None:
+    def tell(self, *notices: ClusterEvent) -> None:
         """Have them written some time."""
         self.tell_all(notices)
 
-    def tell_all(self, notices: Iterable[Notice]) -> None:
+    def tell_all(self, notices: Iterable[ClusterEvent]) -> None:
         """Have them written some time."""
         for one in notices:
             key = one.uid, one.reason, one.identity
@@ -75,7 +75,7 @@ class Notices:
             async with self._spare.turn(last=not self._warnings):
                 await self._write((self._warnings or self._others).popleft())
 
-    async def _write(self, notice: Notice) -> None:
+    async def _write(self, notice: ClusterEvent) -> None:
         try:
             event = event_of(notice)
             await self._writer.create(EVENTS, event["metadata"]["namespace"], event)

@@ -4,13 +4,12 @@ from typing import Any
 
 import msgspec
 
+from events.json_object import JsonObject
 from events.object_version import version_number
 from services.applier.plan import Application
 
 _MOST = 50_000
 _MOST_WHOLE = 1_000
-
-Plain = dict[str, Any]
 
 
 class Still(msgspec.Struct, frozen=True, gc=False):
@@ -28,10 +27,10 @@ class KnownJobs:
     """
 
     def __init__(self) -> None:
-        self._whole: dict[str, Plain] = {}
+        self._whole: dict[str, JsonObject] = {}
         self._still: dict[str, Still] = {}
 
-    def of(self, application: Application) -> Plain | None:
+    def of(self, application: Application) -> JsonObject | None:
         """The job, if it is known as the log has it."""
         job = self._whole.get(application.workload)
         if job is None or application.pods_run or not self._is_current(application, Still(*_versioned(job))):
@@ -50,12 +49,12 @@ class KnownJobs:
             and self._is_current(application, still)
         )
 
-    def note(self, application: Application, job: Plain) -> None:
+    def note(self, application: Application, job: JsonObject) -> None:
         """The job was read, or answered to a write."""
         _keep(self._whole, application.workload, job, _MOST_WHOLE)
         self._still.pop(application.workload, None)
 
-    def note_still(self, application: Application, job: Plain) -> None:
+    def note_still(self, application: Application, job: JsonObject) -> None:
         """The job is suspended, and nothing is to be written to it."""
         _keep(self._still, application.workload, Still(*_versioned(job)), _MOST)
 
@@ -70,7 +69,7 @@ class KnownJobs:
         return owner is not None and known.uid == owner.uid and known.version >= application.job_version > 0
 
 
-def _versioned(job: Plain) -> tuple[str, int]:
+def _versioned(job: JsonObject) -> tuple[str, int]:
     meta = job["metadata"]
     return str(meta.get("uid", "")), version_number(meta.get("resourceVersion"))
 

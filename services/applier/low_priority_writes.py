@@ -16,7 +16,7 @@ _REST = 4
 _LONGEST: Millis = 1000
 
 
-class SpareTime:
+class LowPriorityWrites:
     """What is left of the API server's time, shared by all that ask for it in the order in which they ask."""
 
     def __init__(self, clock: Clock) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from events.api.meta import RESOURCE_IN_USE
+from events.json_object import JsonObject
 from events.pod_set import PodSet
 from events.quantity import from_units
 from events.settings import SettingsObserved
@@ -19,16 +20,14 @@ from services.jobs.updates import Update
 
 DECISION = "kuelog.io/decision"
 
-Plain = dict[str, Any]
-
 
 def workload_status(
     workload: Workload,
     settings: SettingsObserved = SettingsObserved(),  # noqa: B008 - frozen
     config: CardConfig = HAMI,
-) -> Plain:
+) -> JsonObject:
     """The status of the Workload object; what is not there is to be nowhere."""
-    status: Plain = {"conditions": [_condition(one) for _, one in sorted(workload.conditions.items())]}
+    status: JsonObject = {"conditions": [_condition(one) for _, one in sorted(workload.conditions.items())]}
     if workload.admission is not None:
         status["admission"] = {
             "clusterQueue": workload.admission.cluster_queue,
@@ -58,13 +57,13 @@ def workload_status(
     return status
 
 
-def _asked(pod_set: PodSet, settings: SettingsObserved, config: CardConfig) -> Plain:
+def _asked(pod_set: PodSet, settings: SettingsObserved, config: CardConfig) -> JsonObject:
     """What was asked for when it was considered: what it was given says so afterwards."""
     total = pod_set_requests(pod_set, pod_set.count, settings, covers_pods=False, config=config)
     return {"name": pod_set.name, "resources": texts(total)}
 
 
-def finalizers_left(meta: Plain) -> list[str] | None:
+def finalizers_left(meta: JsonObject) -> list[str] | None:
     """The finalizers of an object without the one that is ours to take away; None when it is not there."""
     found: list[str] = list(meta.get("finalizers") or ())
     return [one for one in found if one != RESOURCE_IN_USE] if RESOURCE_IN_USE in found else None
@@ -107,7 +106,7 @@ def _injection(
 ) -> Injection:
     flavors = [world.flavors[name] for name in sorted(set(given.flavors.values())) if name in world.flavors]
     selector: dict[str, str] = {}
-    tolerations: list[Plain] = []
+    tolerations: list[JsonObject] = []
     for flavor in flavors:
         selector.update(flavor.node_labels)
         tolerations.extend(found for one in flavor.tolerations if (found := toleration(one)) not in tolerations)
@@ -149,7 +148,7 @@ def texts(requests: dict[str, int]) -> dict[str, str]:
     return {name: from_units(name, amount) for name, amount in requests.items()}
 
 
-def _condition(one: Condition) -> Plain:
+def _condition(one: Condition) -> JsonObject:
     return {
         "type": one.type,
         "status": str(one.status),
@@ -161,7 +160,7 @@ def _condition(one: Condition) -> Plain:
     }
 
 
-def _assignment(one: PodSetAssignment) -> Plain:
+def _assignment(one: PodSetAssignment) -> JsonObject:
     return {
         "name": one.name,
         "count": one.count,
@@ -170,7 +169,7 @@ def _assignment(one: PodSetAssignment) -> Plain:
     }
 
 
-def _check(one: CheckStatus) -> Plain:
+def _check(one: CheckStatus) -> JsonObject:
     return {
         "name": one.name,
         "state": str(one.state),
@@ -182,7 +181,7 @@ def _check(one: CheckStatus) -> Plain:
     }
 
 
-def _update(one: PodSetUpdate) -> Plain:
+def _update(one: PodSetUpdate) -> JsonObject:
     return {
         "name": one.name,
         "labels": one.labels,
@@ -192,14 +191,14 @@ def _update(one: PodSetUpdate) -> Plain:
     }
 
 
-def _waiting(requeue: Requeue) -> Plain | None:
-    found: Plain = {"count": requeue.count} if requeue.count else {}
+def _waiting(requeue: Requeue) -> JsonObject | None:
+    found: JsonObject = {"count": requeue.count} if requeue.count else {}
     if requeue.at is not None:
         found["requeueAt"] = format_timestamp(requeue.at)
     return found or None
 
 
-def _gate(one: GateState) -> Plain:
+def _gate(one: GateState) -> JsonObject:
     return {
         "name": one.name,
         "position": "Open" if one.open else "Closed",
@@ -207,10 +206,10 @@ def _gate(one: GateState) -> Plain:
     }
 
 
-def toleration(one: Any) -> Plain:
+def toleration(one: Any) -> JsonObject:
     """A toleration as it is written."""
     found = {"key": one.key, "operator": one.operator, "value": one.value, "effect": one.effect}
-    kept: Plain = {name: value for name, value in found.items() if value}
+    kept: JsonObject = {name: value for name, value in found.items() if value}
     if one.seconds is not None:
         kept["tolerationSeconds"] = one.seconds
     return kept

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from events.job_kind import JobKind
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from events.upkeep import DiscardReason
 from events.whole_number import whole_number
@@ -14,7 +15,7 @@ from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.pod_cards import assigned, pins_by_pod, told_apart
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
 from projections.world import World
-from services.applier.manifests import Plain, injections, job_should_run, originals, workload_status
+from services.applier.manifests import injections, job_should_run, originals, workload_status
 from services.jobs.job_status import is_suspended
 from services.jobs.kinds import kinds_of, resource_of
 from services.jobs.pod_set import Injection, Original
@@ -96,7 +97,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         return self.settings.pods_ready is not None and not self.finished
 
     @property
-    def status(self) -> Plain:
+    def status(self) -> JsonObject:
         """The status that the object should have."""
         return workload_status(self.of, self.settings, self.config)
 
@@ -140,7 +141,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         """Whether no job starts and stops its pods."""
         return self.kind is not None and self.kind.reader == "pods"
 
-    def turns(self, job: Plain) -> bool:
+    def turns(self, job: JsonObject) -> bool:
         """Whether a job as it was found is let run or stopped by this, and not only marked or put right."""
         return self.kind is not None and is_suspended(self.kind, job) is self.run
 

@@ -8,10 +8,10 @@ import structlog
 from events.event import Millis
 from events.pod import PodAccounted
 from projections.world import World
-from services.applier.cluster_events import pod_notice
-from services.applier.event_recorder import Notices
-from services.applier.low_priority_writes import SpareTime
-from services.applier.pods import PODS, doom
+from services.applier.cluster_events import pod_event
+from services.applier.event_recorder import EventRecorder
+from services.applier.low_priority_writes import LowPriorityWrites
+from services.applier.pods import PODS, end_pods
 from services.jobs import pods as rules
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
@@ -26,14 +26,14 @@ _WHY = {"ExcessPodDeleted": "Excess pod deleted", "WorkloadDeleted": "The worklo
 class PodKeeper:
     """Takes the finalizer off pods. What a pod that is gone had to tell is on the log by then."""
 
-    def __init__(self, writer: Writer, clock: Clock, spare: SpareTime, notices: Notices) -> None:
+    def __init__(self, writer: Writer, clock: Clock, spare: LowPriorityWrites, notices: EventRecorder) -> None:
         self._writer, self._clock, self._spare, self._notices = writer, clock, spare, notices
         self._wanted: dict[str, PodAccounted] = {}
         self._news = asyncio.Event()
 
     def observe(self, world: World) -> None:
         """Take note of what is to be let go; told after each turn of the lane."""
-        for key in world.review_pods.take("pod-keeper"):
+        for key in world.pod_work.take("pod-keeper"):
             found = world.accounted.get(key)
             if found is not None:
                 self._wanted[key] = found
@@ -74,8 +74,8 @@ class PodKeeper:
         if meta.get("uid") != event.uid:
             return
         if event.doomed and not rules.is_leaving(pod):
-            await doom(self._writer, pod, event.doomed, _WHY[event.doomed])
-            self._notices.tell(pod_notice(event, self._notices.now, _WHY[event.doomed]))
+            await end_pods(self._writer, pod, event.doomed, _WHY[event.doomed])
+            self._notices.tell(pod_event(event, self._notices.now, _WHY[event.doomed]))
         if rules.is_held(pod):
             left = [one for one in meta["finalizers"] if one != rules.MANAGED]
             patch: dict[str, Any] = {"metadata": {"uid": event.uid, "finalizers": left or None}}

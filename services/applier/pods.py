@@ -15,7 +15,7 @@ PODS = Resource(plural="pods", kind="Pod")
 _CONFLICTS = 5
 
 
-async def steer_pods(writer: Writer, application: Application) -> tuple[str, ...]:
+async def start_or_end_pods(writer: Writer, application: Application) -> tuple[str, ...]:
     """Bring each pod to run or to its end; the UIDs of those that ran and were told to end.
 
     Pods that wait are left alone, and so are those that have ended or are gone.
@@ -66,11 +66,11 @@ async def _end(writer: Writer, application: Application, pod: dict[str, Any]) ->
         await _write(writer, application, pod, marked)
         return False
     if not rules.is_leaving(pod):
-        await doom(writer, pod, *application.why)
+        await end_pods(writer, pod, *application.why)
     return True
 
 
-async def doom(writer: Writer, pod: dict[str, Any], reason: str, message: str) -> None:
+async def end_pods(writer: Writer, pod: dict[str, Any], reason: str, message: str) -> None:
     """Tell a pod that it has to end and why, and delete it."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     # The whole list is written: what the kubelet has said since is not to be undone.

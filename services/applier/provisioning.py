@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from events.job_kind import JobKind
+from events.json_object import JsonObject
 from events.provisioning import MergePolicy, ProvisioningOrdered, ProvisioningRequestObserved
 from events.workload import CheckState, Member
 from projections.checks.provisioning import CLASS_NAME, CONSUMES, of_no_use, request_of, template_name
@@ -16,8 +17,6 @@ from services.jobs.injection import WORKLOAD
 from services.jobs.kinds import kinds_of
 from services.jobs.pod_set import Injection, Original
 from services.provisioning_kinds import MANAGED, REQUESTS
-
-Plain = dict[str, Any]
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,22 +84,22 @@ def ask(world: World, workload: Workload) -> Ask | None:
     )
 
 
-def owned_by(workload: Plain) -> list[Plain]:
+def owned_by(workload: JsonObject) -> list[JsonObject]:
     """The reference to a Workload object, with which all that is made for it goes."""
     meta = workload["metadata"]
     api = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
     return [{**api, "name": meta["name"], "uid": meta["uid"], "controller": True}]
 
 
-def templates_of(request: Plain) -> list[str]:
+def templates_of(request: JsonObject) -> list[str]:
     """The PodTemplates that a ProvisioningRequest names."""
     pod_sets = (request.get("spec") or {}).get("podSets") or ()
     return [name for one in pod_sets if (name := (one.get("podTemplateRef") or {}).get("name"))]
 
 
-def pod_sets_of(request: Request, templates: Mapping[str, Plain]) -> list[tuple[str, Plain, int]]:
+def pod_sets_of(request: Request, templates: Mapping[str, JsonObject]) -> list[tuple[str, JsonObject, int]]:
     """Name, template and count of each pod set that is asked for; those that the policy takes for the same are one."""
-    found: list[tuple[str, Plain, int]] = []
+    found: list[tuple[str, JsonObject, int]] = []
     for one in request.order.pod_sets:
         template = templates[one.name]
         for index, (name, known, count) in enumerate(found):
@@ -113,17 +112,17 @@ def pod_sets_of(request: Request, templates: Mapping[str, Plain]) -> list[tuple[
 
 
 def request_objects(
-    request: Request, pod_sets: Sequence[tuple[str, Plain, int]], owners: list[Plain]
-) -> tuple[Plain, list[Plain]]:
+    request: Request, pod_sets: Sequence[tuple[str, JsonObject, int]], owners: list[JsonObject]
+) -> tuple[JsonObject, list[JsonObject]]:
     """The ProvisioningRequest and its PodTemplates."""
     order = request.order
-    head: Plain = {
+    head: JsonObject = {
         "namespace": order.workload.partition("/")[0],
         "labels": {MANAGED: "true"},
         "annotations": {DECISION: request.decision},
         "ownerReferences": owners,
     }
-    templates: list[Plain] = [
+    templates: list[JsonObject] = [
         {
             "apiVersion": "v1",
             "kind": "PodTemplate",
@@ -133,7 +132,7 @@ def request_objects(
         for name, template, _ in pod_sets
     ]
     parameters = {**order.parameters, **order.own_parameters}
-    spec: Plain = {
+    spec: JsonObject = {
         "provisioningClassName": order.class_name,
         "podSets": [
             {"podTemplateRef": {"name": template_name(order.request, name)}, "count": count}
@@ -146,15 +145,15 @@ def request_objects(
     return {"apiVersion": api, "kind": REQUESTS.kind, "metadata": meta, "spec": spec}, templates
 
 
-def template_of(template: Plain, injection: Injection | None) -> Plain:
+def template_of(template: JsonObject, injection: Injection | None) -> JsonObject:
     """A pod template as the autoscaler has to see it: with its flavors, without gates and what is left of earlier starts."""
-    old: Plain = template.get("metadata") or {}
+    old: JsonObject = template.get("metadata") or {}
     annotations = {name: value for name, value in (old.get("annotations") or {}).items() if name not in _STALE}
     meta = {"labels": old.get("labels") or {}, "annotations": annotations}
     spec = {name: value for name, value in (template.get("spec") or {}).items() if name not in _NOT_ASKED}
     if injection is not None:
         spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **injection.node_selector}
-        own: list[Plain] = list(spec.get("tolerations") or ())
+        own: list[JsonObject] = list(spec.get("tolerations") or ())
         spec["tolerations"] = [*own, *(one for one in injection.tolerations if one not in own)]
     for field in ("containers", "initContainers"):
         if spec.get(field):
@@ -163,18 +162,18 @@ def template_of(template: Plain, injection: Injection | None) -> Plain:
     return {"metadata": {name: value for name, value in meta.items() if value}, "spec": kept}
 
 
-def _complete(container: Plain, index: int) -> Plain:
+def _complete(container: JsonObject, index: int) -> JsonObject:
     """A container as the API server takes it; what is limited is asked for, where nothing else is, as it has it for pods.
 
     A kind that describes its pods otherwise may say no image where the template has it; the autoscaler looks at none.
     """
     named = {**container, "name": container.get("name") or f"c{index}", "image": container.get("image") or _NO_IMAGE}
-    resources: Plain = container.get("resources") or {}
+    resources: JsonObject = container.get("resources") or {}
     requests = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
     return {**named, "resources": {**resources, "requests": requests}} if requests else named
 
 
-def _same(one: Plain, other: Plain, policy: MergePolicy | None) -> bool:
+def _same(one: JsonObject, other: JsonObject, policy: MergePolicy | None) -> bool:
     match policy:
         case None:
             return False
@@ -184,8 +183,8 @@ def _same(one: Plain, other: Plain, policy: MergePolicy | None) -> bool:
             return _requirements(one) == _requirements(other)
 
 
-def _requirements(template: Plain) -> list[Any]:
-    spec: Plain = template.get("spec") or {}
+def _requirements(template: JsonObject) -> list[Any]:
+    spec: JsonObject = template.get("spec") or {}
     asked = [
         [(one.get("resources") or {}).get("requests") or {} for one in spec.get(field) or ()]
         for field in ("containers", "initContainers")

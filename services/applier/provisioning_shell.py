@@ -13,16 +13,16 @@ import structlog
 from events.codec import encode
 from events.commit import Sighting
 from events.event import Millis
+from events.json_object import JsonObject
 from events.provisioning import ProvisioningRejected
 from events.subjects import fact_subject
 from projections.world import World
-from services.applier.cluster_events import failed_create_notice
-from services.applier.event_recorder import Notices
-from services.applier.low_priority_writes import SpareTime
+from services.applier.cluster_events import failed_create_event
+from services.applier.event_recorder import EventRecorder
+from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.manifests import DECISION
 from services.applier.provisioning import (
     Ask,
-    Plain,
     Request,
     ask,
     owned_by,
@@ -67,10 +67,10 @@ class _NotTaken(Exception):
 class ProvisioningWriter:
     """Keeps the requests of all workloads as the world has them; each workload's are written by one task at a time."""
 
-    def __init__(self, writer: Writer, facts: Stream, clock: Clock, spare: SpareTime) -> None:
+    def __init__(self, writer: Writer, facts: Stream, clock: Clock, spare: LowPriorityWrites) -> None:
         self._writer, self._facts, self._clock = writer, facts, clock
         self._templates = Templates(writer)
-        self._notices = Notices(writer, spare, clock)
+        self._notices = EventRecorder(writer, spare, clock)
         self._wanted: dict[str, Ask] = {}
         self._due: dict[str, Millis] = {}
         self._busy: set[str] = set()
@@ -166,7 +166,7 @@ class ProvisioningWriter:
         except FieldBroken as broken:
             raise _NotTaken(request, uid, str(broken)) from broken
         injections = {one.original.name: one for one in wanted.injections}
-        templates: dict[str, Plain] = {}
+        templates: dict[str, JsonObject] = {}
         for one in request.order.pod_sets:
             if one.name not in described:
                 raise _NotTaken(request, uid, f"the job describes no pod set {one.name}")
@@ -176,7 +176,7 @@ class ProvisioningWriter:
             await self._create(TEMPLATES, request, uid, part)
         await self._create(REQUESTS, request, uid, value)
 
-    async def _create(self, resource: Resource, request: Request, uid: str, value: Plain) -> None:
+    async def _create(self, resource: Resource, request: Request, uid: str, value: JsonObject) -> None:
         """One object, made anew where one of an earlier attempt bears its name."""
         namespace, name = value["metadata"]["namespace"], value["metadata"]["name"]
         try:
@@ -212,4 +212,4 @@ class ProvisioningWriter:
             log.warning("log unavailable", problem=str(unavailable))
             return  # It is told when it is tried again.
         self._told[wanted.workload] = str(problem)
-        self._notices.tell(failed_create_notice(fact, problem.uid, self._clock.now()))
+        self._notices.tell(failed_create_event(fact, problem.uid, self._clock.now()))

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from events.event import Millis
+from events.json_object import JsonObject
 from events.quantity import from_units
 from events.timestamp import format_timestamp
 from projections.explanation.set_aside import queue_left_alone
-from projections.queues.active_condition import Standing, cluster_queue_standing, is_ours
+from projections.queues.active_condition import ActiveCondition, cluster_queue_active, is_ours
 from projections.queues.status import (
     CheckStatus,
     FlavorUse,
@@ -30,7 +31,6 @@ from projections.queues.status import (
 from projections.set_aside.evolve import SET_ASIDE, TAKEN_UP
 from projections.world import World
 
-Plain = dict[str, Any]
 Place: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name of an object."""
 ACTIVE = "Active"
@@ -51,8 +51,8 @@ class Statuses:
             workload = world.workloads.get(key)
             if workload is None:
                 continue
-            door = world.local_queues.get(workload.local_queue)
-            self._touched.add(workload.line or (door.cluster_queue if door is not None else ""))
+            local_queue = world.local_queues.get(workload.local_queue)
+            self._touched.add(workload.line or (local_queue.cluster_queue if local_queue is not None else ""))
             if workload.admission is not None:
                 self._touched.add(workload.admission.cluster_queue)
 
@@ -94,9 +94,9 @@ def _signs(world: World, name: str, at: Millis) -> tuple[Any, ...]:
     node = world.quota.queues[name]
     return (
         world.cluster_queues[name],
-        cluster_queue_standing(world, name),
+        cluster_queue_active(world, name),
         queue_left_alone(world, name),
-        tuple(world.local_queues[key] for key in world.doors.get(name, ()) if key in world.local_queues),
+        tuple(world.local_queues[key] for key in world.local_queues_of.get(name, ()) if key in world.local_queues),
         tuple(world.cohorts.get(one.name) for one in node.path[1:]),
         len(line.waiting),
         len(line.parked),
@@ -110,7 +110,7 @@ def _signs(world: World, name: str, at: Millis) -> tuple[Any, ...]:
 def _of_cluster_queue(world: World, name: str, at: Millis) -> dict[Place, Status]:
     counted = tallies(world, name)
     found: dict[Place, Status] = {("ClusterQueue", "", name): cluster_queue_status(world, name, counted)}
-    for key in sorted(world.doors.get(name, ())):
+    for key in sorted(world.local_queues_of.get(name, ())):
         if key in world.local_queues:
             found[_door(key)] = local_queue_status(world, key, counted.get(key, Tally()), at)
     return found
@@ -133,7 +133,7 @@ def _exists(world: World, place: Place) -> bool:
             return f"{namespace}/{name}" in world.local_queues
 
 
-def status_patch(place: Place, status: Status, found: Plain, at: Millis) -> Plain | None:
+def status_patch(place: Place, status: Status, found: JsonObject, at: Millis) -> JsonObject | None:
     """The merge patch that brings the status of an object to where it should be; None when it is there.
 
     Conditions of other types stay, and the time since when Active is what it is.
@@ -141,7 +141,7 @@ def status_patch(place: Place, status: Status, found: Plain, at: Millis) -> Plai
     wanted = _plain(place[0], status)
     there = found.get("status") or {}
     if isinstance(status, QueueStatus | CheckStatus):
-        conditions: list[Plain] = list(there.get("conditions") or ())
+        conditions: list[JsonObject] = list(there.get("conditions") or ())
         ours = [_condition(ACTIVE, status.standing, status.generation, conditions, at)]
         aside = _aside(status, conditions)
         if aside is not None:
@@ -152,12 +152,12 @@ def status_patch(place: Place, status: Status, found: Plain, at: Millis) -> Plai
     return {"status": fresh} if fresh else None
 
 
-def _plain(kind: str, status: Status) -> Plain:
+def _plain(kind: str, status: Status) -> JsonObject:
     if isinstance(status, CheckStatus):
         return {}
     share = None if not isinstance(status, QueueStatus) or status.past is None else 0
     weighted = status.share if status.share is not None else share
-    sharing: Plain | None = None if weighted is None else {"weightedShare": weighted}
+    sharing: JsonObject | None = None if weighted is None else {"weightedShare": weighted}
     if not isinstance(status, QueueStatus):
         return {"fairSharing": sharing}
     if sharing is not None and status.past is not None:
@@ -177,7 +177,7 @@ def _plain(kind: str, status: Status) -> Plain:
     }
 
 
-def _flavor(one: FlavorUse, *, borrows: bool) -> Plain:
+def _flavor(one: FlavorUse, *, borrows: bool) -> JsonObject:
     return {
         "name": one.flavor,
         "resources": [
@@ -191,23 +191,25 @@ def _flavor(one: FlavorUse, *, borrows: bool) -> Plain:
     }
 
 
-def _aside(status: QueueStatus | CheckStatus, conditions: list[Plain]) -> Standing | None:
+def _aside(status: QueueStatus | CheckStatus, conditions: list[JsonObject]) -> ActiveCondition | None:
     """Whether a service has failed on its tree; what was never so is not told."""
     if isinstance(status, QueueStatus) and status.set_aside:
-        return Standing(True, "DecisionFailed", status.set_aside)
+        return ActiveCondition(True, "DecisionFailed", status.set_aside)
     told = any(one.get("type") == SET_ASIDE for one in conditions)
-    return Standing(False, TAKEN_UP, _TAKEN_UP) if told else None
+    return ActiveCondition(False, TAKEN_UP, _TAKEN_UP) if told else None
 
 
-def _condition(kind: str, standing: Standing, generation: int, conditions: list[Plain], at: Millis) -> Plain:
+def _condition(
+    kind: str, condition: ActiveCondition, generation: int, conditions: list[JsonObject], at: Millis
+) -> JsonObject:
     before = next((one for one in conditions if one.get("type") == kind), {})
-    status = "True" if standing.active else "False"
+    status = "True" if condition.active else "False"
     since = before.get("lastTransitionTime") if before.get("status") == status else None
     return {
         "type": kind,
         "status": status,
-        "reason": standing.reason,
-        "message": standing.message,
+        "reason": condition.reason,
+        "message": condition.message,
         "lastTransitionTime": since or format_timestamp(at),
         **({"observedGeneration": generation} if generation else {}),
     }

@@ -13,10 +13,10 @@ import structlog
 
 from events.api.meta import RESOURCE_IN_USE
 from events.event import Millis
-from projections.queues.objects_in_use import Hold, holds
+from projections.queues.objects_in_use import FinalizerWanted, wanted_finalizers
 from projections.queues.status import Status
 from projections.world import World
-from services.applier.low_priority_writes import SpareTime
+from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.queue_status import Place, Statuses, status_patch
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
@@ -56,12 +56,12 @@ _RETRY: Millis = 2000
 class QueueStatusWriter:
     """Keeps the statuses of queues and cohorts as the world has them, and from being deleted what is in use."""
 
-    def __init__(self, writer: Writer, clock: Clock, spare: SpareTime) -> None:
+    def __init__(self, writer: Writer, clock: Clock, spare: LowPriorityWrites) -> None:
         self._writer, self._clock, self._spare = writer, clock, spare
         self._statuses = Statuses()
         self._wanted: dict[Place, Status] = {}
-        self._holds: dict[Place, Hold] = {}
-        self._asked_for: dict[Place, Hold] = {}
+        self._holds: dict[Place, FinalizerWanted] = {}
+        self._asked_for: dict[Place, FinalizerWanted] = {}
         """What was asked for of each object's finalizer, until the log tells that it is so."""
         self._shown: dict[Place, dict[str, Any]] = {}
         """The objects as they were last seen here, so that each is read only once."""
@@ -134,13 +134,13 @@ class QueueStatusWriter:
             self._asked = due
             world.look_again(due)
 
-    def _changed_holds(self, world: World) -> dict[Place, Hold]:
-        found: dict[Place, Hold] = {(kind, "", name): hold for kind, name, hold in holds(world)}
+    def _changed_holds(self, world: World) -> dict[Place, FinalizerWanted]:
+        found: dict[Place, FinalizerWanted] = {(kind, "", name): hold for kind, name, hold in wanted_finalizers(world)}
         news = {place: hold for place, hold in found.items() if self._asked_for.get(place) != hold}
         self._asked_for = found
         return news
 
-    async def _hold(self, place: Place, hold: Hold) -> None:
+    async def _hold(self, place: Place, hold: FinalizerWanted) -> None:
         kind, namespace, name = place
         found = await self._writer.get(RESOURCES[kind], namespace, name)
         meta = found["metadata"]

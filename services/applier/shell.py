@@ -17,9 +17,9 @@ from events.subjects import fact_subject
 from projections.world import World
 from services.applier.backlog import Backlog
 from services.applier.card_gates import CardGates
-from services.applier.cluster_events import refusal_notice
-from services.applier.event_recorder import Notices
-from services.applier.low_priority_writes import SpareTime
+from services.applier.cluster_events import refusal_event
+from services.applier.event_recorder import EventRecorder
+from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.plan import Application, plan
 from services.applier.pod_keeper import PodKeeper
 from services.applier.workload_keeper import WorkloadKeeper
@@ -29,7 +29,7 @@ from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 from services.runtime.guard import told
 from services.runtime.log_port import Message, Stream
-from services.runtime.outbox import Letter, Outbox
+from services.runtime.outbox import Outbox, OutboxMessage
 
 log = structlog.get_logger()
 
@@ -44,10 +44,10 @@ class Applier:
     Who waits without having held anything is shown in spare time; only its job is stopped at once if it runs.
     """
 
-    def __init__(self, writer: Writer, facts: Stream, clock: Clock, lane: str, spare: SpareTime) -> None:
+    def __init__(self, writer: Writer, facts: Stream, clock: Clock, lane: str, spare: LowPriorityWrites) -> None:
         self._clock, self._lane, self._spare = clock, lane, spare
         self._outbox = Outbox(facts, clock)
-        self._notices = Notices(writer, spare, clock)
+        self._notices = EventRecorder(writer, spare, clock)
         self._workloads = WorkloadKeeper(writer, clock, spare)
         self._write = ApplicationWriter(writer, self._notices, self._workloads)
         self._pods = PodKeeper(writer, clock, spare, self._notices)
@@ -72,7 +72,7 @@ class Applier:
         for place, refused in world.refused.items():
             if self._told.get(place) != refused:
                 self._told[place] = refused
-                self._notices.tell(refusal_notice(refused, self._clock.now()))
+                self._notices.tell(refusal_event(refused, self._clock.now()))
 
     async def run(self) -> None:
         """Apply until cancelled."""
@@ -182,7 +182,7 @@ class Applier:
             fact=fact,
         )
         message = Message(fact_subject("", kind), encode(sighting), sighting.id)
-        await self._outbox.put([Letter(application.workload, message)])
+        await self._outbox.put([OutboxMessage(application.workload, message)])
 
 
 def _rejected(application: Application, reason: str, message: str) -> DecisionRejected:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from events.json_object import JsonObject
 from projections.workloads.lifecycle import (
     ADMITTED,
     BLOCKED_ON_GATES,
@@ -20,8 +21,6 @@ from projections.workloads.lifecycle import (
     REQUEUED,
     WAITING_FOR_PODS,
 )
-
-Plain = dict[str, Any]
 
 ADMISSION = "kueue-admission"
 """Whose field everything is that is decided."""
@@ -45,16 +44,16 @@ class Part(msgspec.Struct, frozen=True):
     """Some fields of a status, and who they belong to."""
 
     manager: str
-    status: Plain
+    status: JsonObject
 
 
-def decided_part(status: Plain) -> Part:
+def decided_part(status: JsonObject) -> Part:
     """What was decided."""
     found = {name: status[name] for name in _FIELDS if status.get(name) is not None}
     return Part(ADMISSION, {"conditions": _conditions(status, _DECIDED), **found})
 
 
-def seen_parts(status: Plain, found: Plain | None, *, pods: bool = True) -> list[Part]:
+def seen_parts(status: JsonObject, found: JsonObject | None, *, pods: bool = True) -> list[Part]:
     """What was seen of the job, as far as an object does not show it already; all there is, if none is known.
 
     That a job has ended is said once: whoever has said it has said it for good. Whether its pods are ready is said where that
@@ -72,21 +71,21 @@ def seen_parts(status: Plain, found: Plain | None, *, pods: bool = True) -> list
     return parts
 
 
-def left_behind(wanted: Plain, found: Plain) -> Plain | None:
+def left_behind(wanted: JsonObject, found: JsonObject) -> JsonObject | None:
     """The merge patch of a status for what was decided once and holds no more, and belongs to others, too."""
     gone = {name: None for name in _FIELDS if found.get(name) and name not in wanted}
     return gone or None
 
 
-def print_of(status: Plain) -> str:
+def print_of(status: JsonObject) -> str:
     """A digest of what an object shows of what was decided: as long as it is the same, nobody else has decided."""
     text = msgspec.json.encode(_sorted(decided_part(status).status), order="deterministic")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
-def _sorted(status: Plain) -> Plain:
+def _sorted(status: JsonObject) -> JsonObject:
     return {**status, "conditions": sorted(status["conditions"], key=lambda one: str(one.get("type")))}
 
 
-def _conditions(status: Plain, kinds: Any) -> list[Plain]:
+def _conditions(status: JsonObject, kinds: Any) -> list[JsonObject]:
     return [one for one in status.get("conditions") or () if one.get("type") in kinds]

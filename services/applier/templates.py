@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from events.job_kind import JobKind
+from events.json_object import JsonObject
 from events.workload import Member
-from services.applier.provisioning import Plain
 from services.jobs.kinds import resource_of
 from services.jobs.paths import get
 from services.jobs.pod_set import Original
@@ -59,7 +59,7 @@ class Templates:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
-    async def of(self, asked: Described, workload: Plain) -> dict[str, Plain]:
+    async def of(self, asked: Described, workload: JsonObject) -> dict[str, JsonObject]:
         """By pod set, as they were asked for. Raises `FieldBroken`, and `ObjectMissing` when something is gone."""
         if asked.members:
             return await self._of_members(asked)
@@ -68,11 +68,11 @@ class Templates:
             return {str(one.get("name", "main")): one.get("template") or {} for one in pod_sets}
         return await self.in_job(asked, asked.kind, await self.job_of(asked, asked.kind))
 
-    async def job_of(self, asked: Described, kind: JobKind) -> Plain:
+    async def job_of(self, asked: Described, kind: JobKind) -> JsonObject:
         """The job as it is now."""
         return await self._writer.get(resource_of(kind, asked.api_version), asked.namespace, asked.described_by)
 
-    async def in_job(self, asked: Described, kind: JobKind, job: Plain) -> dict[str, Plain]:
+    async def in_job(self, asked: Described, kind: JobKind, job: JsonObject) -> dict[str, JsonObject]:
         """By pod set, as a job describes them, without what was injected into it."""
         if kind.reader == "train job":
             # What it makes bears its name, and says what it is made of.
@@ -82,8 +82,8 @@ class Templates:
         found = {one.name: one.template for one in pods_of(kind, job)}
         return {name: _own(template) for name, template in found.items()} if kind.reader == "job" else found
 
-    async def _of_members(self, asked: Described) -> dict[str, Plain]:
-        found: dict[str, Plain] = {}
+    async def _of_members(self, asked: Described) -> dict[str, JsonObject]:
+        found: dict[str, JsonObject] = {}
         for member in asked.members:
             if member.pod_set not in found:
                 pod = await self._writer.get(resource_of(POD), asked.namespace, member.name)
@@ -92,14 +92,14 @@ class Templates:
         return found
 
 
-def as_written(template: Plain) -> Plain:
+def as_written(template: JsonObject) -> JsonObject:
     """A template as it stands in a Workload object: of its metadata what is the pods' own."""
     meta: Mapping[str, object] = template.get("metadata") or {}
     kept = {name: meta[name] for name in ("labels", "annotations") if meta.get(name)}
     return {"metadata": kept, "spec": template.get("spec") or {}}
 
 
-def _own(template: Plain) -> Plain:
-    meta: Plain = template.get("metadata") or {}
+def _own(template: JsonObject) -> JsonObject:
+    meta: JsonObject = template.get("metadata") or {}
     labels = {name: value for name, value in (meta.get("labels") or {}).items() if name not in _OF_ITS_JOB}
     return {**template, "metadata": {**meta, "labels": labels}}

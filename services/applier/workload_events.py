@@ -9,13 +9,13 @@ from events.event import Millis
 from events.workload import ConditionStatus, Member, MemberState
 from projections.workloads.conditions import GATED, PENDING
 from projections.workloads.lifecycle import EVICTED, QUOTA_RESERVED, REQUEUED, News, Workload
-from services.applier.cluster_events import Notice, job_notice
+from services.applier.cluster_events import ClusterEvent, job_event
 
 _UNTOLD = frozenset({PENDING, "Pending", GATED})
 """Why a workload has no quota, where there is nothing to say yet or the log has news of it."""
 
 
-def tidings(workload: Workload) -> Iterator[News]:
+def workload_events(workload: Workload) -> Iterator[News]:
     """What is told of a workload that was shown up to `workload.applied` before."""
     before, admission = workload.applied, workload.admission
     if admission is not None and admission.reservation > before:
@@ -42,18 +42,18 @@ def _pending(workload: Workload) -> Iterator[News]:
         yield News(sequence=told.since, at=told.since, reason=told.reason, message=told.message, warning=True)
 
 
-def created(workload: Workload, at: Millis) -> Iterator[Notice]:
+def created(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
     """The Workload object was made for its job."""
     yield from _of_job(workload, workload.uid, at, "CreatedWorkload", f"Created Workload: {workload.key}")
 
 
-def updated(workload: Workload, at: Millis) -> Iterator[Notice]:
+def updated(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
     """The Workload object was brought to what its job asks for now."""
     message = f"Updated not matching Workload for suspended job: {workload.key}"
     yield from _of_job(workload, str(workload.decided), at, "UpdatedWorkload", message)
 
 
-def started(workload: Workload, pods: tuple[str, ...], at: Millis) -> Iterator[Notice]:
+def started(workload: Workload, pods: tuple[str, ...], at: Millis) -> Iterator[ClusterEvent]:
     """The job was let run, or these of its pods were."""
     if workload.admission is None or workload.owner is None:
         return
@@ -63,23 +63,23 @@ def started(workload: Workload, pods: tuple[str, ...], at: Millis) -> Iterator[N
     )
     members = [one for one in workload.spec.members if one.name in pods] if pods else [None]
     for one in members:
-        yield job_notice(workload.namespace, workload.owner, identity, at, "Started", message, member=one)
+        yield job_event(workload.namespace, workload.owner, identity, at, "Started", message, member=one)
 
 
-def stopped(workload: Workload, at: Millis) -> Iterator[Notice]:
+def stopped(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
     """The job was stopped, or its pods were told to end: because it has to go, or because it was never let in."""
     evicted = workload.condition(EVICTED) if workload.evicted else None
     message = evicted.message if evicted is not None else "Not admitted by cluster queue"
     yield from _of_job(workload, str(workload.stopped_by), at, "Stopped", message)
 
 
-def finished(workload: Workload, at: Millis) -> Iterator[Notice]:
+def finished(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
     """The Workload says that its job has ended."""
     message = f"Workload '{workload.key}' is declared finished"
     yield from _of_job(workload, workload.uid, at, "FinishedWorkload", message)
 
 
-def _of_job(workload: Workload, identity: str, at: Millis, reason: str, message: str) -> Iterator[Notice]:
+def _of_job(workload: Workload, identity: str, at: Millis, reason: str, message: str) -> Iterator[ClusterEvent]:
     """On the job; where pods are a group and nothing else is there, on the first of them."""
     owner = workload.owner
     if owner is None:
@@ -90,7 +90,7 @@ def _of_job(workload: Workload, identity: str, at: Millis, reason: str, message:
         if not alive:
             return
         member = alive[0]
-    yield job_notice(workload.namespace, owner, identity, at, reason, message, member=member)
+    yield job_event(workload.namespace, owner, identity, at, reason, message, member=member)
 
 
 def _queued_at(workload: Workload) -> Millis:

@@ -5,16 +5,16 @@ object: that is on the log until the object is gone.
 """
 
 import asyncio
-from typing import Any
 
 import msgspec
 import structlog
 
 from events.event import Millis
+from events.json_object import JsonObject
 from projections.workloads.terminating import has_to_stop
 from projections.world import World
 from services.applier.known_objects import WORKLOADS
-from services.applier.low_priority_writes import SpareTime
+from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.manifests import finalizers_left
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
@@ -23,7 +23,6 @@ log = structlog.get_logger()
 
 _AT_ONCE = 8
 _RETRY: Millis = 1000
-Plain = dict[str, Any]
 
 
 class _Free(msgspec.Struct, frozen=True):
@@ -31,13 +30,13 @@ class _Free(msgspec.Struct, frozen=True):
 
     key: str
     uid: str
-    meta: Plain | None = None
+    meta: JsonObject | None = None
 
 
 class WorkloadKeeper:
     """Lets the objects go of jobs that have ended, and those that somebody has deleted once their jobs stand still."""
 
-    def __init__(self, writer: Writer, clock: Clock, spare: SpareTime) -> None:
+    def __init__(self, writer: Writer, clock: Clock, spare: LowPriorityWrites) -> None:
         self._writer, self._clock, self._spare = writer, clock, spare
         self._wanted: dict[str, _Free] = {}
         self._asked_for: dict[str, str] = {}
@@ -56,7 +55,7 @@ class WorkloadKeeper:
                 self._want(_Free(key, uid))
         self._asked_for = free
 
-    def free(self, key: str, meta: Plain) -> None:
+    def free(self, key: str, meta: JsonObject) -> None:
         """The job has ended, and the object says so: these are its metadata now."""
         if finalizers_left(meta) is not None:
             self._want(_Free(key, str(meta["uid"]), meta))

@@ -2,11 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
 from events.api.meta import RESOURCE_IN_USE
+from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.workload import Owner
 from projections.workloads.lifecycle import Workload
@@ -14,7 +14,6 @@ from projections.workloads.pods import made_of_pods
 from services.applier.manifests import texts, toleration
 from services.provisioning_kinds import PARAMETERS
 
-Plain = dict[str, Any]
 JOB_UID = "kueue.x-k8s.io/job-uid"
 GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
 PART = "kueue.x-k8s.io/component-workload-index"
@@ -23,10 +22,10 @@ POD_SETS = "kuelog.io/pod-sets"
 """A digest of the pod sets that an object was written with: by it a change is known without reading the job."""
 
 
-def workload_object(workload: Workload, templates: Mapping[str, Plain] | None = None) -> Plain:
+def workload_object(workload: Workload, templates: Mapping[str, JsonObject] | None = None) -> JsonObject:
     """The Workload object of a job, as it is created; with the outlines of its pods where no template is known."""
     owner = workload.owner
-    meta: Plain = {"name": workload.name, "namespace": workload.namespace}
+    meta: JsonObject = {"name": workload.name, "namespace": workload.namespace}
     annotations = {f"{PARAMETERS}{name}": value for name, value in workload.spec.provisioning.items()}
     if owner is not None:
         meta["labels"] = {**workload.spec.labels, JOB_UID: owner.uid}
@@ -39,10 +38,10 @@ def workload_object(workload: Workload, templates: Mapping[str, Plain] | None = 
     return {**value, "spec": workload_spec(workload, templates or {})}
 
 
-def workload_spec(workload: Workload, templates: Mapping[str, Plain]) -> Plain:
+def workload_spec(workload: Workload, templates: Mapping[str, JsonObject]) -> JsonObject:
     """What is asked for, with the whole templates of its pods as far as they are known."""
     asked = workload.spec
-    spec: Plain = {
+    spec: JsonObject = {
         **({"queueName": asked.queue} if asked.queue else {}),
         "priority": asked.priority,
         "active": asked.active,
@@ -67,7 +66,7 @@ def pod_sets_digest(workload: Workload) -> str:
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
-def _owner(owner: Owner) -> Plain:
+def _owner(owner: Owner) -> JsonObject:
     return {
         "apiVersion": owner.api_version,
         "kind": owner.kind,
@@ -90,14 +89,14 @@ def _about(workload: Workload, owner: Owner) -> dict[str, str]:
     return found
 
 
-def _pod_set(pod_set: PodSet, template: Plain | None) -> Plain:
+def _pod_set(pod_set: PodSet, template: JsonObject | None) -> JsonObject:
     least = {} if pod_set.minimum is None else {"minCount": pod_set.minimum}
     return {"name": pod_set.name, "count": pod_set.count, **least, "template": template or _outline(pod_set.shape)}
 
 
-def _outline(shape: PodShape) -> Plain:
+def _outline(shape: PodShape) -> JsonObject:
     """What is known of pods that nobody describes any more."""
-    spec: Plain = {"containers": [_container(one) for one in shape.containers]}
+    spec: JsonObject = {"containers": [_container(one) for one in shape.containers]}
     if shape.init_containers:
         spec["initContainers"] = [_container(one) for one in shape.init_containers]
     if shape.node_selector:
@@ -107,12 +106,12 @@ def _outline(shape: PodShape) -> Plain:
     return {"metadata": {}, "spec": spec}
 
 
-def _container(one: ContainerShape) -> Plain:
-    found: Plain = {"name": one.name, "resources": {"requests": texts(one.requests), "limits": texts(one.limits)}}
+def _container(one: ContainerShape) -> JsonObject:
+    found: JsonObject = {"name": one.name, "resources": {"requests": texts(one.requests), "limits": texts(one.limits)}}
     return {**found, "restartPolicy": "Always"} if one.restartable else found
 
 
-def _members(workload: Workload) -> list[Plain]:
+def _members(workload: Workload) -> list[JsonObject]:
     """The pods of a group own its object together; a pod alone owns it like any job."""
     if workload.owner is None or workload.owner.kind != "PodGroup":
         return []

@@ -4,9 +4,9 @@ from typing import Any, TypeAlias
 
 import structlog
 
-from services.applier.cluster_events import workload_notice
+from services.applier.cluster_events import workload_event
 from services.applier.discarding import delete_job
-from services.applier.event_recorder import Notices
+from services.applier.event_recorder import EventRecorder
 from services.applier.known_jobs import KnownJobs
 from services.applier.known_objects import WORKLOADS, KnownObjects
 from services.applier.manifests import finalizers_left
@@ -21,10 +21,10 @@ from services.applier.patches import (
     with_checks,
 )
 from services.applier.plan import Application
-from services.applier.pods import steer_pods
+from services.applier.pods import start_or_end_pods
 from services.applier.status_parts import Part, decided_part, left_behind, print_of, seen_parts
 from services.applier.templates import Templates, as_written
-from services.applier.workload_events import created, finished, started, stopped, tidings, updated
+from services.applier.workload_events import created, finished, started, stopped, updated, workload_events
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.workload_manifest import workload_object
 from services.jobs.job_status import is_suspended
@@ -47,7 +47,7 @@ def _status_of(found: dict[str, Any] | None) -> dict[str, Any] | None:
 class ApplicationWriter:
     """Writes what an application says. Each call may raise what the port to the cluster raises."""
 
-    def __init__(self, writer: Writer, notices: Notices, keeper: WorkloadKeeper) -> None:
+    def __init__(self, writer: Writer, notices: EventRecorder, keeper: WorkloadKeeper) -> None:
         self._writer, self._notices, self._keeper = writer, notices, keeper
         self._known, self._jobs = KnownObjects(), KnownJobs()
         self._templates = Templates(writer)
@@ -209,7 +209,7 @@ class ApplicationWriter:
         return job
 
     async def _steer_pods(self, application: Application) -> Ended:
-        ended = await steer_pods(self._writer, application)
+        ended = await start_or_end_pods(self._writer, application)
         if application.gate or ended:
             self._tell_turn(application)
         return ended
@@ -282,9 +282,9 @@ class ApplicationWriter:
 
     def _tell_news(self, application: Application, found: dict[str, Any]) -> None:
         uid = (found.get("metadata") or {}).get("uid", "")
-        fresh = () if application.discard else tidings(application.of)
+        fresh = () if application.discard else workload_events(application.of)
         self._notices.tell_all(
-            workload_notice(application.workload, uid, application.lane, news) for news in (*application.news, *fresh)
+            workload_event(application.workload, uid, application.lane, news) for news in (*application.news, *fresh)
         )
         if application.finished and not application.of.finish_shown:
             self._notices.tell_all(finished(application.of, self._notices.now))

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from events.job_kind import JobKind
-from services.jobs.paths import FieldBroken, Location, Plain, dotted, get, locate, whole
+from events.json_object import JsonObject
+from services.jobs.paths import FieldBroken, Location, dotted, get, locate, whole
 from services.jobs.pod_set import Form, Pods
 from services.jobs.table import KINDS
 
-Read = Callable[[JobKind, Plain], list[Pods]]
+Read = Callable[[JobKind, JsonObject], list[Pods]]
 _BARE = {"Pod": "", "Deployment": "spec.template", "StatefulSet": "spec.template", "ReplicaSet": "spec.template"}
 """Where the pods of kinds are that are no jobs."""
 
@@ -16,7 +17,7 @@ _BARE = {"Pod": "", "Deployment": "spec.template", "StatefulSet": "spec.template
 def component_pods(plain: Read) -> Read:
     """Reads an AppWrapper; components that are jobs are read by `plain`."""
 
-    def read(kind: JobKind, job: Plain) -> list[Pods]:
+    def read(kind: JobKind, job: JsonObject) -> list[Pods]:
         del kind
         name = (job.get("metadata") or {}).get("name", "")
         found: list[Pods] = []
@@ -35,7 +36,7 @@ def component_pods(plain: Read) -> Read:
     return read
 
 
-def _of_component(component: Any, at: Location, plain: Read) -> list[tuple[Plain, int]]:
+def _of_component(component: Any, at: Location, plain: Read) -> list[tuple[JsonObject, int]]:
     if not isinstance(component, dict) or not isinstance(component.get("template") or {}, dict):
         raise FieldBroken(dotted(at), "it is no object that wraps a job", "a component with a template")
     wrapped: Any = component.get("template") or {}
@@ -52,7 +53,7 @@ def _of_component(component: Any, at: Location, plain: Read) -> list[tuple[Plain
     return [(one.template, one.count) for one in plain(known, wrapped)]
 
 
-def _declared(wrapped: Plain, one: Plain, at: Location) -> tuple[Plain, int]:
+def _declared(wrapped: JsonObject, one: JsonObject, at: Location) -> tuple[JsonObject, int]:
     path = str(one.get("path", ""))
     places = locate(wrapped, path.removeprefix("template.").replace("[", ".").replace("]", ""))
     template = get(wrapped, places[0]) if places else None

@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
+from events.json_object import JsonObject
 from projections.checks.provisioning import CLASS_NAME, CONSUMES
 from projections.devices.annotations import CARD_POLICY
 from projections.devices.chip_families import is_pin
 from projections.devices.vendors import VENDORS
 from services.jobs.card_gate import gate_closed, gate_open
-from services.jobs.paths import Location, Plain, get, put
+from services.jobs.paths import Location, get, put
 from services.jobs.pod_set import Form, Injection, Original, Pods
 from services.jobs.updates import PodFields, added_to, noted, with_updates
 
@@ -21,7 +22,7 @@ _ANNOTATIONS = (WORKLOAD, CARD_POLICY, *sorted({one.use_uuid for one in VENDORS 
 """What is injected by name, so that it can be taken out again."""
 
 
-def inject(job: Plain, pods: Pods, injection: Injection) -> Plain:
+def inject(job: JsonObject, pods: Pods, injection: Injection) -> JsonObject:
     """The job with what one of its pod sets gets. Raises `UpdateConflict`."""
     original, at = injection.original, pods.at
     if pods.form is Form.TEMPLATE and get(job, at) is None:
@@ -50,7 +51,7 @@ def _updated(given: PodFields, pods: Pods, injection: Injection) -> PodFields:
     """With what checks add; where what is injected stands alone, the template below it is looked at, too."""
     if pods.form is not Form.INFO:
         return with_updates(given, injection.updates, pods.name)
-    below: Plain = pods.template.get("metadata") or {}
+    below: JsonObject = pods.template.get("metadata") or {}
     base = PodFields(
         labels={**(below.get("labels") or {}), **given.labels},
         annotations={**(below.get("annotations") or {}), **given.annotations},
@@ -71,7 +72,7 @@ def _without(fields: dict[str, str] | None, keys: Iterable[str]) -> dict[str, st
     return {key: value for key, value in (fields or {}).items() if key not in left_out}
 
 
-def restore(job: Plain, pods: Pods, original: Original) -> Plain:
+def restore(job: JsonObject, pods: Pods, original: Original) -> JsonObject:
     """The job with one of its pod sets as it was asked for."""
     match pods.form:
         case Form.INFO:
@@ -91,19 +92,19 @@ def restore(job: Plain, pods: Pods, original: Original) -> Plain:
             return put(job, pods.at, None) if get(job, pods.at) == pods.implied else job
 
 
-def _chip_pins(meta: Plain) -> Iterable[str]:
+def _chip_pins(meta: JsonObject) -> Iterable[str]:
     """Pins to chips that only HAMi's configuration names."""
     return (name for name in (meta.get("annotations") or {}) if is_pin(str(name)))
 
 
-def _left_by_kueue(meta: Plain) -> tuple[str, ...]:
+def _left_by_kueue(meta: JsonObject) -> tuple[str, ...]:
     """What Kueue had put into a job that it started before us, to take nodes that were provisioned for it."""
-    found: Plain = meta.get("annotations") or {}
+    found: JsonObject = meta.get("annotations") or {}
     made_for_it = WORKLOAD in found and str(found.get(CONSUMES, "")).startswith(f"{found[WORKLOAD]}-")
     return (CONSUMES, CLASS_NAME) if made_for_it else ()
 
 
-def _placed(job: Plain, pods: Pods, fields: PodFields) -> Plain:
+def _placed(job: JsonObject, pods: Pods, fields: PodFields) -> JsonObject:
     template = pods.form is Form.TEMPLATE
     upper = (*pods.at, "metadata") if template else pods.at
     lower = lower_of(pods)
@@ -120,12 +121,12 @@ def lower_of(pods: Pods) -> Location:
     return (*pods.at, "spec") if pods.form is Form.TEMPLATE else pods.at
 
 
-def _put(job: Plain, at: tuple[Any, ...], value: Any) -> Plain:
+def _put(job: JsonObject, at: tuple[Any, ...], value: Any) -> JsonObject:
     """What is empty is not written where nothing is."""
     return job if not value and get(job, at) is None else put(job, at, value or None)
 
 
-def metadata_of(job: Plain, pods: Pods) -> Plain:
+def metadata_of(job: JsonObject, pods: Pods) -> JsonObject:
     """Where labels and annotations of a pod set are."""
     at = (*pods.at, "metadata") if pods.form is Form.TEMPLATE else pods.at
     return get(job, at) or {}

@@ -3,22 +3,23 @@
 from collections.abc import Sequence
 
 from events.job_kind import JobKind, Sign
-from services.jobs.paths import Plain, get, locate, look, total
+from events.json_object import JsonObject
+from services.jobs.paths import get, locate, look, total
 from services.jobs.pod_set import Pods
 
 
-def is_suspended(kind: JobKind, job: Plain) -> bool:
+def is_suspended(kind: JobKind, job: JsonObject) -> bool:
     """Whether it is meant to stand still."""
     return look(job, kind.suspend) is True
 
 
-def is_stopped(kind: JobKind, job: Plain) -> bool:
+def is_stopped(kind: JobKind, job: JsonObject) -> bool:
     """Whether it stands still, and nothing of it runs any more."""
     said = kind.stopped is None or _shows(job, kind.stopped)
     return is_suspended(kind, job) and said and all(total(job, path) == 0 for path in kind.active)
 
 
-def finished_of(kind: JobKind, job: Plain) -> tuple[str, str] | None:
+def finished_of(kind: JobKind, job: JsonObject) -> tuple[str, str] | None:
     """How it ended, and what it says about that; None while it has not."""
     for ending in kind.endings:
         if _shows(job, ending.sign):
@@ -27,7 +28,7 @@ def finished_of(kind: JobKind, job: Plain) -> tuple[str, str] | None:
     return None
 
 
-def ready_of(kind: JobKind, job: Plain, pods: Sequence[Pods]) -> bool | None:
+def ready_of(kind: JobKind, job: JsonObject, pods: Sequence[Pods]) -> bool | None:
     """Whether all its pods are ready or done; None while it stands still or where nothing tells."""
     if is_suspended(kind, job):
         return None
@@ -46,7 +47,7 @@ def ready_of(kind: JobKind, job: Plain, pods: Sequence[Pods]) -> bool | None:
             return _shows(job, kind.ready) if kind.ready is not None else None
 
 
-def reclaimable_of(kind: JobKind, job: Plain, pods: Sequence[Pods]) -> dict[str, int]:
+def reclaimable_of(kind: JobKind, job: JsonObject, pods: Sequence[Pods]) -> dict[str, int]:
     """How many pods of each pod set are done and need no room any more."""
     if is_suspended(kind, job) or finished_of(kind, job) is not None:
         return {}
@@ -69,7 +70,7 @@ def reclaimable_of(kind: JobKind, job: Plain, pods: Sequence[Pods]) -> dict[str,
             return {}
 
 
-def _shows(job: Plain, sign: Sign) -> bool:
+def _shows(job: JsonObject, sign: Sign) -> bool:
     found = look(job, sign.at)
     return found is not None and str(found) in sign.values
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-Plain = dict[str, Any]
+from events.json_object import JsonObject
+
 Location = tuple[str | int, ...]
 """One exact place below an object."""
 
@@ -58,7 +59,7 @@ def put(value: Any, location: Location, new: Any) -> Any:
         items.extend({} for _ in range(step + 1 - len(items)))
         items[step] = put(items[step], rest, new)
         return items
-    fields: Plain = dict(value) if isinstance(value, dict) else {}
+    fields: JsonObject = dict(value) if isinstance(value, dict) else {}
     if not rest and new is None:
         fields.pop(step, None)
     else:
@@ -90,9 +91,9 @@ def dotted(location: Location) -> str:
     return text
 
 
-def difference(before: Plain, after: Plain) -> Plain:
+def difference(before: JsonObject, after: JsonObject) -> JsonObject:
     """The merge patch that leads from one object to another; lists are replaced as a whole."""
-    patch: Plain = {name: None for name in before if name not in after}
+    patch: JsonObject = {name: None for name in before if name not in after}
     for name, new in after.items():
         old = before.get(name)
         if isinstance(old, dict) and isinstance(new, dict):

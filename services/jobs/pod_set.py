@@ -4,7 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
-from services.jobs.paths import Location, Plain
+from events.json_object import JsonObject
+from services.jobs.paths import Location
 from services.jobs.updates import Update
 
 
@@ -24,14 +25,14 @@ class Pods(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     count: int
-    template: Plain
+    template: JsonObject
     at: Location
     """The place that takes what is injected."""
     minimum: int | None = None
     replicas: int = 1
     """Of how many equal parts the count is made."""
     form: Form = Form.TEMPLATE
-    implied: Plain | None = None
+    implied: JsonObject | None = None
     """The template that stands when the job says nothing."""
 
 
@@ -41,7 +42,7 @@ class Original(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     count: int
     node_selector: dict[str, str] = {}
-    tolerations: tuple[Plain, ...] = ()
+    tolerations: tuple[JsonObject, ...] = ()
     annotations: dict[str, str] = {}
     """Those that steer cards."""
 
@@ -55,7 +56,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     node_selector: dict[str, str] = {}
-    tolerations: tuple[Plain, ...] = ()
+    tolerations: tuple[JsonObject, ...] = ()
     updates: tuple[Update, ...] = ()
     """What admission checks add to all of that."""
     gated: bool = False

@@ -6,9 +6,10 @@ from math import prod
 import msgspec
 
 from events.job_kind import Factor, JobKind, PodsAt
+from events.json_object import JsonObject
 from events.whole_number import whole_number
 from services.jobs.app_wrapper import component_pods
-from services.jobs.paths import FieldBroken, Location, Plain, dotted, get, locate, whole
+from services.jobs.paths import FieldBroken, Location, dotted, get, locate, whole
 from services.jobs.pod_set import Pods
 from services.jobs.ray import cluster_pods, job_pods, service_pods
 from services.jobs.spark import spark_pods
@@ -19,7 +20,7 @@ _MOST = 18
 """How many pod sets a Workload may have (kueue-apis §2)."""
 
 
-def pods_of(kind: JobKind, job: Plain) -> list[Pods]:
+def pods_of(kind: JobKind, job: JsonObject) -> list[Pods]:
     """All pod sets of a job; none when it does not say them yet. Raises `FieldBroken`."""
     reader = READERS.get(kind.reader)
     found = reader(kind, job) if reader is not None else plain_pods(kind, job)
@@ -32,7 +33,7 @@ def pods_of(kind: JobKind, job: Plain) -> list[Pods]:
     return found
 
 
-def plain_pods(kind: JobKind, job: Plain) -> list[Pods]:
+def plain_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """The pod sets that paths lead to. Raises `FieldBroken`."""
     found = [_pods(rule, job, place) for rule in kind.pods for place in locate(job, rule.at)]
     if not found:
@@ -40,7 +41,7 @@ def plain_pods(kind: JobKind, job: Plain) -> list[Pods]:
     return found
 
 
-def _job_pods(kind: JobKind, job: Plain) -> list[Pods]:
+def _job_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     (found,) = plain_pods(kind, job)
     text = ((job.get("metadata") or {}).get("annotations") or {}).get(_MIN_PARALLELISM)
     if text is None:
@@ -52,7 +53,7 @@ def _job_pods(kind: JobKind, job: Plain) -> list[Pods]:
     return [msgspec.structs.replace(found, minimum=minimum)]
 
 
-READERS: dict[str, Callable[[JobKind, Plain], list[Pods]]] = {
+READERS: dict[str, Callable[[JobKind, JsonObject], list[Pods]]] = {
     "job": _job_pods,
     "ray cluster": cluster_pods,
     "ray job": job_pods,
@@ -63,7 +64,7 @@ READERS: dict[str, Callable[[JobKind, Plain], list[Pods]]] = {
 }
 
 
-def _pods(rule: PodsAt, job: Plain, place: Location) -> Pods:
+def _pods(rule: PodsAt, job: JsonObject, place: Location) -> Pods:
     at = (*place, *rule.template.split("."))
     template = get(job, at)
     if not isinstance(template, dict):
@@ -78,12 +79,12 @@ def _pods(rule: PodsAt, job: Plain, place: Location) -> Pods:
     )
 
 
-def _number(factor: Factor, job: Plain, place: Location) -> int:
+def _number(factor: Factor, job: JsonObject, place: Location) -> int:
     number = whole(job, factor.path, factor.default, place)
     return min(number, whole(job, factor.cap, number, place)) if factor.cap else number
 
 
-def _name(rule: PodsAt, job: Plain, place: Location) -> str:
+def _name(rule: PodsAt, job: JsonObject, place: Location) -> str:
     if rule.name_at:
         return str(get(job, (*place, *rule.name_at.split("."))) or "")
     last = place[-1] if place else ""

@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 
+from events.json_object import JsonObject
 from events.whole_number import whole_number
 from services.jobs.injection import inject
-from services.jobs.paths import FieldBroken, Plain, get, put
+from services.jobs.paths import FieldBroken, get, put
 from services.jobs.pod_set import Form, Injection, Pods
 
 GATE = "kueue.x-k8s.io/admission"
@@ -24,48 +25,48 @@ PARENT = "kueue.x-k8s.io/pod-suspending-parent"
 _LEADER_WORKER = "leaderworkerset.sh/"
 
 
-def labels_of(pod: Plain) -> Plain:
+def labels_of(pod: JsonObject) -> JsonObject:
     """The labels, or none."""
     return (pod.get("metadata") or {}).get("labels") or {}
 
 
-def annotations_of(pod: Plain) -> Plain:
+def annotations_of(pod: JsonObject) -> JsonObject:
     """The annotations, or none."""
     return (pod.get("metadata") or {}).get("annotations") or {}
 
 
-def is_managed(pod: Plain) -> bool:
+def is_managed(pod: JsonObject) -> bool:
     """Whether it was held back at its creation, by us or by Kueue."""
     return labels_of(pod).get(MANAGED) == "true" or is_gated(pod)
 
 
-def is_gated(pod: Plain) -> bool:
+def is_gated(pod: JsonObject) -> bool:
     """Whether it still waits at our gate."""
     gates = get(pod, ("spec", "schedulingGates"))
     return isinstance(gates, list) and any(isinstance(one, dict) and one.get("name") == GATE for one in gates)
 
 
-def is_held(pod: Plain) -> bool:
+def is_held(pod: JsonObject) -> bool:
     """Whether it stays when it is deleted, until we let it go."""
     return MANAGED in (get(pod, ("metadata", "finalizers")) or ())
 
 
-def has_parent(pod: Plain) -> bool:
+def has_parent(pod: JsonObject) -> bool:
     """Whether something that serves has made it: it is replaced without us, so nothing has to be kept of it."""
     return bool(annotations_of(pod).get(PARENT)) or f"{_LEADER_WORKER}name" in labels_of(pod)
 
 
-def is_over(pod: Plain) -> bool:
+def is_over(pod: JsonObject) -> bool:
     """Whether it has ended."""
     return get(pod, ("status", "phase")) in ("Succeeded", "Failed")
 
 
-def is_leaving(pod: Plain) -> bool:
+def is_leaving(pod: JsonObject) -> bool:
     """Whether somebody has deleted it."""
     return bool((pod.get("metadata") or {}).get("deletionTimestamp"))
 
 
-def is_ready(pod: Plain) -> bool:
+def is_ready(pod: JsonObject) -> bool:
     """Whether it is ready, or done."""
     ready = any(
         (one.get("type"), one.get("status")) == ("Ready", "True") for one in get(pod, ("status", "conditions")) or ()
@@ -73,7 +74,7 @@ def is_ready(pod: Plain) -> bool:
     return ready or get(pod, ("status", "phase")) == "Succeeded"
 
 
-def group_of(pod: Plain) -> str:
+def group_of(pod: JsonObject) -> str:
     """The group that it belongs to; empty when it stands alone. A LeaderWorkerSet's group is known by its labels."""
     labels, annotations = labels_of(pod), annotations_of(pod)
     named = labels.get(GROUP) or annotations.get(GROUP)
@@ -81,7 +82,7 @@ def group_of(pod: Plain) -> str:
     return str(named or (f"leaderworkerset-{whose}-{index}" if whose and index else ""))
 
 
-def total_of(pod: Plain) -> int:
+def total_of(pod: JsonObject) -> int:
     """How many pods the group of this one has. Raises `FieldBroken`."""
     annotations = annotations_of(pod)
     text = str(annotations.get(TOTAL) or annotations.get(f"{_LEADER_WORKER}size") or "")
@@ -92,22 +93,22 @@ def total_of(pod: Plain) -> int:
     return total
 
 
-def comes_one_by_one(pod: Plain) -> bool:
+def comes_one_by_one(pod: JsonObject) -> bool:
     """Whether the group is let in as soon as its first pod is there."""
     return annotations_of(pod).get(FAST) == "true" or f"{_LEADER_WORKER}size" in annotations_of(pod)
 
 
-def serves(pod: Plain) -> bool:
+def serves(pod: JsonObject) -> bool:
     """Whether the group runs until somebody takes it away."""
     return annotations_of(pod).get(SERVING) == "true" or f"{_LEADER_WORKER}size" in annotations_of(pod)
 
 
-def role_of(pod: Plain) -> str:
+def role_of(pod: JsonObject) -> str:
     """Which of its group's pod sets it belongs to: those of one shape are one."""
     return str(annotations_of(pod).get(ROLE) or _digest(pod))
 
 
-def gated(pod: Plain) -> Plain:
+def gated(pod: JsonObject) -> JsonObject:
     """A new pod, held back."""
     gates = get(pod, ("spec", "schedulingGates")) or []
     held = pod if is_gated(pod) else put(pod, ("spec", "schedulingGates"), [*gates, {"name": GATE}])
@@ -117,7 +118,7 @@ def gated(pod: Plain) -> Plain:
     return put(held, ("metadata", "labels", MANAGED), "true")
 
 
-def let_through(pod: Plain, injection: Injection) -> Plain:
+def let_through(pod: JsonObject, injection: Injection) -> JsonObject:
     """The pod with what it gets, and no gate of ours before it; what it has stays, for the API lets only add to it."""
     own = msgspec.structs.replace(
         injection.original,
@@ -130,13 +131,13 @@ def let_through(pod: Plain, injection: Injection) -> Plain:
     return inject(open_, Pods(name="", count=1, template=pod, at=(), form=Form.TEMPLATE), injection)
 
 
-def told_to_end(pod: Plain, reason: str, message: str) -> list[Plain]:
+def told_to_end(pod: JsonObject, reason: str, message: str) -> list[JsonObject]:
     """Its conditions, with the one that says that it has to end and why."""
     kept = [one for one in get(pod, ("status", "conditions")) or () if one.get("type") != "TerminationTarget"]
     return [*kept, {"type": "TerminationTarget", "status": "True", "reason": reason, "message": message}]
 
 
-def _digest(pod: Plain) -> str:
+def _digest(pod: JsonObject) -> str:
     spec = pod.get("spec") or {}
     shape: dict[str, Any] = {
         field: [{"name": one.get("name"), "resources": one.get("resources")} for one in spec.get(field) or ()]

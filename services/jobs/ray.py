@@ -3,30 +3,31 @@
 from typing import Any
 
 from events.job_kind import JobKind
-from services.jobs.paths import FieldBroken, Location, Plain, dotted, get, whole
+from events.json_object import JsonObject
+from services.jobs.paths import FieldBroken, Location, dotted, get, whole
 from services.jobs.pod_set import Pods
 
-_AUTOSCALER: Plain = {
+_AUTOSCALER: JsonObject = {
     "requests": {"cpu": "500m", "memory": "512Mi"},
     "limits": {"cpu": "500m", "memory": "512Mi"},
 }
-_SUBMITTER: Plain = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
+_SUBMITTER: JsonObject = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
 """What KubeRay gives the autoscaler beside the head, and the pod that submits, when nobody says otherwise."""
 
 
-def cluster_pods(kind: JobKind, job: Plain) -> list[Pods]:
+def cluster_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """Head and worker groups of a RayCluster. Raises `FieldBroken`."""
     del kind
     return _cluster(job, ("spec",))
 
 
-def service_pods(kind: JobKind, job: Plain) -> list[Pods]:
+def service_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """Head and worker groups of a RayService. Raises `FieldBroken`."""
     del kind
     return _cluster(job, ("spec", "rayClusterConfig"))
 
 
-def job_pods(kind: JobKind, job: Plain) -> list[Pods]:
+def job_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """Head, worker groups and submitter of a RayJob; none when it uses a cluster that is there. Raises `FieldBroken`."""
     del kind
     if get(job, ("spec", "clusterSelector")):
@@ -37,12 +38,12 @@ def job_pods(kind: JobKind, job: Plain) -> list[Pods]:
     at = ("spec", "submitterPodTemplate")
     containers = (found[0].template.get("spec") or {}).get("containers") or [{}]
     container = {"name": "ray-job-submitter", "image": containers[0].get("image", ""), "resources": _SUBMITTER}
-    implied: Plain = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    implied: JsonObject = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     template = get(job, at) or implied
     return [*found, Pods(name="submitter", count=1, template=template, at=at, implied=implied)]
 
 
-def _cluster(job: Plain, at: Location) -> list[Pods]:
+def _cluster(job: JsonObject, at: Location) -> list[Pods]:
     head = (*at, "headGroupSpec", "template")
     template = _template(job, head)
     if get(job, (*at, "enableInTreeAutoscaling")) is True:
@@ -60,14 +61,14 @@ def _cluster(job: Plain, at: Location) -> list[Pods]:
     return found
 
 
-def _template(job: Plain, at: Location) -> Plain:
+def _template(job: JsonObject, at: Location) -> JsonObject:
     found = get(job, at)
     if not isinstance(found, dict):
         raise FieldBroken(dotted(at), "there is no pod template", "a template with a spec")
     return found
 
 
-def _with_autoscaler(template: Plain, resources: Any) -> Plain:
+def _with_autoscaler(template: JsonObject, resources: Any) -> JsonObject:
     spec = template.get("spec") or {}
     sidecar = {"name": "autoscaler", "resources": resources}
     return {**template, "spec": {**spec, "containers": [*(spec.get("containers") or ()), sidecar]}}

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from services.jobs.paths import Location, Plain, get, put, whole
+from events.json_object import JsonObject
+from services.jobs.paths import Location, get, put, whole
 from services.jobs.pod_set import Pods
 from services.jobs.pods import FAST, GROUP, PARENT, SERVING, TOTAL, annotations_of, labels_of
 
@@ -21,7 +22,7 @@ _TEMPLATES: dict[tuple[str, str], tuple[Location, ...]] = {
 }
 
 
-def queued_pods(group: str, kind: str, value: Plain, *, takes_all: bool = False) -> Plain:
+def queued_pods(group: str, kind: str, value: JsonObject, *, takes_all: bool = False) -> JsonObject:
     """The object with its queue on its pods: one workload per pod of a Deployment, one for all pods of a StatefulSet."""
     labels: dict[str, Any] = (value.get("metadata") or {}).get("labels") or {}
     if not labels.get(QUEUE) and not takes_all:
@@ -38,23 +39,23 @@ def queued_pods(group: str, kind: str, value: Plain, *, takes_all: bool = False)
     return value
 
 
-def templates_of(group: str, kind: str, value: Plain) -> list[tuple[Location, Plain]]:
+def templates_of(group: str, kind: str, value: JsonObject) -> list[tuple[Location, JsonObject]]:
     """Its pod templates, and where they are."""
     return [(at, found) for at in _TEMPLATES.get((group, kind), ()) if (found := get(value, at)) is not None]
 
 
-def group_named(value: Plain) -> str:
+def group_named(value: JsonObject) -> str:
     """The group that all pods of a StatefulSet are."""
     named = labels_of(get(value, _TEMPLATE) or {}).get(GROUP)
     return str(named or f"statefulset-{value['metadata'].get('name', '')}"[:_NAME_LIMIT])
 
 
-def replicas_of(value: Plain) -> int:
+def replicas_of(value: JsonObject) -> int:
     """How many pods, or groups of pods, it is to have. Raises `FieldBroken`."""
     return whole(value, "spec.replicas", 1)
 
 
-def pods_of_parent(kind: str, value: Plain) -> list[Pods]:
+def pods_of_parent(kind: str, value: JsonObject) -> list[Pods]:
     """The pods of one of its workloads, by shape: all of a StatefulSet's, or one group of a LeaderWorkerSet's."""
     if kind == "StatefulSet":
         return [Pods(name="main", count=replicas_of(value), template=get(value, _TEMPLATE) or {}, at=_TEMPLATE)]
@@ -66,14 +67,14 @@ def pods_of_parent(kind: str, value: Plain) -> list[Pods]:
     return [first, Pods(name="worker", count=size - 1, template=worker, at=_WORKER)] if size > 1 else [first]
 
 
-def role_in(pod: Plain, value: Plain) -> str:
+def role_in(pod: JsonObject, value: JsonObject) -> str:
     """Which of those shapes a pod has: a worker knows its leader by name."""
     if get(value, _LEADER) is None:
         return "main"
     return "worker" if annotations_of(pod).get(_LEADER_NAME) else "leader"
 
 
-def _grouped(value: Plain, at: Location) -> Plain:
+def _grouped(value: JsonObject, at: Location) -> JsonObject:
     replicas = get(value, ("spec", "replicas"))
     value = put(value, (*at, "metadata", "labels", GROUP), group_named(value))
     notes = {TOTAL: str(1 if replicas is None else replicas), FAST: "true", SERVING: "true"}

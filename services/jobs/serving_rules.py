@@ -1,14 +1,15 @@
 """What may not change about something that serves while it belongs to a queue, as Kueue has it."""
 
+from events.json_object import JsonObject
 from projections.validation.problem import Problem, forbidden, immutable
-from services.jobs.paths import FieldBroken, Plain, dotted, get
+from services.jobs.paths import FieldBroken, dotted, get
 from services.jobs.pods import labels_of, role_of
 from services.jobs.serving import QUEUE, pods_of_parent, replicas_of, templates_of
 
 _SIZE = ("spec", "leaderWorkerTemplate", "size")
 
 
-def serving_problems(group: str, kind: str, old: Plain, new: Plain) -> list[Problem]:
+def serving_problems(group: str, kind: str, old: JsonObject, new: JsonObject) -> list[Problem]:
     """What is wrong with a change of it."""
     before, after = str(labels_of(old).get(QUEUE) or ""), str(labels_of(new).get(QUEUE) or "")
     found: list[Problem] = []
@@ -24,7 +25,7 @@ def serving_problems(group: str, kind: str, old: Plain, new: Plain) -> list[Prob
     return found
 
 
-def _resized(kind: str, old: Plain, new: Plain) -> list[Problem]:
+def _resized(kind: str, old: JsonObject, new: JsonObject) -> list[Problem]:
     before, after = replicas_of(old), replicas_of(new)
     if kind != "StatefulSet":
         size = get(new, _SIZE)
@@ -37,7 +38,7 @@ def _resized(kind: str, old: Plain, new: Plain) -> list[Problem]:
     return []
 
 
-def _reshaped(group: str, kind: str, old: Plain, new: Plain) -> list[Problem]:
+def _reshaped(group: str, kind: str, old: JsonObject, new: JsonObject) -> list[Problem]:
     """Other pods would ask for something else than what was let in; of what has no pods they may."""
     if not replicas_of(old) or len(pods_of_parent(kind, old)) != len(pods_of_parent(kind, new)):
         return []

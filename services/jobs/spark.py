@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 from events.job_kind import JobKind
-from services.jobs.paths import FieldBroken, Plain, get, whole
+from events.json_object import JsonObject
+from services.jobs.paths import FieldBroken, get, whole
 from services.jobs.pod_set import Form, Pods
 
 _MEMORY = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
@@ -14,7 +15,7 @@ _JVM_TENTHS, _OTHER_TENTHS = 1, 4
 """Spark's memory overhead, in tenths: what is not a JVM needs more beside it."""
 
 
-def spark_pods(kind: JobKind, job: Plain) -> list[Pods]:
+def spark_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """Driver and executors. Raises `FieldBroken`."""
     del kind
     executors = whole(job, "spec.executor.instances", 1)
@@ -23,15 +24,15 @@ def spark_pods(kind: JobKind, job: Plain) -> list[Pods]:
     return [_role(job, "driver", 1), _role(job, "executor", executors)]
 
 
-def _role(job: Plain, role: str, count: int) -> Pods:
+def _role(job: JsonObject, role: str, count: int) -> Pods:
     at = ("spec", role)
-    spec: Plain = get(job, at) or {}
-    template: Plain = spec.get("template") or {}
-    inner: Plain = template.get("spec") or {}
+    spec: JsonObject = get(job, at) or {}
+    template: JsonObject = spec.get("template") or {}
+    inner: JsonObject = template.get("spec") or {}
     word = f"spark-kubernetes-{role}"
-    containers: list[Plain] = list(inner.get("containers") or ())
-    asked: Plain = {"cpu": _cpu(spec, role), "memory": f"{_memory_kib(job, spec, role)}Ki"}
-    limits: Plain = {"memory": asked["memory"]}
+    containers: list[JsonObject] = list(inner.get("containers") or ())
+    asked: JsonObject = {"cpu": _cpu(spec, role), "memory": f"{_memory_kib(job, spec, role)}Ki"}
+    limits: JsonObject = {"memory": asked["memory"]}
     gpu = spec.get("gpu") or {}
     if gpu.get("name"):
         limits[str(gpu["name"])] = gpu.get("quantity", 0)
@@ -48,17 +49,17 @@ def _role(job: Plain, role: str, count: int) -> Pods:
         "nodeSelector": {**(inner.get("nodeSelector") or {}), **(spec.get("nodeSelector") or {})},
         "tolerations": [*(inner.get("tolerations") or ()), *(spec.get("tolerations") or ())],
     }
-    meta: Plain = template.get("metadata") or {}
+    meta: JsonObject = template.get("metadata") or {}
     annotations = {**(meta.get("annotations") or {}), **(spec.get("annotations") or {})}
     shape = {"metadata": {**meta, "annotations": annotations}, "spec": pod}
     return Pods(name=role, count=count, template=shape, at=at, form=Form.FLAT)
 
 
-def _cpu(spec: Plain, role: str) -> Any:
+def _cpu(spec: JsonObject, role: str) -> Any:
     return spec.get("coreRequest") or whole({role: spec}, f"{role}.cores", 1)
 
 
-def _memory_kib(job: Plain, spec: Plain, role: str) -> int:
+def _memory_kib(job: JsonObject, spec: JsonObject, role: str) -> int:
     memory = _kib(spec.get("memory") or "1g", f"spec.{role}.memory")
     if spec.get("memoryOverhead"):
         return memory + _kib(spec["memoryOverhead"], f"spec.{role}.memoryOverhead")

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from events.job_kind import JobKind
+from events.json_object import JsonObject
 from services.jobs.injection import WORKLOAD, inject, metadata_of, restore
-from services.jobs.paths import Plain, look, put
+from services.jobs.paths import look, put
 from services.jobs.pod_set import Injection, Original
 from services.jobs.pod_sets import pods_of
 from services.jobs.train_job import is_patched, patched, unpatched
@@ -13,19 +14,19 @@ from services.jobs.updates import without_notes
 _COMPLETIONS_TOO = "kueue.x-k8s.io/job-completions-equal-parallelism"
 
 
-def with_suspend(kind: JobKind, job: Plain, *, suspend: bool) -> Plain:
+def with_suspend(kind: JobKind, job: JsonObject, *, suspend: bool) -> JsonObject:
     """The job, meant to stand still or to run."""
     return put(job, tuple(kind.suspend.split(".")), suspend)
 
 
-def holds_injection(kind: JobKind, job: Plain) -> bool:
+def holds_injection(kind: JobKind, job: JsonObject) -> bool:
     """Whether anything that was injected is in it."""
     if kind.reader == "train job":
         return is_patched(job)
     return any(WORKLOAD in (metadata_of(job, one).get("annotations") or {}) for one in pods_of(kind, job))
 
 
-def injected(kind: JobKind, job: Plain, injections: Sequence[Injection]) -> Plain:
+def injected(kind: JobKind, job: JsonObject, injections: Sequence[Injection]) -> JsonObject:
     """The job with what each of its pod sets gets. Raises `FieldBroken` and `UpdateConflict`."""
     if kind.reader == "train job":
         return patched(job, injections)
@@ -40,7 +41,7 @@ def injected(kind: JobKind, job: Plain, injections: Sequence[Injection]) -> Plai
     return job
 
 
-def restored(kind: JobKind, job: Plain, originals: Sequence[Original]) -> Plain:
+def restored(kind: JobKind, job: JsonObject, originals: Sequence[Original]) -> JsonObject:
     """The job as it was before anything was injected. Raises `FieldBroken`."""
     if kind.reader == "train job":
         return unpatched(job)
@@ -54,7 +55,7 @@ def restored(kind: JobKind, job: Plain, originals: Sequence[Original]) -> Plain:
     return without_notes(job)
 
 
-def _with_parallelism(job: Plain, count: int) -> Plain:
+def _with_parallelism(job: JsonObject, count: int) -> JsonObject:
     job = put(job, ("spec", "parallelism"), count)
     wanted = look(job, "metadata.annotations") or {}
     return put(job, ("spec", "completions"), count) if wanted.get(_COMPLETIONS_TOO) == "true" else job

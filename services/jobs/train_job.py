@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from events.job_kind import JobKind
+from events.json_object import JsonObject
 from services.jobs.card_gate import gate_closed
-from services.jobs.paths import Plain, get, put, whole
+from services.jobs.paths import get, put, whole
 from services.jobs.pod_set import Injection, Pods
 from services.jobs.updates import PodFields, with_updates
 
@@ -15,7 +16,7 @@ _PATCHES = ("spec", "runtimePatches")
 _TEMPLATE = ("template", "spec", "template")
 
 
-def train_pods(kind: JobKind, job: Plain) -> list[Pods]:
+def train_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """The replicated jobs of its JobSet; none before the JobSet is there. Raises `FieldBroken`."""
     del kind
     child = job.get(CHILD)
@@ -31,17 +32,17 @@ def train_pods(kind: JobKind, job: Plain) -> list[Pods]:
     return found
 
 
-def is_patched(job: Plain) -> bool:
+def is_patched(job: JsonObject) -> bool:
     """Whether a runtime patch of ours is in it."""
     return any(one.get("manager") == _MANAGER for one in get(job, _PATCHES) or ())
 
 
-def patched(job: Plain, injections: Sequence[Injection]) -> Plain:
+def patched(job: JsonObject, injections: Sequence[Injection]) -> JsonObject:
     """The job with our runtime patch, which says of each replicated job what its pods get. Raises `UpdateConflict`.
 
     What the runtime gives the pods besides their node selectors is not known here, and no conflict with it is found.
     """
-    jobs: list[Plain] = []
+    jobs: list[JsonObject] = []
     for one in injections:
         asked = one.original.node_selector
         given = PodFields(
@@ -52,7 +53,7 @@ def patched(job: Plain, injections: Sequence[Injection]) -> Plain:
         )
         wanted = with_updates(given, one.updates, one.original.name)
         selector = {key: value for key, value in wanted.node_selector.items() if key not in asked}
-        pods: Plain = {
+        pods: JsonObject = {
             "metadata": {"labels": wanted.labels, "annotations": wanted.annotations},
             "spec": {"nodeSelector": {**selector, **one.node_selector}, "tolerations": list(wanted.tolerations)},
         }
@@ -62,10 +63,10 @@ def patched(job: Plain, injections: Sequence[Injection]) -> Plain:
     return put(job, _PATCHES, [*_others(job), ours])
 
 
-def unpatched(job: Plain) -> Plain:
+def unpatched(job: JsonObject) -> JsonObject:
     """The job without our runtime patch."""
     return put(job, _PATCHES, _others(job) or None)
 
 
-def _others(job: Plain) -> list[Plain]:
+def _others(job: JsonObject) -> list[JsonObject]:
     return [one for one in get(job, _PATCHES) or () if one.get("manager") != _MANAGER]

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from services.jobs.paths import Plain, get, put
+from events.json_object import JsonObject
+from services.jobs.paths import get, put
 
 ADDED = "kuelog.io/added-by-checks"
 """On a job: the labels and annotations that checks have added to its pod sets, to be taken out at the stop."""
@@ -27,7 +28,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     node_selector: dict[str, str] = {}
-    tolerations: tuple[Plain, ...] = ()
+    tolerations: tuple[JsonObject, ...] = ()
 
 
 class PodFields(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +37,7 @@ class PodFields(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str]
     annotations: dict[str, str]
     node_selector: dict[str, str]
-    tolerations: tuple[Plain, ...] = ()
+    tolerations: tuple[JsonObject, ...] = ()
 
 
 def with_updates(fields: PodFields, updates: Iterable[Update], pod_set: str) -> PodFields:
@@ -51,7 +52,7 @@ def with_updates(fields: PodFields, updates: Iterable[Update], pod_set: str) -> 
     return fields
 
 
-def _each_once(found: tuple[Plain, ...]) -> tuple[Plain, ...]:
+def _each_once(found: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
     return tuple(one for index, one in enumerate(found) if one not in found[:index])
 
 
@@ -65,7 +66,7 @@ def _joined(there: dict[str, str], new: dict[str, str], field: str, check: str, 
     return {**there, **new}
 
 
-def noted(job: Plain, pod_set: str, before: PodFields, after: PodFields) -> Plain:
+def noted(job: JsonObject, pod_set: str, before: PodFields, after: PodFields) -> JsonObject:
     """The job with a note of the labels and annotations that were added to a pod set."""
     added = {
         "labels": sorted(after.labels.keys() - before.labels.keys()),
@@ -77,18 +78,18 @@ def noted(job: Plain, pod_set: str, before: PodFields, after: PodFields) -> Plai
     return put(job, _AT, json.dumps(notes, sort_keys=True)) if notes else without_notes(job)
 
 
-def added_to(job: Plain, pod_set: str, field: str) -> Sequence[str]:
+def added_to(job: JsonObject, pod_set: str, field: str) -> Sequence[str]:
     """The keys that checks have added to labels or annotations of a pod set."""
     found = get(_notes(job), (pod_set, field))
     return [str(one) for one in found] if isinstance(found, list) else []
 
 
-def without_notes(job: Plain) -> Plain:
+def without_notes(job: JsonObject) -> JsonObject:
     """The job without any note."""
     return put(job, _AT, None) if get(job, _AT) is not None else job
 
 
-def _notes(job: Plain) -> Plain:
+def _notes(job: JsonObject) -> JsonObject:
     try:
         found = json.loads(get(job, _AT) or "{}")
     except ValueError:

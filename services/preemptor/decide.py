@@ -8,7 +8,7 @@ from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, Room, RoomClaimed
 from events.setting_aside import SetAside
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.preemption.message import path_text, preemption_message
 from projections.preemption.policy import protected
 from projections.preemption.requested import still_holds
@@ -26,24 +26,24 @@ class Preemptor:
 
     name = "preemptor"
 
-    def decide(self, world: World, place: Place) -> list[Decision]:
+    def decide(self, world: World, position: LogPosition) -> list[Decision]:
         """Order the evictions that open requests need, and close what is settled; each decision is folded at once."""
         world.begin()
         events: list[Decision] = []
-        for preemptor in world.review_requests.take(self.name):
+        for preemptor in world.request_work.take(self.name):
             request = world.requests.get(preemptor)
             if request is None or preemptor in world.answered:
                 continue
             if is_aside(world.aside, self.name, Scope.WORKLOAD, preemptor):
                 continue
-            found = guarded(partial(self._answer, world, request, place.at), self.name, workload=preemptor)
+            found = guarded(partial(self._answer, world, request, position.at), self.name, workload=preemptor)
             for event in (found,) if isinstance(found, SetAside) else found:
-                evolve(world, event, place)
+                evolve(world, event, position)
                 events.append(event)
         for preemptor in sorted(world.claims):
-            if place.at >= world.claims[preemptor].until:
+            if position.at >= world.claims[preemptor].until:
                 wasted = PreemptionWasted(preemptor=preemptor, victims=(), reason="ClaimExpired")
-                evolve(world, wasted, place)
+                evolve(world, wasted, position)
                 events.append(wasted)
         return events
 

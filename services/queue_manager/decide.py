@@ -6,7 +6,7 @@ from events.catalogue import Decision
 from events.setting_aside import SetAside
 from events.workload import WorkloadQueued
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.set_aside.records import Scope, is_aside
 from projections.world import World
 from services.queue_manager.reconcile import reconcile
@@ -20,20 +20,20 @@ class QueueManager:
 
     name = "queue-manager"
 
-    def decide(self, world: World, place: Place) -> list[Decision]:
+    def decide(self, world: World, position: LogPosition) -> list[Decision]:
         """One look at every workload that is up for review; each decision is folded before the next one is made."""
         world.begin()
         events: list[Decision] = []
-        for key in world.review.take(self.name):
+        for key in world.work.take(self.name):
             workload = world.workloads.get(key)
             if workload is None or is_aside(world.aside, self.name, Scope.WORKLOAD, key):
                 continue
-            found = guarded(partial(reconcile, world, workload, place.at), self.name, workload=key)
+            found = guarded(partial(reconcile, world, workload, position.at), self.name, workload=key)
             for event in (found,) if isinstance(found, SetAside) else found:
-                evolve(world, event, place)
+                evolve(world, event, position)
                 events.append(event)
                 if isinstance(event, WorkloadQueued):
-                    world.review.seen(self.name, key)  # It stands where it belongs: there is nothing more to say.
+                    world.work.mark_done(self.name, key)  # It stands where it belongs: there is nothing more to say.
             if len(events) >= MOST_EVENTS:
                 break
         return events

@@ -9,7 +9,7 @@ from projections.budgets.enforcement import EXHAUSTED, used_up
 from projections.feature_gates import enabled
 from projections.queues.active_condition import takes_in
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Scope, is_aside
-from projections.validation.unsupported import NOT_DONE, TOPOLOGY_FLAVOR, NotDone
+from projections.validation.unsupported import NOT_DONE, TOPOLOGY_FLAVOR, Unsupported
 from projections.workloads.conditions import OBSERVABILITY, told_as, untold
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.world import World
@@ -41,11 +41,11 @@ def _requeued(world: World, workload: Workload) -> list[Decision]:
     waited = workload.condition(REQUEUED)
     if waited is None or waited.status is not ConditionStatus.FALSE or not workload.spec.active:
         return []
-    door = world.local_queues.get(workload.local_queue)
+    local_queue = world.local_queues.get(workload.local_queue)
     queue = world.cluster_queue_of(workload)
     match waited.reason:
         case "LocalQueueStopped":
-            over = door is not None and door.stop is StopPolicy.NONE
+            over = local_queue is not None and local_queue.stop is StopPolicy.NONE
             reason, message = "LocalQueueRestarted", "The LocalQueue was restarted after being stopped"
         case "ClusterQueueStopped":
             over = queue is not None and queue.stop is StopPolicy.NONE
@@ -135,21 +135,21 @@ def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | Non
     refusal = not_done(world, workload)
     if refusal is not None:
         return refusal.code, refusal.message
-    door = world.local_queues.get(workload.local_queue)
-    if door is None:
+    local_queue = world.local_queues.get(workload.local_queue)
+    if local_queue is None:
         return "Misconfigured", f"LocalQueue {workload.spec.queue} doesn't exist"
-    if door.stop is not StopPolicy.NONE:
+    if local_queue.stop is not StopPolicy.NONE:
         return "Suspended", f"LocalQueue {workload.spec.queue} is inactive"
-    queue = world.cluster_queues.get(door.cluster_queue)
+    queue = world.cluster_queues.get(local_queue.cluster_queue)
     if queue is None:
-        return "Misconfigured", f"ClusterQueue {door.cluster_queue} doesn't exist"
+        return "Misconfigured", f"ClusterQueue {local_queue.cluster_queue} doesn't exist"
     if not takes_in(world, queue.name):
         return "Suspended", f"ClusterQueue {queue.name} is inactive"
     # Without the gate's own reason, an inactive workload is told what else is wrong, and waits in silence otherwise.
     return None if workload.spec.active else DEACTIVATED
 
 
-def not_done(world: World, workload: Workload) -> NotDone | None:
+def not_done(world: World, workload: Workload) -> Unsupported | None:
     """What it asks for and is not done yet; or that its queue has only flavors whose like is not."""
     for code in workload.spec.not_done:
         if code in NOT_DONE:

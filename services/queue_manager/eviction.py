@@ -106,9 +106,11 @@ def _required(world: World, workload: Workload, at: Millis) -> list[Decision]:
 
 def _local_queue(world: World, workload: Workload, at: Millis) -> list[Decision]:
     del at
-    door, name = world.local_queues.get(workload.local_queue), workload.spec.queue
-    gone = door is None or door.terminating
-    return _stopped(workload, "LocalQueue", name, door.stop if door is not None else StopPolicy.NONE, gone=gone)
+    local_queue, name = world.local_queues.get(workload.local_queue), workload.spec.queue
+    gone = local_queue is None or local_queue.terminating
+    return _stopped(
+        workload, "LocalQueue", name, local_queue.stop if local_queue is not None else StopPolicy.NONE, gone=gone
+    )
 
 
 def _cluster_queue(world: World, workload: Workload, at: Millis) -> list[Decision]:

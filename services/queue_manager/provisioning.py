@@ -12,7 +12,7 @@ from events.workload import CheckState, CheckStatus, PodSetUpdate
 from projections.checks.provisioning import (
     CLASS_NAME,
     CONSUMES,
-    Found,
+    RequestAttempt,
     asked_for,
     checks_of_ours,
     config_of,
@@ -85,7 +85,9 @@ def _decide(
     return _settle(workload, name, CheckState.PENDING, asked.rejected, at)
 
 
-def _as_configured(workload: Workload, name: str, config: ProvisioningConfigObserved, found: Found | None) -> bool:
+def _as_configured(
+    workload: Workload, name: str, config: ProvisioningConfigObserved, found: RequestAttempt | None
+) -> bool:
     """Whether something is asked for as the configuration has it; what a job says itself was read when it was ordered."""
     asked = workload.provisioning.get(name)
     if asked is not None:
@@ -98,7 +100,7 @@ def _as_configured(workload: Workload, name: str, config: ProvisioningConfigObse
 
 
 def _answered(  # noqa: PLR0911 - one answer after the other
-    workload: Workload, name: str, config: ProvisioningConfigObserved, found: Found, at: Millis
+    workload: Workload, name: str, config: ProvisioningConfigObserved, found: RequestAttempt, at: Millis
 ) -> list[Decision]:
     answers, check = found.request.answers, workload.checks[name]
     failed, expired = answers.get("Failed", _NO), answers.get("BookingExpired", _NO)
@@ -161,7 +163,7 @@ def _settle(
     return [CheckSettled(workload=workload.key, check=settled)]
 
 
-def _updates(workload: Workload, config: ProvisioningConfigObserved, found: Found) -> tuple[PodSetUpdate, ...]:
+def _updates(workload: Workload, config: ProvisioningConfigObserved, found: RequestAttempt) -> tuple[PodSetUpdate, ...]:
     """By what the pods take what was provisioned: for each pod set that was asked for, also where several are one."""
     details = found.request.details
     selector = {one.key: details[one.detail] for one in config.selectors if one.detail in details}

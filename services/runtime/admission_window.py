@@ -28,7 +28,7 @@ class AdmissionWindow:
 
     def look(self, world: World, at: Millis) -> None:
         """Take note of what happened to workloads since the last look."""
-        for key in world.review.take(READER):
+        for key in world.work.take(READER):
             workload = world.workloads.get(key)
             if workload is None or not workload.admitted or workload.finished or workload.admitted_at is None:
                 self._admitted.pop(key, None)

@@ -15,7 +15,7 @@ from events.event import Millis
 from events.subjects import DEVICES, FACTS, LOG, family_of
 from projections.amiss import AUTHOR, TIME, note_amiss
 from projections.evolve import evolve, evolve_sighting
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.world import World
 from services.runtime.control_log import Control
 from services.runtime.lane_errors import ChainBroken, FoldFailed, InputsWrong
@@ -115,7 +115,7 @@ class LaneFold:
         self._check_inputs(entry, commit)
         self.rewind()
         self.fold_ahead(commit.inputs)
-        self._fold(commit, Place(lane=self.lane, sequence=entry.sequence, at=commit.at))
+        self._fold(commit, LogPosition(lane=self.lane, sequence=entry.sequence, at=commit.at))
         self._note_hurried(entry, self.opened(entry))
         self.settled_as_decided(entry.sequence, entry.data, commit)
 
@@ -195,20 +195,20 @@ class LaneFold:
                 self._note_amiss(entry, AUTHOR, found.author, found.why)
             return
         message = found.message
-        self._fold(message, Place(lane=entry.stream, sequence=entry.sequence, at=message.at))
+        self._fold(message, LogPosition(lane=entry.stream, sequence=entry.sequence, at=message.at))
         self._note_hurried(entry, found)
 
-    def _fold(self, message: Sighting | Commit, place: Place) -> None:
+    def _fold(self, message: Sighting | Commit, position: LogPosition) -> None:
         mark = self.world.mark()
         try:
             if isinstance(message, Sighting):
-                evolve_sighting(self.world, message, place)
+                evolve_sighting(self.world, message, position)
             else:
                 for event in message.events:
-                    evolve(self.world, event, place)
+                    evolve(self.world, event, position)
         except Exception as problem:
             self.world.take_back(mark)
-            raise FoldFailed(stream=place.lane, sequence=place.sequence, problem=problem) from problem
+            raise FoldFailed(stream=position.lane, sequence=position.sequence, problem=problem) from problem
 
     def _note_hurried(self, entry: Entry, found: Opened | Passed) -> None:
         if isinstance(found, Opened) and found.hurried:

@@ -15,7 +15,7 @@ from events.codec import encode
 from events.commit import Commit, InputRun
 from events.event import Millis
 from events.subjects import commit_subject
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.set_aside.records import ADMITTER
 from services.runtime.admission_window import AdmissionWindow
 from services.runtime.bus_time import BusTime
@@ -231,7 +231,7 @@ class LaneHost:
         """
         fold, name = self.fold, decider.name
         try:
-            events = decider.decide(fold.world, Place(lane=self.own.name, sequence=fold.base + 1, at=at))
+            events = decider.decide(fold.world, LogPosition(lane=self.own.name, sequence=fold.base + 1, at=at))
             commit = self._made(name, events, at) if events or settle else None
         except Exception as problem:  # noqa: BLE001 - whatever makes one decider fail, it halts no other
             fold.world.take_back(mark)
@@ -277,7 +277,7 @@ class LaneHost:
 
     def _observe(self) -> None:
         if self._observers:
-            touched = list(self.fold.world.review.take("observers"))
+            touched = list(self.fold.world.work.take("observers"))
             for observer in self._observers:
                 self.halts.tried(observer, self.fold.world, touched)
 

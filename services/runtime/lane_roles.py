@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from events.catalogue import Decision
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.world import World
 from services.runtime.lane_fold import LaneFold
 
@@ -18,7 +18,7 @@ class Decider(Protocol):
         """The author of its commits."""
         ...
 
-    def decide(self, world: World, place: Place) -> list[Decision]:
+    def decide(self, world: World, position: LogPosition) -> list[Decision]:
         """What should happen next, if it stands at this place; empty when there is nothing to say.
 
         The world is left with these decisions folded; whoever asked takes them back if they don't come to stand there.

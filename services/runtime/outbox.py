@@ -18,7 +18,7 @@ _MOST = 4096
 _RETRY_MS = 500
 
 
-class Letter(NamedTuple):
+class OutboxMessage(NamedTuple):
     """A message, and what it is about."""
 
     about: str
@@ -34,11 +34,11 @@ class Outbox:
 
     def __init__(self, stream: Stream, clock: Clock) -> None:
         self._stream, self._clock = stream, clock
-        self._letters: deque[Letter] = deque()
+        self._letters: deque[OutboxMessage] = deque()
         self._put = self._stored = 0
         self._news, self._moved = asyncio.Event(), asyncio.Event()
 
-    async def put(self, letters: Iterable[Letter]) -> None:
+    async def put(self, letters: Iterable[OutboxMessage]) -> None:
         """Have them stored after all that was put before; waits while too many are on their way."""
         before = len(self._letters)
         self._letters.extend(letters)

@@ -16,18 +16,18 @@ from events.subjects import CLUSTER, fact_subject
 from events.workload import CheckReported, WorkloadDeleted, WorkloadSubmitted, WorkloadSwitched
 from projections.object_versions import ACCOUNTED
 from services.runtime.log_port import Message
-from services.runtime.outbox import Letter
+from services.runtime.outbox import OutboxMessage
 from services.watcher.object_keys import object_of, place_of
-from services.watcher.seen_versions import Seen
+from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View
 
 _DIGEST = 6
 
 
-class Scribe:
+class FactWriter:
     """Writes down what one view tells."""
 
-    def __init__(self, view: View, seen: Seen) -> None:
+    def __init__(self, view: View, seen: SeenVersions) -> None:
         self._view, self._seen = view, seen
 
     def sightings(
@@ -54,11 +54,11 @@ class Scribe:
         name = f"{trigger}:{type(fact).__name__}:{digest}" + (f":{epoch}" if epoch else "")
         return Sighting(id=name, at=at, author="watcher", about=about, fact=fact)
 
-    def letter(self, sighting: Sighting) -> Letter:
+    def letter(self, sighting: Sighting) -> OutboxMessage:
         """The message of a sighting."""
         fact, about = sighting.fact, sighting.about
         message = Message(fact_subject(self._tree(fact), type(fact).__name__), encode(sighting), sighting.id)
-        return Letter(type(fact).__name__ if about is None else about.place, message)
+        return OutboxMessage(type(fact).__name__ if about is None else about.place, message)
 
     def _place(self, fact: Fact) -> tuple[str, str]:  # noqa: PLR0911 - one case after the other
         """The object that a fact is about, and the part of it."""
@@ -87,7 +87,7 @@ class Scribe:
             return CLUSTER
         told = self._view.workloads.get(key)
         queue = fact.spec.queue if isinstance(fact, WorkloadSubmitted) else told.spec.queue if told else ""
-        door = self._view.facts.get(f"LocalQueue/{key.partition('/')[0]}/{queue}")
-        cluster_queue = getattr(door, "cluster_queue", "")
+        local_queue = self._view.facts.get(f"LocalQueue/{key.partition('/')[0]}/{queue}")
+        cluster_queue = getattr(local_queue, "cluster_queue", "")
         owner = self._view.facts.get(f"ClusterQueue//{cluster_queue}")
         return getattr(owner, "cohort", "") or cluster_queue or CLUSTER

@@ -15,7 +15,7 @@ DEFINITIONS = Resource(
 )
 
 
-class Definitions:
+class InstalledKinds:
     """The kinds that are installed, of the jobs that are managed and of others that are looked at."""
 
     def __init__(self, kinds: Iterable[JobKind], others: Iterable[Resource] = ()) -> None:

@@ -8,7 +8,7 @@ from services.jobs.kinds import Kinds
 from services.jobs.train_job import CHILD
 
 
-class Families:
+class JobOwnership:
     """Who owns whom among the jobs that were seen."""
 
     def __init__(self, kinds: Kinds, managed: Mapping[str, str]) -> None:

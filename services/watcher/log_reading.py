@@ -23,7 +23,7 @@ from services.runtime.log_port import Entry, Stream
 from services.runtime.stored_message import Opened, open_message
 from services.watcher.object_keys import known, place_of
 from services.watcher.reported_state import says_so
-from services.watcher.seen_versions import Seen
+from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View
 
 AUTHOR = "watcher"
@@ -34,10 +34,12 @@ class FellBehind(Exception):
     """What this watcher has told is not what stands on the log: it looks at everything anew."""
 
 
-class ToldByAll:
+class ReportedByAll:
     """The facts on the log, and those of this watcher that are on their way there."""
 
-    def __init__(self, view: View, seen: Seen, control: Control | None = None, halts: Halts | None = None) -> None:
+    def __init__(
+        self, view: View, seen: SeenVersions, control: Control | None = None, halts: Halts | None = None
+    ) -> None:
         self.view, self._seen, self._control = view, seen, control or Control()
         self.halts = halts or Halts(AUTHOR)
         """What keeps it from reading on."""

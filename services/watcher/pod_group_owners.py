@@ -1,30 +1,28 @@
 """What serves with pods and says how many there are to be: StatefulSets and LeaderWorkerSets, and which groups are theirs."""
 
 from collections.abc import Iterable
-from typing import Any
 
+from events.json_object import JsonObject
 from events.whole_number import whole_number
 from services.jobs import pods as rules
 from services.jobs.kinds import Kinds
 from services.jobs.serving import GROUP_INDEX, QUEUE, SET_LABEL, group_named
 from services.jobs.table import LEADER_WORKER_SET, STATEFUL_SET
-from services.watcher.reported_state import Told
-
-Plain = dict[str, Any]
+from services.watcher.reported_state import ReportedState
 
 
-class Parents:
+class PodGroupOwners:
     """Those that name a queue, by `kind/namespace/name`."""
 
     def __init__(self, kinds: Kinds) -> None:
         self._kinds = kinds
-        self._there: dict[str, Plain] = {}
+        self._there: dict[str, JsonObject] = {}
         self._by_place: dict[str, str] = {}
         """Whose a group is, by its place."""
         self.listed: set[str] = set()
         """The kinds of which all that there are were seen."""
 
-    def see(self, kind: str, value: Plain) -> list[str]:
+    def see(self, kind: str, value: JsonObject) -> list[str]:
         """Take note of one; the places of its groups."""
         meta = value["metadata"]
         key = f"{kind}/{meta.get('namespace', '')}/{meta['name']}"
@@ -46,14 +44,14 @@ class Parents:
         self._there.pop(key, None)
         return self._places(key)
 
-    def keep_only(self, kind: str, objects: Iterable[Plain]) -> None:
+    def keep_only(self, kind: str, objects: Iterable[JsonObject]) -> None:
         """Forget all of a kind but these: there are no others."""
         names = {f"{kind}/{one['metadata'].get('namespace', '')}/{one['metadata']['name']}" for one in objects}
         for key in [key for key in self._there if key.startswith(f"{kind}/") and key not in names]:
             del self._there[key]
         self.listed.add(kind)
 
-    def see_pod(self, place: str, pod: Plain) -> None:
+    def see_pod(self, place: str, pod: JsonObject) -> None:
         """Take note whose group it is that a pod belongs to."""
         made_by = rules.annotations_of(pod).get(rules.PARENT, "")
         kind = next((one for one in self._kinds.parents if one.lower() == made_by), "")
@@ -65,19 +63,19 @@ class Parents:
         if name:
             self._by_place[place] = f"{kind}/{meta.get('namespace', '')}/{name}"
 
-    def find(self, place: str, told: Told | None) -> tuple[str, Plain | None]:
+    def find(self, place: str, reported: ReportedState | None) -> tuple[str, JsonObject | None]:
         """The kind of whose group it is, empty when it is nobody's, and itself while it is there."""
         key = self._by_place.get(place, "")
-        kind = key.partition("/")[0] or (told.parent if told is not None else "")
+        kind = key.partition("/")[0] or (reported.parent if reported is not None else "")
         return kind, self._there.get(key)
 
     def _places(self, key: str) -> list[str]:
         return [place for place, owner in sorted(self._by_place.items()) if owner == key]
 
 
-def index_of(kind: str, pods: Iterable[Plain], told: Told | None) -> int:
+def index_of(kind: str, pods: Iterable[JsonObject], reported: ReportedState | None) -> int:
     """Which of a LeaderWorkerSet's groups it is."""
     if kind != LEADER_WORKER_SET.place:
         return 0
-    named = next((rules.labels_of(one).get(GROUP_INDEX, "") for one in pods), "") or (told.part if told else "")
+    named = next((rules.labels_of(one).get(GROUP_INDEX, "") for one in pods), "") or (reported.part if reported else "")
     return whole_number(named) or 0

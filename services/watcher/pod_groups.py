@@ -1,21 +1,20 @@
 """Pods that no job starts and stops, alone or as groups: which are there, and which of them we hold no longer."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from events.api.meta import ApiStruct, ObjectMeta
 from events.catalogue import Fact
+from events.json_object import JsonObject
 from events.pod import PodAccounted
 from services.jobs import pods as rules
 from services.jobs.paths import FieldBroken
 from services.watcher.cluster_objects import read
 from services.watcher.jobs import QUEUE, JobState, Surroundings
 from services.watcher.pod_members import age, counts_on
-from services.watcher.pod_state import excess_of, mustered, pod_state
+from services.watcher.pod_state import excess_of, members_of_group, pod_state
 from services.watcher.problems import Refused, problem
-from services.watcher.reported_state import Told
+from services.watcher.reported_state import ReportedState
 
-Plain = dict[str, Any]
 EXCESS, DISMISSED = "ExcessPodDeleted", "WorkloadDeleted"
 """Why a pod has to go: there is no place for it in its group, or somebody has deleted the group's Workload."""
 
@@ -29,12 +28,12 @@ class PodGroups:
 
     def __init__(self, facts: Mapping[str, Fact]) -> None:
         self._facts = facts
-        self._pods: dict[str, dict[str, Plain]] = {}
+        self._pods: dict[str, dict[str, JsonObject]] = {}
         self._places: dict[str, str] = {}
         self.owners: dict[str, frozenset[str]] = {}
         """The UIDs of those that own a Workload, by its key: with the last of them it goes."""
 
-    def see(self, value: Plain, around: Surroundings) -> str:
+    def see(self, value: JsonObject, around: Surroundings) -> str:
         """Take note of a pod; the place of the workload that has to be looked at again, or nothing."""
         meta = read(value, _Headed).metadata
         key = f"{meta.namespace}/{meta.name}"
@@ -60,12 +59,12 @@ class PodGroups:
             del self._pods[place]
         return place
 
-    def owned(self, told: Told, key: str, workload: Plain) -> list[PodAccounted]:
+    def owned(self, reported: ReportedState, key: str, workload: JsonObject) -> list[PodAccounted]:
         """Take note of who owns the object of a workload, if it is one of pods; which of them may go because of it."""
-        if not self.known(told.source):
+        if not self.known(reported.source):
             return []
         self.owners[key] = frozenset(one.get("uid", "") for one in workload["metadata"].get("ownerReferences") or ())
-        return self.accounted(told.source, key, told)
+        return self.accounted(reported.source, key, reported)
 
     def known(self, place: str) -> bool:
         """Whether any pod of it is there."""
@@ -76,39 +75,39 @@ class PodGroups:
         meta = min(self._pods[place].values(), key=age)["metadata"]
         return {"pod": meta["name"], "uid": meta.get("uid", "")}
 
-    def keep_only(self, objects: Iterable[Plain]) -> None:
+    def keep_only(self, objects: Iterable[JsonObject]) -> None:
         """Forget all pods but these: there are no others."""
         there = {f"{one['metadata'].get('namespace', '')}/{one['metadata']['name']}" for one in objects}
         for key in [key for key in self._places if key not in there]:
             self.lose(*key.split("/", 1))
 
-    def state(self, place: str, around: Surroundings, told: Told | None) -> JobState | None:
+    def state(self, place: str, around: Surroundings, reported: ReportedState | None) -> JobState | None:
         """The workload as it stands; None while pods are missing at first, and when none is left. Raises `Refused`."""
         found = self.pods(place)
         try:
-            return pod_state(found, around, told) if found else None
+            return pod_state(found, around, reported) if found else None
         except FieldBroken as broken:
             raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
 
-    def accounted(self, place: str, key: str, told: Told | None) -> list[PodAccounted]:
+    def accounted(self, place: str, key: str, reported: ReportedState | None) -> list[PodAccounted]:
         """Which pods of a place are held no longer, now that what they had to tell of their workload was told."""
         found = self.pods(place)
         if not place.startswith("PodGroup/"):
-            over = told is not None and told.finished
+            over = reported is not None and reported.finished
             return [_accounted(one, key) for one in found if _lingers(one) and (over or rules.is_leaving(one))]
-        if told is None:
+        if reported is None:
             return [
                 *(_accounted(one) for one in found if rules.is_held(one) and not counts_on(one)),
                 *(_accounted(one, doomed=EXCESS) for one in excess_of(found)),
             ]
         if found and rules.has_parent(found[0]):
             return [_accounted(one, key) for one in found if _lingers(one)]
-        group = mustered(found, told)
+        group = members_of_group(found, reported)
         kept = {one["metadata"].get("uid", "") for one in group.kept}
         owners = self.owners.get(key)
         # The Workload goes with the last pod that owns it: those that came later have to own it first.
         replaced = group.replaced if owners is None or owners & kept else ()
-        ended = group.kept if told.finished else ()
+        ended = group.kept if reported.finished else ()
         return [
             *(_accounted(one, key, EXCESS) for one in group.excess),
             *(_accounted(one, key) for one in (*replaced, *ended) if _lingers(one)),
@@ -118,25 +117,25 @@ class PodGroups:
         """Somebody has deleted their Workload: all pods of a place go with it."""
         return [_accounted(one, key, DISMISSED) for one in self.pods(place)]
 
-    def pods(self, place: str) -> list[Plain]:
+    def pods(self, place: str) -> list[JsonObject]:
         """The pods of a place that were not dismissed, oldest first."""
         return sorted((one for one in self._pods.get(place, {}).values() if not self._goes(one)), key=age)
 
-    def _goes(self, pod: Plain) -> bool:
+    def _goes(self, pod: JsonObject) -> bool:
         meta = pod["metadata"]
         told = self._facts.get(f"Pod/{meta.get('namespace', '')}/{meta['name']}#accounted")
         return isinstance(told, PodAccounted) and told.doomed == DISMISSED and told.uid == meta.get("uid", "")
 
 
-def left_behind(pod: Plain) -> list[PodAccounted]:
+def left_behind(pod: JsonObject) -> list[PodAccounted]:
     """A pod that is part of no workload is held no longer when somebody has deleted it."""
     return [_accounted(pod)] if rules.is_held(pod) and rules.is_leaving(pod) else []
 
 
-def _lingers(pod: Plain) -> bool:
+def _lingers(pod: JsonObject) -> bool:
     return rules.is_held(pod) and (rules.is_over(pod) or rules.is_leaving(pod))
 
 
-def _accounted(pod: Plain, workload: str = "", doomed: str = "") -> PodAccounted:
+def _accounted(pod: JsonObject, workload: str = "", doomed: str = "") -> PodAccounted:
     meta = pod["metadata"]
     return PodAccounted(namespace=meta.get("namespace", ""), name=meta["name"], uid=meta.get("uid", ""), doomed=doomed)

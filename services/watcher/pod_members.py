@@ -1,44 +1,43 @@
 """Which pods of a group take a place in it, which were replaced, and which are too many: as Kueue reckons it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
+from events.json_object import JsonObject
 from events.workload import Member, MemberState
 from services.jobs import pods as rules
 from services.jobs.paths import get
 
-Plain = dict[str, Any]
-Role = Callable[[Plain], str]
+Role = Callable[[JsonObject], str]
 """To which pod set a pod belongs."""
 
 
-class Muster(msgspec.Struct, frozen=True, kw_only=True):
+class GroupMembers(msgspec.Struct, frozen=True, kw_only=True):
     """The pods of a group, oldest first."""
 
-    kept: tuple[Plain, ...] = ()
+    kept: tuple[JsonObject, ...] = ()
     """Those that take a place, though some of them have ended and wait to be replaced."""
     missing: int = 0
     """So many places have no pod that runs, may run or has succeeded."""
-    excess: tuple[Plain, ...] = ()
+    excess: tuple[JsonObject, ...] = ()
     """Those that there is no place for."""
-    replaced: tuple[Plain, ...] = ()
+    replaced: tuple[JsonObject, ...] = ()
     """Those whose place another has taken."""
 
 
-def counts_on(pod: Plain) -> bool:
+def counts_on(pod: JsonObject) -> bool:
     """Whether a pod runs, may run yet or has succeeded; one that was deleted before it got to a node never runs."""
     if rules.is_leaving(pod) and not get(pod, ("spec", "nodeName")):
         return False
     return get(pod, ("status", "phase")) != "Failed"
 
 
-def muster(found: Sequence[Plain], room: Mapping[str, int], role: Role) -> Muster:
+def group_members(found: Sequence[JsonObject], room: Mapping[str, int], role: Role) -> GroupMembers:
     """Give the places of each pod set to its pods; those of no pod set of the group stay out of it."""
-    kept: list[Plain] = []
-    excess: list[Plain] = []
-    replaced: list[Plain] = []
+    kept: list[JsonObject] = []
+    excess: list[JsonObject] = []
+    replaced: list[JsonObject] = []
     missing = 0
     for name, count in room.items():
         mine = [one for one in found if role(one) == name]
@@ -51,7 +50,7 @@ def muster(found: Sequence[Plain], room: Mapping[str, int], role: Role) -> Muste
         excess += able[count:]
         replaced += ended[places:]
         missing += places
-    return Muster(
+    return GroupMembers(
         kept=tuple(sorted(kept, key=age)),
         missing=missing,
         excess=tuple(sorted(excess, key=age)),
@@ -59,7 +58,7 @@ def muster(found: Sequence[Plain], room: Mapping[str, int], role: Role) -> Muste
     )
 
 
-def members_of(kept: Sequence[Plain], role: Role) -> tuple[Member, ...]:
+def members_of(kept: Sequence[JsonObject], role: Role) -> tuple[Member, ...]:
     """The pods that take a place, as they are told."""
     return tuple(
         Member(
@@ -72,24 +71,24 @@ def members_of(kept: Sequence[Plain], role: Role) -> tuple[Member, ...]:
     )
 
 
-def age(pod: Plain) -> tuple[str, str]:
+def age(pod: JsonObject) -> tuple[str, str]:
     """What orders pods from the oldest to the newest."""
     meta = pod["metadata"]
     return str(meta.get("creationTimestamp", "")), str(meta["name"])
 
 
-def _to_be_kept(pod: Plain) -> tuple[bool, bool, tuple[str, str]]:
+def _to_be_kept(pod: JsonObject) -> tuple[bool, bool, tuple[str, str]]:
     return not rules.is_held(pod), rules.is_gated(pod), age(pod)
 
 
-def _ended_at(pod: Plain) -> str:
+def _ended_at(pod: JsonObject) -> str:
     """The time that it was last of use; the newest goes last."""
     conditions = get(pod, ("status", "conditions")) or ()
     failed = [str(one.get("lastTransitionTime", "")) for one in conditions if one.get("type") == "ContainersReady"]
     return min([one for one in (*failed, str(pod["metadata"].get("deletionTimestamp") or "")) if one], default="")
 
 
-def _how_far(pod: Plain) -> MemberState:
+def _how_far(pod: JsonObject) -> MemberState:
     if rules.is_over(pod) or not counts_on(pod):
         return MemberState.OVER
     return MemberState.GATED if rules.is_gated(pod) else MemberState.LIVE

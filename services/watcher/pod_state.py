@@ -1,12 +1,12 @@
 """A pod alone, or the pods of a group, as one workload: what they ask for and how they stand."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
+from events.json_object import JsonObject
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
 from projections.validation.unsupported import asked_in
@@ -27,11 +27,10 @@ from services.watcher.jobs import (
     priority_of,
     workload_name,
 )
-from services.watcher.pod_members import Muster, counts_on, members_of, muster
+from services.watcher.pod_members import GroupMembers, counts_on, group_members, members_of
 from services.watcher.pod_shapes import pod_shape
-from services.watcher.reported_state import Told
+from services.watcher.reported_state import ReportedState
 
-Plain = dict[str, Any]
 _MAIN = "main"
 _MOST_SHAPES = 8
 
@@ -40,26 +39,26 @@ class _Headed(ApiStruct, frozen=True, kw_only=True):
     metadata: ObjectMeta
 
 
-def pod_state(found: Sequence[Plain], around: Surroundings, told: Told | None) -> JobState | None:
+def pod_state(found: Sequence[JsonObject], around: Surroundings, reported: ReportedState | None) -> JobState | None:
     """The workload of pods, oldest first; None while there are too few of them to begin. Raises `Refused`, `FieldBroken`."""
-    if told is not None:
-        group = mustered(found, told)
+    if reported is not None:
+        group = members_of_group(found, reported)
         if group.kept:
-            return _state(group, told.spec.pod_sets, around, told)
+            return _state(group, reported.spec.pod_sets, around, reported)
     # Where all places are empty, other pods have taken the group's name.
     group = _gathered(found)
     if not group.kept:
         return None
     pod_sets = _pod_sets(group)
-    return msgspec.structs.replace(_state(group, pod_sets, around, None), anew=told is not None)
+    return msgspec.structs.replace(_state(group, pod_sets, around, None), anew=reported is not None)
 
 
-def mustered(found: Sequence[Plain], told: Told) -> Muster:
+def members_of_group(found: Sequence[JsonObject], reported: ReportedState) -> GroupMembers:
     """The pods of a group that is known, in the places that it has."""
-    return muster(found, {one.name: one.count for one in told.spec.pod_sets}, _role)
+    return group_members(found, {one.name: one.count for one in reported.spec.pod_sets}, _role)
 
 
-def excess_of(found: Sequence[Plain]) -> tuple[Plain, ...]:
+def excess_of(found: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
     """The pods of a new group that there are too many of; none while it is unknown what it asks for."""
     try:
         return _gathered(found).excess
@@ -67,20 +66,20 @@ def excess_of(found: Sequence[Plain]) -> tuple[Plain, ...]:
         return ()
 
 
-def _gathered(found: Sequence[Plain]) -> Muster:
+def _gathered(found: Sequence[JsonObject]) -> GroupMembers:
     """The pods of a new group, where it may begin. Raises `FieldBroken`."""
     able = [one for one in found if counts_on(one)]
     if not able:
-        return Muster()
+        return GroupMembers()
     if not rules.group_of(able[0]):
-        return Muster(kept=tuple(able))
+        return GroupMembers(kept=tuple(able))
     _check_alike(able)
-    group = muster(able, {"": rules.total_of(able[0])}, lambda _: "")
+    group = group_members(able, {"": rules.total_of(able[0])}, lambda _: "")
     waits = group.missing and not rules.comes_one_by_one(able[0])
-    return Muster() if waits else group
+    return GroupMembers() if waits else group
 
 
-def _check_alike(pods: Sequence[Plain]) -> None:
+def _check_alike(pods: Sequence[JsonObject]) -> None:
     """All pods of a group name the same queue and the same number of pods. Raises `FieldBroken`."""
     first, total = pods[0], rules.total_of(pods[0])
     queue, name = rules.labels_of(first).get(QUEUE), first["metadata"]["name"]
@@ -99,7 +98,9 @@ def _check_alike(pods: Sequence[Plain]) -> None:
             )
 
 
-def _state(group: Muster, pod_sets: tuple[PodSet, ...], around: Surroundings, told: Told | None) -> JobState:
+def _state(
+    group: GroupMembers, pod_sets: tuple[PodSet, ...], around: Surroundings, reported: ReportedState | None
+) -> JobState:
     first = group.kept[0]
     meta = read(first, _Headed).metadata
     labels, annotations = meta.labels or {}, meta.annotations or {}
@@ -117,7 +118,7 @@ def _state(group: Muster, pod_sets: tuple[PodSet, ...], around: Surroundings, to
         created_at=created_at(meta),
         spec=WorkloadSpec(
             # Pods that run stay where they have been let in.
-            queue=told.spec.queue if told is not None and begun else labels.get(QUEUE, ""),
+            queue=reported.spec.queue if reported is not None and begun else labels.get(QUEUE, ""),
             pod_sets=pod_sets,
             priority=priority,
             priority_class=reference,
@@ -131,7 +132,7 @@ def _state(group: Muster, pod_sets: tuple[PodSet, ...], around: Surroundings, to
             waits_for_pods=bool(name) and group.missing > 0 and not (one_by_one and any(map(counts_on, group.kept))),
         ),
         # What was injected stays in a pod, and pods that come later are of the same shapes.
-        started=told is not None,
+        started=reported is not None,
         marked=True,
         ready=None
         if all(map(rules.is_gated, group.kept))
@@ -141,7 +142,7 @@ def _state(group: Muster, pod_sets: tuple[PodSet, ...], around: Surroundings, to
     )
 
 
-def _copied(pods: Sequence[Plain], around: Surroundings) -> dict[str, str]:
+def _copied(pods: Sequence[JsonObject], around: Surroundings) -> dict[str, str]:
     """The labels that the Workload gets as well. Raises `FieldBroken` when pods of a group contradict each other."""
     found: dict[str, str] = {}
     for one in pods:
@@ -152,9 +153,9 @@ def _copied(pods: Sequence[Plain], around: Surroundings) -> dict[str, str]:
     return found
 
 
-def _pod_sets(group: Muster) -> tuple[PodSet, ...]:
+def _pod_sets(group: GroupMembers) -> tuple[PodSet, ...]:
     """One pod set for each shape, in the order of their names; those that are still to come are like the first."""
-    shapes: dict[str, Plain] = {}
+    shapes: dict[str, JsonObject] = {}
     counts: dict[str, int] = {}
     for one in group.kept:
         shapes.setdefault(_role(one), one)
@@ -168,11 +169,11 @@ def _pod_sets(group: Muster) -> tuple[PodSet, ...]:
     )
 
 
-def _role(pod: Plain) -> str:
+def _role(pod: JsonObject) -> str:
     return rules.role_of(pod) if rules.group_of(pod) else _MAIN
 
 
-def _finished(kept: Sequence[Plain], total: int, group: str) -> tuple[str, str] | None:
+def _finished(kept: Sequence[JsonObject], total: int, group: str) -> tuple[str, str] | None:
     over = [one for one in kept if rules.is_over(one)]
     succeeded = sum(_phase(one) == "Succeeded" for one in over)
     if succeeded >= total:
@@ -184,7 +185,7 @@ def _finished(kept: Sequence[Plain], total: int, group: str) -> tuple[str, str] 
     return None
 
 
-def _succeeded_by_set(kept: Sequence[Plain]) -> dict[str, int]:
+def _succeeded_by_set(kept: Sequence[JsonObject]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for one in kept:
         if _phase(one) == "Succeeded":
@@ -192,5 +193,5 @@ def _succeeded_by_set(kept: Sequence[Plain]) -> dict[str, int]:
     return counts
 
 
-def _phase(pod: Plain) -> str:
+def _phase(pod: JsonObject) -> str:
     return str(get(pod, ("status", "phase")) or "")

@@ -2,25 +2,24 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
 
 from events.catalogue import Fact
+from events.json_object import JsonObject
 from events.workload import WorkloadDeleted
 from services.watcher.jobs import JobState, Surroundings
-from services.watcher.pod_group_owners import Parents
+from services.watcher.pod_group_owners import PodGroupOwners
 from services.watcher.pod_groups import PodGroups, left_behind
 from services.watcher.problems import Refused, refusal, understood, well_formed
-from services.watcher.reported_state import Told
+from services.watcher.reported_state import ReportedState
 from services.watcher.serving_state import serving_state
 
-Plain = dict[str, Any]
 
-
-class Telling(Surroundings, Protocol):
+class Reporting(Surroundings, Protocol):
     """What was told so far, and how something is told."""
 
     facts: dict[str, Fact]
-    workloads: dict[str, Told]
+    workloads: dict[str, ReportedState]
     by_source: dict[str, str]
 
     def manages(self, place: str) -> bool:
@@ -43,10 +42,10 @@ class Telling(Surroundings, Protocol):
 class PodWatch:
     """The part of a view that is about pods without a job."""
 
-    def __init__(self, view: Telling) -> None:
-        self._view, self._groups, self._parents = view, PodGroups(view.facts), Parents(view.kinds)
+    def __init__(self, view: Reporting) -> None:
+        self._view, self._groups, self._parents = view, PodGroups(view.facts), PodGroupOwners(view.kinds)
 
-    def see(self, kind: str, value: Plain) -> list[Fact]:
+    def see(self, kind: str, value: JsonObject) -> list[Fact]:
         """What a pod, or what serves with pods, changes."""
         if kind in self._view.kinds.parents:
             return self._look_at(self._parents.see(kind, value))
@@ -68,11 +67,11 @@ class PodWatch:
             case _:
                 return []
 
-    def owned(self, told: Told, key: str, workload: Plain) -> list[Fact]:
+    def owned(self, reported: ReportedState, key: str, workload: JsonObject) -> list[Fact]:
         """Take note of who owns the object of a workload; which pods may go because of it."""
-        return list(self._groups.owned(told, key, workload))
+        return list(self._groups.owned(reported, key, workload))
 
-    def expect(self, kind: str, objects: Sequence[Plain]) -> None:
+    def expect(self, kind: str, objects: Sequence[JsonObject]) -> None:
         """Take note of all pods before any is told of, so that no group looks as if it had lost some."""
         if kind == "Pod":
             self._groups.keep_only(objects)
@@ -89,13 +88,13 @@ class PodWatch:
             return []
         return self._look_at([place for place in sorted(self._view.by_source) if place.startswith("PodGroup/")])
 
-    def _take_note(self, pod: Plain) -> str:
+    def _take_note(self, pod: JsonObject) -> str:
         place = self._groups.see(pod, self._view)
         if place:
             self._parents.see_pod(place, pod)
         return place
 
-    def _silently(self, pod: Plain) -> list[Fact]:
+    def _silently(self, pod: JsonObject) -> list[Fact]:
         self._take_note(pod)
         return []
 
@@ -137,12 +136,14 @@ class PodWatch:
             return []
         return self._view.workload_facts(place, self._state(place, kind, parent, told))
 
-    def _state(self, place: str, kind: str, parent: Plain | None, told: Told | None) -> JobState | None:
+    def _state(
+        self, place: str, kind: str, parent: JsonObject | None, reported: ReportedState | None
+    ) -> JobState | None:
         view, pods = self._view, self._groups.pods(place)
         if parent is not None:
             key = place.removeprefix("PodGroup/")
-            return serving_state(view.kinds.parents[kind], parent, key, pods, view, told)
-        return None if kind else self._groups.state(place, view, told)
+            return serving_state(view.kinds.parents[kind], parent, key, pods, view, reported)
+        return None if kind else self._groups.state(place, view, reported)
 
     def _lose_workload(self, key: str) -> list[Fact]:
         """The object of a workload is gone: pods without a job go with it; what made them has others let in anew."""

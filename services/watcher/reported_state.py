@@ -19,7 +19,7 @@ from events.workload import (
 from services.watcher.jobs import JobState
 
 
-class Told(msgspec.Struct):
+class ReportedState(msgspec.Struct):
     """What was told of one workload."""
 
     uid: str
@@ -39,79 +39,79 @@ class Told(msgspec.Struct):
     """It was running when it was found: its template holds what somebody else injected at the start."""
 
 
-def changes(told: Told, state: JobState) -> list[Fact]:
+def changes(reported: ReportedState, state: JobState) -> list[Fact]:
     """In what a job differs from what was told of it."""
     facts: list[Fact] = []
-    spec = msgspec.structs.replace(state.spec, labels=told.spec.labels)
-    kept = state.started or told.injected or (state.marked and _same_pods(spec, told.spec))
+    spec = msgspec.structs.replace(state.spec, labels=reported.spec.labels)
+    kept = state.started or reported.injected or (state.marked and _same_pods(spec, reported.spec))
     if kept and state.owner is not None:
         # The template holds what was injected at the start: what was asked for is what was told before.
-        spec = msgspec.structs.replace(spec, pod_sets=told.spec.pod_sets)
-    if spec != told.spec:
+        spec = msgspec.structs.replace(spec, pod_sets=reported.spec.pod_sets)
+    if spec != reported.spec:
         facts.append(WorkloadChanged(workload=state.workload, spec=spec))
-    if state.ready is not None and state.ready != (told.ready or False):
+    if state.ready is not None and state.ready != (reported.ready or False):
         facts.append(PodsReady(workload=state.workload, ready=state.ready))
-    if state.gone is not None and state.gone != told.gone:
+    if state.gone is not None and state.gone != reported.gone:
         facts.append(PodsGone(workload=state.workload, decision=state.gone))
-    if state.reclaimed and state.reclaimed != told.reclaimed:
+    if state.reclaimed and state.reclaimed != reported.reclaimed:
         facts.append(PodsReclaimed(workload=state.workload, counts=state.reclaimed))
-    if state.finished is not None and not told.finished:
+    if state.finished is not None and not reported.finished:
         reason, message = state.finished
         facts.append(WorkloadFinished(workload=state.workload, reason=reason, message=message))
     for check in state.checks:
         report = CheckReported(workload=state.workload, check=check, decision=state.decision)
-        if state.adopted is not None and told.checks.get(check.name) != report:
+        if state.adopted is not None and reported.checks.get(check.name) != report:
             facts.append(report)
     return facts
 
 
-def says_so(told: Told | None, fact: Fact) -> bool:  # noqa: C901, PLR0911 - one case per fact
+def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, PLR0911 - one case per fact
     """Whether a fact about a workload says what was told of it already."""
     match fact:
         case WorkloadSubmitted():
-            return told is not None and told.uid == fact.uid
+            return reported is not None and reported.uid == fact.uid
         case WorkloadDeleted():
-            return told is None
-        case _ if told is None:
+            return reported is None
+        case _ if reported is None:
             return True
         case WorkloadChanged():
-            return told.spec == fact.spec
+            return reported.spec == fact.spec
         case WorkloadSwitched():
-            return told.active == fact.active
+            return reported.active == fact.active
         case PodsReady():
-            return told.ready == fact.ready
+            return reported.ready == fact.ready
         case PodsGone():
-            return told.gone == fact.decision
+            return reported.gone == fact.decision
         case PodsReclaimed():
-            return told.reclaimed == fact.counts
+            return reported.reclaimed == fact.counts
         case WorkloadFinished():
-            return told.finished
+            return reported.finished
         case CheckReported():
-            return told.checks.get(fact.check.name) == fact
+            return reported.checks.get(fact.check.name) == fact
         case _:
             return False
 
 
 def note(
-    told: Told,
+    reported: ReportedState,
     fact: WorkloadChanged | WorkloadSwitched | PodsReady | PodsGone | PodsReclaimed | WorkloadFinished | CheckReported,
 ) -> None:
     """Take note of a fact about a workload that was told, by this watcher or another."""
     match fact:
         case WorkloadChanged():
-            told.spec = fact.spec
+            reported.spec = fact.spec
         case WorkloadSwitched():
-            told.active = fact.active
+            reported.active = fact.active
         case PodsReady():
-            told.ready = fact.ready
+            reported.ready = fact.ready
         case PodsGone():
-            told.gone, told.ready = fact.decision, None
+            reported.gone, reported.ready = fact.decision, None
         case PodsReclaimed():
-            told.reclaimed = fact.counts
+            reported.reclaimed = fact.counts
         case WorkloadFinished():
-            told.finished = True
+            reported.finished = True
         case CheckReported():
-            told.checks = {**told.checks, fact.check.name: fact}
+            reported.checks = {**reported.checks, fact.check.name: fact}
 
 
 def _same_pods(one: WorkloadSpec, other: WorkloadSpec) -> bool:

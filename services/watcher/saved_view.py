@@ -20,8 +20,8 @@ from services.runtime.lane_errors import MessageHalts
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.shelf_port import Shelf
-from services.watcher.log_reading import ToldByAll
-from services.watcher.reported_state import Told
+from services.watcher.log_reading import ReportedByAll
+from services.watcher.reported_state import ReportedState
 
 log = structlog.get_logger()
 
@@ -44,7 +44,7 @@ class SavedView(msgspec.Struct, frozen=True, kw_only=True):
     known: dict[str, Known]
     epoch: int
     facts: dict[str, Fact]
-    workloads: dict[str, Told]
+    workloads: dict[str, ReportedState]
     by_source: dict[str, str]
 
 
@@ -52,12 +52,12 @@ class ViewSaver:
     """Brings the view to the shelf, and back from there."""
 
     def __init__(
-        self, facts: Stream, shelf: Shelf, made_with: SettingsObserved | None, begin: Callable[[], ToldByAll]
+        self, facts: Stream, shelf: Shelf, made_with: SettingsObserved | None, begin: Callable[[], ReportedByAll]
     ) -> None:
         self._facts, self._shelf, self._made_with, self._begin = facts, shelf, made_with, begin
         self._saved = 0
 
-    async def restore(self, told: ToldByAll) -> None:
+    async def restore(self, told: ReportedByAll) -> None:
         """Begin at the newest view that belongs to this log, if there is one. Raises `LogUnavailable`."""
         for label in await self._shelf.labels(KEY):
             data = await self._shelf.take(label)
@@ -106,7 +106,7 @@ class ViewSaver:
         return hashlib.sha256(stored.data).hexdigest() == saved.sha256
 
 
-def saved_from(told: ToldByAll, sha256: str, made_with: SettingsObserved | None) -> SavedView:
+def saved_from(told: ReportedByAll, sha256: str, made_with: SettingsObserved | None) -> SavedView:
     """All that was folded from the facts."""
     view, versions = told.view, told.versions
     return SavedView(
@@ -122,7 +122,7 @@ def saved_from(told: ToldByAll, sha256: str, made_with: SettingsObserved | None)
     )
 
 
-def begin_at(told: ToldByAll, saved: SavedView) -> None:
+def begin_at(told: ReportedByAll, saved: SavedView) -> None:
     """Go on from what was saved."""
     told.position, told.settings, told.epoch = saved.position, saved.settings, saved.epoch
     told.versions.restore(saved.known, saved.epoch)

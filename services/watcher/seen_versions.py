@@ -12,7 +12,7 @@ DEPENDED_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue",
 """Kinds whose objects say what others mean."""
 
 
-class Seen:
+class SeenVersions:
     """What was seen last, whether anything was told of it or not."""
 
     def __init__(self) -> None:

@@ -1,11 +1,11 @@
 """What serves with pods as one workload, or one for each of its groups: what it asks for and how it stands."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.job_kind import JobKind
+from events.json_object import JsonObject
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
 from projections.validation.unsupported import asked_in
@@ -26,12 +26,10 @@ from services.watcher.jobs import (
     priority_of,
 )
 from services.watcher.pod_group_owners import index_of
-from services.watcher.pod_members import members_of, muster
+from services.watcher.pod_members import group_members, members_of
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused, problem
-from services.watcher.reported_state import Told
-
-Plain = dict[str, Any]
+from services.watcher.reported_state import ReportedState
 
 
 class _Headed(ApiStruct, frozen=True, kw_only=True):
@@ -39,32 +37,42 @@ class _Headed(ApiStruct, frozen=True, kw_only=True):
 
 
 def serving_state(
-    kind: JobKind, parent: Plain, key: str, pods: Sequence[Plain], around: Surroundings, told: Told | None
+    kind: JobKind,
+    parent: JsonObject,
+    key: str,
+    pods: Sequence[JsonObject],
+    around: Surroundings,
+    reported: ReportedState | None,
 ) -> JobState | None:
     """The workload `key`, of these pods, oldest first; None when its parent has no such group. Raises `Refused`."""
     try:
-        return _state(kind, parent, key, pods, around, told)
+        return _state(kind, parent, key, pods, around, reported)
     except FieldBroken as broken:
         raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
 
 
 def _state(
-    kind: JobKind, parent: Plain, key: str, pods: Sequence[Plain], around: Surroundings, told: Told | None
+    kind: JobKind,
+    parent: JsonObject,
+    key: str,
+    pods: Sequence[JsonObject],
+    around: Surroundings,
+    reported: ReportedState | None,
 ) -> JobState | None:
     meta = read(parent, _Headed).metadata
     labels, annotations = meta.labels or {}, meta.annotations or {}
     groups = kind is LEADER_WORKER_SET
-    index, replicas = index_of(kind.place, pods, told), replicas_of(parent)
+    index, replicas = index_of(kind.place, pods, reported), replicas_of(parent)
     over = groups and index >= replicas and not pods
-    if not (labels.get(QUEUE) or around.kinds.takes_all) or (told is None and (over or not replicas)):
+    if not (labels.get(QUEUE) or around.kinds.takes_all) or (reported is None and (over or not replicas)):
         return None
     asked = _pod_sets(kind, parent)
-    held = told.spec.pod_sets if told is not None else asked
-    group = muster(pods, {one.name: one.count for one in held}, lambda pod: role_in(pod, parent))
+    held = reported.spec.pod_sets if reported is not None else asked
+    group = group_members(pods, {one.name: one.count for one in held}, lambda pod: role_in(pod, parent))
     members = members_of(group.kept, lambda pod: role_in(pod, parent))
-    begun = told is not None and any(one.state is MemberState.LIVE for one in members)
+    begun = reported is not None and any(one.state is MemberState.LIVE for one in members)
     if not begun and replicas:
-        group = muster(pods, {one.name: one.count for one in asked}, lambda pod: role_in(pod, parent))
+        group = group_members(pods, {one.name: one.count for one in asked}, lambda pod: role_in(pod, parent))
         members, held = members_of(group.kept, lambda pod: role_in(pod, parent)), asked
     priority, reference = priority_of(meta, _class_of(kind, parent), around)
     return JobState(
@@ -80,7 +88,7 @@ def _state(
         created_at=created_at(meta),
         spec=WorkloadSpec(
             # Pods that run stay where they have been let in, and as many as were let in.
-            queue=told.spec.queue if told is not None and begun else labels.get(QUEUE, ""),
+            queue=reported.spec.queue if reported is not None and begun else labels.get(QUEUE, ""),
             pod_sets=held,
             priority=priority,
             priority_class=reference,
@@ -100,13 +108,13 @@ def _state(
     )
 
 
-def _pod_sets(kind: JobKind, parent: Plain) -> tuple[PodSet, ...]:
+def _pod_sets(kind: JobKind, parent: JsonObject) -> tuple[PodSet, ...]:
     return tuple(
         PodSet(name=one.name, count=one.count, shape=pod_shape(read(one.template, PodTemplate), dotted(one.at)))
         for one in pods_of_parent(kind.place, parent)
     )
 
 
-def _class_of(kind: JobKind, parent: Plain) -> str | None:
+def _class_of(kind: JobKind, parent: JsonObject) -> str | None:
     named = (get(one.template, ("spec", "priorityClassName")) for one in pods_of_parent(kind.place, parent))
     return next((str(one) for one in named if one), None)

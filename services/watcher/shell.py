@@ -8,6 +8,7 @@ import structlog
 
 from events.catalogue import Fact
 from events.control import ResourceVersionsRestarted
+from events.json_object import JsonObject
 from events.object_version import ObjectVersion, version_number
 from events.settings import SettingsObserved
 from projections.object_versions import Known
@@ -20,15 +21,15 @@ from services.runtime.lane_errors import MessageHalts
 from services.runtime.lane_halts import Halts
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Stream
-from services.runtime.outbox import Letter, Outbox
+from services.runtime.outbox import Outbox, OutboxMessage
 from services.runtime.own_task import in_own_task
 from services.runtime.shelf_port import Shelf
-from services.watcher.fact_messages import Scribe
-from services.watcher.installed_kinds import DEFINITIONS, Definitions
-from services.watcher.log_reading import AUTHOR, FellBehind, ToldByAll
+from services.watcher.fact_messages import FactWriter
+from services.watcher.installed_kinds import DEFINITIONS, InstalledKinds
+from services.watcher.log_reading import AUTHOR, FellBehind, ReportedByAll
 from services.watcher.problems import is_named
 from services.watcher.saved_view import ViewSaver
-from services.watcher.seen_versions import DEPENDED_ON, Seen, contradiction, place_in
+from services.watcher.seen_versions import DEPENDED_ON, SeenVersions, contradiction, place_in
 from services.watcher.view import View
 from services.watcher.watched_kinds import CONFIG_MAP, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, seen_first
 
@@ -36,7 +37,6 @@ log = structlog.get_logger()
 
 _RETRY_MS = 500
 _FIRST_LIST_S = 10.0
-Plain = dict[str, Any]
 Begun = tuple[AsyncIterator[Sight], Resource]
 
 
@@ -62,21 +62,21 @@ class Watcher:
         """What keeps it from reading what others tell, or its own facts of before."""
         self._begin_anew()
 
-    def _blank(self) -> ToldByAll:
-        return ToldByAll(View(settings=self._settings), Seen(), self._control)
+    def _blank(self) -> ReportedByAll:
+        return ReportedByAll(View(settings=self._settings), SeenVersions(), self._control)
 
     def _begin_anew(self) -> None:
         self.view = View(settings=self._settings)
-        self._seen = Seen()
-        self._told = ToldByAll(self.view, self._seen, self._control, self.halts)
-        self._scribe = Scribe(self.view, self._seen)
+        self._seen = SeenVersions()
+        self._told = ReportedByAll(self.view, self._seen, self._control, self.halts)
+        self._scribe = FactWriter(self.view, self._seen)
         self._outbox = Outbox(self._facts, self._clock)
         self._seeing = asyncio.Lock()
-        self._jobs: dict[str, Plain] = {}
+        self._jobs: dict[str, JsonObject] = {}
         self._first = seen_first(self._settings or SettingsObserved())
         self._waiting = len(self._first) + 1 + len(JOB_KINDS)
         kinds = self.view.kinds
-        self._definitions = Definitions([*kinds.by_place.values(), *kinds.parents.values()], IF_INSTALLED)
+        self._definitions = InstalledKinds([*kinds.by_place.values(), *kinds.parents.values()], IF_INSTALLED)
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._tasks = asyncio.TaskGroup()
 
@@ -220,7 +220,7 @@ class Watcher:
         for one in objects:
             self._seen.note(kind, one)
         self.view.expect(kind, objects)
-        letters: list[Letter] = []
+        letters: list[OutboxMessage] = []
         changed = False
         for one in objects:
             facts = self._facts_of(resource, one)
@@ -231,7 +231,7 @@ class Watcher:
         if changed:
             await self._see_dependents(kind, f"{kind}:{sight.version}")
 
-    async def _see_one(self, resource: Resource, value: Plain) -> None:
+    async def _see_one(self, resource: Resource, value: JsonObject) -> None:
         if not is_named(value):
             log.warning("an object without a name is left alone", kind=resource.kind)
             return
@@ -249,7 +249,7 @@ class Watcher:
             again = self.view.see(place.split("/", 1)[0], job)
             await self._outbox.put(self._letters(f"{_version(job)}:{version}", again))
 
-    async def _lose(self, resource: Resource, value: Plain) -> None:
+    async def _lose(self, resource: Resource, value: JsonObject) -> None:
         if not is_named(value):
             return
         meta, place = value["metadata"], place_in(resource.kind, value)
@@ -266,7 +266,7 @@ class Watcher:
         facts = self.view.lose(*place.split("/", 2))
         await self._outbox.put(self._letters(f"{place}:{about.uid}:{about.version}:gone", facts, lost=about))
 
-    def _facts_of(self, resource: Resource, value: Plain) -> list[Fact]:
+    def _facts_of(self, resource: Resource, value: JsonObject) -> list[Fact]:
         place = place_in(resource.kind, value)
         if self._told.outdated(self._about(place)):
             return []  # Somebody has told what is newer; it is on its way to us, too.
@@ -279,7 +279,9 @@ class Watcher:
     async def _tell(self, trigger: str, facts: Sequence[Fact]) -> None:
         await self._outbox.put(self._letters(trigger, facts))
 
-    def _letters(self, trigger: str, facts: Iterable[Fact], *, lost: ObjectVersion | None = None) -> list[Letter]:
+    def _letters(
+        self, trigger: str, facts: Iterable[Fact], *, lost: ObjectVersion | None = None
+    ) -> list[OutboxMessage]:
         sightings = self._scribe.sightings(trigger, list(facts), self._clock.now(), lost=lost, epoch=self._told.epoch)
         self.view.left.clear()
         self._told.send(sightings)
@@ -295,6 +297,6 @@ class Watcher:
         )
 
 
-def _version(value: Plain) -> str:
+def _version(value: JsonObject) -> str:
     meta = value["metadata"]
     return f"{meta.get('uid', '')}:{meta.get('resourceVersion', '')}"

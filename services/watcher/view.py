@@ -28,14 +28,14 @@ from projections.flavors.affinity import selects
 from projections.validation.conversion import to_v1beta2
 from services.jobs.kinds import kinds_of
 from services.watcher.device_config import hami_config
-from services.watcher.job_ownership import Families
+from services.watcher.job_ownership import JobOwnership
 from services.watcher.jobs import JobState, job_state
 from services.watcher.nodes import node_facts, pod_fact
 from services.watcher.object_keys import BESIDE, PARTS, known, object_of, place_of
 from services.watcher.pod_watch import PodWatch
 from services.watcher.problems import Refused, refusal, refuse_invalid, understood, well_formed
 from services.watcher.provisioning import provisioning_request
-from services.watcher.reported_state import Told, changes, note
+from services.watcher.reported_state import ReportedState, changes, note
 from services.watcher.seen_versions import place_in
 from services.watcher.simple_kinds import SIMPLE
 from services.watcher.workload_object_diff import as_found, companion_facts, marks_of, terminating
@@ -52,7 +52,7 @@ class View:
         """By `kind/namespace/name`, with a part behind it where one object gives several facts."""
         self.left: dict[str, str] = {}
         """From where workloads were read that were deleted just now."""
-        self.workloads: dict[str, Told] = {}
+        self.workloads: dict[str, ReportedState] = {}
         self.by_source: dict[str, str] = {}
         """The workload of each job or Workload object, by `kind/namespace/name`."""
         settings = settings or SettingsObserved()
@@ -63,7 +63,7 @@ class View:
         self.chooses = self._managed is not None
         """Whether jobs are managed in some namespaces only."""
         self._pods = PodWatch(self)
-        self._families = Families(self.kinds, self.by_source)
+        self._families = JobOwnership(self.kinds, self.by_source)
         self.goes_with_owner, self.owned_by_job = self._families.goes_with_owner, self._families.owned_by_job
         self.priority_classes: dict[str, PriorityClassObserved] = {}
         self._orphans: dict[str, dict[str, Any]] = {}
@@ -161,7 +161,7 @@ class View:
             case WorkloadSubmitted():
                 source = self._source(fact)
                 injected = fact.adopted is not None and bool(fact.adopted.cluster_queue)
-                told = Told(uid=fact.uid, source=source, spec=fact.spec, injected=injected)
+                told = ReportedState(uid=fact.uid, source=source, spec=fact.spec, injected=injected)
                 if fact.owner is not None and self.kinds.parent_of(fact.owner) is not None:
                     told.parent, told.part = fact.owner.kind, fact.owner.part
                     self.facts.pop(
@@ -280,7 +280,7 @@ class View:
         if told is None:
             found = self._found.get(state.workload)
             marks, state = marks_of(state, found), as_found(state, found)
-            told = Told(uid=state.uid, source=place, spec=state.spec)
+            told = ReportedState(uid=state.uid, source=place, spec=state.spec)
             facts.append(
                 WorkloadSubmitted(
                     workload=state.workload,

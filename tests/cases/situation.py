@@ -4,18 +4,17 @@ from typing import Any
 
 import yaml
 
+from events.json_object import JsonObject
 from projections.workloads.lifecycle import PREEMPTED, QUOTA_RESERVED
 from services.queue_manager.reconcile import reconcile
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.lining import line_up
 
-Plain = dict[str, Any]
-
 NOW = "2026-01-01T00:00:00Z"
 NAMESPACE = "default"
 
 
-def played(case: Plain) -> CaseWorld:
+def played(case: JsonObject) -> CaseWorld:
     """The world after the case's cycles; whoever was told to go leaves in between."""
     at = CaseWorld(
         {
@@ -49,7 +48,7 @@ def played(case: Plain) -> CaseWorld:
     return at
 
 
-def outcome(at: CaseWorld) -> Plain:
+def outcome(at: CaseWorld) -> JsonObject:
     """Who holds quota, who was preempted and why, who waits and why."""
     workloads = {one.name: one for one in at.world.workloads.values()}
     return {
@@ -73,7 +72,7 @@ def flavor_of(at: CaseWorld, name: str) -> str:
     return "" if admission is None else admission.assignments[0].flavors["cpu"]
 
 
-def _leave(at: CaseWorld, running: Plain) -> None:
+def _leave(at: CaseWorld, running: JsonObject) -> None:
     """Whoever was told to go is gone, but for those who are slow."""
     for workload in [one for one in at.world.workloads.values() if one.evicted and one.reserved]:
         if running[workload.name].get("slow"):
@@ -81,11 +80,11 @@ def _leave(at: CaseWorld, running: Plain) -> None:
         at.fold(reconcile(at.world, workload, at.now))
 
 
-def _flavor(name: str, spec: Plain) -> Plain:
+def _flavor(name: str, spec: JsonObject) -> JsonObject:
     return {"metadata": {"name": name}, "spec": spec or {}}
 
 
-def _queue(name: str, spec: Plain) -> Plain:
+def _queue(name: str, spec: JsonObject) -> JsonObject:
     rest = {key: value for key, value in spec.items() if key not in ("quota", "cohort", "annotations", "strategy")}
     return {
         "metadata": {"name": name, "annotations": spec.get("annotations") or {}},
@@ -99,14 +98,14 @@ def _queue(name: str, spec: Plain) -> Plain:
     }
 
 
-def _cohort(name: str, spec: Plain) -> Plain:
+def _cohort(name: str, spec: JsonObject) -> JsonObject:
     return {
         "metadata": {"name": name},
         "spec": {"parentName": spec.get("parent", ""), "resourceGroups": _groups(spec.get("quota") or {})},
     }
 
 
-def _groups(quota: Plain) -> list[Plain]:
+def _groups(quota: JsonObject) -> list[JsonObject]:
     """`cpu: {default: 4}` or `{default: [4, 2, 1]}`: per resource its flavors, each with its nominal quota, limits behind it."""
     return [
         {
@@ -119,7 +118,7 @@ def _groups(quota: Plain) -> list[Plain]:
     ]
 
 
-def _amounts(resource: str, found: Any) -> Plain:
+def _amounts(resource: str, found: Any) -> JsonObject:
     nominal, borrowing, lending = (*found, None, None)[:3] if isinstance(found, list) else (found, None, None)
     limits = {"borrowingLimit": borrowing, "lendingLimit": lending}
     return {
@@ -129,15 +128,15 @@ def _amounts(resource: str, found: Any) -> Plain:
     }
 
 
-def _door(queue: str) -> Plain:
+def _door(queue: str) -> JsonObject:
     return {"metadata": {"name": queue, "namespace": NAMESPACE}, "spec": {"clusterQueue": queue}}
 
 
-def _workload(name: str, spec: Plain, *, running: bool) -> Plain:
+def _workload(name: str, spec: JsonObject, *, running: bool) -> JsonObject:
     """`{queue: a, cpu: 2, priority: 1, age: 60, count: 1}`: so many pods with so much each, created so many seconds ago."""
     count = spec.get("count", 1)
     asked = {resource: str(spec[resource]) for resource in ("cpu", "memory", "gpu") if resource in spec}
-    pod: Plain = {"containers": [{"name": "c", "resources": {"requests": asked}}], **(spec.get("pod") or {})}
+    pod: JsonObject = {"containers": [{"name": "c", "resources": {"requests": asked}}], **(spec.get("pod") or {})}
     meta = {
         "name": name,
         "namespace": NAMESPACE,
@@ -145,7 +144,7 @@ def _workload(name: str, spec: Plain, *, running: bool) -> Plain:
         "creationTimestamp": _ago(spec.get("age", 0)),
         "annotations": spec.get("annotations") or {},
     }
-    body: Plain = {
+    body: JsonObject = {
         "queueName": spec["queue"],
         "priority": spec.get("priority", 0),
         "podSets": [
@@ -153,11 +152,11 @@ def _workload(name: str, spec: Plain, *, running: bool) -> Plain:
             | ({"minCount": spec["least"]} if "least" in spec else {})
         ],
     }
-    value: Plain = {"metadata": meta, "spec": body}
+    value: JsonObject = {"metadata": meta, "spec": body}
     return {**value, "status": _holding(spec, asked, count)} if running else value
 
 
-def _holding(spec: Plain, asked: Plain, count: int) -> Plain:
+def _holding(spec: JsonObject, asked: JsonObject, count: int) -> JsonObject:
     since = _ago(spec.get("running_for", 0))
     held = {
         "name": "main",
@@ -175,7 +174,7 @@ def _holding(spec: Plain, asked: Plain, count: int) -> Plain:
     }
 
 
-def _preempted_before(seconds: int) -> Plain:
+def _preempted_before(seconds: int) -> JsonObject:
     """That a workload was preempted so long ago, and has got quota again since."""
     told = {"type": "Preempted", "status": "False", "reason": "QuotaReserved", "message": ""}
     return {**told, "lastTransitionTime": _ago(seconds)}
@@ -185,6 +184,6 @@ def _ago(seconds: int) -> str:
     return f"2025-12-31T{23 - seconds // 3600:02}:{59 - seconds // 60 % 60:02}:{59 - seconds % 60:02}Z"
 
 
-def read_table(text: str) -> list[Plain]:
+def read_table(text: str) -> list[JsonObject]:
     """The cases of a table."""
     return yaml.safe_load(text)

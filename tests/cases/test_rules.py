@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases.situation import Plain, flavor_of, outcome, played, read_table
+from events.json_object import JsonObject
+from tests.cases.situation import flavor_of, outcome, played, read_table
 from tests.places import ROOT
 
 TABLES = sorted(Path(__file__).parent.glob("*.yaml"))
@@ -14,7 +15,7 @@ RULES = re.findall(r'<a id="([a-z-]+)"></a>', (ROOT / "docs" / "rules.md").read_
 
 
 @pytest.mark.parametrize("case", [case for _, case in CASES], ids=[f"{table}: {case['when']}" for table, case in CASES])
-def test_a_situation_comes_out_as_its_rule_says(case: Plain) -> None:
+def test_a_situation_comes_out_as_its_rule_says(case: JsonObject) -> None:
     at = played(case)
     found, wanted = outcome(at), case["then"]
     for word in ("hold", "preempted"):

@@ -3,10 +3,10 @@
 import random
 from typing import Any
 
+from events.json_object import JsonObject
 from ops.embedded_cluster.kubelet import RUN_SECONDS
 from ops.embedded_cluster.nodes import gpu_node
 
-Plain = dict[str, Any]
 KUEUE = "kueue.x-k8s.io/v1beta2"
 NAMESPACE = "team"
 QUEUES = ("research", "production")
@@ -14,7 +14,7 @@ _CARD_MIB, _CARDS, _NODES = 32768, 4, 3
 _SHARE = _CARDS * _NODES // len(QUEUES)
 
 
-def objects() -> list[Plain]:
+def objects() -> list[JsonObject]:
     """What there is before the first job."""
     nodes = [
         gpu_node(f"n{number}", product="V100", zone="a", cards=_CARDS, memory_mib=_CARD_MIB, model="NVIDIA-V100")
@@ -30,7 +30,7 @@ def objects() -> list[Plain]:
     return [namespace, *nodes, *classes, flavor, *(one for name in QUEUES for one in _queue(name))]
 
 
-def job(chance: random.Random, number: int) -> Plain:
+def job(chance: random.Random, number: int) -> JsonObject:
     """One job of a stream."""
     pods = chance.choice((1, 1, 1, 2, 3))
     limits = {
@@ -60,7 +60,7 @@ def job(chance: random.Random, number: int) -> Plain:
     }
 
 
-def _queue(name: str) -> list[Plain]:
+def _queue(name: str) -> list[JsonObject]:
     quota = {"nvidia.com/gpu": 2 * _SHARE, "nvidia.com/gpumem": _SHARE * _CARD_MIB, "nvidia.com/gpucores": _SHARE * 100}
     spec = {
         "namespaceSelector": {},
@@ -83,5 +83,5 @@ def _queue(name: str) -> list[Plain]:
     return [_object("ClusterQueue", name, spec=spec), door]
 
 
-def _object(kind: str, name: str, **content: Any) -> Plain:
+def _object(kind: str, name: str, **content: Any) -> JsonObject:
     return {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name}, **content}

@@ -13,7 +13,6 @@ from aiohttp import web
 
 from ops.embedded_cluster.embedded import kubeconfig_text
 
-Plain = dict[str, Any]
 _HOP = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 REFUSALS = {429: "TooManyRequests", 500: "InternalError", 502: "BadGateway", 503: "ServiceUnavailable"}
 CONFLICT = 409

@@ -10,12 +10,12 @@ import msgspec
 from events.authors import AUTHORS
 from events.catalogue import all_events
 from events.control import ClockScaled, Quarantined
+from events.json_object import JsonObject
 from events.setting_aside import SetAside
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from ops.wiring import DEVICE_LANE, LANE
 from tests.fuzz.values import ODD_NUMBERS, ODD_TEXTS, Values
 
-Plain = dict[str, Any]
 STREAMS = (FACTS, LANE, DEVICE_LANE, CONTROL)
 _HOMES = {"FACTS": FACTS, "LOG": LANE, "DEVICES": DEVICE_LANE, "CONTROL": CONTROL}
 _SPOKEN = [(author, kind) for author in AUTHORS.values() for kind in sorted(author.says, key=lambda one: one.__name__)]
@@ -43,7 +43,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
     sort: Sort
     stream: str
     subject: str
-    body: Plain = {}
+    body: JsonObject = {}
     """Of a commit without the hash before it and its base; without a time where it is the present one."""
     raw: bytes = b""
     """What is stored instead, where it is no message at all."""
@@ -100,19 +100,19 @@ def _said_by(author: Any) -> list[Any]:
     return said * 3
 
 
-def _event(values: Values, kind: type) -> Plain:
+def _event(values: Values, kind: type) -> JsonObject:
     event = values.event(kind)
     if kind is SetAside:
         event["rules"] = values.chance.choice(("0", "9", event["rules"]))
     return event
 
 
-def _time(values: Values) -> Plain:
+def _time(values: Values) -> JsonObject:
     chance = values.chance
     return {"at": chance.choice((0, -1, 5, *ODD_NUMBERS))} if chance.random() < values.odd else {}
 
 
-def _about(values: Values) -> Plain:
+def _about(values: Values) -> JsonObject:
     chance = values.chance
     if chance.random() < 0.6:
         return {}
@@ -131,7 +131,7 @@ def _about(values: Values) -> Plain:
     }
 
 
-def _commit(values: Values, index: int, stream: str, author: str, events: list[Plain]) -> Plain:
+def _commit(values: Values, index: int, stream: str, author: str, events: list[JsonObject]) -> JsonObject:
     chance = values.chance
     inputs = [
         {"stream": chance.choice((*STREAMS, "NONE", "")), "upto": values.number()}

@@ -15,6 +15,7 @@ from events.catalogue import AnyEvent, Fact
 from events.codec import decode_sighting, encode
 from events.commit import Sighting
 from events.control import ObjectRefused
+from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quota import (
     ClusterQueueObserved,
@@ -36,7 +37,6 @@ from services.watcher.view import View
 from tests.services.watcher.manifests import MANIFESTS, broken
 from tests.stories.small_world import Story
 
-Plain = dict[str, Any]
 SETTINGS = (SettingsObserved(), SettingsObserved(fair_sharing=True, without_queue=True))
 
 
@@ -102,7 +102,7 @@ class Cluster:
             self.see(kind, value)
         self.story.decided()
 
-    def see(self, kind: str, value: Plain) -> None:
+    def see(self, kind: str, value: JsonObject) -> None:
         seen = msgspec.json.decode(msgspec.json.encode(value))
         if is_named(seen):
             self.tell(self.view.see(kind, seen))

@@ -6,11 +6,11 @@ import json
 import re
 from collections import Counter
 from contextlib import suppress
-from typing import Any
 
 from events.codec import encode
 from events.commit import GENESIS, Sighting
 from events.control import Quarantined
+from events.json_object import JsonObject
 from events.subjects import CONTROL, FACTS, fact_subject
 from ops.crds.definitions import manifests
 from ops.embedded_cluster.clock import ScaledClock
@@ -29,7 +29,6 @@ from services.runtime.log_errors import LogMovedOn
 from services.runtime.log_port import Bus, Message
 from tests.fuzz.inputs import STREAMS, Input
 
-Plain = dict[str, Any]
 KUEUE = "kueue.x-k8s.io/v1beta2"
 SAFE = "safe"
 _POLL_S = 0.05
@@ -89,7 +88,7 @@ class Scene:
         """Store a message as it is, whatever it is."""
         stream = await self.bus.stream(one.stream)
         head = await stream.last()
-        body: Plain = {"at": self.clock.now(), **one.body}
+        body: JsonObject = {"at": self.clock.now(), **one.body}
         if "events" in body:
             body |= {"prev_hash": head.sha256 or GENESIS, "base": head.sequence} if one.follows else _BEFORE
         data = one.raw or json.dumps(body, ensure_ascii=False).encode(errors="replace")
@@ -219,7 +218,7 @@ _BEFORE = {"prev_hash": "f" * 64, "base": 1}
 _NAMED = re.compile(r"(FACTS|LOG_0|DEVICES_default) (?:is broken at )?sequence (\d+)")
 
 
-def _safe() -> list[Plain]:
+def _safe() -> list[JsonObject]:
     group = {
         "coveredResources": ["cpu"],
         "flavors": [{"name": SAFE, "resources": [{"name": "cpu", "nominalQuota": "1000"}]}],
@@ -233,12 +232,12 @@ def _safe() -> list[Plain]:
     ]
 
 
-def _object(kind: str, spec: Plain, namespace: str = "") -> Plain:
+def _object(kind: str, spec: JsonObject, namespace: str = "") -> JsonObject:
     meta = {"name": SAFE, **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": KUEUE, "kind": kind, "metadata": meta, "spec": spec}
 
 
-def _safe_job(name: str) -> Plain:
+def _safe_job(name: str) -> JsonObject:
     container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1"}}}
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     meta = {"name": name, "namespace": SAFE, "labels": {"kueue.x-k8s.io/queue-name": SAFE}}

@@ -12,12 +12,12 @@ from projections.devices.drift import all_findings
 from projections.devices.gang import Gang, place
 from projections.devices.offer import cap
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.world import World
 from tests.projections.devices.makers import MODEL, Fleet, card, container, gang
 
 NODES, CARDS, LIVES = 1000, 8, 20_000
-SPOT = Place(lane="FACTS", sequence=1, at=5)
+SPOT = LogPosition(lane="FACTS", sequence=1, at=5)
 
 
 def timed(name: str, what: Callable[[], object], times: int = 300) -> None:

@@ -11,7 +11,7 @@ from events.codec import decode_commit, encode
 from events.commit import Commit, InputRun, Sighting, bytes_hash
 from events.event import Millis
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.world import World
@@ -125,7 +125,7 @@ class Hosts:
         world, at = fold.world, max(fold.at, self.at)
         world.advance(at)
         mark = world.mark()
-        place = Place(lane=fold.lane, sequence=fold.base + 1, at=at)
+        place = LogPosition(lane=fold.lane, sequence=fold.base + 1, at=at)
         events = host.deciders[name].decide(world, place)
         self.compare(fold, name, place, events)
         host.silent = 0 if events else host.silent + 1
@@ -166,16 +166,18 @@ class Hosts:
         )
         return data
 
-    def compare(self, fold: LaneFold, name: str, place: Place, events: Sequence[Decision]) -> None:
+    def compare(self, fold: LaneFold, name: str, position: LogPosition, events: Sequence[Decision]) -> None:
         """The same place is decided about on the log alone."""
         said = [encode(event) for event in events]
         for kind, world in self.others(fold):
-            world.advance(place.at)
+            world.advance(position.at)
             mark = world.mark()
-            again = [encode(event) for event in MAKERS[name][1]().decide(world, place)]
+            again = [encode(event) for event in MAKERS[name][1]().decide(world, position)]
             world.take_back(mark)
             self.compared += 1
-            assert said == again, f"{kind}: {name} at {place.lane}/{place.sequence}\n  said  {said}\n  again {again}"
+            assert said == again, (
+                f"{kind}: {name} at {position.lane}/{position.sequence}\n  said  {said}\n  again {again}"
+            )
 
     def others(self, fold: LaneFold) -> Iterable[tuple[str, World]]:
         follower = self.followers[fold.lane]
@@ -215,7 +217,7 @@ class Hosts:
 def indexes(world: World) -> dict[str, dict[str, list[str]]]:
     """What is kept beside the tables so that things are found by others: it says no more than they do."""
     kept = {
-        "doors": world.doors,
+        "doors": world.local_queues_of,
         "by_local_queue": world.by_local_queue,
         "provisioning_of": world.provisioning_of,
         "holding": world.holding,

@@ -25,7 +25,7 @@ from events.quota import (
 from events.subjects import CONTROL, FACTS
 from events.workload import CheckReported, CheckState, CheckStatus, PodsGone, WorkloadFinished
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
@@ -54,10 +54,10 @@ class Day:
         self.jobs = self.thieves = 0
         self.state = {name: {"ready": True, "bad": set[int](), "cordoned": set[int]()} for name in ("n1", "n2")}
 
-    def fold(self, event: AnyEvent, place: Place) -> None:
-        self.watcher(self.world, place.at, event)
-        evolve(self.world, event, place)
-        self.watcher(self.world, place.at, None)
+    def fold(self, event: AnyEvent, position: LogPosition) -> None:
+        self.watcher(self.world, position.at, event)
+        evolve(self.world, event, position)
+        self.watcher(self.world, position.at, None)
 
     def pass_time(self, ms: int) -> None:
         self.at += ms
@@ -71,7 +71,7 @@ class Day:
         sequence = len(self.entries[FACTS]) + 1
         sighting = Sighting(id=str(sequence), at=self.at - late, author="watcher", fact=fact)  # type: ignore[arg-type]
         self.write(FACTS, encode(sighting))
-        self.fold(fact, Place(lane=FACTS, sequence=sequence, at=self.at))
+        self.fold(fact, LogPosition(lane=FACTS, sequence=sequence, at=self.at))
 
     def operate(self, event: PriceListSet | CorrectionEntered) -> None:
         self.write(CONTROL, encode(self.commit(CONTROL, (event,), (), "operator")))
@@ -81,7 +81,7 @@ class Day:
             spoke = False
             for decider in self.deciders:
                 lane, other = (DEVICES, LANE) if decider.name == "accountant" else (LANE, DEVICES)
-                place = Place(lane=lane, sequence=len(self.entries[lane]) + 1, at=self.at)
+                place = LogPosition(lane=lane, sequence=len(self.entries[lane]) + 1, at=self.at)
                 mark = self.world.mark()
                 events = decider.decide(self.world, place)
                 self.world.take_back(mark)

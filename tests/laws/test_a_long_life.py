@@ -9,7 +9,7 @@ from ops.bench.lanes import WrittenLanes
 from ops.bench.life_load import LifeStage, life_day, life_platform
 from ops.whatif.run import VirtualRun
 from ops.wiring import DEVICE_LANE, LANE
-from projections.queues.pending_queues import Line
+from projections.queues.pending_queues import PendingQueue
 from projections.trail import Trail
 from services.runtime.lane_fold import LaneFold
 from services.runtime.log_port import Entry
@@ -74,7 +74,7 @@ def test_a_lane_is_not_larger_after_six_days_than_after_two() -> None:
 
 
 def test_a_line_forgets_who_left_it_though_nobody_asks_who_is_first() -> None:
-    line, trail = Line(), Trail()
+    line, trail = PendingQueue(), Trail()
     for number in range(1000):
         line.push(trail, f"w{number}", (number, "", "", "", "", "door"), kind=f"kind {number}")
         line.remove(trail, f"w{number}")

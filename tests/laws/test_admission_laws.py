@@ -12,7 +12,7 @@ from events.codec import encode
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved
 from events.workload import WorkloadSubmitted
-from projections.flavors.first_fit import assign_straight
+from projections.flavors.first_fit import assign_first_fit
 from projections.flavors.mode import Granular
 from projections.flavors.search import FlavorSearchSpace, assign
 from projections.world import World
@@ -112,7 +112,7 @@ def test_the_straight_way_finds_what_the_whole_search_finds(
         if queue is None:
             continue
         node, plan = world.quota.queues[queue.name], plan_for(world, Head(workload=workload, queue=queue))
-        straight = assign_straight(plan, node)
+        straight = assign_first_fit(plan, node)
         if straight is None:
             continue
         names = world.quota.columns.names

@@ -17,7 +17,7 @@ from projections.devices.drift import all_findings
 from projections.devices.gang import place
 from projections.devices.use import IDLE, effective_use
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.state_hash import state_hash
 from projections.world import World
 from tests.laws.rebuilt_cards import PodShares, rebuilt
@@ -45,7 +45,7 @@ class Books:
 
     def tell(self, *events: AnyEvent) -> None:
         for event in events:
-            spot = Place(lane="L", sequence=1, at=self.at)
+            spot = LogPosition(lane="L", sequence=1, at=self.at)
             evolve(self.world, event, spot)
             self.time.fold(event, spot)
 
@@ -158,7 +158,7 @@ def _fields(pod: PodObserved) -> dict[str, object]:
 def _folded(events: list[AnyEvent], order: Callable[[list[AnyEvent]], list[AnyEvent]]) -> World:
     world = World()
     for event in order(events):
-        evolve(world, event, Place(lane="L", sequence=1, at=5))
+        evolve(world, event, LogPosition(lane="L", sequence=1, at=5))
     return world
 
 

@@ -37,7 +37,7 @@ def found_by_the_law(seeds: range) -> bool:
 
 
 def test_a_shortcut_that_says_something_else_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admitter_heads, "hopeless", lambda *_: True)
+    monkeypatch.setattr(admitter_heads, "refused_again", lambda *_: True)
     assert found_by_the_law(range(20))
 
 
@@ -54,11 +54,11 @@ def hints_of(world: World) -> object:
     """All that says where looking is worth while; what was only reckoned before is left out."""
     piles = [
         {reader: sorted(pile.keys) for reader, pile in review._readers.items()}
-        for review in (world.review, world.review_reserved, world.review_requests, world.review_pods)
+        for review in (world.work, world.reserved_work, world.request_work, world.pod_work)
     ]
     quota = world.quota
     touched = (sorted(quota._touched), sorted(quota._touched_queues), sorted(world.lines.moved))
-    cards = (sorted(world.cards.stirred), sorted(world.cards.loose), world.cards_looked_at)
+    cards = (sorted(world.cards.dirty_cards), sorted(world.cards.dirty_workloads), world.cards_looked_at)
     return piles, touched, cards, sorted(world.examined.items()), sorted(world._deadlines)
 
 
@@ -73,7 +73,7 @@ def left_as_it_was(world: World) -> Iterator[None]:
 
 def questions() -> list[Callable[[World, Workload], object]]:
     from ops.queries.explaining import explain
-    from projections.preemption.candidates import Ask
+    from projections.preemption.candidates import PreemptionContext
     from projections.preemption.victims import find_victims
     from projections.quota.columns import Column
 
@@ -83,7 +83,9 @@ def questions() -> list[Callable[[World, Workload], object]]:
         if queue is None or node is None:
             return None
         needed: tuple[Column, ...] = (0,)
-        return find_victims(world, Ask(workload=workload, queue=queue, node=node, usage={0: 2}, needed=needed, at=0))
+        return find_victims(
+            world, PreemptionContext(workload=workload, queue=queue, node=node, usage={0: 2}, needed=needed, at=0)
+        )
 
     return [victims, lambda world, workload: explain(world, workload, 1_795_000_000_000, deep=False)]
 
@@ -106,5 +108,5 @@ def test_a_trial_that_ends_with_an_error_leaves_no_trace(seed: int) -> None:
             for key in list(world.holding[name]):
                 world.cards.vacate(key)
                 world.quota.remove_usage(name, world.holding[name].usage[key])
-        world.review.forget(next(iter(sorted(world.workloads)), ""))
+        world.work.forget(next(iter(sorted(world.workloads)), ""))
         raise ZeroDivisionError

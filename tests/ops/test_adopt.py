@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.cli.adopt import LogInUse, adopted
 from ops.cli.main import app
@@ -25,7 +26,6 @@ from tests.ops.deploy.small_cluster import KUEUE, job, platform
 from tests.stage.cluster import Cluster, end_pods
 from tests.stage.stage import CLUSTER_QUEUES, JOBS
 
-Plain = dict[str, Any]
 Make = Callable[..., Cluster]
 SINCE = "2026-01-01T00:00:00Z"
 HELD = "kueue.x-k8s.io/resource-in-use"
@@ -40,7 +40,7 @@ class Left:
     async def look(self, nats: str = "") -> Any:
         return await adopted(str(self.cluster.kubeconfig), "", nats, SettingsObserved())
 
-    def spec_of(self, name: str) -> Plain:
+    def spec_of(self, name: str) -> JsonObject:
         return (self.cluster.get("jobs.batch", ("team", name)) or {})["spec"]
 
     @asynccontextmanager
@@ -59,7 +59,7 @@ class Left:
             opened.push_async_callback(stopped, task)
             yield running
 
-    async def started_by_kueue(self, name: str, *, cpus: int = 1, seconds: int = 3600) -> Plain:
+    async def started_by_kueue(self, name: str, *, cpus: int = 1, seconds: int = 3600) -> JsonObject:
         """A running Job, with the flavor's node selector injected, and its Workload as Kueue has written it."""
         value = job(name, cpus=cpus, seconds=seconds, suspend=False)
         value["spec"]["template"]["spec"]["nodeSelector"] = {"pool": "a"}
@@ -68,7 +68,7 @@ class Left:
         await self.cluster.add(value)
         return await self.workload_of(name, cpus=cpus, admitted=True)
 
-    async def workload_of(self, name: str, *, cpus: int, admitted: bool) -> Plain:
+    async def workload_of(self, name: str, *, cpus: int, admitted: bool) -> JsonObject:
         uid = (await self.client.get(JOBS, "team", name))["metadata"]["uid"]
         key = workload_name("Job", "batch", name, uid)
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": str(cpus)}}}
@@ -88,7 +88,7 @@ class Left:
             }
         )
         assignment = {"name": "main", "count": 1, "flavors": {"cpu": "a"}, "resourceUsage": {"cpu": str(cpus)}}
-        status: Plain = {"conditions": [condition("QuotaReserved", true=False, reason="WaitingForQuota")]}
+        status: JsonObject = {"conditions": [condition("QuotaReserved", true=False, reason="WaitingForQuota")]}
         if admitted:
             status = {
                 "conditions": [condition(one) for one in ("QuotaReserved", "Admitted", "PodsReady")],
@@ -118,7 +118,7 @@ async def left(make: Make, folder: Path, clock: ScaledClock, *, controllers: boo
         yield Left(cluster, client, server, clock)
 
 
-def condition(kind: str, *, true: bool = True, reason: str = "") -> Plain:
+def condition(kind: str, *, true: bool = True, reason: str = "") -> JsonObject:
     return {
         "type": kind,
         "status": "True" if true else "False",
@@ -206,7 +206,7 @@ async def test_a_job_that_would_be_stopped_blocks_and_nothing_is_recorded(
         await bus.close()
 
 
-def manager() -> list[Plain]:
+def manager() -> list[JsonObject]:
     """Kueue's own, as it is installed."""
     labels = {"app": "kueue"}
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "manager", "image": "kueue"}]}}

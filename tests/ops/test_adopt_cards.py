@@ -1,8 +1,8 @@
 """Jobs that Kueue has put on cards keep them, and nobody else is given what their pods hold."""
 
 from pathlib import Path
-from typing import Any
 
+from events.json_object import JsonObject
 from ops.embedded_cluster.clock import ScaledClock
 from ops.embedded_cluster.nodes import gpu_node
 from services.applier.writing import WORKLOADS
@@ -11,12 +11,11 @@ from tests.ops.deploy.small_cluster import KUEUE, job
 from tests.ops.test_adopt import Left, Make, condition, left, until
 from tests.stage.stage import JOBS
 
-Plain = dict[str, Any]
 ASKED = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "50"}
 TAINT = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 
 
-def platform() -> list[Plain]:
+def platform() -> list[JsonObject]:
     quotas = [{"name": name, "nominalQuota": 200000} for name in ASKED]
     group = {"coveredResources": list(ASKED), "flavors": [{"name": "v100", "resources": quotas}]}
     return [

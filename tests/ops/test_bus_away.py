@@ -14,7 +14,7 @@ from events.subjects import FACTS
 from ops.cli.serve import reached
 from ops.health import Health
 from ops.log.jetstream import JetStreamBus, connect
-from ops.log.lazy_bus import LateBus
+from ops.log.lazy_bus import LazyBus
 from ops.log.server import NatsServer
 from ops.wiring import Ports, Running, stopped
 from services.runtime.log_errors import DiskFull, LogFull, LogUnavailable
@@ -53,7 +53,7 @@ async def test_services_wait_for_a_bus_that_comes_later_and_go_on_when_it_freeze
     embedded_stage: Stage, server: NatsServer, tmp_path: Path
 ) -> None:
     ports = Ports(
-        bus=LateBus(server.url),
+        bus=LazyBus(server.url),
         reader=embedded_stage.ports.reader,
         writer=embedded_stage.ports.writer,
         clock=embedded_stage.clock,

@@ -1,13 +1,11 @@
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import yaml
 
+from events.json_object import JsonObject
 from ops.crds.definitions import DEFINITIONS, manifests
 from ops.crds.files import FOLDER, documents
-
-Plain = dict[str, Any]
 
 
 def test_the_files_are_those_that_the_structs_make() -> None:
@@ -20,7 +18,7 @@ def test_a_file_says_what_the_program_says() -> None:
     assert [yaml.safe_load(text) for text in documents().values()] == manifests()
 
 
-def nodes(schema: Plain, path: str) -> Iterator[tuple[str, Plain]]:
+def nodes(schema: JsonObject, path: str) -> Iterator[tuple[str, JsonObject]]:
     yield path, schema
     for name, inner in (schema.get("properties") or {}).items():
         yield from nodes(inner, f"{path}.{name}")
@@ -30,7 +28,7 @@ def nodes(schema: Plain, path: str) -> Iterator[tuple[str, Plain]]:
 
 
 @pytest.mark.parametrize("manifest", manifests(), ids=[one.kind for one in DEFINITIONS])
-def test_schemas_are_structural_as_the_api_server_demands(manifest: Plain) -> None:
+def test_schemas_are_structural_as_the_api_server_demands(manifest: JsonObject) -> None:
     spec = manifest["spec"]
     assert manifest["metadata"]["name"] == f"{spec['names']['plural']}.{spec['group']}"
     assert [(one["name"], one["storage"]) for one in spec["versions"]] == [("v1beta2", True), ("v1beta1", False)]
@@ -48,7 +46,7 @@ def test_schemas_are_structural_as_the_api_server_demands(manifest: Plain) -> No
                 assert node["default"] in node["enum"], path
 
 
-def schema_of(kind: str) -> Plain:
+def schema_of(kind: str) -> JsonObject:
     (found,) = [one for one in manifests() if one["spec"]["names"]["kind"] == kind]
     return found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 

@@ -1,10 +1,10 @@
 """Kueue's definitions as an API server serves them: what they refuse and in which words, both versions, shared ownership."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
+from events.json_object import JsonObject
 from ops.kubernetes.client import KubeClient, path_of
 from services.applier.writing import WORKLOADS
 from services.jobs.paths import look
@@ -13,7 +13,6 @@ from tests.stage.cluster import Cluster
 from tests.stage.installation import APPLY
 from tests.stage.stage import CLUSTER_QUEUES, Stage
 
-Plain = dict[str, Any]
 KUEUE = "kueue.x-k8s.io"
 CHECKS = Resource(group=KUEUE, version="v1beta2", plural="admissionchecks", kind="AdmissionCheck", namespaced=False)
 LOCAL = Resource(group=KUEUE, version="v1beta2", plural="localqueues", kind="LocalQueue")
@@ -31,7 +30,7 @@ def older(resource: Resource) -> Resource:
     )
 
 
-def made(kind: str, name: str, spec: Plain, *, version: str = "v1beta2", namespace: str = "") -> Plain:
+def made(kind: str, name: str, spec: JsonObject, *, version: str = "v1beta2", namespace: str = "") -> JsonObject:
     place = {"namespace": namespace} if namespace else {}
     return {"apiVersion": f"{KUEUE}/{version}", "kind": kind, "metadata": {"name": name, **place}, "spec": spec}
 
@@ -73,7 +72,7 @@ async def test_fields_that_never_change_say_so(cluster: Cluster, client: KubeCli
     ],
     ids=["borrowing without reclaiming", "a preference without a choice", "an unknown word", "no flavor"],
 )
-async def test_what_breaks_a_rule_is_refused_in_clear_words(client: KubeClient, spec: Plain, words: str) -> None:
+async def test_what_breaks_a_rule_is_refused_in_clear_words(client: KubeClient, spec: JsonObject, words: str) -> None:
     with pytest.raises(ObjectInvalid, match=words):
         await client.create(CLUSTER_QUEUES, "", made("ClusterQueue", "bad", spec))
 
@@ -111,14 +110,14 @@ async def test_the_status_of_a_workload_is_read_in_the_other_version(cluster: Cl
     assert (await client.get(WORKLOADS, "default", "w"))["status"] == stored["status"], "nothing is lost on the way"
 
 
-async def apply(client: KubeClient, resource: Resource, value: Plain) -> Plain:
+async def apply(client: KubeClient, resource: Resource, value: JsonObject) -> JsonObject:
     """As `kubectl apply --server-side` does it."""
     meta = value["metadata"]
     path = path_of(resource, meta.get("namespace", ""), meta["name"])
     return await client.request("PATCH", f"{path}?fieldManager=somebody", value, form=APPLY)
 
 
-def owners(value: Plain, field: str) -> set[tuple[str, str]]:
+def owners(value: JsonObject, field: str) -> set[tuple[str, str]]:
     """Who owns a field, and by which part of the object it was written."""
     return {
         (one["manager"], one.get("subresource", ""))
@@ -132,7 +131,7 @@ async def test_who_applies_a_queue_again_and_again_meets_no_conflict_with_what_i
     found = made("ClusterQueue", "mine", {"namespaceSelector": {}, "resourceGroups": QUOTA})
     await apply(stage.client, CLUSTER_QUEUES, found)
 
-    def shown() -> Plain:
+    def shown() -> JsonObject:
         return stage.get("clusterqueues.kueue.x-k8s.io", "", "mine")
 
     await stage.until(lambda: bool(look(shown(), "status.conditions")))

@@ -1,18 +1,16 @@
 """A log is lost or left behind: its cluster is taken over as if another manager had left it, and back to Kueue."""
 
 from pathlib import Path
-from typing import Any
 
+from events.json_object import JsonObject
 from ops.embedded_cluster.clock import ScaledClock
 from ops.log.server import NatsServer
 from tests.ops.deploy.small_cluster import job
 from tests.ops.test_adopt import Left, Make, left, until
 from tests.stage.cluster import end_pods
 
-Plain = dict[str, Any]
 
-
-def workload_of(found: Left, name: str) -> Plain:
+def workload_of(found: Left, name: str) -> JsonObject:
     """The Workload object that a Job owns."""
     return next(
         one
@@ -21,7 +19,7 @@ def workload_of(found: Left, name: str) -> Plain:
     )
 
 
-def is_equivalent(spec: Plain, workload: Plain) -> bool:
+def is_equivalent(spec: JsonObject, workload: JsonObject) -> bool:
     """Whether Kueue would find that a Workload belongs to a Job as it stands: else it stops what runs.
 
     Our own reading of its rule: counts, least counts, containers and init containers are equal as a whole; tolerations
@@ -38,7 +36,7 @@ def is_equivalent(spec: Plain, workload: Plain) -> bool:
     return all((wanted.get(name) or []) == (there.get(name) or []) for name in compared)
 
 
-def whole_job(name: str, pods: int = 1) -> Plain:
+def whole_job(name: str, pods: int = 1) -> JsonObject:
     """A Job with what only a whole template holds."""
     value = job(name, pods=pods, suspend=True)
     spec = value["spec"]["template"]["spec"]

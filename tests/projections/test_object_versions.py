@@ -14,7 +14,7 @@ from events.quota import ClusterQueueObserved, FlavorObserved
 from events.subjects import FACTS
 from events.workload import WorkloadDeleted, WorkloadSubmitted
 from projections.evolve import evolve_sighting
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.object_versions import REMEMBERED, FoldedFacts
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
@@ -45,7 +45,7 @@ class Log:
         self.sequence += 1
         sighting = Sighting(id=str(self.sequence), at=self.at, author="watcher", about=about, fact=fact)
         self.stored.append(sighting)
-        evolve_sighting(self.world, sighting, Place(lane=FACTS, sequence=self.sequence, at=self.at))
+        evolve_sighting(self.world, sighting, LogPosition(lane=FACTS, sequence=self.sequence, at=self.at))
 
     @property
     def nominal(self) -> int | None:
@@ -193,7 +193,7 @@ def test_every_fold_takes_the_same_facts_live_taken_back_from_a_snapshot_and_fro
     reader = FoldedFacts()
     folded = [reader.folds(one) for one in stored]
     for number, one in enumerate(stored):
-        place = Place(lane=FACTS, sequence=number + 1, at=one.at)
+        place = LogPosition(lane=FACTS, sequence=number + 1, at=one.at)
         if number >= 60:
             evolve_sighting(again, one, place)
     assert state_hash(again) == state_hash(straight.world)

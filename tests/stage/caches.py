@@ -2,17 +2,16 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec.structs import replace
 
+from events.json_object import JsonObject
 from ops.crds.definitions import manifests as definitions
 from ops.embedded_cluster.kinds import BUILT_IN, Kind, kinds_of
 from ops.kubernetes.client import KubeClient, path_of
 from ops.kubernetes.reflector import Reflector
 from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Resource, Vanished
 
-Plain = dict[str, Any]
 Name = tuple[str, str]
 """Namespace (empty for cluster-wide kinds) and name."""
 
@@ -28,18 +27,18 @@ class Cache:
     """The objects of one kind. Versions count up over all kinds, so of two answers it is known which is the later."""
 
     def __init__(self, resource: Resource) -> None:
-        self.resource, self.objects = resource, dict[Name, Plain]()
+        self.resource, self.objects = resource, dict[Name, JsonObject]()
         self.changes = 0
         """How often an object was seen to change."""
         self._at = 0
 
-    def fill(self, objects: Iterable[Plain], version: int) -> None:
+    def fill(self, objects: Iterable[JsonObject], version: int) -> None:
         """Everything there was at a version."""
         if version > self._at:
             self._at = version
             self.objects = {_name(one): one for one in objects}
 
-    def see(self, value: Plain, *, gone: bool = False) -> None:
+    def see(self, value: JsonObject, *, gone: bool = False) -> None:
         """One change."""
         version = int(value["metadata"]["resourceVersion"])
         self.changes += 1
@@ -67,23 +66,23 @@ class Caches:
         for one in definitions():
             self.learn(one)
 
-    def learn(self, definition: Plain) -> str:
+    def learn(self, definition: JsonObject) -> str:
         """Know the kind of a definition in the version that is stored."""
         kind = next(one for one in kinds_of(definition) if one.version == one.storage)
         self.kinds[kind.key] = kind
         return kind.key
 
-    def kind_of(self, value: Plain) -> Kind:
+    def kind_of(self, value: JsonObject) -> Kind:
         """The kind of an object, or of what refers to one."""
         group = value["apiVersion"].rpartition("/")[0]
         return next(one for one in self.kinds.values() if (one.group, one.kind) == (group, value["kind"]))
 
-    def resource_of(self, value: Plain) -> Resource:
+    def resource_of(self, value: JsonObject) -> Resource:
         """The place of an object's kind in its own version."""
         version = value["apiVersion"].rpartition("/")[2]
         return replace(resource_at(self.kind_of(value)), version=version)
 
-    def of(self, key: str) -> dict[Name, Plain]:
+    def of(self, key: str) -> dict[Name, JsonObject]:
         """The objects of a kind that is followed."""
         return self.followed[key].objects
 
@@ -130,11 +129,11 @@ class Caches:
                 queue.put_nowait(key)
 
 
-def _whole(objects: Iterable[Plain], resource: Resource) -> Iterable[Plain]:
+def _whole(objects: Iterable[JsonObject], resource: Resource) -> Iterable[JsonObject]:
     """Built-in objects in a list do not say what they are."""
     api = f"{resource.group}/{resource.version}" if resource.group else resource.version
     return ({"apiVersion": api, "kind": resource.kind, **one} for one in objects)
 
 
-def _name(value: Plain) -> Name:
+def _name(value: JsonObject) -> Name:
     return value["metadata"].get("namespace", ""), value["metadata"]["name"]

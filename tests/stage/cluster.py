@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
+from events.json_object import JsonObject
 from ops.crds.definitions import manifests as definitions
 from ops.embedded_cluster.clock import ScaledClock
 from ops.embedded_cluster.embedded import EmbeddedCluster
@@ -19,7 +20,6 @@ from ops.kubernetes.client import KubeClient, connect, failure_of
 from ops.scenario.platform import convert, suspend
 from services.runtime.cluster_port import Resource
 
-Plain = dict[str, Any]
 PODS = Resource(plural="pods", kind="Pod")
 Name = tuple[str, str]
 """Namespace (empty for cluster-wide kinds) and name."""
@@ -52,15 +52,15 @@ class Cluster(Protocol):
         """A kubeconfig with the rights of one of kuelog's services."""
         ...
 
-    async def add(self, value: Plain) -> None:
+    async def add(self, value: JsonObject) -> None:
         """Create an object with the status that it brings; there already is as good."""
         ...
 
-    def get(self, key: str, name: Name) -> Plain | None:
+    def get(self, key: str, name: Name) -> JsonObject | None:
         """An object as it was when something was last awaited. The key is plural and group: `jobs.batch`."""
         ...
 
-    def of(self, key: str) -> Mapping[Name, Plain]:
+    def of(self, key: str) -> Mapping[Name, JsonObject]:
         """The objects of one kind, as they were then."""
         ...
 
@@ -102,7 +102,7 @@ class Embedded:
         *,
         webhooks: bool = True,
         controllers: bool = True,
-        defined: Sequence[Plain] = (),
+        defined: Sequence[JsonObject] = (),
     ) -> None:
         self.kubeconfig = folder / "kubeconfig"
         self._defined = defined or definitions()
@@ -129,14 +129,14 @@ class Embedded:
         del service
         return self.kubeconfig
 
-    async def add(self, value: Plain) -> None:
+    async def add(self, value: JsonObject) -> None:
         try:
             self.embedded.add(value)
             self._show(value)
         except ApiFailure as refused:
             raise failure_of(refused.code, msgspec.json.encode(refused.body)) from refused
 
-    def _show(self, value: Plain) -> None:
+    def _show(self, value: JsonObject) -> None:
         """Most kinds are created without a status."""
         group, _, version = value["apiVersion"].rpartition("/")
         places = self.embedded.resources.kinds()
@@ -148,10 +148,10 @@ class Embedded:
             shown = {"metadata": {}, "status": value["status"]}
             self.embedded.resources.update(kind, name, shown, subresource="status")
 
-    def get(self, key: str, name: Name) -> Plain | None:
+    def get(self, key: str, name: Name) -> JsonObject | None:
         return self.embedded.store.get(key, name)
 
-    def of(self, key: str) -> Mapping[Name, Plain]:
+    def of(self, key: str) -> Mapping[Name, JsonObject]:
         return self.embedded.store.of(key)
 
     def changes(self, key: str) -> int:

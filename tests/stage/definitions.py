@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 import yaml
 
+from events.json_object import JsonObject
 from ops.crds.definitions import manifests
 from tests.places import KUEUE_DEFINITIONS
 
-Plain = dict[str, Any]
 BOTH = ("kuelog", "kueue")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @cache
-def definitions_of(whose: str) -> tuple[Plain, ...]:
+def definitions_of(whose: str) -> tuple[JsonObject, ...]:
     """The CustomResourceDefinitions; a test on Kueue's is skipped where there are none."""
     if whose == "kuelog":
         return tuple(manifests())

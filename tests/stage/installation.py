@@ -6,10 +6,10 @@ from base64 import b64encode
 from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import DEVNULL, Popen
-from typing import Any
 
 import yaml
 
+from events.json_object import JsonObject
 from ops.crds.definitions import manifests as definitions
 from ops.deploy.chart import CHOICES, NAMESPACE, manifests
 from ops.embedded_cluster.kinds import BUILT_IN
@@ -22,7 +22,6 @@ from tests.stage.api_server import ApiServer
 from tests.stage.caches import resource_at
 from tests.stage.ports import reserved_port
 
-Plain = dict[str, Any]
 SPACES = ("default", "team")
 """The namespaces that tests may use."""
 JOBS = Resource(group="batch", plural="jobs", kind="Job")
@@ -57,7 +56,7 @@ class Installation:
         self.kubeconfig, self.folder, self.server = kubeconfig, folder, server
         """`server` is the API server where it is a child of the tests, which may then kill it."""
         self._host, self._done = host, False
-        self._configurations: list[Plain] = []
+        self._configurations: list[JsonObject] = []
         self._webhook: Popen[bytes] | None = None
 
     async def install(self, client: KubeClient) -> None:
@@ -111,7 +110,7 @@ class Installation:
             )
         bundle = b64encode(held.authorities.encode()).decode()
 
-        def where(path: str) -> Plain:
+        def where(path: str) -> JsonObject:
             return {"url": f"https://{self._host}:{port}{path}", "caBundle": bundle}
 
         self._configurations = configurations("unused", NAMESPACE, ["kube-system", NAMESPACE])
@@ -141,19 +140,19 @@ class Installation:
                 await asyncio.sleep(0.1)
 
 
-async def put_there(client: KubeClient, value: Plain) -> None:
+async def put_there(client: KubeClient, value: JsonObject) -> None:
     """Apply a built-in object, whatever is there."""
     await client.request("PATCH", f"{_path_of(value)}?fieldManager=tests&force=true", value, form=APPLY)
 
 
-def _path_of(value: Plain) -> str:
+def _path_of(value: JsonObject) -> str:
     group, _, version = value["apiVersion"].rpartition("/")
     kind = next(one for one in BUILT_IN if (one.group, one.version, one.kind) == (group, version, value["kind"]))
     meta = value["metadata"]
     return path_of(resource_at(kind), meta.get("namespace", ""), meta["name"])
 
 
-async def served(client: KubeClient, definition: Plain) -> None:
+async def served(client: KubeClient, definition: JsonObject) -> None:
     """Wait until the kind of a definition can be listed."""
     spec = definition["spec"]
     version = next(one["name"] for one in spec["versions"] if one["storage"])

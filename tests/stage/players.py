@@ -7,8 +7,8 @@ it is asked of the API server; so whatever they do that a real one refuses shows
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
+from events.json_object import JsonObject
 from ops.embedded_cluster.clock import ScaledClock
 from ops.embedded_cluster.controller import Controller
 from ops.embedded_cluster.job_controller import JobController
@@ -21,7 +21,6 @@ from services.jobs.paths import difference
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectMissing, Resource
 from tests.stage.caches import Caches
 
-Plain = dict[str, Any]
 JOBS = Resource(group="batch", plural="jobs", kind="Job")
 PODS = Resource(plural="pods", kind="Pod")
 PLAYED = {"jobs.batch": JOBS, "pods": PODS}
@@ -102,7 +101,7 @@ class Players:
                     asked = True
         return asked
 
-    async def _ask(self, resource: Resource, name: Name, old: Plain | None, new: Plain | None) -> None:
+    async def _ask(self, resource: Resource, name: Name, old: JsonObject | None, new: JsonObject | None) -> None:
         namespace, called = name
         path = path_of(resource, namespace, called)
         try:
@@ -118,7 +117,7 @@ class Players:
         except (ObjectConflict, ObjectMissing):
             return  # Somebody was faster: the next round sees what is true.
 
-    async def _change(self, resource: Resource, name: Name, old: Plain, new: Plain) -> None:
+    async def _change(self, resource: Resource, name: Name, old: JsonObject, new: JsonObject) -> None:
         namespace, called = name
         version = {"resourceVersion": old["metadata"]["resourceVersion"]}
         notes = difference(old["metadata"].get("annotations") or {}, new["metadata"].get("annotations") or {})
@@ -147,7 +146,7 @@ class Players:
                 with suppress(ObjectMissing):
                     await self._client.delete(self._caches.resource(key), namespace, called)
 
-    async def _is_owned(self, namespace: str, owners: list[Plain]) -> bool:
+    async def _is_owned(self, namespace: str, owners: list[JsonObject]) -> bool:
         """Whether any of the owners is there, by their own word: what the caches hold may be older than what is owned."""
         for one in owners:
             try:
@@ -159,7 +158,7 @@ class Players:
         return False
 
 
-def _unsaid(value: Plain) -> Plain:
+def _unsaid(value: JsonObject) -> JsonObject:
     """A new object without what the API server says of it."""
     meta = {name: one for name, one in value["metadata"].items() if name not in _UNSAID}
     return {name: one for name, one in {**value, "metadata": meta}.items() if name != "status"}

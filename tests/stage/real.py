@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
 
+from events.json_object import JsonObject
 from ops.crds.definitions import manifests as definitions
 from ops.deploy.chart import NAMESPACE
 from ops.embedded_cluster.clock import ScaledClock
@@ -17,7 +17,6 @@ from tests.stage.cluster import PATIENCE_S, Name
 from tests.stage.installation import APPLY, DEFINED, JOBS, SPACES, Installation, served
 from tests.stage.players import Players
 
-Plain = dict[str, Any]
 READ = (
     *("nodes", "pods", "podtemplates", "jobs.batch", "events"),
     *(
@@ -55,7 +54,7 @@ class Real:
         self._clock, self._webhooks, self._controllers = clock, webhooks, controllers
         server = installation.server
         self.managed = server is None or server.has("kube-controller-manager")
-        self._made: list[Plain] = []
+        self._made: list[JsonObject] = []
         self._playing: asyncio.Task[None] | None = None
         self._client: KubeClient
         self._caches: Caches
@@ -105,7 +104,7 @@ class Real:
     async def kubeconfig_of(self, service: str) -> Path:
         return await self.installation.kubeconfig_of(self._client, service)
 
-    async def add(self, value: Plain) -> None:
+    async def add(self, value: JsonObject) -> None:
         resource, meta = self._caches.resource_of(value), value["metadata"]
         space = meta.get("namespace", "")
         self._made.append(value)
@@ -121,10 +120,10 @@ class Real:
         elif "status" in value and "status" not in made:
             await self._client.merge(resource, space, meta["name"], {"status": value["status"]}, subresource="status")
 
-    def get(self, key: str, name: Name) -> Plain | None:
+    def get(self, key: str, name: Name) -> JsonObject | None:
         return self._caches.of(key).get(name)
 
-    def of(self, key: str) -> Mapping[Name, Plain]:
+    def of(self, key: str) -> Mapping[Name, JsonObject]:
         return self._caches.of(key)
 
     def changes(self, key: str) -> int:
@@ -170,7 +169,7 @@ class Real:
         for plural, _ in _little_room_for(service):
             await self._client.request("DELETE", f"{_FLOWS}/{plural}/{name}")
 
-    async def _make_ready(self, node: Plain) -> None:
+    async def _make_ready(self, node: JsonObject) -> None:
         """A new node bears a taint until its controller has seen that it is ready."""
         taints = [one for one in node["spec"].get("taints") or () if one["key"] != NOT_READY]
         resource = self._caches.resource_of(node)
@@ -183,8 +182,8 @@ class Real:
                 await asyncio.gather(*(self._delete(resource, one) for resource, one in found))
         self._made.clear()
 
-    async def _left(self) -> list[tuple[Resource, Plain]]:
-        found: list[tuple[Resource, Plain]] = []
+    async def _left(self) -> list[tuple[Resource, JsonObject]]:
+        found: list[tuple[Resource, JsonObject]] = []
         for key in (*SWEPT, *(one for one in self._caches.followed if one not in READ)):
             resource = self._caches.resource(key)
             with suppress(ObjectMissing):  # Its definition may have gone already.
@@ -202,7 +201,7 @@ class Real:
                 found.append((resource, await self._client.get(resource, meta.get("namespace", ""), meta["name"])))
         return found
 
-    async def _delete(self, resource: Resource, value: Plain) -> None:
+    async def _delete(self, resource: Resource, value: JsonObject) -> None:
         meta = value["metadata"]
         space, name = meta.get("namespace", ""), meta["name"]
         with suppress(ObjectMissing):
@@ -217,7 +216,7 @@ async def _is_put_off(client: KubeClient) -> bool:
         return answer.status == _TOO_MANY
 
 
-def _little_room_for(service: str) -> list[tuple[str, Plain]]:
+def _little_room_for(service: str) -> list[tuple[str, JsonObject]]:
     name = f"little-room-for-{service}"
     limited = {"nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLimitPercent": 0}
     level = {"type": "Limited", "limited": {**limited, "limitResponse": {"type": "Reject"}}}

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.embedded_cluster.clock import ScaledClock
 from ops.embedded_cluster.embedded import EmbeddedCluster
@@ -23,7 +23,6 @@ from services.runtime.cluster_port import Resource
 from tests.stage.cluster import Cluster, Embedded, end_pods
 from tests.stage.processes import Order, ServiceProcess
 
-Plain = dict[str, Any]
 SCALE = 20
 CLUSTER_QUEUES = Resource(
     group="kueue.x-k8s.io", version="v1beta2", plural="clusterqueues", kind="ClusterQueue", namespaced=False
@@ -67,7 +66,7 @@ value: 100
 """
 
 
-def job(name: str, seconds: int, *, urgent: bool = False) -> Plain:
+def job(name: str, seconds: int, *, urgent: bool = False) -> JsonObject:
     labels = {"kueue.x-k8s.io/queue-name": "team"} | ({"kueue.x-k8s.io/priority-class": "urgent"} if urgent else {})
     limits = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 20000, "nvidia.com/gpucores": 60}
     return {
@@ -158,15 +157,15 @@ class Stage:
         self.processes.append(ServiceProcess(order, self.folder / f"{service}.log"))
         return self.processes[-1]
 
-    async def add(self, value: Plain) -> None:
+    async def add(self, value: JsonObject) -> None:
         """Create an object."""
         await self.cluster.add(value)
 
-    def get(self, key: str, namespace: str, name: str) -> Plain:
+    def get(self, key: str, namespace: str, name: str) -> JsonObject:
         """An object as it was when something was last awaited; nothing when it was not there."""
         return self.cluster.get(key, (namespace, name)) or {}
 
-    def of(self, key: str) -> list[Plain]:
+    def of(self, key: str) -> list[JsonObject]:
         """All objects of a kind, as they were then."""
         return list(self.cluster.of(key).values())
 

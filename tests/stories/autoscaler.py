@@ -1,17 +1,15 @@
 """A cluster autoscaler as a test plays it: its definition, and what it says of the requests that it finds."""
 
-from typing import Any
-
+from events.json_object import JsonObject
 from services.applier.writing import WORKLOADS
 from services.provisioning_kinds import REQUESTS
 from tests.stage.stage import CLUSTER_QUEUES, Stage
 
-Plain = dict[str, Any]
-OPEN: Plain = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-NAMES: Plain = {"type": "object", "additionalProperties": {"type": "string"}}
+OPEN: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+NAMES: JsonObject = {"type": "object", "additionalProperties": {"type": "string"}}
 CLASS = "check-capacity.autoscaling.x-k8s.io"
 REQUESTS_KEY, TEMPLATES_KEY = "provisioningrequests.autoscaling.x-k8s.io", "podtemplates"
-DEFINITION: Plain = {
+DEFINITION: JsonObject = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": REQUESTS_KEY},
@@ -46,7 +44,7 @@ DEFINITION: Plain = {
         ],
     },
 }
-CHECK: Plain = {
+CHECK: JsonObject = {
     "apiVersion": "kueue.x-k8s.io/v1beta2",
     "kind": "AdmissionCheck",
     "metadata": {"name": "nodes"},
@@ -57,7 +55,7 @@ CHECK: Plain = {
 }
 
 
-def config(**spec: object) -> Plain:
+def config(**spec: object) -> JsonObject:
     """How it is to be asked."""
     return {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -74,17 +72,17 @@ async def require_nodes(stage: Stage) -> None:
     await stage.client.merge(CLUSTER_QUEUES, "", "team", {"spec": {"admissionChecksStrategy": strategy}})
 
 
-def requests(stage: Stage) -> dict[str, Plain]:
+def requests(stage: Stage) -> dict[str, JsonObject]:
     """The requests in the cluster, by name."""
     return {one["metadata"]["name"]: one for one in stage.of(REQUESTS_KEY)}
 
 
-def templates(stage: Stage) -> dict[str, Plain]:
+def templates(stage: Stage) -> dict[str, JsonObject]:
     """The pod templates in the cluster, by name."""
     return {one["metadata"]["name"]: one for one in stage.of(TEMPLATES_KEY)}
 
 
-async def asked(stage: Stage, number: int) -> Plain:
+async def asked(stage: Stage, number: int) -> JsonObject:
     """The request of that attempt, as soon as it is there."""
     await stage.until(lambda: _attempt(stage, number) is not None)
     found = _attempt(stage, number)
@@ -92,7 +90,9 @@ async def asked(stage: Stage, number: int) -> Plain:
     return found
 
 
-async def answer(stage: Stage, request: Plain, *, details: dict[str, str] | None = None, **conditions: str) -> None:
+async def answer(
+    stage: Stage, request: JsonObject, *, details: dict[str, str] | None = None, **conditions: str
+) -> None:
     """What the autoscaler says; a message that begins with `not:` belongs to a condition that is False."""
     told = [
         {
@@ -109,7 +109,7 @@ async def answer(stage: Stage, request: Plain, *, details: dict[str, str] | None
     await stage.client.merge(REQUESTS, meta["namespace"], meta["name"], status, subresource="status")
 
 
-def check_of(stage: Stage, job: str) -> Plain:
+def check_of(stage: Stage, job: str) -> JsonObject:
     """How the check of a job's workload stands."""
     for one in stage.of("workloads.kueue.x-k8s.io"):
         if one["metadata"]["name"].startswith(f"job-{job}-"):
@@ -122,5 +122,5 @@ async def set_active(stage: Stage, workload: str) -> None:
     await stage.client.merge(WORKLOADS, "default", workload, {"spec": {"active": True}})
 
 
-def _attempt(stage: Stage, number: int) -> Plain | None:
+def _attempt(stage: Stage, number: int) -> JsonObject | None:
     return next((one for name, one in sorted(requests(stage).items()) if name.endswith(f"-nodes-{number}")), None)

@@ -1,17 +1,16 @@
 """A job of each kind as people write it, and what its controller shows of it."""
 
 from collections.abc import Callable
-from typing import Any
 
 from events.job_kind import JobKind, Sign
+from events.json_object import JsonObject
 from services.jobs.paths import put
 from services.jobs.table import KINDS
 
-Plain = dict[str, Any]
 CARD = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 20000, "nvidia.com/gpucores": 60}
 
 
-def pod(*, card: bool = False) -> Plain:
+def pod(*, card: bool = False) -> JsonObject:
     """A pod template that has a selector, a toleration and a label of its own."""
     resources = {"limits": CARD if card else {"cpu": "1"}}
     return {
@@ -24,29 +23,29 @@ def pod(*, card: bool = False) -> Plain:
     }
 
 
-def _roles(field: str, *roles: str) -> Callable[[], Plain]:
+def _roles(field: str, *roles: str) -> Callable[[], JsonObject]:
     """Kubeflow's way: one list of pods per role, the last of them with a card."""
 
-    def spec() -> Plain:
+    def spec() -> JsonObject:
         replicas = {role: {"replicas": 1, "template": pod(card=role == roles[-1])} for role in roles}
         return {"runPolicy": {"cleanPodPolicy": "Running"}, field: replicas}
 
     return spec
 
 
-def _job_set() -> Plain:
-    def one(name: str, *, card: bool) -> Plain:
+def _job_set() -> JsonObject:
+    def one(name: str, *, card: bool) -> JsonObject:
         return {"name": name, "replicas": 1, "template": {"spec": {"parallelism": 1, "template": pod(card=card)}}}
 
     return {"replicatedJobs": [one("leader", card=False), one("worker", card=True)]}
 
 
-def _ray() -> Plain:
+def _ray() -> JsonObject:
     group = {"groupName": "Big", "replicas": 1, "numOfHosts": 1, "template": pod(card=True)}
     return {"headGroupSpec": {"template": pod()}, "workerGroupSpecs": [group]}
 
 
-def _spark() -> Plain:
+def _spark() -> JsonObject:
     memory = {"nvidia.com/gpumem": 20000, "nvidia.com/gpucores": 60}
     card = {
         "instances": 1,
@@ -58,13 +57,13 @@ def _spark() -> Plain:
     return {"type": "Scala", "driver": {"cores": 1, "memory": "512m", "nodeSelector": {"own": "yes"}}, "executor": card}
 
 
-def _wrapper() -> Plain:
+def _wrapper() -> JsonObject:
     job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"parallelism": 1, "template": pod(card=True)}}
     bare = {"apiVersion": "v1", "kind": "Pod", **pod()}
     return {"components": [{"template": job}, {"template": bare}]}
 
 
-SPECS: dict[str, Callable[[], Plain]] = {
+SPECS: dict[str, Callable[[], JsonObject]] = {
     "JobSet": _job_set,
     "TrainJob": lambda: {"runtimeRef": {"name": "torch"}},
     "MPIJob": _roles("mpiReplicaSpecs", "Launcher", "Worker"),
@@ -98,7 +97,7 @@ SAMPLED = [kind for kind in KINDS if kind.kind in SPECS]
 """Job and Pod have controllers in the embedded cluster, and their own stories."""
 
 
-def manifest(kind: JobKind, name: str, *, queue: str = "team", urgent: bool = False) -> Plain:
+def manifest(kind: JobKind, name: str, *, queue: str = "team", urgent: bool = False) -> JsonObject:
     labels = {"kueue.x-k8s.io/queue-name": queue} | ({"kueue.x-k8s.io/priority-class": "urgent"} if urgent else {})
     return {
         "apiVersion": f"{kind.group}/{kind.versions[0]}",
@@ -108,7 +107,7 @@ def manifest(kind: JobKind, name: str, *, queue: str = "team", urgent: bool = Fa
     }
 
 
-def child(job: Plain) -> Plain:
+def child(job: JsonObject) -> JsonObject:
     """The JobSet that the trainer's controller makes of a TrainJob."""
     meta = job["metadata"]
     owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": meta["name"], "uid": meta["uid"]}
@@ -120,7 +119,7 @@ def child(job: Plain) -> Plain:
     }
 
 
-def definition(kind: JobKind) -> Plain:
+def definition(kind: JobKind) -> JsonObject:
     """A CustomResourceDefinition that lets everything through."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
@@ -147,9 +146,9 @@ def definition(kind: JobKind) -> Plain:
     }
 
 
-def shown(*signs: Sign | None) -> Plain:
+def shown(*signs: Sign | None) -> JsonObject:
     """A status that bears these signs and no others."""
-    status: Plain = {"status": {"conditions": []}}
+    status: JsonObject = {"status": {"conditions": []}}
     for sign in signs:
         if sign is None:
             continue
@@ -162,7 +161,7 @@ def shown(*signs: Sign | None) -> Plain:
     return status
 
 
-def running(kind: JobKind, *, succeeded: int = 0) -> Plain:
+def running(kind: JobKind, *, succeeded: int = 0) -> JsonObject:
     """The status of a job all of whose pods are ready."""
     status = shown(kind.ready)
     if kind.counter == "replicas":
@@ -173,7 +172,7 @@ def running(kind: JobKind, *, succeeded: int = 0) -> Plain:
     return status
 
 
-def stopped(kind: JobKind) -> Plain:
+def stopped(kind: JobKind) -> JsonObject:
     status = shown(kind.stopped)
     if kind.counter == "replicas":
         status["status"][kind.replicas.split(".")[1]] = []

@@ -21,7 +21,7 @@ from events.quota import (
 from events.selector import LabelSelector
 from events.workload import Owner, PodsGone, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.state_hash import state_hash
 from projections.world import World
 from services.accountant.decide import Accountant
@@ -49,7 +49,7 @@ class Story:
         for fact in facts:
             self.facts += 1
             self.at += 10
-            evolve(self.world, fact, Place(lane="FACTS", sequence=self.facts, at=self.at))
+            evolve(self.world, fact, LogPosition(lane="FACTS", sequence=self.facts, at=self.at))
         return self
 
     def decided(self) -> list[Decision]:
@@ -60,7 +60,7 @@ class Story:
             for decider in self.deciders:
                 if self.forgetful:
                     self.world.review_all()
-                place = Place(lane="LOG_0", sequence=self.commits + 1, at=self.at)
+                place = LogPosition(lane="LOG_0", sequence=self.commits + 1, at=self.at)
                 events = decider.decide(self.world, place) if self.unchecked else self._checked(decider, place)
                 if events:
                     spoke = True
@@ -72,14 +72,14 @@ class Story:
                 return said
         raise AssertionError("the deciders never come to rest")
 
-    def _checked(self, decider: Decider, place: Place) -> list[Decision]:
+    def _checked(self, decider: Decider, position: LogPosition) -> list[Decision]:
         before, mark = state_hash(self.world), self.world.mark()
-        events = decider.decide(self.world, place)
+        events = decider.decide(self.world, position)
         after = state_hash(self.world)
         self.world.take_back(mark)
         assert state_hash(self.world) == before, "a decision that does not stand leaves no trace"
         for event in events:
-            evolve(self.world, event, place)
+            evolve(self.world, event, position)
         assert state_hash(self.world) == after, "what was decided is what is folded"
         return events
 

@@ -9,7 +9,7 @@ from events.timestamp import parse_timestamp
 from events.upkeep import CheckSettled
 from events.workload import CheckState, QuotaReleased, WorkloadFinished, WorkloadParked, WorkloadQueued
 from projections import world
-from projections.budgets.budget_usage import Spent, changes_after, settled
+from projections.budgets.budget_usage import BudgetUsage, changes_after, settled
 from projections.budgets.enforcement import CONTROLLER, EXHAUSTED
 from projections.calendar import begin, end
 from projections.snapshot import tables_of, world_of
@@ -161,9 +161,9 @@ def test_a_deadline_that_another_one_has_overtaken_wakes_nobody() -> None:
     spent = told.world.budgets["ClusterQueue/cq"]
     due = changes_after(spent, spent.at)
     assert due is not None and due > told.at + 2 * HOUR
-    list(told.world.review.take("queue-manager"))
+    list(told.world.work.take("queue-manager"))
     told.world.advance(told.at + HOUR + 1)
-    assert list(told.world.review.take("queue-manager")) == []
+    assert list(told.world.work.take("queue-manager")) == []
 
 
 def test_a_snapshot_keeps_what_is_spent_and_when_to_look_again() -> None:
@@ -233,9 +233,9 @@ def test_a_budget_that_is_told_of_a_time_long_past_is_looked_at_once_and_not_for
     told.told(*platform(), replace(with_budget(0), budget=Budget(period=BudgetPeriod.DAY, limits={GPU: 0})))
     asked: list[int] = []
 
-    def counted(spent: Spent, at: int) -> int | None:
+    def counted(usage: BudgetUsage, at: int) -> int | None:
         asked.append(at)
-        return changes_after(spent, at)
+        return changes_after(usage, at)
 
     monkeypatch.setattr(world, "changes_after", counted)
     told.world.advance(FRIDAY)

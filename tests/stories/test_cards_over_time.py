@@ -24,7 +24,7 @@ from events.quota import FlavorObserved
 from events.settings import DevicePolicy, SettingsObserved
 from events.workload import WorkloadFinished
 from projections.devices.offer import cap, offers
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from tests.stories.small_world import MEMORY, Story, job, platform
@@ -231,8 +231,8 @@ def test_what_was_looked_at_is_not_looked_at_again_unless_it_is_taken_back() -> 
     told = Story().told(*platform(cards=2), pod("thief", "GPU-0"))
     mark = told.world.mark()
     accountant = told.deciders[-1]
-    first = accountant.decide(told.world, Place(lane="D", sequence=1, at=told.at))
-    assert not told.world.cards.stirred
-    assert accountant.decide(told.world, Place(lane="D", sequence=2, at=told.at)) == []
+    first = accountant.decide(told.world, LogPosition(lane="D", sequence=1, at=told.at))
+    assert not told.world.cards.dirty_cards
+    assert accountant.decide(told.world, LogPosition(lane="D", sequence=2, at=told.at)) == []
     told.world.undo(mark)
-    assert accountant.decide(told.world, Place(lane="D", sequence=1, at=told.at)) == first != []
+    assert accountant.decide(told.world, LogPosition(lane="D", sequence=1, at=told.at)) == first != []

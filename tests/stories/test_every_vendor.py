@@ -22,8 +22,8 @@ from events.selector import LabelSelector
 from events.workload import Owner, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
 from projections.devices.annotations import by_vendor
 from projections.devices.drift import all_findings
-from projections.devices.index_annotations import Place
-from projections.devices.pod_annotations import written
+from projections.devices.index_annotations import PinContext
+from projections.devices.pod_annotations import card_annotations
 from projections.devices.registration import encode_json, encode_legacy
 from projections.devices.vendor import Encoding, Vendor
 from projections.devices.vendors import VENDORS
@@ -116,7 +116,7 @@ def test_a_job_gets_its_cards_and_what_hami_writes_is_what_the_log_has_reserved(
             "name": "job-0",
             "uid": "p",
             "annotations": {
-                **written(vendor, placement.containers, {}, Place(at="1", node="n1")),
+                **card_annotations(vendor, placement.containers, {}, PinContext(at="1", node="n1")),
                 "kueue.x-k8s.io/workload": "job",
             },
         },

@@ -9,6 +9,7 @@ import pytest
 from events.catalogue import Fact
 from events.codec import decode_sighting
 from events.job_kind import JobKind
+from events.json_object import JsonObject
 from events.subjects import FACTS
 from events.workload import PodsReady
 from services.jobs.kinds import resource_of
@@ -17,7 +18,7 @@ from services.jobs.pod_sets import pods_of
 from services.jobs.start_stop import holds_injection
 from services.jobs.train_job import CHILD
 from tests.stage.stage import CLUSTER_QUEUES, NODES, Stage
-from tests.stories.job_samples import POD_SETS, SAMPLED, Plain, child, definition, manifest, running, shown, stopped
+from tests.stories.job_samples import POD_SETS, SAMPLED, child, definition, manifest, running, shown, stopped
 
 WORKLOAD = "kueue.x-k8s.io/workload"
 
@@ -29,7 +30,7 @@ class Play:
         self.stage, self.kind, self.resource = stage, kind, resource_of(kind)
         self.key = f"{kind.plural}.{kind.group}"
 
-    async def submit(self, name: str, *, spoil: bool = False, **how: Any) -> Plain:
+    async def submit(self, name: str, *, spoil: bool = False, **how: Any) -> JsonObject:
         wanted = manifest(self.kind, name, **how)
         made = await self.stage.client.create(self.resource, "default", spoiled(wanted) if spoil else wanted)
         assert look(made, self.kind.suspend) is True, "it is created suspended"
@@ -37,12 +38,12 @@ class Play:
             await self.stage.add(child(made))
         return made
 
-    def job(self, name: str) -> Plain:
+    def job(self, name: str) -> JsonObject:
         found = self.stage.get(self.key, "default", name)
         inner = self.stage.get("jobsets.jobset.x-k8s.io", "default", name) or None
         return {**found, CHILD: inner} if self.kind.reader == "train job" else found
 
-    def workload(self, name: str) -> Plain:
+    def workload(self, name: str) -> JsonObject:
         found = self.stage.of("workloads.kueue.x-k8s.io")
         return next((w for w in found if w["metadata"]["ownerReferences"][0]["name"] == name), {})
 
@@ -65,7 +66,7 @@ class Play:
             if any(decode_sighting(entry.data).fact == fact for entry in batch):
                 return
 
-    async def show(self, name: str, status: Plain) -> None:
+    async def show(self, name: str, status: JsonObject) -> None:
         await self.stage.client.merge(self.resource, "default", name, status, subresource="status")
 
     async def delete(self, name: str) -> None:
@@ -138,7 +139,7 @@ async def life(play: Play) -> None:
     await play.started("late")
 
 
-def spoiled(value: Plain) -> Plain:
+def spoiled(value: JsonObject) -> JsonObject:
     """Something about the pods that nobody can understand; a TrainJob has none of its own."""
     broken = {**value, "spec": _with_lots(value["spec"])}
     if broken == value:

@@ -1,19 +1,18 @@
 """A Job through its whole life, with its pods: what is asked for, what it gets, and what is left when it goes."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
+from events.json_object import JsonObject
 from services.jobs.paths import look
 from services.runtime.cluster_port import ObjectInvalid
 from tests.stage.stage import JOBS, Stage, job
 
-Plain = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"
 
 
-def workload(stage: Stage, name: str) -> Plain:
+def workload(stage: Stage, name: str) -> JsonObject:
     found = stage.of("workloads.kueue.x-k8s.io")
     return next((one for one in found if one["metadata"]["ownerReferences"][0]["name"] == name), {})
 
@@ -22,11 +21,11 @@ def finished(stage: Stage, name: str) -> str:
     return str(look(workload(stage, name), "status.conditions[Finished].reason") or "")
 
 
-def template(stage: Stage, name: str) -> Plain:
+def template(stage: Stage, name: str) -> JsonObject:
     return stage.get("jobs.batch", "default", name)["spec"]["template"]
 
 
-def failing(name: str) -> Plain:
+def failing(name: str) -> JsonObject:
     made = job(name, 1)
     made["spec"] |= {"backoffLimit": 0}
     made["spec"]["template"]["metadata"]["annotations"]["kuelog.io/exit"] = "1"
@@ -65,7 +64,7 @@ async def life(stage: Stage) -> None:
     await stage.until(lambda: finished(stage, "lost") == "Succeeded")
 
 
-def pods_of(stage: Stage, name: str) -> list[Plain]:
+def pods_of(stage: Stage, name: str) -> list[JsonObject]:
     return [pod for pod in stage.of("pods") if pod["metadata"]["ownerReferences"][0]["name"] == name]
 
 

@@ -3,11 +3,11 @@
 import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from events.api.meta import RESOURCE_IN_USE
+from events.json_object import JsonObject
 from ops.embedded_cluster.clock import ScaledClock
 from services.applier.known_objects import WORKLOADS
 from services.jobs.paths import look
@@ -15,7 +15,6 @@ from tests.stage.cluster import Embedded
 from tests.stage.definitions import definitions_of
 from tests.stage.stage import CLUSTER_QUEUES, JOBS, PODS, Stage, job
 
-Plain = dict[str, Any]
 CHECK = "example.com/looks"
 RUNNER = "runner"
 
@@ -28,7 +27,7 @@ async def kueues(tmp_path: Path, clock: ScaledClock) -> AsyncIterator[Stage]:
         yield found
 
 
-def workload(stage: Stage, owner: str) -> Plain:
+def workload(stage: Stage, owner: str) -> JsonObject:
     found = stage.of("workloads.kueue.x-k8s.io")
     owned = (one for one in found if one["metadata"]["ownerReferences"][0]["name"] == owner)
     return next(owned, {})
@@ -39,7 +38,7 @@ def told(stage: Stage, owner: str, kind: str) -> tuple[str, str]:
     return found.get("status", ""), found.get("reason", "")
 
 
-def kinds(value: Plain) -> set[str]:
+def kinds(value: JsonObject) -> set[str]:
     return {one["type"] for one in look(value, "status.conditions") or ()}
 
 
@@ -104,7 +103,7 @@ async def test_that_somebody_else_has_ended_a_workload_by_apply_stays(kueues: St
     }
     await stage.add(value)
 
-    def own() -> Plain:
+    def own() -> JsonObject:
         return stage.get("workloads.kueue.x-k8s.io", "default", "own")
 
     await stage.until(lambda: look(own(), "status.conditions[Admitted].status") == "True")

@@ -4,11 +4,12 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from events.json_object import JsonObject
 from ops.configuration import read_configuration
 from ops.deploy.chart import NAMESPACE
 from services.runtime.cluster_port import Resource
 from tests.stage.stage import JOBS, Stage, job
-from tests.stories.job_samples import SAMPLED, Plain, child, definition, pod
+from tests.stories.job_samples import SAMPLED, child, definition, pod
 from tests.stories.test_job_kinds import Play, prepare
 
 SWEEP = """
@@ -34,16 +35,16 @@ SWEEPS = Resource(group="example.com", plural="sweeps", kind="Sweep")
 CRON_JOBS = Resource(group="batch", plural="cronjobs", kind="CronJob")
 
 
-def sweep() -> Plain:
+def sweep() -> JsonObject:
     trials = [{"id": "wide", "size": 1, "template": pod(card=True)}]
     labels = {"kueue.x-k8s.io/queue-name": "team"}
     meta = {"name": "s", "namespace": "default", "labels": labels}
     return {"apiVersion": "example.com/v1", "kind": "Sweep", "metadata": meta, "spec": {"trials": trials}}
 
 
-def rights() -> list[Plain]:
+def rights() -> list[JsonObject]:
     """What somebody who adds a kind has to allow: the roles that kuelog comes with know only its own kinds."""
-    api, found = "rbac.authorization.k8s.io", list[Plain]()
+    api, found = "rbac.authorization.k8s.io", list[JsonObject]()
     for service, verbs in (("watcher", ["list", "watch"]), ("applier", ["get", "patch", "delete"])):
         meta = {"name": f"sweeps-{service}"}
         rule = {"apiGroups": ["example.com"], "resources": ["sweeps"], "verbs": verbs}
@@ -69,7 +70,7 @@ async def test_a_configuration_adds_a_kind_whose_definition_may_come_later(tmp_p
     await stage.add(definition(kind))
     await stage.add(sweep())
 
-    def spec() -> Plain:
+    def spec() -> JsonObject:
         found = stage.get("sweeps.example.com", "default", "s")
         return found.get("spec", {})
 
@@ -103,7 +104,7 @@ async def test_fewer_pods_may_be_let_in_and_a_stopped_job_is_as_it_was(stage: St
     await stage.add(wide)
     await asyncio.wait_for(stage.until(lambda: stage.running("wide")), 60)
 
-    def spec() -> Plain:
+    def spec() -> JsonObject:
         return (stage.get("jobs.batch", "default", "wide"))["spec"]
 
     assert spec()["parallelism"] == 1, "there is room for one"
@@ -116,7 +117,7 @@ async def test_fewer_pods_may_be_let_in_and_a_stopped_job_is_as_it_was(stage: St
     assert spec()["template"]["spec"]["nodeSelector"] == {"zone": "a"}
 
 
-def nightly() -> Plain:
+def nightly() -> JsonObject:
     template = {"spec": job("nightly", 5)["spec"]}
     spec = {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": template}
     return {

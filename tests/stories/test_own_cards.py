@@ -1,5 +1,6 @@
 """Pods of one set that were given different cards: each is told its own before it is scheduled, and has no others."""
 
+from events.json_object import JsonObject
 from ops.embedded_cluster.nodes import gpu_node
 from ops.log.history import read_everything
 from ops.replay import fold_lane
@@ -9,7 +10,7 @@ from projections.devices.drift import all_findings
 from projections.world import World
 from services.jobs.card_gate import CARD_GATE
 from tests.stage.stage import CLUSTER_QUEUES, Stage
-from tests.stories.test_pods import PODS, Plain, Pods, member
+from tests.stories.test_pods import PODS, Pods, member
 
 WIDE = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -26,7 +27,7 @@ async def many_cards(stage: Stage) -> None:
     await stage.client.merge(CLUSTER_QUEUES, "", "team", {"spec": {"resourceGroups": groups}})
 
 
-def wide(name: str, count: int, *, seconds: int = 500, indexed: bool = True, **notes: str) -> Plain:
+def wide(name: str, count: int, *, seconds: int = 500, indexed: bool = True, **notes: str) -> JsonObject:
     container = {"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": 1, **WIDE}}}
     return {
         "apiVersion": "batch/v1",
@@ -45,7 +46,7 @@ def wide(name: str, count: int, *, seconds: int = 500, indexed: bool = True, **n
     }
 
 
-def alive(stage: Stage, job: str) -> list[Plain]:
+def alive(stage: Stage, job: str) -> list[JsonObject]:
     return [
         one
         for one in stage.of("pods")
@@ -58,11 +59,11 @@ def running(stage: Stage, job: str, count: int) -> bool:
     return len(found) == count and all(one["status"]["phase"] == "Running" for one in found)
 
 
-def pinned(pod: Plain) -> str:
+def pinned(pod: JsonObject) -> str:
     return str(pod["metadata"]["annotations"][USE_UUID])
 
 
-def held(pod: Plain) -> list[str]:
+def held(pod: JsonObject) -> list[str]:
     found = pod_shares(pod["metadata"]["annotations"])
     return [share.uuid for shares in found for share in shares]
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from events.json_object import JsonObject
 from ops.embedded_cluster.kubelet import RUN_SECONDS
 from ops.log.history import read_everything
 from ops.replay import fold_lane
@@ -9,7 +10,7 @@ from ops.wiring import LANE, SERVICES, stopped
 from services.jobs.pods import is_gated
 from services.runtime.cluster_port import Resource
 from tests.stage.stage import Stage
-from tests.stories.test_pods import PODS, Plain, Pods, member, pod
+from tests.stories.test_pods import PODS, Pods, member, pod
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 TOTAL = "kueue.x-k8s.io/pod-group-total-count"
@@ -20,7 +21,7 @@ HALF = {"nvidia.com/gpumem": "15000", "nvidia.com/gpucores": "45"}
 SMALL = {"nvidia.com/gpumem": "5000", "nvidia.com/gpucores": "20"}
 
 
-async def created(stage: Stage, *pods: Plain) -> list[Plain]:
+async def created(stage: Stage, *pods: JsonObject) -> list[JsonObject]:
     return [await stage.client.create(PODS, "default", one) for one in pods]
 
 
@@ -33,7 +34,7 @@ def condition(pods: Pods, name: str, kind: str) -> tuple[str, str]:
     return next(((one["status"], one["reason"]) for one in found if one["type"] == kind), ("", ""))
 
 
-def told(stage: Stage, reason: str) -> list[Plain]:
+def told(stage: Stage, reason: str) -> list[JsonObject]:
     return [one for one in stage.of("events") if one["reason"] == reason]
 
 
@@ -224,12 +225,12 @@ async def test_what_a_watcher_missed_of_a_group_it_finds_when_it_is_back(stage: 
     await pods.until(lambda: pods.phase("again") == "Running" and not pods.of("g-0"))
 
 
-def moved(value: Plain, queue: str) -> Plain:
+def moved(value: JsonObject, queue: str) -> JsonObject:
     value["metadata"]["labels"][QUEUE] = queue
     return value
 
 
-def fast(value: Plain) -> Plain:
+def fast(value: JsonObject) -> JsonObject:
     value["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-fast-admission"] = "true"
     return value
 

@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from events.json_object import JsonObject
 from services.jobs.defaulting import waiting
 from services.jobs.pods import is_gated
 from services.runtime.cluster_port import Resource
 from tests.stage.stage import Stage
 
-Plain = dict[str, Any]
 PODS = Resource(plural="pods", kind="Pod")
 CARD = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 10000, "nvidia.com/gpucores": 40}
 
 
-def pod(name: str, *, urgent: bool = False, seconds: int = 500, **notes: str) -> Plain:
+def pod(name: str, *, urgent: bool = False, seconds: int = 500, **notes: str) -> JsonObject:
     labels = {"kueue.x-k8s.io/queue-name": "team"} | ({"kueue.x-k8s.io/priority-class": "urgent"} if urgent else {})
     return {
         "apiVersion": "v1",
@@ -32,7 +32,7 @@ def pod(name: str, *, urgent: bool = False, seconds: int = 500, **notes: str) ->
     }
 
 
-def member(name: str, group: str, total: int, **how: Any) -> Plain:
+def member(name: str, group: str, total: int, **how: Any) -> JsonObject:
     made = pod(name, **how)
     made["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = group
     made["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = str(total)
@@ -45,13 +45,13 @@ class Pods:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
 
-    def of(self, name: str) -> Plain:
+    def of(self, name: str) -> JsonObject:
         return self.stage.get("pods", "default", name)
 
     def phase(self, name: str) -> str:
         return self.of(name).get("status", {}).get("phase", "")
 
-    def workloads(self) -> dict[str, Plain]:
+    def workloads(self) -> dict[str, JsonObject]:
         return {one["metadata"]["name"]: one for one in self.stage.of("workloads.kueue.x-k8s.io")}
 
     def reason(self, name: str, kind: str = "Finished") -> str:
@@ -127,7 +127,7 @@ async def test_a_group_that_comes_one_by_one_is_let_in_at_once_and_replacements_
     await pods.until(lambda: not pods.workloads())
 
 
-def serving(name: str) -> Plain:
+def serving(name: str) -> JsonObject:
     """A pod as a StatefulSet makes it from the template that we have labelled."""
     plain = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s"}, "spec": {"replicas": 2}}
     plain["metadata"] = {"name": "s", "labels": {"kueue.x-k8s.io/queue-name": "team"}}

@@ -31,8 +31,8 @@ from events.workload import (
 )
 from projections.checks.provisioning import CONTROLLER, of_no_use, request_name, template_name
 from projections.explanation.life import Life
-from projections.log_position import Place
-from projections.queues.active_condition import check_standing, cluster_queue_standing
+from projections.log_position import LogPosition
+from projections.queues.active_condition import check_active, cluster_queue_active
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.workloads.lifecycle import Workload
@@ -258,20 +258,20 @@ def test_two_pod_sets_are_asked_for_together_and_both_take_what_comes() -> None:
 def test_a_check_without_its_configuration_is_inactive_with_kueue_s_reason_and_so_is_the_queue() -> None:
     told = Provisioned(config=None)
     told.after(job("a"))
-    standing = check_standing(told.world, "nodes")
+    standing = check_active(told.world, "nodes")
     assert (standing.active, standing.reason) == (False, "BadParametersRef")
     assert standing.message == 'ProvisioningRequestConfig.kueue.x-k8s.io "config" not found'
-    assert cluster_queue_standing(told.world, "cq").reason == "AdmissionCheckInactive"
+    assert cluster_queue_active(told.world, "cq").reason == "AdmissionCheckInactive"
     assert not told.workload.reserved
     problem = ObjectProblem(field="spec.retryStrategy.backoffLimitCount", message="-1 is negative")
     told.after(
         ObjectRefused(kind="ProvisioningRequestConfig", namespace="", name="config", uid="u", problems=(problem,))
     )
     assert "can't be read: spec.retryStrategy.backoffLimitCount: -1 is negative" in (
-        check_standing(told.world, "nodes").message
+        check_active(told.world, "nodes").message
     )
     assert "ProvisioningOrdered" in kinds(told.after(CONFIG))
-    assert check_standing(told.world, "nodes").active
+    assert check_active(told.world, "nodes").active
 
 
 def test_parameters_that_point_elsewhere_are_named() -> None:
@@ -285,7 +285,7 @@ def test_parameters_that_point_elsewhere_are_named() -> None:
         ),
     ):
         told = Provisioned().told(replace(CHECK, parameters=parameters))
-        assert check_standing(told.world, "nodes").message == message
+        assert check_active(told.world, "nodes").message == message
 
 
 def test_a_configuration_that_goes_stops_what_is_asked_and_disturbs_nobody_who_runs() -> None:
@@ -374,7 +374,7 @@ def test_the_life_of_a_request_can_be_read() -> None:
     life = Life("provisioningrequest/team/a-nodes-1")
     answered = seen(asked.order, asked.decision, Failed="none")
     for sequence, event in enumerate([*said, answered], 1):
-        life.fold(event, Place(lane="LOG_0", sequence=sequence, at=sequence))
+        life.fold(event, LogPosition(lane="LOG_0", sequence=sequence, at=sequence))
     assert [(one.what, one.detail) for one in life.lines] == [
         ("nodes asked for", "a-nodes-1 for 1 pod(s)"),
         ("autoscaler", "a-nodes-1: Failed (none)"),

@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import pytest
 
+from events.json_object import JsonObject
 from events.settings import PodsReadyRule, SettingsObserved
 from ops.kubernetes.client import path_of
 from ops.wiring import SERVICES, stopped
@@ -15,7 +16,7 @@ from services.runtime.cluster_port import ObjectMissing, Resource
 from tests.stage.stage import Stage
 from tests.stories.job_samples import definition
 from tests.stories.test_pod_groups import BIG, HALF, SMALL, WORKLOADS, condition, replays
-from tests.stories.test_pods import PODS, Plain, Pods, pod
+from tests.stories.test_pods import PODS, Pods, pod
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 SETS = resource_of(STATEFUL_SET)
@@ -81,13 +82,13 @@ def workload_of(pods: Pods) -> str:
     return name
 
 
-def template(**notes: str) -> Plain:
+def template(**notes: str) -> JsonObject:
     limits = {"nvidia.com/gpu": 1, **notes}
     containers = [{"name": "main", "image": "x", "resources": {"limits": limits}}]
     return {"metadata": {"labels": {"app": "s"}}, "spec": {"containers": containers}}
 
 
-async def served(stage: Stage, resource: Resource, name: str, spec: Plain, queue: str = "team") -> Serving:
+async def served(stage: Stage, resource: Resource, name: str, spec: JsonObject, queue: str = "team") -> Serving:
     """What serves with pods; its controller is played, so where a real one runs the test is skipped."""
     if resource.group == "apps" and stage.cluster.managed:
         pytest.skip(f"the test plays the controller of {resource.plural}, and kube-controller-manager runs one")
@@ -101,7 +102,7 @@ async def served(stage: Stage, resource: Resource, name: str, spec: Plain, queue
     return Serving(stage, resource, name)
 
 
-def stateful(replicas: int, **notes: str) -> Plain:
+def stateful(replicas: int, **notes: str) -> JsonObject:
     selector = {"matchLabels": {"app": "s"}}
     return {"replicas": replicas, "serviceName": "s", "selector": selector, "template": template(**notes)}
 
@@ -285,7 +286,7 @@ async def grouped(found: Serving, index: int, role: str) -> None:
         await found.pod(f"l-{index}", at, labels)
 
 
-def all_of(pods: Pods) -> list[Plain]:
+def all_of(pods: Pods) -> list[JsonObject]:
     return list(pods.workloads().values())
 
 

@@ -15,8 +15,8 @@ from ops.bench.day import large_day, played, small_day
 from ops.cli.replay_rows import changes_of
 from ops.replay import fold_lane
 from ops.wiring import DEVICE_LANE, LANE
-from projections.log_position import Place
-from projections.work_queue import Review
+from projections.log_position import LogPosition
+from projections.work_queue import WorkQueue
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.accountant.decide import Accountant
@@ -54,24 +54,24 @@ def test_who_looks_at_everything_each_time_finds_nothing_that_was_passed_over(se
             fold.fold_ahead(commit.inputs)
             fold.world.review_all()
             fold.world.advance(commit.at)
-            place = Place(lane=lane, sequence=entry.sequence, at=commit.at)
+            place = LogPosition(lane=lane, sequence=entry.sequence, at=commit.at)
             assert tuple(deciders[commit.author].decide(fold.world, place)) == commit.events
             fold.fold_commit(entry, commit)
 
 
 def test_somebody_whom_every_service_passes_over_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    told, look_at_all = Review.add, World.review_all
+    told, look_at_all = WorkQueue.add, World.review_all
 
-    def told_of_others(review: Review, key: str) -> None:
+    def told_of_others(review: WorkQueue, key: str) -> None:
         if key != "day/w3":
             told(review, key)
 
     def look(world: World) -> None:
         with monkeypatch.context() as for_once:
-            for_once.setattr(Review, "add", told)
+            for_once.setattr(WorkQueue, "add", told)
             look_at_all(world)
 
-    monkeypatch.setattr(Review, "add", told_of_others)
+    monkeypatch.setattr(WorkQueue, "add", told_of_others)
     monkeypatch.setattr(World, "review_all", look)
     entries, _ = played(small_day(1), most=TURNS)
     _, result = fold_lane(LANE, entries, verify=True)

@@ -1,14 +1,12 @@
 """Workload objects that are kept while something needs them, and what frees them, as under Kueue (`resource-in-use`)."""
 
-from typing import Any
-
 from events.api.meta import RESOURCE_IN_USE
+from events.json_object import JsonObject
 from ops.wiring import stopped
 from services.jobs.paths import look
 from services.runtime.cluster_port import ObjectMissing, Resource
 from tests.stage.stage import JOBS, Stage, job
 
-Plain = dict[str, Any]
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
 NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
 PODS = Resource(plural="pods", kind="Pod")
@@ -16,12 +14,12 @@ QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
 FOREGROUND = {"propagationPolicy": "Foreground"}
 
 
-def workload(stage: Stage, owner: str) -> Plain:
+def workload(stage: Stage, owner: str) -> JsonObject:
     found = stage.of("workloads.kueue.x-k8s.io")
     return next((one for one in found if one["metadata"]["ownerReferences"][0]["name"] == owner), {})
 
 
-def held(value: Plain) -> bool:
+def held(value: JsonObject) -> bool:
     return RESOURCE_IN_USE in (look(value, "metadata.finalizers") or ())
 
 
@@ -29,7 +27,7 @@ def events(stage: Stage) -> list[tuple[str, str]]:
     return [(one["reason"], one["message"]) for one in stage.of("events")]
 
 
-async def delete(stage: Stage, value: Plain) -> None:
+async def delete(stage: Stage, value: JsonObject) -> None:
     meta = value["metadata"]
     await stage.client.delete(WORKLOADS, meta["namespace"], meta["name"])
 

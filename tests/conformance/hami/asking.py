@@ -3,7 +3,7 @@
 from typing import Any
 
 from events.quantity import parse_quantity
-from projections.devices.mutation import Asked, Defaults, mutate
+from projections.devices.mutation import ContainerRequest, Defaults, mutate
 from projections.devices.requests import read_request
 from projections.devices.vendor import Vendor
 from projections.devices.vendors import NVIDIA
@@ -19,9 +19,9 @@ def quantities(rows: dict[str, str] | None) -> dict[str, Any]:
     return {name: parse_quantity(text) for name, text in (rows or {}).items()}
 
 
-def asked_in(container: Case) -> Asked:
+def asked_in(container: Case) -> ContainerRequest:
     """What a container asks for."""
-    return Asked(
+    return ContainerRequest(
         limits=quantities(container["limits"]),
         requests=quantities(container["requests"]),
         env=tuple((row["name"], row["value"]) for row in container.get("env") or ()),
@@ -43,7 +43,7 @@ def defaults_in(config: Case) -> Defaults:
     )
 
 
-def request_out(vendor: Vendor, asked: Asked, defaults: Defaults) -> Case | None:
+def request_out(vendor: Vendor, asked: ContainerRequest, defaults: Defaults) -> Case | None:
     """The request of a container, as recorded: HAMi tells an absent percentage as 101 for NVIDIA, else as 0."""
     found = read_request(vendor, asked.limits, asked.requests, defaults)
     if found is None:
@@ -105,5 +105,5 @@ def mutate_container(case: Case) -> str | None:
     )
 
 
-def _container_out(asked: Asked) -> Case:
+def _container_out(asked: ContainerRequest) -> Case:
     return {"limits": dict(asked.limits), "requests": dict(asked.requests), "env": [list(each) for each in asked.env]}

@@ -19,10 +19,10 @@ from projections.devices.annotations import (
 from projections.devices.bad_annotation import BadAnnotation
 from projections.devices.card_holdings import CardHoldings
 from projections.devices.fit import asking
-from projections.devices.index_annotations import Place
+from projections.devices.index_annotations import PinContext
 from projections.devices.namespace_quota import charged
 from projections.devices.node_cards import node_cards
-from projections.devices.pod_annotations import written
+from projections.devices.pod_annotations import card_annotations
 from projections.devices.ranking import rank
 from projections.devices.registration import CORDON
 from projections.devices.requests import read_request
@@ -210,7 +210,7 @@ def filter_pod(case: Case) -> str | None:
         slots = by_vendor(best.shares)
         patches = {ASSIGNED_NODE: best.node, ASSIGNED_TIME: TIME}
         for word, containers in slots.items():
-            patches.update(written(vendors[word], containers, annotations, Place(at=TIME)))
+            patches.update(card_annotations(vendors[word], containers, annotations, PinContext(at=TIME)))
         result.update(
             assigned_node=best.node,
             node_names=[best.node],

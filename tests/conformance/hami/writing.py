@@ -4,8 +4,8 @@ from typing import Any
 
 from projections.devices.admission_rule import Applicant, judge
 from projections.devices.annotations import ASSIGNED_NODE
-from projections.devices.index_annotations import Place
-from projections.devices.pod_annotations import written
+from projections.devices.index_annotations import PinContext
+from projections.devices.pod_annotations import card_annotations
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.asking import asked_in, quantities
 from tests.conformance.hami.shapes import containers_in, limits_in, vendor_of, vendors_in
@@ -21,13 +21,13 @@ def patch_annotations(case: Case) -> str | None:
     containers = (given["devices"] or {}).get(vendor.word)
     annotations = given["pod"]["annotations"] or {}
     before, containers_of = given["before"] or {}, given["pod"]["containers"]
-    place = Place(
+    place = PinContext(
         at=TIME,
         node=before.get(ASSIGNED_NODE, ""),
         names=tuple(row["name"] for row in containers_of),
         by_count=tuple(vendor.resources.count in row["limits"] for row in containers_of),
     )
-    found = written(vendor, containers_in(containers), annotations, place) if containers else {}
+    found = card_annotations(vendor, containers_in(containers), annotations, place) if containers else {}
     expected = dict(case["out"]["annotations"])
     if "" in expected:
         expected[vendor.to_allocate] = expected[vendor.allocated] = expected.pop("")

@@ -14,7 +14,7 @@ from events.settings import AdmissionFairSharing, FairStrategy, PodsReadyRule, R
 from events.timestamp import parse_timestamp
 from events.workload import WorkloadSubmitted
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter.decide import one_cycle
@@ -94,14 +94,14 @@ class CaseWorld:
     def decided(self, decider: Decider) -> list[Decision]:
         """What a decider says now; it is folded."""
         self.sequence += 1
-        return decider.decide(self.world, Place(lane="LOG_0", sequence=self.sequence, at=self.now))
+        return decider.decide(self.world, LogPosition(lane="LOG_0", sequence=self.sequence, at=self.now))
 
     def cycle(self) -> list[Decision]:
         """One scheduling cycle in every tree, as the admitter runs it; then the preemptor has its say."""
         if not self.lined:
             self.before_the_cycle()
         self.sequence += 1
-        place = Place(lane="LOG_0", sequence=self.sequence, at=self.now)
+        place = LogPosition(lane="LOG_0", sequence=self.sequence, at=self.now)
         self.world.begin()
         decisions: list[Decision] = []
         for tree in self.world.quota.trees():
@@ -118,7 +118,7 @@ class CaseWorld:
         """Fold events, each at a place of its own."""
         for event in events:
             self.sequence += 1
-            evolve(self.world, event, Place(lane="LOG_0", sequence=self.sequence, at=self.now))
+            evolve(self.world, event, LogPosition(lane="LOG_0", sequence=self.sequence, at=self.now))
 
 
 def _past_usage(config: Case) -> AdmissionFairSharing | None:

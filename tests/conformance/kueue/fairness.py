@@ -16,8 +16,8 @@ from events.quota import (
 from events.settings import AdmissionFairSharing, SettingsObserved
 from projections.fair_sharing.share import Share, share_of, weighted
 from projections.flavors.assignment import Assignment
-from projections.preemption.candidates import Ask, Candidate, Groups, Variant
-from projections.preemption.fair_targets import Row, TargetQueues
+from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext, Variant
+from projections.preemption.fair_targets import LazyCandidates, TargetQueues
 from projections.queues.order import queue_timestamp
 from projections.quota.columns import Usage
 from projections.quota.node import Node
@@ -79,7 +79,7 @@ def target_queues(case: Case) -> str | None:
     inputs = case["inputs"]
     quota = at.world.quota
     rows = {
-        name: Row(
+        name: LazyCandidates(
             Candidate(
                 workload=at.world.workloads[key], node=quota.queues[name], variant=Variant.FAIR_SHARING, usage=usage
             )
@@ -121,7 +121,7 @@ def candidate_order(case: Case) -> str | None:
     for name, one in candidates:
         at.submit(_holding_one(one["obj"], name))
     node = at.world.quota.queues[own]
-    ask = Ask(
+    ask = PreemptionContext(
         workload=at.submitted({"metadata": {"name": "incoming"}, "spec": {"podSets": []}}),
         queue=at.world.cluster_queues[own],
         node=node,
@@ -129,7 +129,7 @@ def candidate_order(case: Case) -> str | None:
         needed=(at.world.quota.column("any", USED),),
         at=at.now,
     )
-    found = [one.workload.name for one in Groups(at.world, ask).in_order()]
+    found = [one.workload.name for one in CandidateGroups(at.world, ask).in_order()]
     return None if found == case["want"]["candidates"] else f"found {found}, recorded {case['want']['candidates']}"
 
 

@@ -13,7 +13,7 @@ from events.quota import Fungibility
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.considered import ConsideredFlavor, considered_flavors
 from projections.flavors.fewer_pods import largest_that_fits
-from projections.flavors.first_fit import assign_straight
+from projections.flavors.first_fit import assign_first_fit
 from projections.flavors.mode import Granular, Oracle, preferred
 from projections.flavors.search import FlavorSearchSpace, assign, refusal_reason
 from projections.quota.charge_quota import usage_of
@@ -190,7 +190,7 @@ def _searched(at: CaseWorld, queue: str, value: Case, inputs: Case) -> Assignmen
         fair=at.world.settings.fair_sharing,
     )
     assignment = assign(space)
-    straight = assign_straight(plan, node)
+    straight = assign_first_fit(plan, node)
     if straight is not None and (straight.assignments(), straight.usage, straight.progress, straight.borrow) != (
         assignment.assignments(),
         assignment.usage,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from projections.workloads.lifecycle import News, Workload
 from services.applier.manifests import workload_status
-from services.applier.workload_events import tidings
+from services.applier.workload_events import workload_events
 from tests.conformance.difference import first_difference
 from tests.conformance.kueue.case_world import CaseWorld
 
@@ -117,7 +117,7 @@ _WAITED_FOR_EVER = "since queued was unknown"
 def told(workload: Workload) -> Iterator[News]:
     """What the applier tells of a workload."""
     yield from (one for one in workload.news if one.sequence > workload.applied)
-    yield from tidings(workload)
+    yield from workload_events(workload)
 
 
 def key_of(value: Case) -> str:

@@ -7,13 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from events.json_object import JsonObject
 from events.merkle import consistency_path, root_of
 from ops.audit.errors import NotProvable
 from ops.audit.evidence import Evidence, Statement, load_evidence
@@ -25,19 +25,18 @@ from tests.ops.audit.logs import evidence_of, key_of, log_of
 from tests.places import ROOT
 
 CHECKER = ROOT / "docs" / "verify_proof.py"
-Plain = dict[str, Any]
-_goes_on: Callable[[Plain, Plain, list[str]], bool] = runpy.run_path(str(CHECKER))["goes_on"]
+_goes_on: Callable[[JsonObject, JsonObject, list[str]], bool] = runpy.run_path(str(CHECKER))["goes_on"]
 
 
 def leaves_of(count: int, salt: bytes = b"") -> list[bytes]:
     return [hashlib.sha256(b"\0" + salt + bytes([n & 255, n >> 8])).digest() for n in range(count)]
 
 
-def at(sequence: int, root: bytes) -> Plain:
+def at(sequence: int, root: bytes) -> JsonObject:
     return {"sequence": sequence, "root": root.hex()}
 
 
-def goes_on(old: Plain, new: Plain, path: list[bytes]) -> bool:
+def goes_on(old: JsonObject, new: JsonObject, path: list[bytes]) -> bool:
     try:
         return _goes_on(old, new, [node.hex() for node in path])
     except IndexError:
@@ -114,7 +113,7 @@ async def handed_out(folder: Path) -> tuple[Statement, Statement, Evidence]:
     return found[0], found[1], load_evidence(str(folder))
 
 
-def checked(proof: Plain, folder: Path, *words: str) -> tuple[int, str]:
+def checked(proof: JsonObject, folder: Path, *words: str) -> tuple[int, str]:
     path = folder / "proof.json"
     path.write_text(json.dumps(proof))
     done = subprocess.run(

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from events.json_object import JsonObject
 from ops.crds.definitions import manifests
 from ops.embedded_cluster.clock import ScaledClock
 from ops.embedded_cluster.embedded import EmbeddedCluster
 from ops.scenario.platform import suspend
 
-Plain = dict[str, Any]
 KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
@@ -21,7 +21,7 @@ def cluster(folder: Path, *, scale: float = 20.0, cpus: int = 2) -> EmbeddedClus
     return found
 
 
-def platform(cpus: int) -> list[Plain]:
+def platform(cpus: int) -> list[JsonObject]:
     quota = {"name": "cpu", "nominalQuota": cpus}
     ready = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"cpu": "64", "pods": "100"}}
     return [
@@ -58,7 +58,7 @@ def platform(cpus: int) -> list[Plain]:
     ]
 
 
-def job(name: str, *, seconds: int = 3600, cpus: int = 1, pods: int = 1, priority: str = "", **spec: Any) -> Plain:
+def job(name: str, *, seconds: int = 3600, cpus: int = 1, pods: int = 1, priority: str = "", **spec: Any) -> JsonObject:
     labels = {"kueue.x-k8s.io/queue-name": "lq"}
     if priority:
         labels["kueue.x-k8s.io/priority-class"] = priority

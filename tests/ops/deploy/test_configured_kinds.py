@@ -1,14 +1,13 @@
 """Kinds that only a configuration names are asked about and allowed as well, where the manifests are made with it."""
 
 from pathlib import Path
-from typing import Any
 
 import yaml
 from typer.testing import CliRunner
 
+from events.json_object import JsonObject
 from ops.cli.main import app
 
-Plain = dict[str, Any]
 CONFIGURATION = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
@@ -22,7 +21,7 @@ kuelog:
 """
 
 
-def made(folder: Path, configuration: str) -> list[Plain]:
+def made(folder: Path, configuration: str) -> list[JsonObject]:
     path = folder / "config.yaml"
     path.write_text(configuration)
     found = CliRunner().invoke(app, ["deploy", "manifests", "--config", str(path), "--no-bus"])
@@ -30,12 +29,12 @@ def made(folder: Path, configuration: str) -> list[Plain]:
     return list(yaml.safe_load_all(found.output))
 
 
-def webhooks(values: list[Plain], kind: str) -> dict[str, Plain]:
+def webhooks(values: list[JsonObject], kind: str) -> dict[str, JsonObject]:
     (found,) = [one for one in values if one["kind"] == f"{kind}WebhookConfiguration"]
     return {one["name"]: one for one in found["webhooks"]}
 
 
-def rights(values: list[Plain], name: str) -> dict[tuple[str, str], list[str]]:
+def rights(values: list[JsonObject], name: str) -> dict[tuple[str, str], list[str]]:
     (role,) = [one for one in values if one["kind"] == "ClusterRole" and one["metadata"]["name"] == name]
     return {
         (group, resource): rule["verbs"]

@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from events.json_object import JsonObject
 from events.subjects import CONTROL
 from ops.deploy.chart import manifests
 from ops.embedded_cluster.clock import ScaledClock
@@ -30,7 +31,6 @@ from tests.stage.cluster import Cluster
 from tests.stage.ports import reserved_port
 from tests.stage.real import Real
 
-Plain = dict[str, Any]
 JOBS = Resource(group="batch", plural="jobs", kind="Job")
 Asked = tuple[str, str, str]
 """Verb, group, and resource with its part."""
@@ -77,7 +77,7 @@ def granted(service: str) -> set[Asked]:
     }
 
 
-def pod(name: str) -> Plain:
+def pod(name: str) -> JsonObject:
     made = job(name, cpus=2)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": made["metadata"], "spec": made["spec"]["template"]["spec"]}
 
@@ -163,7 +163,7 @@ async def have_clock_on_record(port: int, clock: ScaledClock) -> None:
 async def play(cluster: Cluster) -> None:
     """A job makes room and comes back, goes, and a pod alone makes room as well."""
 
-    def of(name: str) -> Plain:
+    def of(name: str) -> JsonObject:
         return cluster.get("jobs.batch", ("team", name)) or {}
 
     def runs(name: str) -> bool:

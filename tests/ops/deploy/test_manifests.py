@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from events.json_object import JsonObject
 from ops.crds.definitions import manifests as definitions
 from ops.deploy.__main__ import FOLDER
 from ops.deploy.chart import CHOICES, NAMESPACE, PARTS, chart_files, manifest_files, manifests
@@ -24,20 +25,19 @@ from tests.places import ROOT
 from tests.stage.caches import resource_at
 from tests.stage.cluster import Cluster
 
-Plain = dict[str, Any]
 HELM = os.environ.get("KUELOG_HELM") or shutil.which("helm")
 FORMS = re.compile(r"\{\{ (toJson )?\.(Values|Release)\.([\w.]+)( \| quote)? \}\}")
 
 
-def every(**choices: Any) -> list[Plain]:
+def every(**choices: Any) -> list[JsonObject]:
     return [one for part in manifests({**CHOICES, **choices}).values() for one in part]
 
 
-def of(kind: str, values: list[Plain] | None = None) -> list[Plain]:
+def of(kind: str, values: list[JsonObject] | None = None) -> list[JsonObject]:
     return [one for one in values or every() if one["kind"] == kind]
 
 
-def key(value: Plain) -> tuple[str, str, str]:
+def key(value: JsonObject) -> tuple[str, str, str]:
     return value["kind"], value["metadata"].get("namespace", ""), value["metadata"]["name"]
 
 
@@ -56,7 +56,7 @@ def test_every_file_holds_whole_objects_each_of_them_once() -> None:
     assert found == every()
 
 
-def filled(text: str) -> list[Plain]:
+def filled(text: str) -> list[JsonObject]:
     """A template with the default values in it. It knows the few forms that our templates use, and nothing else of Helm."""
 
     def value(one: re.Match[str]) -> str:
@@ -106,7 +106,7 @@ def test_helm_itself_renders_the_plain_manifests(tmp_path: Path, settings: list[
         env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
     )
     assert done.returncode == 0, done.stderr
-    choices: Plain = json.loads(json.dumps(CHOICES))
+    choices: JsonObject = json.loads(json.dumps(CHOICES))
     for one in settings:
         path, _, text = one.partition("=")
         *rooms, last = path.split(".")
@@ -196,7 +196,7 @@ def test_pods_that_need_the_bus_or_the_api_server_are_let_through_and_no_others(
     assert all("Egress" in policies[name]["policyTypes"] for name in ("kuelog", "kuelog-bus"))
 
 
-async def checked(cluster: Cluster, values: list[Plain]) -> None:
+async def checked(cluster: Cluster, values: list[JsonObject]) -> None:
     """Have an API server say of each whether it would take it as it is; fields that it does not know it refuses."""
     await cluster.start()
     client = await cluster.connect("")
@@ -218,7 +218,7 @@ async def checked(cluster: Cluster, values: list[Plain]) -> None:
         await cluster.stop()
 
 
-def place_of(value: Plain) -> Resource:
+def place_of(value: JsonObject) -> Resource:
     group, _, version = value["apiVersion"].rpartition("/")
     kinds = [*BUILT_IN, *(kind for one in definitions() for kind in kinds_of(one))]
     found = next(one for one in kinds if (one.group, one.version, one.kind) == (group, version, value["kind"]))
@@ -227,7 +227,7 @@ def place_of(value: Plain) -> Resource:
 
 @pytest.mark.any_cluster
 @pytest.mark.parametrize("choices", [{}, {"networkPolicies": False, "replicas": 3}], ids=["default", "chosen"])
-async def test_the_plain_manifests_are_taken_by_an_api_server(cluster: Cluster, choices: Plain) -> None:
+async def test_the_plain_manifests_are_taken_by_an_api_server(cluster: Cluster, choices: JsonObject) -> None:
     await checked(cluster, every(**choices))
 
 

@@ -11,13 +11,13 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from events.json_object import JsonObject
 from ops.crds.definitions import manifests
 from ops.embedded_cluster.embedded import EmbeddedCluster
 from ops.embedded_cluster.kinds import Kind
 from ops.scenario.platform import convert, suspend
 from tests.services.watcher.manifests import MANIFESTS, ODD, broken
 
-Plain = dict[str, Any]
 Request = tuple[str, str, Any, str]
 JSON_PATCH = "application/json-patch+json"
 VERBS = ("add", "remove", "replace", "test", "move", "copy", "zap", 7, None)
@@ -43,7 +43,7 @@ def path_of(kind: Kind, namespace: str) -> str:
     return f"{group}/namespaces/{namespace}/{kind.plural}" if kind.namespaced else f"{group}/{kind.plural}"
 
 
-def odd_request(chance: random.Random, base: str, value: Plain) -> Request:
+def odd_request(chance: random.Random, base: str, value: JsonObject) -> Request:
     """A request about an object, odd in some way."""
     one = f"{base}/{value['metadata']['name']}{chance.choice(('', '', '/status'))}"
     found = broken(value, chance)
@@ -78,7 +78,7 @@ async def test_odd_objects_patches_and_options_are_refused_and_fail_nothing(clus
         for number in range(1500):
             place, value = chance.choice([one for one in MANIFESTS if one[0] in kinds])
             kind, namespace = kinds[place], value["metadata"].get("namespace", "")
-            good: Plain = {**copy.deepcopy(value), "apiVersion": kind.api_version, "kind": kind.kind}
+            good: JsonObject = {**copy.deepcopy(value), "apiVersion": kind.api_version, "kind": kind.kind}
             good["metadata"].pop("resourceVersion", None)
             base, name = path_of(kind, namespace), (namespace, good["metadata"]["name"])
             if chance.random() < 0.3 and cluster.store.get(kind.key, name) is not None:
@@ -112,7 +112,7 @@ async def test_a_watch_from_no_version_is_a_bad_request(cluster: EmbeddedCluster
     ],
 )
 async def test_a_job_of_other_types_is_refused_with_its_field(
-    cluster: EmbeddedCluster, spec: Plain, field: str
+    cluster: EmbeddedCluster, spec: JsonObject, field: str
 ) -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}
     async with aiohttp.request("POST", f"{cluster.url}/apis/batch/v1/namespaces/default/jobs", json=job) as answer:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,6 @@ from tests.stage.cluster import Cluster
 from tests.stage.real import Real
 from tests.stage.stage import job
 
-Plain = dict[str, Any]
 JOBS = Resource(group="batch", plural="jobs", kind="Job")
 MAPS = Resource(plural="configmaps", kind="ConfigMap")
 

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from events.json_object import JsonObject
 from ops.kubernetes.client import connect, path_of
 from ops.kubernetes.reflector import Reflector
 from services.runtime.cluster_port import Changed, Listed, Resource, Sight, Vanished
@@ -17,7 +17,6 @@ from tests.stage.api_server import STRANGER
 from tests.stage.cluster import Cluster
 from tests.stage.real import Real
 
-Plain = dict[str, Any]
 MAPS = Resource(plural="configmaps", kind="ConfigMap")
 SPACE = "team"
 
@@ -89,7 +88,7 @@ async def test_a_list_that_expires_between_two_pages_is_begun_anew(cluster: Clus
 
         forgot = False
 
-        async def _page_of(self, path: str) -> Plain:
+        async def _page_of(self, path: str) -> JsonObject:
             if "continue=" in path and not path.endswith("continue=") and not self.forgot:
                 self.forgot = True
                 await make(cluster, "d")
@@ -170,7 +169,7 @@ async def test_who_is_given_the_right_later_sees_from_then_on(tmp_path: Path, re
         await real.stop()
 
 
-def rights() -> list[Plain]:
+def rights() -> list[JsonObject]:
     api, meta = "rbac.authorization.k8s.io", {"name": "sees-maps"}
     rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "watch"]}
     bound = {

@@ -8,7 +8,7 @@ import aiohttp
 from ops.embedded_cluster.clock import ScaledClock
 from ops.health import Health, health_app
 from ops.listening import listening
-from ops.log.capacity import Filled
+from ops.log.capacity import StreamFill
 from ops.log.jetstream import connect
 from ops.log.server import NatsServer
 from ops.metrics.endpoint import exposition
@@ -55,7 +55,7 @@ async def test_a_stream_is_told_of_from_80_per_cent_on_and_fails_when_it_is_full
 
 def test_bytes_limit_and_days_are_metrics() -> None:
     text = exposition(
-        lambda: None, [Filled(stream=LANE, bytes=5, limit=10, days=2.5), Filled(stream="X", bytes=1, limit=0)]
+        lambda: None, [StreamFill(stream=LANE, bytes=5, limit=10, days=2.5), StreamFill(stream="X", bytes=1, limit=0)]
     )
     assert b'kuelog_log_bytes{stream="LOG_0"} 5.0' in text
     assert b'kuelog_log_limit_bytes{stream="LOG_0"} 10.0' in text

@@ -12,7 +12,7 @@ from events.quota import StopPolicy
 from events.subjects import FACTS, fact_subject
 from ops.log.memory import MemoryBus, MemoryStream
 from ops.log.snapshots import Snapshots
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.runtime.lane_fold import LaneFold
@@ -50,7 +50,7 @@ async def folded() -> tuple[LaneFold, MemoryStream]:
         epoch=0,
         rules="1",
         at=5000,
-        events=tuple(told.deciders[0].decide(told.world, Place(lane="LOG_0", sequence=1, at=5000))),
+        events=tuple(told.deciders[0].decide(told.world, LogPosition(lane="LOG_0", sequence=1, at=5000))),
     )
     await stream.append("kuelog.log.0.queue-manager", encode(commit), message_id="c1", base=0)
     fold = LaneFold("LOG_0")

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from events.json_object import JsonObject
 from ops.access_review import AccessReviews
 from ops.certificate import Certificate
 from ops.embedded_cluster.api import reply
@@ -34,7 +35,6 @@ from tests.ops.visibility.test_api import BASE, waiting_world
 from tests.places import ROOT
 from tests.stage.stage import Stage
 
-Plain = dict[str, Any]
 QUEUE = f"{BASE}/clusterqueues/lender/pendingworkloads"
 LOCAL = f"{BASE}/namespaces/team/localqueues/second/pendingworkloads"
 
@@ -84,10 +84,10 @@ class Reviewer:
     """An API server that allows alice everything in the namespace `team`, and takes note of who asked."""
 
     def __init__(self) -> None:
-        self.asked: list[Plain] = []
+        self.asked: list[JsonObject] = []
         self.away = False
 
-    async def request(self, method: str, path: str, body: Plain | None = None) -> Plain:
+    async def request(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
         assert (method, path) == ("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews") and body is not None
         self.asked.append(body["spec"])
         await asyncio.sleep(0)
@@ -226,7 +226,7 @@ def test_the_config_map_of_the_api_server_says_how_its_front_proxy_is_known() ->
 class Reviews:
     """The group of an API server that says who may what."""
 
-    def group(self) -> Plain:
+    def group(self) -> JsonObject:
         return {"name": "authorization.k8s.io"}
 
     async def handle(self, request: web.Request) -> web.Response:

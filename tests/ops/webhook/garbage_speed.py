@@ -23,7 +23,7 @@ from ops.event_loop import run
 from ops.kubernetes.reflector import Reflector
 from ops.telemetry import configure_logging
 from ops.webhook.certificates import renewed
-from ops.webhook.default_local_queues import Doors
+from ops.webhook.default_local_queues import DefaultLocalQueues
 from ops.webhook.server import served_webhooks, webhook_app
 from tests.ops.webhook.test_hostile_input import HONEST, NO_REVIEWS, review_of
 from tests.ops.webhook.test_https import ANYWHERE, NAMES, Now
@@ -46,7 +46,7 @@ def serve(tell: Connection, certificate: str, key: str) -> None:
     async def serving() -> None:
         shown = Certificate()
         shown.show(certificate, key)
-        app = webhook_app(SettingsObserved(), Doors(Reflector.__new__(Reflector)), ANYWHERE, lambda: True)
+        app = webhook_app(SettingsObserved(), DefaultLocalQueues(Reflector.__new__(Reflector)), ANYWHERE, lambda: True)
         async with served_webhooks(app, shown, 0, "127.0.0.1") as port:
             tell.send(port)
             await asyncio.Event().wait()

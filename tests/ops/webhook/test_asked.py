@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
 
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.certificate import Certificate
 from ops.deploy.chart import CHOICES, NAMESPACE, manifests
@@ -12,7 +12,7 @@ from ops.embedded_cluster.clock import ScaledClock
 from ops.kubernetes.client import KubeClient, path_of
 from ops.kubernetes.reflector import Reflector
 from ops.webhook.configurations import configurations
-from ops.webhook.default_local_queues import Doors
+from ops.webhook.default_local_queues import DefaultLocalQueues
 from ops.webhook.server import served_webhooks, webhook_app
 from ops.webhook.trust import DEFINED, SECRETS, Callers, Trust
 from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid
@@ -21,7 +21,6 @@ from tests.stage.installation import JOBS, put_there
 from tests.stage.real import Real
 from tests.stage.stage import CLUSTER_QUEUES, job
 
-Plain = dict[str, Any]
 SERVICE, SECRET = "kuelog-webhook", "kuelog-webhook-certificate"
 QUEUES = f"{CLUSTER_QUEUES.plural}.{CLUSTER_QUEUES.group}"
 
@@ -29,7 +28,7 @@ QUEUES = f"{CLUSTER_QUEUES.plural}.{CLUSTER_QUEUES.group}"
 @asynccontextmanager
 async def as_installed(real: Real, admin: KubeClient) -> AsyncGenerator[None]:
     """The definitions as they are, whatever happens to them meanwhile, and nobody who is asked otherwise."""
-    definitions: list[Plain] = (await admin.request("GET", path_of(DEFINED)))["items"]
+    definitions: list[JsonObject] = (await admin.request("GET", path_of(DEFINED)))["items"]
     await real.installation.spare_webhooks(admin)
     try:
         yield
@@ -53,7 +52,7 @@ async def test_an_api_server_asks_by_service_and_believes_what_the_webhook_has_m
         opened.push_async_callback(admin.close)
         opened.push_async_callback(own.close)
         await opened.enter_async_context(as_installed(real, admin))
-        certificate, doors = Certificate(), Doors(Reflector(own))
+        certificate, doors = Certificate(), DefaultLocalQueues(Reflector(own))
         app = webhook_app(SettingsObserved(), doors, ANYWHERE, lambda: True)
         port = await opened.enter_async_context(served_webhooks(app, certificate, 0, "127.0.0.1"))
         for value in needed(port):
@@ -88,7 +87,7 @@ async def test_an_api_server_asks_by_service_and_believes_what_the_webhook_has_m
         await admin.delete(CLUSTER_QUEUES, "", "q")
 
 
-def needed(port: int) -> list[Plain]:
+def needed(port: int) -> list[JsonObject]:
     """What is installed, but for the port: the service leads to this process."""
     (secret,) = [one for one in manifests(CHOICES)["webhook"] if one["kind"] == "Secret"]
     found = configurations(SERVICE, NAMESPACE, ["kube-system", NAMESPACE])

@@ -15,19 +15,19 @@ from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.certificate import Certificate
 from ops.kubernetes.reflector import Reflector
 from ops.listener_limits import Limits
 from ops.webhook.certificates import renewed
 from ops.webhook.conversion import answer_conversion
-from ops.webhook.default_local_queues import Doors
+from ops.webhook.default_local_queues import DefaultLocalQueues
 from ops.webhook.review import ReviewBroken
 from ops.webhook.server import served_webhooks, webhook_app
 from tests.ops.webhook.test_https import ANYWHERE, NAMES, Now
 from tests.ops.webhook.test_review import NAMED, job, queue, review
 
-Plain = dict[str, Any]
 HONEST = review("Job", job(NAMED), group="batch")
 DEEP = 200_000
 LIMITS = Limits(connections=40, handshake_s=0.5, body_s=0.5, together=4 << 20)
@@ -55,7 +55,7 @@ class Server:
             assert status == 200 and b'"patch"' in answer
 
     async def raw(self, *, tls: bool = True) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        more: Plain = {"ssl": self.context, "server_hostname": NAMES[0]} if tls else {}
+        more: JsonObject = {"ssl": self.context, "server_hostname": NAMES[0]} if tls else {}
         return await asyncio.open_connection("127.0.0.1", self.port, **more)
 
 
@@ -65,7 +65,7 @@ async def server() -> AsyncIterator[Server]:
     assert held is not None
     certificate = Certificate()
     certificate.show(held.certificate, held.key)
-    doors = Doors(Reflector.__new__(Reflector))
+    doors = DefaultLocalQueues(Reflector.__new__(Reflector))
     app = webhook_app(SettingsObserved(), doors, ANYWHERE, lambda: True, LIMITS)
     async with served_webhooks(app, certificate, 0, "127.0.0.1") as port:
         yield Server(port, ssl.create_default_context(cadata=held.authorities))
@@ -278,7 +278,7 @@ OBJECTS = st.dictionaries(NAMES_OF_FIELDS, ANY_JSON, max_size=5)
     value=OBJECTS,
     kind=st.sampled_from(["ClusterQueue", "Cohort", "Workload", "LocalQueue", "Topology", "ResourceFlavor"]),
 )
-def test_any_object_is_converted_or_said_to_be_inconvertible(value: Plain, kind: str) -> None:
+def test_any_object_is_converted_or_said_to_be_inconvertible(value: JsonObject, kind: str) -> None:
     for found, wanted in (("v1beta1", "v1beta2"), ("v1beta2", "v1beta1")):
         one = {**queue(), **value, "apiVersion": f"kueue.x-k8s.io/{found}", "kind": kind}
         asked = {"uid": "u", "desiredAPIVersion": f"kueue.x-k8s.io/{wanted}", "objects": [one]}
@@ -292,13 +292,13 @@ def test_any_object_is_converted_or_said_to_be_inconvertible(value: Plain, kind:
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(values=st.lists(st.tuples(OBJECTS, OBJECTS), min_size=5, max_size=5))
-def test_any_object_is_judged(values: list[tuple[Plain, Plain]]) -> None:
+def test_any_object_is_judged(values: list[tuple[JsonObject, JsonObject]]) -> None:
     async def ask() -> None:
-        app = webhook_app(SettingsObserved(), Doors(Reflector.__new__(Reflector)), ANYWHERE, lambda: True)
+        app = webhook_app(SettingsObserved(), DefaultLocalQueues(Reflector.__new__(Reflector)), ANYWHERE, lambda: True)
         async with TestClient(TestServer(app)) as client:
             for index, (new, old) in enumerate(values):
                 kind, group = (("ClusterQueue", "kueue.x-k8s.io"), ("Job", "batch"), ("Pod", ""))[index % 3]
-                request: Plain = {"uid": "u", "operation": "UPDATE", "kind": {"kind": kind, "group": group}}
+                request: JsonObject = {"uid": "u", "operation": "UPDATE", "kind": {"kind": kind, "group": group}}
                 request |= {"object": new, "oldObject": old, "namespace": "team"}
                 body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
                 for path in ("/mutate", "/validate"):

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
 from cryptography import x509
 
 from events.event import Millis
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.certificate import Certificate
 from ops.cli.webhook_commands import keep_shown
@@ -25,14 +25,13 @@ from ops.kubernetes.client import KubeClient, connect
 from ops.kubernetes.reflector import Reflector
 from ops.webhook.certificates import AUTHORITY_LIFE, CERTIFICATE_LIFE, SETTLED, Held, renewed
 from ops.webhook.configurations import MUTATING, configurations
-from ops.webhook.default_local_queues import Doors
-from ops.webhook.managed_namespaces import Rooms
+from ops.webhook.default_local_queues import DefaultLocalQueues
+from ops.webhook.managed_namespaces import ManagedNamespaces
 from ops.webhook.server import served_webhooks, webhook_app
 from ops.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS, Callers, Trust, held_in
 from services.runtime.cluster_port import ObjectConflict
 from tests.ops.webhook.test_review import NAMED, job, queue, review
 
-Plain = dict[str, Any]
 NAMES = ("kuelog-webhook.kuelog-system.svc",)
 DAY = 86_400_000
 
@@ -76,7 +75,7 @@ def trust_of(client: KubeClient, clock: Now) -> Trust:
     return Trust(client, clock, Callers(client, **place), **place, secret="certificate")
 
 
-ANYWHERE = Rooms(AbsentCluster(), AbsentCluster(), None)
+ANYWHERE = ManagedNamespaces(AbsentCluster(), AbsentCluster(), None)
 
 
 async def told(client: KubeClient) -> str:
@@ -95,7 +94,7 @@ async def told(client: KubeClient) -> str:
     return b64decode(one).decode()
 
 
-async def ask(port: int, authorities: str, path: str, body: bytes) -> Plain:
+async def ask(port: int, authorities: str, path: str, body: bytes) -> JsonObject:
     """One request as the API server makes it: to the name of the service, with nothing believed but the bundle."""
     context = ssl.create_default_context(cadata=authorities)
     async with (
@@ -108,7 +107,7 @@ async def ask(port: int, authorities: str, path: str, body: bytes) -> Plain:
 
 async def test_reviews_are_answered_over_tls_and_go_on_through_a_rotation(tmp_path: Path) -> None:
     async with cluster(tmp_path) as (embedded, client):
-        clock, certificate, doors = Now(), Certificate(), Doors(Reflector(client))
+        clock, certificate, doors = Now(), Certificate(), DefaultLocalQueues(Reflector(client))
         clock.at -= 61 * DAY
         watching = asyncio.create_task(doors.run())
         app = webhook_app(SettingsObserved(), doors, ANYWHERE, doors.listed.is_set)
@@ -180,7 +179,7 @@ async def test_an_unknown_authority_is_not_believed(tmp_path: Path) -> None:
     assert ours is not None and theirs is not None
     certificate = Certificate()
     certificate.show(ours.certificate, ours.key)
-    app = webhook_app(SettingsObserved(), Doors(Reflector.__new__(Reflector)), ANYWHERE, lambda: True)
+    app = webhook_app(SettingsObserved(), DefaultLocalQueues(Reflector.__new__(Reflector)), ANYWHERE, lambda: True)
     async with served_webhooks(app, certificate, 0, "127.0.0.1") as port:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
             await ask(port, theirs.authorities, "/validate", review("Job", job(NAMED), group="batch"))
@@ -196,7 +195,7 @@ async def test_files_of_cert_manager_are_shown_anew_when_they_change(tmp_path: P
         return current
 
     keeping = asyncio.create_task(keep_shown(shown, source, every=0.01))
-    app = webhook_app(SettingsObserved(), Doors(Reflector.__new__(Reflector)), ANYWHERE, lambda: True)
+    app = webhook_app(SettingsObserved(), DefaultLocalQueues(Reflector.__new__(Reflector)), ANYWHERE, lambda: True)
     async with served_webhooks(app, shown, 0, "127.0.0.1") as port:
         await shown.shown.wait()
         body = review("Job", job(NAMED), group="batch")

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from base64 import b64decode
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import yaml
@@ -19,7 +18,6 @@ from tests.ops.webhook.test_review import NAMED, job, review
 from tests.places import ROOT
 from tests.stage.ports import reserved_port
 
-Plain = dict[str, Any]
 COMMAND = (sys.executable, "-m", "ops.cli.main")
 
 

@@ -9,24 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from events.json_object import JsonObject
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from ops.embedded_cluster.patches import json_patch
 from ops.kubernetes.absent import AbsentCluster
 from ops.webhook.conversion import answer_conversion, converted
-from ops.webhook.managed_namespaces import Rooms
+from ops.webhook.managed_namespaces import ManagedNamespaces
 from ops.webhook.review import ReviewBroken, changed, judged, patch_between, read_review
 from ops.webhook.verdicts import problems_of, stored
 from projections.validation.from_beta1 import topology_slices
 from projections.validation.to_beta1 import slice_domains
 from services.runtime.cluster_port import ObjectMissing, Resource
 
-Plain = dict[str, Any]
 SETTINGS = SettingsObserved()
 
 
 def review(
-    kind: str, value: Plain, *, group: str = "kueue.x-k8s.io", old: Plain | None = None, part: str = ""
+    kind: str, value: JsonObject, *, group: str = "kueue.x-k8s.io", old: JsonObject | None = None, part: str = ""
 ) -> bytes:
     return json.dumps(
         {
@@ -46,11 +46,11 @@ def review(
     ).encode()
 
 
-def queue(**spec: Any) -> Plain:
+def queue(**spec: Any) -> JsonObject:
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "cq"}, "spec": spec}
 
 
-def job(labels: Plain | None = None, **meta: Any) -> Plain:
+def job(labels: JsonObject | None = None, **meta: Any) -> JsonObject:
     template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
     return {
         "apiVersion": "batch/v1",
@@ -65,7 +65,7 @@ LIMIT = {"nominalQuota": 1, "borrowingLimit": 1, "name": "cpu"}
 GROUP = {"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [LIMIT]}]}
 
 
-def verdict(raw: bytes) -> Plain:
+def verdict(raw: bytes) -> JsonObject:
     asked = read_review(raw)
     return judged(asked, problems_of(asked, SETTINGS))["response"]
 
@@ -122,10 +122,10 @@ def test_where_all_jobs_are_managed_those_without_a_queue_wait_too_but_not_in_ot
 
 async def test_the_labels_of_a_namespace_say_whether_jobs_in_it_are_managed() -> None:
     team = LabelSelector(labels={"jobs": "ours"})
-    rooms = Rooms(AbsentCluster(), Namespaces(old={"jobs": "ours"}, new={}), team)
+    rooms = ManagedNamespaces(AbsentCluster(), Namespaces(old={"jobs": "ours"}, new={}), team)
     assert await rooms.managed("old") and not await rooms.managed("new") and not await rooms.managed("gone")
     assert await rooms.managed(""), "what is in no namespace is not chosen by one"
-    assert await Rooms(AbsentCluster(), AbsentCluster(), None).managed("any")
+    assert await ManagedNamespaces(AbsentCluster(), AbsentCluster(), None).managed("any")
 
 
 class Namespaces(AbsentCluster):
@@ -134,7 +134,7 @@ class Namespaces(AbsentCluster):
     def __init__(self, **labels: dict[str, str]) -> None:
         self._labels = labels
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> Plain:
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         if name not in self._labels:
             raise ObjectMissing(name)
         return {"metadata": {"name": name, "labels": self._labels[name]}}
@@ -184,7 +184,7 @@ def test_what_is_no_review_is_said_to_be_none(raw: bytes) -> None:
         read_review(raw)
 
 
-def conversion(wanted: str, *objects: Plain) -> Plain:
+def conversion(wanted: str, *objects: JsonObject) -> JsonObject:
     request = {"uid": "u-2", "desiredAPIVersion": wanted, "objects": list(objects)}
     raw = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
     return json.loads(msgspec.json.encode(answer_conversion(json.dumps(raw).encode())))["response"]
@@ -254,7 +254,7 @@ objects = st.dictionaries(names, values, max_size=4)
 
 
 @given(before=objects, after=objects)
-def test_a_patch_makes_the_one_of_the_other(before: Plain, after: Plain) -> None:
+def test_a_patch_makes_the_one_of_the_other(before: JsonObject, after: JsonObject) -> None:
     assert json.dumps(json_patch(before, patch_between(before, after)), sort_keys=True) == json.dumps(
         after, sort_keys=True
     )

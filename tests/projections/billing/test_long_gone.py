@@ -14,7 +14,7 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from projections.billing.ledger import Ledger
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from tests.held import peak
 
 HOUR: Millis = 3_600_000
@@ -25,7 +25,7 @@ CARD = Card(uuid="GPU-1", index=0, slots=10, memory=16_000, model="A100")
 def told(ledger: Ledger, at: Millis, *events: AnyEvent) -> None:
     for event in events:
         lane = "FACTS" if isinstance(event, WorkloadSubmitted | WorkloadDeleted) else "LOG_0"
-        ledger.fold(event, Place(lane=lane, sequence=at // 60_000 + 1, at=at))
+        ledger.fold(event, LogPosition(lane=lane, sequence=at // 60_000 + 1, at=at))
 
 
 def submitted(key: str, uid: str) -> WorkloadSubmitted:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from events.card import Card, CardRequest, CardShare
 from projections.devices.fit import fit_pod
 from projections.devices.gang import Gang, place
-from projections.devices.node_summary import digest, may_hold
+from projections.devices.node_summary import may_hold, summarized
 from projections.devices.use import IDLE, CardUse, NodeCards, effective_use
 from tests.projections.devices.makers import Fleet, ask, card, container, gang
 
@@ -78,7 +78,7 @@ def test_the_order_in_which_holdings_arrive_leaves_no_trace(story: list[Gang], c
     for workload, placements in found:
         other.cards.confirm(workload, 1, placements)
     assert other.cards.used == fleet.cards.used
-    assert [digest(on) for on in other.cards.all_cards()] == [digest(on) for on in fleet.cards.all_cards()]
+    assert [summarized(on) for on in other.cards.all_cards()] == [summarized(on) for on in fleet.cards.all_cards()]
 
 
 @settings(max_examples=60, deadline=None)
@@ -154,4 +154,4 @@ def test_init_containers_count_with_the_larger_of_their_peak_and_the_sum_of_the_
 def test_a_node_that_is_passed_over_unseen_would_not_have_fitted(taken: list[CardUse], asked: CardRequest) -> None:
     cards = [card(f"c{i}", slots=3, memory=20000, healthy=i != 3) for i in range(len(taken))]
     on = NodeCards(node="n", cards=tuple(cards), used={each.uuid: use for each, use in zip(cards, taken, strict=True)})
-    assert may_hold(digest(on), [(asked,)]) or fit_pod(on, [asked], 0, {}).shares is None
+    assert may_hold(summarized(on), [(asked,)]) or fit_pod(on, [asked], 0, {}).shares is None

@@ -9,7 +9,7 @@ from events.pod_set import ContainerShape
 from projections.devices.boards import together, wholeness
 from projections.devices.fit import asking, fit_asking
 from projections.devices.gang import place
-from projections.devices.mutation import Asked, mutate
+from projections.devices.mutation import ContainerRequest, mutate
 from projections.devices.requests import read_request
 from projections.devices.use import CardUse, NodeCards
 from projections.devices.vendors import BY_WORD
@@ -137,12 +137,12 @@ def test_a_die_on_a_board_that_is_in_use_is_not_given_to_a_pod_that_wants_a_boar
     ],
 )
 def test_amounts_that_no_card_can_give_are_refused(word: str, limits: dict[str, int], refused: bool) -> None:
-    assert bool(mutate(BY_WORD[word], Asked(limits=limits), {}).refused) is refused
+    assert bool(mutate(BY_WORD[word], ContainerRequest(limits=limits), {}).refused) is refused
 
 
 def test_several_cards_of_iluvatar_are_given_whole() -> None:
     vendor = BY_WORD["MR-V100"]
-    asked = mutate(vendor, Asked(limits={vendor.resources.count: 2}), {}).asked
+    asked = mutate(vendor, ContainerRequest(limits={vendor.resources.count: 2}), {}).asked
     request = read_request(vendor, asked.limits, {})
     assert request is not None and request.cores >= 100
     on = NodeCards(node="n", cards=cards("MR-V100", 3), used={"c0": CardUse(1, 256, 5)})

@@ -26,8 +26,8 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from projections.evolve import evolve
-from projections.log_position import Place
-from projections.preemption.candidates import Ask
+from projections.log_position import LogPosition
+from projections.preemption.candidates import PreemptionContext
 from projections.world import World
 
 
@@ -43,7 +43,7 @@ class CohortWorld:
 
     def fold(self, event: AnyEvent) -> None:
         self.sequence += 1
-        evolve(self.world, event, Place(lane="LOG_0", sequence=self.sequence, at=self.now))
+        evolve(self.world, event, LogPosition(lane="LOG_0", sequence=self.sequence, at=self.now))
 
     def cohort(self, name: str, parent: str) -> None:
         self.fold(CohortObserved(name=name, parent=parent))
@@ -99,9 +99,9 @@ class CohortWorld:
     def gone(self, name: str) -> None:
         self.fold(WorkloadDeleted(workload=f"team/{name}"))
 
-    def ask(self, name: str, queue: str, amount: int) -> Ask:
+    def ask(self, name: str, queue: str, amount: int) -> PreemptionContext:
         """What it would ask for in a queue."""
-        return Ask(
+        return PreemptionContext(
             workload=self.world.workloads[f"team/{name}"],
             queue=self.world.cluster_queues[queue],
             node=self.world.quota.queues[queue],

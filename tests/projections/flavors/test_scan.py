@@ -6,7 +6,7 @@ from events.settings import SettingsObserved
 from events.workload import QuotaReleased, WorkloadDeleted, WorkloadQueued, WorkloadSpec, WorkloadSubmitted
 from projections.evolve import evolve
 from projections.flavors.scan import progress_of, went_through_all
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.world import World
@@ -16,7 +16,7 @@ PROGRESS = (("main", "cpu", 0),)
 
 def fold(world: World, *events: AnyEvent) -> World:
     for sequence, event in enumerate(events):
-        evolve(world, event, Place(lane="LOG_0", sequence=sequence + 1, at=1))
+        evolve(world, event, LogPosition(lane="LOG_0", sequence=sequence + 1, at=1))
     return world
 
 

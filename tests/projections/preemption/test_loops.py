@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from events.preemption import PreemptionOrdered
 from events.workload import WorkloadDeleted
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.preemption.loops import PreemptionLoop, loops_of, preemption_loops
 from projections.world import World
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, submitted
@@ -20,8 +20,8 @@ def world_with_three() -> World:
     return world
 
 
-def place(sequence: int) -> Place:
-    return Place(lane="LOG_0", sequence=sequence, at=MINUTE)
+def place(sequence: int) -> LogPosition:
+    return LogPosition(lane="LOG_0", sequence=sequence, at=MINUTE)
 
 
 def preempt(world: World, *pairs: tuple[str, str]) -> None:

@@ -11,7 +11,7 @@ from events.quota import (
     ResourceGroup,
 )
 from events.settings import SettingsObserved
-from projections.queues.objects_in_use import holds
+from projections.queues.objects_in_use import wanted_finalizers
 from tests.projections.fair_sharing.cohort_world import CohortWorld
 
 QUOTAS = (FlavorQuotas(flavor="default", quotas=(Quota(resource="gpu", nominal=10),)),)
@@ -42,7 +42,7 @@ def wanted(*facts: Fact, running: bool = False) -> dict[str, bool]:
         at.fold(fact)
     if running:
         at.running("job", "team", 1)
-    return {kind: hold.wanted for kind, _, hold in holds(at.world)}
+    return {kind: hold.wanted for kind, _, hold in wanted_finalizers(at.world)}
 
 
 def test_what_is_there_is_held_at_sight_and_what_is_held_or_leaving_is_left_alone() -> None:

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.queues.pending_queues import Line
+from projections.queues.pending_queues import PendingQueue
 from projections.trail import Trail
 
 moves = st.lists(
@@ -10,7 +10,7 @@ moves = st.lists(
 )
 
 
-def move(line: Line, trail: Trail, key: str, order: int, how: str) -> None:
+def move(line: PendingQueue, trail: Trail, key: str, order: int, how: str) -> None:
     match how:
         case "push":
             line.push(trail, key, (order, key), kind=f"kind {order % 2}")
@@ -22,7 +22,7 @@ def move(line: Line, trail: Trail, key: str, order: int, how: str) -> None:
             line.remove(trail, key)
 
 
-def picture(line: Line) -> object:
+def picture(line: PendingQueue) -> object:
     classes = {kind: (list(parked.members), parked.stamp) for kind, parked in line.classes.items()}
     alike = {kind: sorted(line.alike(kind)) for kind in ("kind 0", "kind 1")}
     return dict(line.waiting), dict(line.parked), line.head(), classes, alike
@@ -30,7 +30,7 @@ def picture(line: Line) -> object:
 
 @given(moves, moves)
 def test_a_line_keeps_its_order_and_can_be_taken_back(before: list, after: list) -> None:
-    trail, line = Trail(), Line()
+    trail, line = Trail(), PendingQueue()
     for key, order, how in before:
         move(line, trail, key, order, how)
     kept = picture(line)
@@ -45,7 +45,7 @@ def test_a_line_keeps_its_order_and_can_be_taken_back(before: list, after: list)
 
 @given(moves)
 def test_nobody_is_in_two_places(told: list) -> None:
-    trail, line = Trail(), Line()
+    trail, line = Trail(), PendingQueue()
     for key, order, how in told:
         move(line, trail, key, order, how)
     refused = [key for parked in line.classes.values() for _, key in parked.members]

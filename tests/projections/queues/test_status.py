@@ -14,7 +14,7 @@ from events.quota import (
 )
 from events.settings import AdmissionFairSharing, SettingsObserved
 from events.workload import WorkloadParked, WorkloadQueued
-from projections.queues.active_condition import Standing, cluster_queue_standing, local_queue_standing
+from projections.queues.active_condition import ActiveCondition, cluster_queue_active, local_queue_active
 from projections.queues.status import FlavorUse, PastUse, ResourceUse
 from services.applier.queue_status import Place, Statuses, status_patch
 from tests.projections.fair_sharing.cohort_world import CohortWorld
@@ -108,7 +108,7 @@ def test_all_that_is_the_matter_with_a_queue_stands_in_one_message() -> None:
             stop=StopPolicy.HOLD,
         )
     )
-    assert cluster_queue_standing(at.world, "cq") == Standing(
+    assert cluster_queue_active(at.world, "cq") == ActiveCondition(
         False,
         "Stopped",
         "Can't admit new workloads: is stopped, references missing ResourceFlavor(s): a,b,"
@@ -122,7 +122,7 @@ def test_a_door_to_nowhere_says_so_and_counts_who_waits_there() -> None:
     at.waiting("one", door="lq")
     told = Statuses().changed(at.world, 0)
     assert told["LocalQueue", "team", "lq"].pending == 1  # type: ignore[union-attr]
-    assert local_queue_standing(at.world, "team/lq").reason == "ClusterQueueDoesNotExist"
+    assert local_queue_active(at.world, "team/lq").reason == "ClusterQueueDoesNotExist"
 
 
 def test_past_usage_is_shown_as_of_the_last_sampling_only() -> None:

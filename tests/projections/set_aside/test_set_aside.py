@@ -9,7 +9,7 @@ from events.rules import RULES
 from events.setting_aside import SetAside
 from events.workload import ConditionStatus
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.set_aside.evolve import SET_ASIDE
 from projections.set_aside.records import Scope, is_aside
 from projections.snapshot import tables_of, world_of
@@ -18,8 +18,8 @@ from projections.world import World
 from tests.stories.small_world import job, platform
 
 
-def place(at: Millis) -> Place:
-    return Place(lane="LOG_0", sequence=at, at=at)
+def place(at: Millis) -> LogPosition:
+    return LogPosition(lane="LOG_0", sequence=at, at=at)
 
 
 @pytest.fixture

@@ -4,13 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from events.json_object import JsonObject
 from projections.validation.conversion import STORED, to_v1beta2, written_field
 from projections.validation.from_beta1 import topology_slices
 
-Plain = dict[str, Any]
 
-
-def kueue(version: str, kind: str, **fields: Any) -> Plain:
+def kueue(version: str, kind: str, **fields: Any) -> JsonObject:
     return {"apiVersion": f"kueue.x-k8s.io/{version}", "kind": kind, "metadata": {"name": "it"}, **fields}
 
 
@@ -74,7 +73,7 @@ def test_a_beta1_workload_gets_a_reference_to_its_class_and_the_time_spelled_rig
         ),
     ],
 )
-def test_other_beta1_fields_find_their_new_place(kind: str, part: str, old: Plain, new: Plain) -> None:
+def test_other_beta1_fields_find_their_new_place(kind: str, part: str, old: JsonObject, new: JsonObject) -> None:
     assert to_v1beta2(kueue("v1beta1", kind, **{part: old})) == (kueue("v1beta2", kind, **{part: new}), [])
 
 
@@ -107,7 +106,7 @@ def test_an_alpha_flavor_takes_its_node_labels_from_its_own_and_keeps_those() ->
     assert [one.code for one in problems] == ["OldVersion"]
 
 
-def alpha_queue(**spec: Any) -> Plain:
+def alpha_queue(**spec: Any) -> JsonObject:
     return kueue("v1alpha2", "ClusterQueue", spec=spec)
 
 

@@ -2,16 +2,16 @@ from typing import Any
 
 import pytest
 
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from projections.validation.every_kind import validate, validate_update
 from projections.validation.names import why_no_label_value, why_no_subdomain, why_not_qualified
 from projections.validation.problem import Problem, Severity
 
-Plain = dict[str, Any]
 SETTINGS = SettingsObserved()
 
 
-def an(kind: str, **fields: Any) -> Plain:
+def an(kind: str, **fields: Any) -> JsonObject:
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": "it"}, **fields}
 
 
@@ -19,7 +19,7 @@ def told(problems: list[Problem]) -> list[tuple[str, str]]:
     return [(one.code, one.field) for one in problems]
 
 
-def queue(resources: list[Plain] | None = None, **spec: Any) -> Plain:
+def queue(resources: list[JsonObject] | None = None, **spec: Any) -> JsonObject:
     quotas = [{"name": "cpu", "nominalQuota": 9}] if resources is None else resources
     group = {"coveredResources": ["cpu"], "flavors": [{"name": "x86", "resources": quotas}]}
     return an("ClusterQueue", spec={"namespaceSelector": {}, "resourceGroups": [group], **spec})
@@ -85,7 +85,7 @@ def test_a_plain_queue_is_fine() -> None:
     ],
     ids=lambda value: "" if isinstance(value, list) else str(value.get("spec"))[:60],
 )
-def test_a_broken_rule_is_named_at_its_field(value: Plain, expected: list[tuple[str, str]]) -> None:
+def test_a_broken_rule_is_named_at_its_field(value: JsonObject, expected: list[tuple[str, str]]) -> None:
     found = validate(value, SETTINGS)
     assert told(found) == expected
     assert all(one.severity is Severity.ERROR for one in found)
@@ -114,12 +114,12 @@ def test_a_field_of_the_wrong_type_is_told_in_plain_words() -> None:
         ),
     ],
 )
-def test_what_may_not_change_is_named(kind: str, before: Plain, after: Plain, field: str) -> None:
+def test_what_may_not_change_is_named(kind: str, before: JsonObject, after: JsonObject, field: str) -> None:
     assert told(validate_update(an(kind, spec=before), an(kind, spec=after), SETTINGS)) == [("Invalid", field)]
     assert validate_update(an(kind, spec=before), an(kind, spec=before), SETTINGS) == []
 
 
-def reserved(**spec: Any) -> Plain:
+def reserved(**spec: Any) -> JsonObject:
     condition = {
         "type": "QuotaReserved",
         "status": "True",
@@ -135,7 +135,7 @@ def test_a_workload_stays_in_its_queue_while_it_holds_quota() -> None:
 
 
 def test_a_workload_may_change_the_class_of_its_queue_priority_but_not_that_of_its_pods() -> None:
-    def of(kind: str, name: str) -> Plain:
+    def of(kind: str, name: str) -> JsonObject:
         return reserved(priorityClassRef={"group": "g", "kind": kind, "name": name})
 
     assert validate_update(of("WorkloadPriorityClass", "a"), of("WorkloadPriorityClass", "b"), SETTINGS) == []

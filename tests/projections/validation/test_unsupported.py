@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from events.json_object import JsonObject
 from ops.configuration import ConfigurationBroken, configuration_of
 from ops.lint.check import lint
 from projections.validation.unsupported import NOT_DONE, asked_in, problems_in, table
@@ -13,11 +14,10 @@ from services.watcher.view import View
 from tests.places import ROOT
 from tests.services.queue_manager.waiting_room import SPEC, Room, submitted
 
-Plain = dict[str, Any]
 K = "kueue.x-k8s.io/"
 
 
-def job(*, annotations: Plain | None = None, of_pods: Plain | None = None, **spec: Any) -> Plain:
+def job(*, annotations: JsonObject | None = None, of_pods: JsonObject | None = None, **spec: Any) -> JsonObject:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
     template = {"metadata": {"annotations": of_pods or {}}, "spec": {"containers": [container], **spec}}
     meta = {"name": "j", "namespace": "team", "uid": "u", "labels": {f"{K}queue-name": "lq"}}
@@ -30,7 +30,7 @@ def job(*, annotations: Plain | None = None, of_pods: Plain | None = None, **spe
     }
 
 
-def shares(name: str) -> Plain:
+def shares(name: str) -> JsonObject:
     return {"containers": [{"name": "c", "image": "i", "resources": {"limits": {name: "1"}}}]}
 
 
@@ -46,7 +46,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("value", "code"), ASKED, ids=[f"{code}-{index}" for index, (_, code) in enumerate(ASKED)])
-def test_a_job_that_asks_for_it_is_submitted_with_it_and_waits_with_that_reason(value: Plain, code: str) -> None:
+def test_a_job_that_asks_for_it_is_submitted_with_it_and_waits_with_that_reason(value: JsonObject, code: str) -> None:
     (fact,) = View().see("Job", value)
     room = Room(fact)
     spec = room.world.workloads[fact.workload].spec  # pyright: ignore[reportAttributeAccessIssue]
@@ -58,7 +58,7 @@ def test_a_job_that_asks_for_it_is_submitted_with_it_and_waits_with_that_reason(
 
 
 @pytest.mark.parametrize(("value", "code"), ASKED, ids=[f"{code}-{index}" for index, (_, code) in enumerate(ASKED)])
-def test_lint_finds_it_at_its_field(value: Plain, code: str, tmp_path: Path) -> None:
+def test_lint_finds_it_at_its_field(value: JsonObject, code: str, tmp_path: Path) -> None:
     (tmp_path / "job.json").write_text(json.dumps(value))
     assert code in {one.code for one in lint([tmp_path])}
 

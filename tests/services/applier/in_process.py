@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from events.json_object import JsonObject
 from ops.embedded_cluster.apply import apply
 from ops.embedded_cluster.failures import ApiFailure, conflict
 from ops.embedded_cluster.kinds import Kind
@@ -16,13 +17,11 @@ from ops.embedded_cluster.store import Name, Store
 from ops.kubernetes.client import failure_of
 from services.runtime.cluster_port import Resource
 
-Plain = dict[str, Any]
-
 
 class InProcess:
     """Reads and writes what is stored; calls of several writers mix as the seed wants it."""
 
-    def __init__(self, definitions: Sequence[Plain], seed: int) -> None:
+    def __init__(self, definitions: Sequence[JsonObject], seed: int) -> None:
         self.resources = Resources(Store(), lambda: 0)
         crds = self.resources.kind("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         for one in definitions:
@@ -30,20 +29,20 @@ class InProcess:
         self.asked: list[str] = []
         self._random = random.Random(seed)
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> Plain:
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         await self._some_time("get")
         return self._answered(lambda: self.resources.get(self.kind(resource), (namespace, name)))
 
-    async def create(self, resource: Resource, namespace: str, value: Plain) -> Plain:
+    async def create(self, resource: Resource, namespace: str, value: JsonObject) -> JsonObject:
         await self._some_time("create")
         return self._answered(lambda: self.resources.create(self.kind(resource), namespace, value))
 
     async def merge(
-        self, resource: Resource, namespace: str, name: str, patch: Plain, *, subresource: str = ""
-    ) -> Plain:
+        self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
+    ) -> JsonObject:
         await self._some_time("merge")
 
-        def merged() -> Plain:
+        def merged() -> JsonObject:
             before = self._before(resource, (namespace, name), patch)
             return self.resources.update(
                 self.kind(resource), (namespace, name), merge_patch(before, patch), subresource=subresource, manager="m"
@@ -52,11 +51,11 @@ class InProcess:
         return self._answered(merged)
 
     async def apply(
-        self, resource: Resource, namespace: str, value: Plain, *, manager: str, subresource: str = ""
-    ) -> Plain:
+        self, resource: Resource, namespace: str, value: JsonObject, *, manager: str, subresource: str = ""
+    ) -> JsonObject:
         await self._some_time("apply")
 
-        def applied() -> Plain:
+        def applied() -> JsonObject:
             name = (namespace, value["metadata"]["name"])
             kind, before = self.kind(resource), self._before(resource, name, value)
             after = apply(
@@ -80,7 +79,7 @@ class InProcess:
     def kind(self, resource: Resource) -> Kind:
         return self.resources.kind(resource.group, resource.version, resource.plural)
 
-    def _before(self, resource: Resource, name: Name, patch: Plain) -> Plain:
+    def _before(self, resource: Resource, name: Name, patch: JsonObject) -> JsonObject:
         before = self.resources.get(self.kind(resource), name)
         wanted = patch.get("metadata", {}).get("resourceVersion", before["metadata"]["resourceVersion"])
         if wanted != before["metadata"]["resourceVersion"]:

@@ -10,8 +10,8 @@ from ops.embedded_cluster.clock import ScaledClock
 from ops.embedded_cluster.embedded import EmbeddedCluster
 from ops.embedded_cluster.in_process import InProcessClient, OpenGate
 from projections.workloads.lifecycle import Workload
-from services.applier.event_recorder import Notices
-from services.applier.low_priority_writes import SpareTime
+from services.applier.event_recorder import EventRecorder
+from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.plan import Application
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.writing import ApplicationWriter
@@ -79,8 +79,8 @@ def application(**changes: Any) -> Application:
 
 async def discard(cluster: Cluster, **changes: Any) -> list[tuple[str, str]]:
     clock = ScaledClock()
-    spare = SpareTime(clock)
-    await ApplicationWriter(cluster, Notices(cluster, spare, clock), WorkloadKeeper(cluster, clock, spare)).write(
+    spare = LowPriorityWrites(clock)
+    await ApplicationWriter(cluster, EventRecorder(cluster, spare, clock), WorkloadKeeper(cluster, clock, spare)).write(
         application(**changes)
     )
     return cluster.done

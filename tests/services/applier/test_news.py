@@ -6,7 +6,7 @@ from events.application import DecisionApplied
 from events.quota import CheckRule
 from events.workload import CheckState, WorkloadSwitched
 from projections.workloads.lifecycle import News
-from services.applier.cluster_events import event_of, workload_notice
+from services.applier.cluster_events import event_of, workload_event
 from services.applier.plan import plan
 from tests.services.queue_manager.waiting_room import KEY, SPEC, Room, check, submitted
 
@@ -47,8 +47,8 @@ def test_what_is_applied_is_told_no_more_and_later_news_stay() -> None:
 
 def test_an_event_bears_the_same_name_whoever_tells_it_and_however_often() -> None:
     news = News(sequence=7, at=1000, reason="EvictedDueToPreempted", message="m")
-    event = event_of(workload_notice("team/w", "u", "LOG_0", news))
-    assert event == event_of(workload_notice("team/w", "u", "LOG_0", news))
+    event = event_of(workload_event("team/w", "u", "LOG_0", news))
+    assert event == event_of(workload_event("team/w", "u", "LOG_0", news))
     assert event["involvedObject"] == {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "Workload",
@@ -56,10 +56,10 @@ def test_an_event_bears_the_same_name_whoever_tells_it_and_however_often() -> No
         "name": "w",
         "uid": "u",
     }
-    later = event_of(workload_notice("team/w", "u", "LOG_0", replace(news, sequence=8)))
+    later = event_of(workload_event("team/w", "u", "LOG_0", replace(news, sequence=8)))
     assert event["metadata"]["name"] != later["metadata"]["name"]
 
 
 def test_a_message_is_no_longer_than_the_api_server_takes() -> None:
     news = News(sequence=7, at=1000, reason="WaitingForQuota", message="m" * 5000)
-    assert len(event_of(workload_notice("team/w", "u", "LOG_0", news))["message"]) == 1024
+    assert len(event_of(workload_event("team/w", "u", "LOG_0", news))["message"]) == 1024

@@ -15,7 +15,7 @@ from ops.crds.definitions import manifests
 from ops.embedded_cluster.clock import ScaledClock
 from ops.log.memory import MemoryStream
 from services.applier import plan
-from services.applier.low_priority_writes import SpareTime
+from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.shell import Applier
 from tests.services.applier.in_process import InProcess
 from tests.stories.small_world import Story, job, platform
@@ -26,7 +26,7 @@ async def reported(count: int) -> dict[str, Fact]:
     story = Story()
     story.told(*platform(nominal=0), *(replace(job(name), owner=None) for name in ("a", "bad", "c"))).decided()
     stream, clock = MemoryStream(FACTS), ScaledClock(100)
-    applier = Applier(InProcess(manifests(), 1), stream, clock, "LOG_0", SpareTime(clock))
+    applier = Applier(InProcess(manifests(), 1), stream, clock, "LOG_0", LowPriorityWrites(clock))
     task = asyncio.create_task(applier.run())
     applier.observe(story.world, list(story.world.workloads))
     found: dict[str, Fact] = {}

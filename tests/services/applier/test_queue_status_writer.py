@@ -7,7 +7,7 @@ from events.quota import CohortObserved
 from events.settings import SettingsObserved
 from ops.simulate.process_clock import ProcessClock
 from ops.simulate.virtual_loop import VirtualLoop
-from services.applier.low_priority_writes import SpareTime
+from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.queue_status_shell import QueueStatusWriter
 from services.runtime.cluster_port import Resource
 from tests.projections.fair_sharing.cohort_world import CohortWorld
@@ -49,7 +49,7 @@ def test_every_queue_is_shown_within_seconds_while_a_thousand_others_wait_for_th
 
     async def watch(loop: VirtualLoop) -> None:
         clock = ProcessClock(1_000, loop)
-        spare = SpareTime(clock)
+        spare = LowPriorityWrites(clock)
         writer = QueueStatusWriter(server, clock, spare)  # type: ignore[arg-type]
 
         async def other() -> None:

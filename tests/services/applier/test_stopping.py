@@ -8,9 +8,9 @@ from events.workload import Owner, WorkloadSpec
 from ops.embedded_cluster.clock import ScaledClock
 from ops.embedded_cluster.patches import merge_patch
 from projections.workloads.lifecycle import Workload
-from services.applier.cluster_events import Notice
-from services.applier.event_recorder import Notices
-from services.applier.low_priority_writes import SpareTime
+from services.applier.cluster_events import ClusterEvent
+from services.applier.event_recorder import EventRecorder
+from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.plan import Application
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.writing import ApplicationWriter
@@ -50,19 +50,19 @@ class Cluster:
         return self.job
 
 
-class Heard(Notices):
+class Heard(EventRecorder):
     """Notices that are only heard."""
 
     reasons: list[str] = []
 
-    def tell_all(self, notices: Iterable[Notice]) -> None:
+    def tell_all(self, notices: Iterable[ClusterEvent]) -> None:
         self.reasons = [*self.reasons, *(one.reason for one in notices)]
 
 
 async def test_a_job_that_was_stopped_is_told_of_although_its_template_can_not_be_put_back() -> None:
     cluster = Cluster()
     clock = ScaledClock()
-    spare = SpareTime(clock)
+    spare = LowPriorityWrites(clock)
     heard = Heard(cluster, spare, clock)  # type: ignore[arg-type]
     keeper = WorkloadKeeper(cluster, clock, spare)  # type: ignore[arg-type]
     pod_set = PodSet(name="main", count=1, shape=PodShape())

@@ -7,13 +7,14 @@ import pytest
 from msgspec.structs import replace
 
 from events.amount import Requests
+from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import Condition, ConditionStatus, Owner, PodSetAssignment, WorkloadSpec
 from ops.embedded_cluster.clock import ScaledClock
 from projections.workloads.lifecycle import Admission, Workload
-from services.applier.event_recorder import Notices
-from services.applier.low_priority_writes import SpareTime
+from services.applier.event_recorder import EventRecorder
+from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.plan import Application
 from services.applier.status_parts import ADMISSION
 from services.applier.workload_keeper import WorkloadKeeper
@@ -22,7 +23,6 @@ from services.runtime.cluster_port import ObjectConflict
 from tests.services.applier.in_process import InProcess
 from tests.stage.definitions import BOTH, definitions_of
 
-Plain = dict[str, Any]
 SINCE = "2026-01-01T00:00:00Z"
 REQUESTS: Requests = {"cpu": 1000}
 SHAPE = PodShape(containers=(ContainerShape(name="c", requests=REQUESTS),))
@@ -62,13 +62,13 @@ def application(name: str, sequence: int, *kinds: str, owner: Owner | None = Non
 
 def writer(cluster: InProcess) -> ApplicationWriter:
     clock = ScaledClock()
-    spare = SpareTime(clock)
-    return ApplicationWriter(cluster, Notices(cluster, spare, clock), WorkloadKeeper(cluster, clock, spare))
+    spare = LowPriorityWrites(clock)
+    return ApplicationWriter(cluster, EventRecorder(cluster, spare, clock), WorkloadKeeper(cluster, clock, spare))
 
 
 async def apply_finished(cluster: InProcess, name: str) -> None:
     """As Kueue's own runner does."""
-    value: Plain = {
+    value: JsonObject = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "Workload",
         "metadata": {"name": name, "namespace": "default"},
@@ -91,7 +91,7 @@ async def merge_finished(cluster: InProcess, name: str) -> None:
         return
 
 
-def workload(name: str) -> Plain:
+def workload(name: str) -> JsonObject:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
     pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
     return {"metadata": {"name": name}, "spec": {"queueName": "lq", "podSets": [pods]}}

@@ -1,21 +1,20 @@
 """What is told of a workload in Kueue's words, and what of it is told at all when there is no time."""
 
 import asyncio
-from typing import Any
 
 from msgspec.structs import replace
 
+from events.json_object import JsonObject
 from events.workload import Condition, ConditionStatus, Member, MemberState, Owner, WorkloadSpec
 from ops.embedded_cluster.clock import ScaledClock
 from ops.kubernetes.absent import AbsentCluster
 from projections.workloads.lifecycle import Admission, Workload
-from services.applier.cluster_events import Notice
-from services.applier.event_recorder import Notices
-from services.applier.low_priority_writes import SpareTime
-from services.applier.workload_events import created, finished, started, stopped, tidings
+from services.applier.cluster_events import ClusterEvent
+from services.applier.event_recorder import EventRecorder
+from services.applier.low_priority_writes import LowPriorityWrites
+from services.applier.workload_events import created, finished, started, stopped, workload_events
 from services.runtime.cluster_port import Resource
 
-Plain = dict[str, Any]
 TRUE, FALSE = ConditionStatus.TRUE, ConditionStatus.FALSE
 WAITS = Workload(
     key="team/w",
@@ -46,7 +45,7 @@ ADMITTED = replace(
 
 
 def said(workload: Workload) -> list[tuple[str, str, bool]]:
-    return [(one.reason, one.message, one.warning) for one in tidings(workload)]
+    return [(one.reason, one.message, one.warning) for one in workload_events(workload)]
 
 
 def test_who_is_let_in_hears_where_and_how_long_it_took() -> None:
@@ -67,7 +66,7 @@ def test_what_was_shown_is_not_told_again() -> None:
 def test_why_a_workload_waits_is_a_warning_under_its_reason() -> None:
     waits = replace(WAITS, conditions=conditions(QuotaReserved=(FALSE, "WaitingForQuota", "2 more needed")))
     assert said(waits) == [("WaitingForQuota", "2 more needed", True)]
-    (first,), (again,) = list(tidings(waits)), list(tidings(replace(waits, decided=9)))
+    (first,), (again,) = list(workload_events(waits)), list(workload_events(replace(waits, decided=9)))
     assert first.sequence == again.sequence, "each reason once, for its words change with every attempt"
     in_line = replace(WAITS, conditions=conditions(QuotaReserved=(FALSE, "PendingEvaluation", "")))
     assert said(in_line) == [] and said(WAITS) == []
@@ -105,7 +104,7 @@ class Written(AbsentCluster):
         self.events: list[str] = []
         self.news = asyncio.Event()
 
-    async def create(self, resource: Resource, namespace: str, value: Plain) -> Plain:
+    async def create(self, resource: Resource, namespace: str, value: JsonObject) -> JsonObject:
         self.events.append(value["message"])
         self.news.set()
         return value
@@ -116,8 +115,8 @@ class Written(AbsentCluster):
             await self.news.wait()
 
 
-def notice(message: str, *, warning: bool = False) -> Notice:
-    return Notice(
+def notice(message: str, *, warning: bool = False) -> ClusterEvent:
+    return ClusterEvent(
         api_version="v1",
         kind="Pod",
         namespace="team",
@@ -133,7 +132,7 @@ def notice(message: str, *, warning: bool = False) -> Notice:
 
 async def test_warnings_go_first_and_of_too_many_the_oldest_are_lost() -> None:
     cluster, clock = Written(), ScaledClock(1000)
-    notices = Notices(cluster, SpareTime(clock), clock)
+    notices = EventRecorder(cluster, LowPriorityWrites(clock), clock)
     for number in range(1200):
         notices.tell(notice(str(number)))
     notices.tell(notice("bad", warning=True), notice("bad", warning=True))
@@ -147,8 +146,8 @@ async def test_warnings_go_first_and_of_too_many_the_oldest_are_lost() -> None:
 
 async def test_others_are_told_only_while_nothing_else_is_written() -> None:
     cluster, clock = Written(), ScaledClock(1000)
-    spare = SpareTime(clock)
-    notices = Notices(cluster, spare, clock)
+    spare = LowPriorityWrites(clock)
+    notices = EventRecorder(cluster, spare, clock)
     task = asyncio.create_task(notices.run())
     with spare.first():
         notices.tell(notice("hint"), notice("bad", warning=True))

@@ -1,13 +1,13 @@
 """The gate before pods that have different cards: in every kind of job that can have one, and gone when the job stops."""
 
+from events.json_object import JsonObject
 from services.jobs.card_gate import CARD_GATE, told_cards, waits_for_cards
-from services.jobs.paths import Plain
 from services.jobs.pod_set import Injection, Original
 from services.jobs.start_stop import injected, restored
 from services.jobs.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
 
 OWN, OURS = {"name": "example.com/mine"}, {"name": CARD_GATE}
-TEMPLATE: Plain = {"spec": {"schedulingGates": [OWN]}}
+TEMPLATE: JsonObject = {"spec": {"schedulingGates": [OWN]}}
 
 
 def gated(pod_set: str, count: int = 3) -> Injection:
@@ -15,14 +15,14 @@ def gated(pod_set: str, count: int = 3) -> Injection:
 
 
 def test_a_job_gets_the_gate_beside_its_own_once_and_loses_it_at_the_stop() -> None:
-    asked: Plain = {"metadata": {"name": "j"}, "spec": {"parallelism": 3, "template": TEMPLATE}}
+    asked: JsonObject = {"metadata": {"name": "j"}, "spec": {"parallelism": 3, "template": TEMPLATE}}
     running = injected(JOB, injected(JOB, asked, [gated("main")]), [gated("main")])
     assert running["spec"]["template"]["spec"]["schedulingGates"] == [OWN, OURS]
     assert restored(JOB, running, [gated("main").original])["spec"]["template"]["spec"] == TEMPLATE["spec"]
 
 
 def test_a_job_whose_pods_have_the_same_cards_at_its_next_start_has_no_gate_left() -> None:
-    asked: Plain = {"metadata": {"name": "j"}, "spec": {"parallelism": 3, "template": TEMPLATE}}
+    asked: JsonObject = {"metadata": {"name": "j"}, "spec": {"parallelism": 3, "template": TEMPLATE}}
     again = Injection(count=3, original=Original(name="main", count=3))
     running = injected(JOB, injected(JOB, asked, [gated("main")]), [again])
     assert running["spec"]["template"]["spec"]["schedulingGates"] == [OWN]
@@ -30,7 +30,7 @@ def test_a_job_whose_pods_have_the_same_cards_at_its_next_start_has_no_gate_left
 
 def test_what_stands_beside_a_template_bears_the_gate_itself() -> None:
     wrapped = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"parallelism": 3, "template": {"spec": {}}}}
-    asked: Plain = {"metadata": {"name": "w"}, "spec": {"components": [{"template": wrapped}]}}
+    asked: JsonObject = {"metadata": {"name": "w"}, "spec": {"components": [{"template": wrapped}]}}
     (info,) = injected(APP_WRAPPER, asked, [gated("w-0-0")])["spec"]["components"][0]["podSetInfos"]
     assert info["schedulingGates"] == [OURS]
     (patch,) = injected(TRAIN_JOB, {"metadata": {"name": "t"}, "spec": {}}, [gated("node")])["spec"]["runtimePatches"]
@@ -39,12 +39,12 @@ def test_what_stands_beside_a_template_bears_the_gate_itself() -> None:
 
 
 def test_executors_of_spark_have_no_gate_for_nothing_there_takes_one() -> None:
-    asked: Plain = {"metadata": {"name": "s"}, "spec": {"driver": {}, "executor": {"instances": 3}}}
+    asked: JsonObject = {"metadata": {"name": "s"}, "spec": {"driver": {}, "executor": {"instances": 3}}}
     assert "schedulingGates" not in injected(SPARK, asked, [gated("executor")])["spec"]["executor"]
 
 
 def test_a_pod_that_is_told_its_cards_keeps_all_else_that_it_waits_for() -> None:
-    pod: Plain = {"metadata": {"name": "p"}, "spec": {"schedulingGates": [OWN, OURS]}}
+    pod: JsonObject = {"metadata": {"name": "p"}, "spec": {"schedulingGates": [OWN, OURS]}}
     assert waits_for_cards(pod)
     told = told_cards(pod, {"nvidia.com/use-gpuuuid": "GPU-1"})
     assert told["metadata"]["annotations"] == {"nvidia.com/use-gpuuuid": "GPU-1"}

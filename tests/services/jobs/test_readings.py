@@ -3,8 +3,9 @@
 import pytest
 
 from events.job_kind import JobKind
+from events.json_object import JsonObject
 from services.jobs.job_status import finished_of, is_stopped, ready_of, reclaimable_of
-from services.jobs.paths import FieldBroken, Plain, difference, locate, put
+from services.jobs.paths import FieldBroken, difference, locate, put
 from services.jobs.pod_set import Injection, Original
 from services.jobs.pod_sets import pods_of
 from services.jobs.start_stop import holds_injection, injected, restored
@@ -13,8 +14,8 @@ from services.jobs.table import APP_WRAPPER, JOB, JOB_SET, KINDS, RAY_CLUSTER, R
 KIND = {one.kind: one for one in KINDS}
 
 
-def job_set(**status: object) -> Plain:
-    def one(name: str, replicas: int, **pods: int) -> Plain:
+def job_set(**status: object) -> JsonObject:
+    def one(name: str, replicas: int, **pods: int) -> JsonObject:
         return {"name": name, "replicas": replicas, "template": {"spec": {**pods, "template": {"spec": {}}}}}
 
     jobs = [one("a", 2, parallelism=3), one("b", 1, parallelism=4, completions=2)]
@@ -30,7 +31,7 @@ def test_a_job_set_counts_replicas_times_pods_and_gives_back_whole_jobs() -> Non
 
 
 def test_a_job_that_still_runs_something_has_not_stopped() -> None:
-    said: list[Plain] = [{"type": "Suspended", "status": "True"}]
+    said: list[JsonObject] = [{"type": "Suspended", "status": "True"}]
     for active, stopped in ((1, False), (0, True)):
         job = job_set(conditions=said, replicatedJobsStatus=[{"name": "a", "active": active}])
         assert is_stopped(JOB_SET, put(job, ("spec", "suspend"), True)) is stopped
@@ -64,7 +65,7 @@ def test_ray_counts_hosts_the_autoscaler_beside_the_head_and_the_pod_that_submit
         ({"memory": "1g", "memoryOverhead": "1g"}, 2 * 1024**2),
     ],
 )
-def test_spark_takes_more_memory_than_its_heap(spec: Plain, kib: int) -> None:
+def test_spark_takes_more_memory_than_its_heap(spec: JsonObject, kib: int) -> None:
     job = {"spec": {"type": "Scala", "driver": spec, "executor": {"instances": 3}}}
     driver, executors = pods_of(SPARK, job)
     (container,) = driver.template["spec"]["containers"]
@@ -103,7 +104,7 @@ def test_a_wrapper_says_its_pods_itself_or_their_kinds_do() -> None:
         (RAY_CLUSTER, {"spec": {}}, "spec.headGroupSpec.template"),
     ],
 )
-def test_what_is_malformed_is_named(kind: JobKind, job: Plain, field: str) -> None:
+def test_what_is_malformed_is_named(kind: JobKind, job: JsonObject, field: str) -> None:
     with pytest.raises(FieldBroken) as broken:
         pods_of(kind, job)
     assert broken.value.field.startswith(field)
@@ -119,7 +120,7 @@ def test_what_was_injected_is_taken_out_and_what_was_there_stays() -> None:
     own = {"key": "own", "operator": "Exists"}
     spec = {"nodeSelector": {"disk": "ssd"}, "tolerations": [own]}
     meta = {"labels": {"app": "x"}, "annotations": {"nvidia.com/use-gpuuuid": "GPU-mine"}}
-    job: Plain = {"spec": {"parallelism": 2, "template": {"metadata": meta, "spec": spec}}}
+    job: JsonObject = {"spec": {"parallelism": 2, "template": {"metadata": meta, "spec": spec}}}
     original = Original(
         name="main", count=2, node_selector={"disk": "ssd"}, tolerations=(own,), annotations=meta["annotations"]
     )

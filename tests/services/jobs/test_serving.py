@@ -1,9 +1,8 @@
 """What serves hands its queue to its pods, and what of it may not change."""
 
-from typing import Any
-
 import pytest
 
+from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from services.jobs.defaulting import queued_later, waiting
 from services.jobs.kinds import kinds_of
@@ -11,19 +10,18 @@ from services.jobs.paths import get, put
 from services.jobs.pods import MANAGED, is_gated, is_held
 from services.jobs.serving_rules import serving_problems
 
-Plain = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"
 LABELS = {QUEUE: "team", "kueue.x-k8s.io/priority-class": "p"}
 POD = {"metadata": {}, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
 
 
-def stateful(count: int = 2, **status: int) -> Plain:
+def stateful(count: int = 2, **status: int) -> JsonObject:
     meta = {"name": "s", "labels": LABELS}
     spec = {"replicas": count, "template": POD}
     return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta, "spec": spec, "status": status}
 
 
-def leader_workers(size: int = 2) -> Plain:
+def leader_workers(size: int = 2) -> JsonObject:
     both = {"leaderTemplate": POD, "workerTemplate": POD, "size": size}
     meta = {"name": "l", "labels": LABELS}
     return {"apiVersion": "leaderworkerset.x-k8s.io/v1", "metadata": meta, "spec": {"leaderWorkerTemplate": both}}
@@ -88,7 +86,7 @@ def test_what_is_made_anew_without_us_is_not_held() -> None:
         (stateful(2), put(stateful(3), ("metadata", "labels"), {}), ""),
     ],
 )
-def test_a_stateful_set_keeps_what_was_let_in(before: Plain, after: Plain, field: str) -> None:
+def test_a_stateful_set_keeps_what_was_let_in(before: JsonObject, after: JsonObject, field: str) -> None:
     found = serving_problems("apps", "StatefulSet", before, after)
     assert [one.field for one in found] == ([field] if field else [])
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from services.jobs.paths import Plain
+from events.json_object import JsonObject
 from services.jobs.pod_set import Injection, Original
 from services.jobs.pods import let_through
 from services.jobs.start_stop import injected, restored
@@ -17,7 +17,7 @@ TAINT = {"key": "spot", "operator": "Exists"}
 ORIGINAL = Original(name="main", count=1, node_selector={"disk": "ssd"})
 
 
-def job() -> Plain:
+def job() -> JsonObject:
     template = {"metadata": {"labels": {"app": "x"}}, "spec": {"nodeSelector": {"disk": "ssd"}}}
     return {"metadata": {"name": "j"}, "spec": {"parallelism": 1, "template": template}}
 
@@ -81,7 +81,7 @@ def test_a_check_that_says_what_is_there_already_adds_nothing_that_would_be_miss
 def test_what_kueue_had_put_in_for_provisioned_nodes_goes_at_the_stop_and_a_user_s_own_stays() -> None:
     consumes, class_name = "consume-provisioning-request", "provisioning-class-name"
 
-    def after_a_stop(request: str) -> Plain:
+    def after_a_stop(request: str) -> JsonObject:
         left = job()
         left["spec"]["template"]["metadata"]["annotations"] = {
             "kueue.x-k8s.io/workload": "job-j-1",
@@ -96,7 +96,7 @@ def test_what_kueue_had_put_in_for_provisioned_nodes_goes_at_the_stop_and_a_user
 
 def test_an_app_wrapper_gets_it_in_its_pod_set_infos_and_its_template_is_heeded() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"app": "x"}}, "spec": {}}
-    wrapper: Plain = {"metadata": {"name": "w"}, "spec": {"components": [{"template": pod}]}}
+    wrapper: JsonObject = {"metadata": {"name": "w"}, "spec": {"components": [{"template": pod}]}}
     original = Original(name="w-0-0", count=1)
     start = replace(starting(NODES), original=original)
     running = injected(APP_WRAPPER, wrapper, [start])
@@ -122,7 +122,7 @@ def test_a_train_job_gets_it_in_the_runtime_patch() -> None:
 
 
 def test_a_spark_application_gets_it_beside_what_its_driver_says() -> None:
-    spark: Plain = {"metadata": {"name": "s"}, "spec": {"driver": {"labels": {"app": "x"}}, "executor": {}}}
+    spark: JsonObject = {"metadata": {"name": "s"}, "spec": {"driver": {"labels": {"app": "x"}}, "executor": {}}}
     original = Original(name="driver", count=1)
     running = injected(SPARK, spark, [replace(starting(NODES), original=original)])
     assert running["spec"]["driver"]["labels"] == {"app": "x", "kueue.x-k8s.io/podset": "main", "team": "a"}
@@ -137,7 +137,7 @@ def test_a_pod_is_let_through_with_it_and_keeps_no_note() -> None:
         let_through(pod, starting(Update(check="c", labels={"app": "y"})))
 
 
-def _plain(value: Plain) -> Plain:
+def _plain(value: JsonObject) -> JsonObject:
     """Without what is empty."""
     meta = {name: one for name, one in value["metadata"].items() if one}
     return {**value, "metadata": meta}

@@ -9,7 +9,7 @@ from events.catalogue import AnyEvent
 from events.preemption import PreemptionOrdered
 from events.quota import StopPolicy
 from events.workload import PodsGone, WorkloadChanged, WorkloadFinished
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.preemptor.decide import Preemptor
@@ -35,7 +35,7 @@ def before_the_answer() -> Story:
 
 def answer(told: Story) -> list[AnyEvent]:
     told.commits += 1
-    return list(Preemptor().decide(told.world, Place(lane="LOG_0", sequence=told.commits, at=told.at)))
+    return list(Preemptor().decide(told.world, LogPosition(lane="LOG_0", sequence=told.commits, at=told.at)))
 
 
 def gone(told: Story, name: str) -> None:

@@ -83,6 +83,6 @@ def test_fewer_cards_that_are_only_counted_do_not_say_which_of_them_is_gone() ->
 
 def test_something_that_happens_to_a_node_has_its_workloads_looked_at() -> None:
     room = running()
-    list(room.world.review.take("queue-manager"))
+    list(room.world.work.take("queue-manager"))
     room.tell(ObjectRemoved(kind="Node", name="node"))
-    assert list(room.world.review.take("queue-manager")) == [KEY]
+    assert list(room.world.work.take("queue-manager")) == [KEY]

@@ -17,7 +17,7 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from projections.evolve import evolve
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.queue_manager.reconcile import reconcile
@@ -43,7 +43,7 @@ class Room:
     def tell(self, *events: AnyEvent) -> "Room":
         for event in events:
             self.sequence += 1
-            evolve(self.world, event, Place(lane="LOG_0", sequence=self.sequence, at=self.at))
+            evolve(self.world, event, LogPosition(lane="LOG_0", sequence=self.sequence, at=self.at))
         return self
 
     def step(self) -> list[Decision]:

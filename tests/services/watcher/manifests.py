@@ -6,10 +6,10 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from events.json_object import JsonObject
 from services.jobs.table import KINDS
 from tests.stories.job_samples import CARD, SPECS, child, manifest, pod
 
-Plain = dict[str, Any]
 TEAM = "default"
 QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -30,14 +30,14 @@ _REGISTER = json.dumps(
 )
 
 
-def _object(kind: str, name: str, namespace: str = "", **parts: Any) -> Plain:
-    meta: Plain = {"name": name, "uid": f"uid-{kind}-{name}", "generation": 1, **parts.pop("meta", {})}
+def _object(kind: str, name: str, namespace: str = "", **parts: Any) -> JsonObject:
+    meta: JsonObject = {"name": name, "uid": f"uid-{kind}-{name}", "generation": 1, **parts.pop("meta", {})}
     if namespace:
         meta["namespace"] = namespace
     return {"metadata": {**meta, "creationTimestamp": "2026-01-01T00:00:00Z"}, **parts}
 
 
-def _queues() -> Iterator[tuple[str, Plain]]:
+def _queues() -> Iterator[tuple[str, JsonObject]]:
     quotas = [
         {"name": name, "nominalQuota": amount, "borrowingLimit": "5", "lendingLimit": 2}
         for name, amount in (("nvidia.com/gpu", 4), ("nvidia.com/gpumem", 64000), ("nvidia.com/gpucores", "200"))
@@ -118,7 +118,7 @@ def _queues() -> Iterator[tuple[str, Plain]]:
     )
 
 
-def _around() -> Iterator[tuple[str, Plain]]:
+def _around() -> Iterator[tuple[str, JsonObject]]:
     yield (
         "Namespace",
         _object(
@@ -206,7 +206,7 @@ def _around() -> Iterator[tuple[str, Plain]]:
     )
 
 
-def _pods() -> Iterator[tuple[str, Plain]]:
+def _pods() -> Iterator[tuple[str, JsonObject]]:
     shape = pod(card=True)
     held = {
         "finalizers": ["kueue.x-k8s.io/managed"],
@@ -238,7 +238,7 @@ def _pods() -> Iterator[tuple[str, Plain]]:
     )
 
 
-def _jobs() -> Iterator[tuple[str, Plain]]:
+def _jobs() -> Iterator[tuple[str, JsonObject]]:
     labels = {**QUEUE, "kueue.x-k8s.io/priority-class": "urgent", "kueue.x-k8s.io/max-exec-time-seconds": "3600"}
     marks = {"kuelog.io/decision": "LOG_0/5", "kueue.x-k8s.io/job-min-parallelism": "1"}
     status = {"active": 1, "ready": 1, "conditions": [{"type": "Suspended", "status": "True"}]}
@@ -255,7 +255,7 @@ def _jobs() -> Iterator[tuple[str, Plain]]:
             yield "JobSet", child(value)
 
 
-def _workloads() -> Iterator[tuple[str, Plain]]:
+def _workloads() -> Iterator[tuple[str, JsonObject]]:
     sets = [{"name": "main", "count": 2, "minCount": 1, "template": pod(card=True)}]
     admission = {
         "clusterQueue": "team",
@@ -349,7 +349,7 @@ ODD: tuple[Any, ...] = (
 )
 
 
-def broken(value: Plain, chance: random.Random) -> Plain:
+def broken(value: JsonObject, chance: random.Random) -> JsonObject:
     """The manifest with one to three things wrong with it; most of the time it is still the same object."""
     meta = value["metadata"]
     found = copy.deepcopy(value)
@@ -360,7 +360,7 @@ def broken(value: Plain, chance: random.Random) -> Plain:
     return found
 
 
-def _break(value: Plain, chance: random.Random) -> None:
+def _break(value: JsonObject, chance: random.Random) -> None:
     where: Any = value
     while True:
         steps = list(where) if isinstance(where, dict) else list(range(len(where)))

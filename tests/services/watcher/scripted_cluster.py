@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
+from events.json_object import JsonObject
 from events.subjects import FACTS
 from ops.embedded_cluster.clock import ScaledClock
 from ops.log.memory import MemoryStream
@@ -11,21 +11,19 @@ from services.runtime.cluster_port import Changed, Listed, Resource, Sight, Vani
 from services.runtime.log_port import Entry, Message
 from services.watcher.shell import Watcher
 
-Plain = dict[str, Any]
-
 
 class Objects:
     """What is in the cluster, and what has happened to it."""
 
     def __init__(self, version: int = 100) -> None:
         self.version = version
-        self.there: dict[tuple[str, str, str], Plain] = {}
+        self.there: dict[tuple[str, str, str], JsonObject] = {}
         self.history: list[tuple[str, Sight]] = []
         self.restored = 0
         """How often the store was restored: then all watches break, and everything is listed."""
         self.news = asyncio.Condition()
 
-    async def put(self, kind: str, value: Plain) -> Plain:
+    async def put(self, kind: str, value: JsonObject) -> JsonObject:
         """Create or change an object."""
         self.version += 1
         stored = {**value, "metadata": {**value["metadata"], "resourceVersion": str(self.version)}}
@@ -33,14 +31,14 @@ class Objects:
         await self._happened(kind, Changed(stored))
         return stored
 
-    async def remove(self, kind: str, value: Plain) -> None:
+    async def remove(self, kind: str, value: JsonObject) -> None:
         """Delete an object."""
         self.version += 1
         last = self.there.pop(_key(kind, value))
         meta = {**last["metadata"], "resourceVersion": str(self.version)}
         await self._happened(kind, Vanished({**last, "metadata": meta}))
 
-    async def restore(self, version: int, there: dict[tuple[str, str, str], Plain]) -> None:
+    async def restore(self, version: int, there: dict[tuple[str, str, str], JsonObject]) -> None:
         """Go back to what was stored once."""
         self.version, self.there = version, dict(there)
         self.history.clear()
@@ -158,5 +156,5 @@ async def rest(*watchers: OneOfSeveral) -> None:
 _CALM = 5
 
 
-def _key(kind: str, value: Plain) -> tuple[str, str, str]:
+def _key(kind: str, value: JsonObject) -> tuple[str, str, str]:
     return kind, value["metadata"].get("namespace", ""), value["metadata"]["name"]

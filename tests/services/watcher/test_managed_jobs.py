@@ -1,8 +1,7 @@
 """Which jobs are managed under a configuration, and what of them their Workloads show."""
 
-from typing import Any
-
 from events.control import ObjectRefused
+from events.json_object import JsonObject
 from events.quota import NamespaceObserved
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
@@ -11,16 +10,15 @@ from services.watcher.view import View
 from tests.services.watcher.test_pod_members import pod
 from tests.services.watcher.test_view import job
 
-Plain = dict[str, Any]
 QUEUE = "kueue.x-k8s.io/queue-name"
 
 
-def labelled(value: Plain, **labels: str) -> Plain:
+def labelled(value: JsonObject, **labels: str) -> JsonObject:
     value["metadata"]["labels"] = {**value["metadata"]["labels"], **labels}
     return value
 
 
-def unnamed(value: Plain) -> Plain:
+def unnamed(value: JsonObject) -> JsonObject:
     del value["metadata"]["labels"][QUEUE]
     return value
 

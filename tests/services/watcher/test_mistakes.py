@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 
 from events.control import ObjectMended, ObjectRefused
+from events.json_object import JsonObject
 from events.quota import ClusterQueueObserved
 from events.workload import PodsGone
 from services.watcher.view import View
 from tests.services.watcher.manifests import MANIFESTS
 from tests.stories.small_world import Story, job, platform
 
-Plain = dict[str, Any]
 OF = {(kind, value["metadata"]["name"]): value for kind, value in MANIFESTS}
 
 
-def with_meta(kind: str, name: str, **meta: Any) -> Plain:
+def with_meta(kind: str, name: str, **meta: Any) -> JsonObject:
     value = OF[kind, name]
     return {**value, "metadata": {**value["metadata"], **meta}}
 
@@ -38,7 +38,7 @@ def with_meta(kind: str, name: str, **meta: Any) -> Plain:
         ("Workload", {**OF["Workload", "direct"], "spec": "x"}, "spec"),
     ],
 )
-def test_the_field_is_named_and_the_last_good_version_stands(kind: str, value: Plain, field: str) -> None:
+def test_the_field_is_named_and_the_last_good_version_stands(kind: str, value: JsonObject, field: str) -> None:
     view = View()
     good = OF[kind, value["metadata"]["name"]]
     for one in MANIFESTS:

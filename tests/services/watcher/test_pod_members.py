@@ -3,17 +3,17 @@
 from typing import Any
 
 from events.catalogue import Fact
+from events.json_object import JsonObject
 from events.pod import PodAccounted
 from events.workload import MemberState, WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
 from services.jobs.pods import MANAGED
-from services.watcher.pod_members import members_of, muster
+from services.watcher.pod_members import group_members, members_of
 from services.watcher.view import View
 
-Plain = dict[str, Any]
 ROLE = "kueue.x-k8s.io/role-hash"
 
 
-def pod(name: str, *, phase: str = "Pending", gated: bool = True, node: str = "", **meta: Any) -> Plain:
+def pod(name: str, *, phase: str = "Pending", gated: bool = True, node: str = "", **meta: Any) -> JsonObject:
     return {
         "metadata": {
             "name": name,
@@ -34,48 +34,50 @@ def pod(name: str, *, phase: str = "Pending", gated: bool = True, node: str = ""
     }
 
 
-def role(one: Plain) -> str:
+def role(one: JsonObject) -> str:
     return str(one["metadata"]["annotations"][ROLE])
 
 
-def names(pods: tuple[Plain, ...]) -> list[str]:
+def names(pods: tuple[JsonObject, ...]) -> list[str]:
     return [one["metadata"]["name"] for one in pods]
 
 
 def test_who_was_let_through_stays_before_who_waits_and_who_is_held_before_who_is_not() -> None:
     waits, runs = pod("a"), pod("b", gated=False, node="n")
-    found = muster([waits, runs], {"r": 1}, role)
+    found = group_members([waits, runs], {"r": 1}, role)
     assert (names(found.kept), names(found.excess)) == (["b"], ["a"])
     free = pod("a", gated=False, node="n", finalizers=[])
-    assert names(muster([free, waits | {"metadata": {**waits["metadata"], "name": "z"}}], {"r": 1}, role).kept) == ["z"]
+    assert names(
+        group_members([free, waits | {"metadata": {**waits["metadata"], "name": "z"}}], {"r": 1}, role).kept
+    ) == ["z"]
 
 
 def test_a_pod_that_failed_keeps_its_place_until_another_takes_it() -> None:
     failed, runs = pod("a", phase="Failed", gated=False, node="n"), pod("b", gated=False, node="n")
-    found = muster([failed, runs], {"r": 2}, role)
+    found = group_members([failed, runs], {"r": 2}, role)
     assert (names(found.kept), found.missing) == (["a", "b"], 1)
-    found = muster([failed, runs, pod("c")], {"r": 2}, role)
+    found = group_members([failed, runs, pod("c")], {"r": 2}, role)
     assert (names(found.kept), names(found.replaced), found.missing) == (["b", "c"], ["a"], 0)
 
 
 def test_of_those_that_have_ended_the_last_to_be_of_use_keeps_its_place() -> None:
     early = pod("a", phase="Failed", deletionTimestamp="2026-01-01T01:00:00Z")
     late = pod("b", phase="Failed", deletionTimestamp="2026-01-01T02:00:00Z")
-    found = muster([early, late, pod("c")], {"r": 2}, role)
+    found = group_members([early, late, pod("c")], {"r": 2}, role)
     assert (names(found.kept), names(found.replaced)) == (["b", "c"], ["a"])
 
 
 def test_a_pod_that_was_deleted_at_the_gate_has_ended() -> None:
     gone = pod("a", deletionTimestamp="2026-01-01T01:00:00Z")
     leaving = pod("b", gated=False, node="n", phase="Running", deletionTimestamp="2026-01-01T01:00:00Z")
-    found = muster([gone, leaving], {"r": 2}, role)
+    found = group_members([gone, leaving], {"r": 2}, role)
     assert found.missing == 1
     assert [one.state for one in members_of(found.kept, role)] == [MemberState.OVER, MemberState.LIVE]
 
 
 def test_pods_of_another_shape_stay_out() -> None:
     other = pod("x", annotations={ROLE: "other"})
-    found = muster([other, pod("a")], {"r": 2}, role)
+    found = group_members([other, pod("a")], {"r": 2}, role)
     assert (names(found.kept), found.excess, found.replaced) == (["a"], (), ())
 
 
@@ -137,7 +139,7 @@ def accounted(facts: list[Fact]) -> list[str]:
     return [one.name for one in facts if isinstance(one, PodAccounted)]
 
 
-def workload(*uids: str) -> Plain:
+def workload(*uids: str) -> JsonObject:
     owners = [{"apiVersion": "v1", "kind": "Pod", "name": uid.removeprefix("u-"), "uid": uid} for uid in uids]
     return {
         "metadata": {"name": "g", "namespace": "team", "uid": "w", "ownerReferences": owners},

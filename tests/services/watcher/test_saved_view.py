@@ -12,15 +12,15 @@ from events.workload import PodsReady, WorkloadDeleted
 from ops.log.memory import MemoryBus
 from ops.log.shelf import MemoryShelf
 from services.runtime.log_port import Message, Stream
-from services.watcher.log_reading import ToldByAll
+from services.watcher.log_reading import ReportedByAll
 from services.watcher.saved_view import KEY, ViewSaver
-from services.watcher.seen_versions import Seen
+from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View
 from tests.stories.small_world import job, platform
 
 
-def blank(settings: SettingsObserved | None = None) -> ToldByAll:
-    return ToldByAll(View(settings=settings), Seen())
+def blank(settings: SettingsObserved | None = None) -> ReportedByAll:
+    return ReportedByAll(View(settings=settings), SeenVersions())
 
 
 async def tell(facts: Stream, *told: object, begin: int = 0) -> None:
@@ -46,7 +46,7 @@ FIRST = (
 THEN = (WorkloadDeleted(workload="team/b"), job("c"), PodsReady(workload="team/c", ready=True))
 
 
-def everything(told: ToldByAll) -> dict[str, object]:
+def everything(told: ReportedByAll) -> dict[str, object]:
     """All that folding has left in a watcher, whatever it is called."""
     view = {name: value for name, value in vars(told.view).items() if isinstance(value, dict)}
     versions = {name: value for name, value in vars(told.versions).items() if isinstance(value, dict)}

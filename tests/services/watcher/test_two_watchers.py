@@ -4,17 +4,17 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Iterator
 from itertools import groupby
-from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from events.codec import decode_sighting
 from events.control import ResourceVersionsRestarted
+from events.json_object import JsonObject
 from events.subjects import FACTS
 from ops.log.memory import MemoryStream
 from projections.evolve import evolve_sighting
-from projections.log_position import Place
+from projections.log_position import LogPosition
 from projections.world import World
 from services.watcher.log_reading import FellBehind
 from services.watcher.shell import Watcher
@@ -22,24 +22,22 @@ from services.watcher.view import View
 from services.watcher.watched_kinds import CLUSTER_KINDS
 from tests.services.watcher.scripted_cluster import Objects, OneOfSeveral, rest
 
-Plain = dict[str, Any]
 
-
-def queue(nominal: int) -> Plain:
+def queue(nominal: int) -> JsonObject:
     quotas = [{"name": "cpu", "nominalQuota": str(nominal)}]
     group = {"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": quotas}]}
     return {"metadata": {"name": "cq", "uid": "cq"}, "spec": {"namespaceSelector": {}, "resourceGroups": [group]}}
 
 
-def priority(value: int) -> Plain:
+def priority(value: int) -> JsonObject:
     return {"metadata": {"name": "high", "uid": "high"}, "value": value}
 
 
-def job(name: str = "j", uid: str = "u1", pods: int = 1, ready: int = 0, *, done: bool = False) -> Plain:
+def job(name: str = "j", uid: str = "u1", pods: int = 1, ready: int = 0, *, done: bool = False) -> JsonObject:
     labels = {"kueue.x-k8s.io/queue-name": "lq", "kueue.x-k8s.io/priority-class": "high"}
     limits = {"cpu": "1"}
     container = {"name": "c", "image": "i", "resources": {"limits": limits}}
-    status: Plain = {"active": pods, "ready": ready}
+    status: JsonObject = {"active": pods, "ready": ready}
     if done:
         status = {"succeeded": pods, "conditions": [{"type": "Complete", "status": "True"}]}
     return {
@@ -83,7 +81,7 @@ class Pair:
         """The world after each fact."""
         for entry in self.stream.entries:
             sighting = decode_sighting(entry.data)
-            evolve_sighting(world, sighting, Place(lane=FACTS, sequence=entry.sequence, at=sighting.at))
+            evolve_sighting(world, sighting, LogPosition(lane=FACTS, sequence=entry.sequence, at=sighting.at))
             yield world
 
     def check(self) -> None:
@@ -216,7 +214,7 @@ async def test_one_watcher_alone_never_takes_its_own_word_for_anothers(pair: Pai
         sighting = decode_sighting(entry.data)
         if sighting.about is not None:
             assert not folds.versions.outdated(sighting.about), sighting
-        evolve_sighting(folds, sighting, Place(lane=FACTS, sequence=entry.sequence, at=sighting.at))
+        evolve_sighting(folds, sighting, LogPosition(lane=FACTS, sequence=entry.sequence, at=sighting.at))
     pair.check()
 
 
