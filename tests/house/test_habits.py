@@ -7,14 +7,18 @@ from hypothesis import HealthCheck, settings
 
 from tests.places import ROOT
 
-PAGES = ["CONTRIBUTING.md", "docs/architecture.md"]
-PATH = re.compile(r"`((?:events|projections|services|ops|tests|docs)/[\w/.-]*\w)`")
+OLD_NAMES = "0040-rooms-by-noun.md"
+PAGES = [
+    str(page.relative_to(ROOT))
+    for page in sorted([ROOT / "CONTRIBUTING.md", ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+    if page.name != OLD_NAMES
+]
+PATH = re.compile(r"`((?:events|projections|services|ops|tests|docs)/[\w/.-]*)`")
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_path_that_a_page_names_is_there(page: str) -> None:
     named = PATH.findall((ROOT / page).read_text())
-    assert named
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
