@@ -227,7 +227,12 @@ class Run:
         changes = list(_drained(self._changes))
         seen, since = -1, time.monotonic()
         while True:
-            entries = await read_everything(self.bus)
+            try:
+                entries = await read_everything(self.bus)
+            except LogUnavailable:
+                # The servers are still choosing a leader: whoever asks them once is told so, and asks again.
+                await asyncio.sleep(_AGAIN_S)
+                continue
             changes += _drained(self._changes)
             broken = self._broken(entries, changes)
             length = sum(map(len, entries.values()))

@@ -216,7 +216,7 @@ MISSED = (
     Missed(tombstones, (1, 2, 5), "held", ALL_TOLD_AGAIN),
     Missed(authors, (6, 87), "which holds no quota"),
     Missed(bound_at_append, (54, 280), "was decided ahead of time"),
-    Missed(bound_at_fold, (217, 321), "ms from now"),
+    Missed(bound_at_fold, (369, 321, 217), "ms from now"),
     Missed(monotone_time, (38, 47), "before the decision ahead of it"),
     Missed(skipped_unread, (15, 1), "can't be read"),
     Missed(inputs_exist, (26, 86), "never ends"),
