@@ -60,7 +60,7 @@ def test_who_looks_at_everything_each_time_finds_nothing_that_was_passed_over(se
 
 
 def test_somebody_whom_every_service_passes_over_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    told, look_at_all = WorkQueue.add, World.review_all
+    told, look_at_all = WorkQueue.mark_dirty, World.review_all
 
     def told_of_others(review: WorkQueue, key: str) -> None:
         if key != "day/w3":
@@ -68,10 +68,10 @@ def test_somebody_whom_every_service_passes_over_is_found(monkeypatch: pytest.Mo
 
     def look(world: World) -> None:
         with monkeypatch.context() as for_once:
-            for_once.setattr(WorkQueue, "add", told)
+            for_once.setattr(WorkQueue, "mark_dirty", told)
             look_at_all(world)
 
-    monkeypatch.setattr(WorkQueue, "add", told_of_others)
+    monkeypatch.setattr(WorkQueue, "mark_dirty", told_of_others)
     monkeypatch.setattr(World, "review_all", look)
     entries, _ = played(small_day(1), most=TURNS)
     _, result = fold_lane(LANE, entries, verify=True)
