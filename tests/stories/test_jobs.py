@@ -40,6 +40,7 @@ async def life(stage: Stage) -> None:
     assert given["spec"]["nodeSelector"] == {"zone": "a"}
     assert given["metadata"]["labels"]["kueue.x-k8s.io/podset"] == "main"
     assert given["metadata"]["annotations"]["nvidia.com/use-gpuuuid"]
+    await stage.until(lambda: any("nodeName" in one["spec"] for one in stage.of("pods")))
     (pod,) = stage.of("pods")
     assert pod["spec"]["nodeName"] == "n1"
 
