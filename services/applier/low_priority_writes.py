@@ -1,4 +1,4 @@
-"""Writes that nobody waits for: statuses of those that wait, statuses of queues, Events.
+"""Writes that nobody waits for: statuses of those that wait, finalizers of those that have ended, Events.
 
 They go one at a time, and after each there is a rest as many times as long as it took. A server that is at its limit
 answers slowly, so they leave it to those that are waited for; a server at rest takes dozens of them in a second. Normal

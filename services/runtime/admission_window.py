@@ -22,7 +22,7 @@ class AdmissionWindow:
     def __init__(self, size: int = SIZE) -> None:
         self._size = size
         self._admitted: dict[str, Millis] = {}
-        """When each was admitted that is on its way, the oldest first."""
+        """When each was admitted that is on its way."""
         self._written = False
         """Whether anybody writes what is admitted here."""
 

@@ -24,6 +24,7 @@ from ops.embedded_cluster.store import Change
 from ops.log.generations import asked
 from ops.log.history import STREAMS, read_everything
 from ops.log.jetstream import JetStreamBus, connect
+from ops.log.retrying_bus import RetryingBus
 from ops.log.server import NatsServer
 from ops.log.server_cluster import NatsCluster
 from ops.scenario.platform import convert, suspend
@@ -146,12 +147,7 @@ async def _prepared(bus: JetStreamBus) -> None:
     """The streams, held as often as there are servers: three that have just started take a moment to agree on a leader."""
     async with asyncio.timeout(_STILL_S):
         for name in STREAMS:
-            while True:
-                try:
-                    await bus.stream(name)
-                    break
-                except LogUnavailable:
-                    await asyncio.sleep(_AGAIN_S)
+            await RetryingBus(bus, ScaledClock()).stream(name)
         await bus.shelf.prepare()
 
 
@@ -227,12 +223,8 @@ class Run:
         changes = list(_drained(self._changes))
         seen, since = -1, time.monotonic()
         while True:
-            try:
-                entries = await read_everything(self.bus)
-            except LogUnavailable:
-                # The servers are still choosing a leader: whoever asks them once is told so, and asks again.
-                await asyncio.sleep(_AGAIN_S)
-                continue
+            # The servers may still be choosing a leader.
+            entries = await read_everything(RetryingBus(self.bus, ScaledClock()))
             changes += _drained(self._changes)
             broken = self._broken(entries, changes)
             length = sum(map(len, entries.values()))
