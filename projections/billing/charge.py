@@ -212,7 +212,7 @@ def _corrected(ledger: Ledger, correction: Correction) -> Iterator[Piece]:
     if entry is None or entry.ended is None:
         return
     again: Iterable[Piece] = ()
-    if event.since is not None and event.until is not None and event.since < event.until:
+    if event.since is not None and event.until is not None:
         right = msgspec.structs.replace(entry, since=event.since, until=event.until)
         again = cut(ledger, right, LineKind.CORRECTION, booked=correction.at, place=correction.place)
     yield from cut(ledger, entry, LineKind.CORRECTION, sign=-1, booked=correction.at, place=correction.place)

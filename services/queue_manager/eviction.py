@@ -4,7 +4,7 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.quota import StopPolicy
 from events.upkeep import CheckSettled, DeactivationOrdered, WorkloadFailedToStart
-from events.workload import CheckState, CheckStatus, EvictionOrdered, MemberState, QuotaReleased
+from events.workload import CheckState, CheckStatus, Condition, EvictionOrdered, MemberState, QuotaReleased
 from projections.budgets.enforcement import EXHAUSTED, own_checks, used_up
 from projections.workloads.deadlines import pods_ready_until, runs_until
 from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, PODS_READY, Workload
@@ -25,8 +25,9 @@ def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decisio
     first = deactivation(workload)
     if first:
         return first
-    if workload.evicted:
-        return _release(workload)
+    evicted = workload.condition(EVICTED)
+    if evicted is not None and workload.evicted:
+        return _release(workload, evicted)
     for rule in (
         _object_deleted,
         _start,
@@ -50,15 +51,11 @@ def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decisio
     return []
 
 
-def _release(workload: Workload) -> list[Decision]:
+def _release(workload: Workload, evicted: Condition) -> list[Decision]:
     """Its quota is free when its pods are gone; when it never ran, or has no pods of its own, at once."""
-    evicted = workload.condition(EVICTED)
-    if evicted is None:
-        return []
     if workload.owner is not None and workload.admitted and not stands_still(workload):
         return []
-    reason = evicted.reason
-    return [QuotaReleased(workload=workload.key, reason=reason, message=evicted.message)]
+    return [QuotaReleased(workload=workload.key, reason=evicted.reason, message=evicted.message)]
 
 
 def _object_deleted(world: World, workload: Workload, at: Millis) -> list[Decision]:
@@ -192,8 +189,10 @@ def _ran_too_long(world: World, workload: Workload, at: Millis) -> list[Decision
 
 def _not_ready(world: World, workload: Workload, at: Millis) -> list[Decision]:
     rule = world.settings.pods_ready
-    until = pods_ready_until(workload, world.settings)
-    if rule is None or until is None or at < until:
+    if rule is None:
+        return []
+    until = pods_ready_until(workload, rule)
+    if until is None or at < until:
         return []
     count = workload.requeue.count + 1
     if rule.backoff_limit is not None and count > rule.backoff_limit:

@@ -52,7 +52,7 @@ AREAS = {
             "services/queue_manager/upkeep.py",
             "projections/workloads/deadlines.py",
         ),
-        ("tests/services/queue_manager",),
+        ("tests/projections/workloads/test_deadlines.py", "tests/services/queue_manager"),
     ),
     "lane": Area(
         ("services/runtime/lane_fold.py", "services/runtime/lane_host.py"),
@@ -62,9 +62,11 @@ AREAS = {
             "tests/services/runtime/test_lane_chain.py",
         ),
     ),
-    "hash chain": Area(("ops/audit/chain.py", "ops/audit/verify.py"), ("tests/ops/audit",)),
+    "hash chain": Area(
+        ("ops/audit/chain.py", "ops/audit/verify.py"), ("tests/ops/audit/test_chain.py", "tests/ops/audit")
+    ),
     "billing": Area(
         ("projections/billing/charge.py", "projections/billing/ledger.py"),
-        ("tests/laws/test_ledger.py", "tests/ops/billing"),
+        ("tests/projections/billing", "tests/laws/test_ledger.py", "tests/ops/billing"),
     ),
 }
