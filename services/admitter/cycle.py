@@ -22,7 +22,7 @@ from projections.set_aside.records import ADMITTER
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter.block_admission import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
-from services.admitter.cycle_order import in_turn
+from services.admitter.cycle_order import in_turn, owner_goes_on, would_borrow
 from services.admitter.entry import Entry, Head
 from services.admitter.flavor_plans import plan_for
 from services.admitter.heads import head_of, remember
@@ -66,8 +66,12 @@ class Cycle:
             for node, kept in self._claimed.values():
                 charge(world, node, kept)
         entries = [entry for head in entering if (entry := self._entry_of(head)) is not None]
+        owners_go_on = False
         for entry in in_turn(world, entries):
+            if owners_go_on and self.events and would_borrow(entry):
+                continue  # Something was said, so there is another cycle.
             event = self._in_own_room(entry, preempted)
+            owners_go_on = owners_go_on or owner_goes_on(world, entry, event)
             if event is not None:
                 self.events.append(event)
                 if most is not None and len(self.events) >= most:

@@ -1,7 +1,13 @@
-"""In which order the entries of a cycle are processed (kueue-semantics §4.1)."""
+"""In which order the entries of a cycle are processed (kueue-semantics §4.1), and who waits for the next cycle.
+
+Kueue takes those within their own quota before borrowers, but of each queue only the first. Whoever borrows what the second
+of a queue may have back in the next cycle is evicted before he has run, so he waits until the owners are through.
+"""
 
 from collections.abc import Iterable, Sequence
 
+from events.admission import Mode, RequeueReason
+from events.catalogue import Decision
 from projections.feature_gates import enabled
 from projections.world import World
 from services.admitter.entry import Entry
@@ -20,3 +26,21 @@ def classic_order(world: World, entry: Entry) -> tuple[int, int, int, int, str, 
     workload = entry.workload
     by_priority = -workload.priority if enabled(world.settings, "PrioritySortingWithinCohort") else 0
     return (first_if_remembered(world, entry), entry.borrow, by_priority, entry.timestamp, workload.uid, workload.key)
+
+
+def would_borrow(entry: Entry) -> bool:
+    """Whether an entry gets in, or asks others to leave, beyond its queue's own quota."""
+    return entry.borrow > 0 and (entry.mode is Mode.FIT or bool(entry.victims))
+
+
+def owner_goes_on(world: World, entry: Entry, event: Decision | None) -> bool:
+    """Whether the queue of an entry that was processed has own quota left, and somebody to try it in the next cycle."""
+    if entry.node is None:
+        return False
+    usage, nominal = entry.node.usage, entry.node.subtree
+    if all(usage[column] >= nominal[column] for column in entry.usage):
+        return False
+    if entry.requeue is RequeueReason.FAILED_AFTER_NOMINATION:
+        return True
+    line = world.lines.of(entry.queue.name)
+    return event is not None and len(line.waiting) + sum(len(one.members) for one in line.classes.values()) > 1
