@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from ops.embedded_cluster.clock import ScaledClock
 from tests.places import CONFORMANCE, KUEUE_DEFINITIONS, SCENARIOS
@@ -31,6 +31,12 @@ settings.register_profile(
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],  # On a busy machine that says something of the machine.
+)
+settings.register_profile(
+    "mutants",
+    parent=settings.get_profile("ci"),
+    derandomize=True,  # Whether a mutant is killed is the same each time.
+    phases=(Phase.explicit, Phase.generate),  # One example that fails is enough.
 )
 if "HYPOTHESIS_PROFILE" in os.environ:
     settings.load_profile(os.environ["HYPOTHESIS_PROFILE"])

@@ -26,18 +26,12 @@ Oracle = Callable[[Column, int], Granular]
 
 def lowest_that_fits(node: Node, column: Column, amount: int) -> tuple[int, bool]:
     """Height of the lowest subtree that holds the amount within its own quota, and whether more lies above it."""
-    if node.parent is None or not node.borrowing_with(column, amount):
-        return 0, node.parent is not None
-    rest = amount - node.local_available(column)
-    ancestor: Node | None = node.parent
-    top = node
-    while ancestor is not None:
-        top = ancestor
-        if not ancestor.borrowing_with(column, rest):
-            return ancestor.height, ancestor.parent is not None
-        rest -= ancestor.local_available(column)
-        ancestor = ancestor.parent
-    return top.height, False
+    rest = amount
+    for one in node.path:
+        if not one.borrowing_with(column, rest):
+            return one.height, one.parent is not None
+        rest -= one.local_available(column)
+    return node.root.height, False
 
 
 def may_preempt_while_borrowing(rules: PreemptionRules, *, fair: bool) -> bool:
@@ -62,11 +56,11 @@ def stops_search(granular: Granular, fungibility: Fungibility) -> bool:
 
 def preferred(left: Granular, right: Granular, fungibility: Fungibility) -> bool:
     """Whether `left` is strictly better than `right`."""
-    if left.mode is Mode.NO_FIT or right.mode is Mode.NO_FIT:
-        return left.mode is not Mode.NO_FIT and right.mode is Mode.NO_FIT
-    viable_left, viable_right = left.mode is not Mode.NO_CANDIDATES, right.mode is not Mode.NO_CANDIDATES
-    if viable_left != viable_right:
-        return viable_left
+    return _standing(left, fungibility) > _standing(right, fungibility)
+
+
+def _standing(one: Granular, fungibility: Fungibility) -> tuple[int, ...]:
+    rank = RANK[one.mode]
     if fungibility.preference is FlavorPreference.PREEMPTION_OVER_BORROWING:
-        return (-left.borrow, RANK[left.mode]) > (-right.borrow, RANK[right.mode])
-    return (RANK[left.mode], -left.borrow) > (RANK[right.mode], -right.borrow)
+        return min(rank, RANK[Mode.PREEMPT]), -one.borrow, rank
+    return rank, -one.borrow

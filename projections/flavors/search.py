@@ -141,16 +141,14 @@ def _find_flavor(
 ) -> tuple[dict[str, FlavorChoice] | None, list[str]]:
     pod_set, first, last = part.names[0], group.resources[0], len(group.options) - 1
     fungibility = space.plan.queue.fungibility
-    start = max((space.progress.get((name, first), -1) for name in part.names), default=-1) + 1
+    start = max(space.progress.get((name, first), -1) for name in part.names) + 1
     if start > last:
         start = 0  # The list has become shorter since.
     best: dict[str, FlavorChoice] | None = None
     best_granular = Granular(Mode.NO_FIT)
     reasons: list[str] = []
-    tried = -1
     for index in range(start, len(group.options)):
         option = group.options[index]
-        tried = index
         if space.pinned.get((pod_set, first), option.flavor) != option.flavor:
             reasons.append(
                 f"skipping flavor {option.flavor} as it is not found in the nomination mapping for resource {first}"
@@ -163,20 +161,16 @@ def _find_flavor(
             continue
         granular, choices = _try(space, assignment, pod_set, group, index, reasons)
         if stops_search(granular, fungibility):
-            best, best_granular = choices, granular
+            tried = index if index < last else -1
+            best = {resource: msgspec.structs.replace(choice, tried=tried) for resource, choice in choices.items()}
+            best_granular = granular
             break
         if preferred(granular, best_granular, fungibility):
             best, best_granular = choices, granular
-    if best is None or best_granular.mode is Mode.NO_FIT:
-        return None, reasons
-    if 0 <= tried < last:
-        best = {resource: msgspec.structs.replace(choice, tried=tried) for resource, choice in best.items()}
     return best, [] if best_granular.mode is Mode.FIT else reasons
 
 
 def _excluded(space: FlavorSearchSpace, part: PodSetsPlan, flavor: str) -> str:
-    if not space.excluded:
-        return ""
     return next((space.excluded[name, flavor] for name in part.names if (name, flavor) in space.excluded), "")
 
 
@@ -238,8 +232,7 @@ def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) ->
     )
     rules = space.plan.queue.preemption
     if node.nominal[column] >= value or may_reclaim or may_preempt_while_borrowing(rules, fair=space.fair):
-        granular = space.oracle(column, value)
-        return granular, WAITING_FOR_QUOTA if granular.mode is Mode.NO_FIT else "", message
+        return space.oracle(column, value), "", message
     return Granular(Mode.NO_FIT, level), WAITING_FOR_QUOTA, message
 
 

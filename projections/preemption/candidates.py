@@ -4,9 +4,10 @@ Candidates are looked up one at a time: each queue keeps its holders sorted, and
 first few of them.
 """
 
-import heapq
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from heapq import merge
+from itertools import repeat
 
 import msgspec
 
@@ -135,33 +136,15 @@ class CandidateGroups:
         policy = rules.within_cluster_queue if nodes == self.own else rules.reclaim_within_cohort
         anybody = policy is PreemptionPolicy.ANY or self._world.settings.admission_fair_sharing is not None
         most = None if anybody else self._ask.workload.priority
-        at = self._ask.at
         rows = [
-            (row, node)
+            zip(in_order_of_usage(self._world, node.name, row, self._ask.at), repeat(node))
             for node in nodes
             if (holders := self._world.holding.get(node.name)) is not None
-            and (row := in_order_of_usage(self._world, node.name, holders.leaving if leaving else holders.staying, at))
+            and (row := holders.leaving if leaving else holders.staying)
         ]
-        if len(rows) == 1:
-            row, node = rows[0]
-            for order in row:
-                if most is not None and order[0] > most:
-                    return
-                candidate = self._candidate(order, node, hierarchical=hierarchical)
-                if candidate is not None:
-                    yield candidate
-            return
-        heap: list[tuple[HolderOrder, int, int]] = [(row[0], i, 0) for i, (row, _) in enumerate(rows)]
-        heapq.heapify(heap)
-        while heap:
-            order, i, at = heap[0]
+        for order, node in merge(*rows):
             if most is not None and order[0] > most:
                 return
-            row, node = rows[i]
-            if at + 1 < len(row):
-                heapq.heapreplace(heap, (row[at + 1], i, at + 1))
-            else:
-                heapq.heappop(heap)
             candidate = self._candidate(order, node, hierarchical=hierarchical)
             if candidate is not None:
                 yield candidate
@@ -217,11 +200,8 @@ def _levels(context: PreemptionContext) -> list[tuple[Node, Node, bool]]:
 
 def _gather(node: Node, visited: Node | None, needed: tuple[Column, ...], into: list[Node]) -> None:
     """The queues below a node that use more than their own, but for the subtree that was visited already."""
-    column = needed[0] if len(needed) == 1 else -1
     for child in node.children.values():
-        if child is visited or (column >= 0 and child.usage[column] <= child.subtree[column]):
-            continue
-        if column < 0 and child.within_nominal(needed):
+        if child is visited or child.within_nominal(needed):
             continue
         if child.is_queue:
             into.append(child)

@@ -78,7 +78,7 @@ def _several(
 
 def _takes(world: World, context: PreemptionContext, candidate: Candidate) -> bool:
     """Reckon as if the candidate were gone, if its queue still has no right to keep it."""
-    if candidate.node is not context.node and not still_borrows(candidate.node, context.node.path, context.needed):
+    if not still_borrows(candidate.node, context.node.path, context.needed):
         return False
     discharge(world, candidate)
     world.cards.vacate(candidate.workload.key)

@@ -1,6 +1,7 @@
 """The classic search for victims: few, of low priority, and none that is not needed (kueue-semantics §6.3)."""
 
 from collections.abc import Mapping
+from itertools import takewhile
 
 from events.quota import PreemptionPolicy
 from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext, Variant
@@ -46,30 +47,22 @@ def _taken(world: World, context: PreemptionContext, groups: CandidateGroups, *,
     victims: list[Candidate] = []
     above = context.node.path
     forbidden = borrow_forbidden(context)
-    missing = {column: amount - context.node.available(column) for column, amount in context.usage.items()}
     for candidate in groups.in_order(by_priority=not (borrowing and forbidden)):
         if borrowing and candidate.variant is Variant.WITHOUT_BORROWING:
             continue
-        if candidate.node is not context.node and not still_borrows(candidate.node, above, context.needed):
+        if not still_borrows(candidate.node, above, context.needed):
             continue
         discharge(world, candidate)
         victims.append(candidate)
-        for column, amount in candidate.usage.items():
-            missing[column] = missing.get(column, 0) - amount
-        # Nobody gains more than what the victims held: until then the tree need not be asked.
-        if max(missing.values()) <= 0 and fits_now(context.node, context.usage, borrowing=borrowing):
+        if fits_now(context.node, context.usage, borrowing=borrowing):
             return fill_back(world, context, victims, borrowing=borrowing)
     return []
 
 
 def still_borrows(node: Node, above: tuple[Node, ...], needed: tuple[Column, ...]) -> bool:
-    """Whether a queue, and every cohort below the common ancestor, is above its nominal quota as the tree stands."""
-    for one in node.path:
-        if one in above:
-            return True
-        if one.within_nominal(needed):
-            return False
-    return True
+    """Whether a queue, and every cohort above it that is not among these, uses more than its own as the tree stands."""
+    below = takewhile(lambda one: one not in above, node.path)
+    return not any(one.within_nominal(needed) for one in below)
 
 
 def discharge(world: World, candidate: Candidate) -> None:

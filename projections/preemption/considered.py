@@ -9,6 +9,7 @@ from itertools import chain
 from events.admission import Considered, Verdict
 from events.quota import PreemptionPolicy
 from projections.preemption.candidates import PreemptionContext
+from projections.preemption.classic import still_borrows
 from projections.preemption.policy import protected, satisfies_policy
 from projections.quota.node import Node
 from projections.workloads.lifecycle import Workload
@@ -67,20 +68,10 @@ def _verdict(
     policy = rules.within_cluster_queue if node is context.node else rules.reclaim_within_cohort
     if policy is PreemptionPolicy.NEVER:
         return Verdict.POLICY_FORBIDS
-    if node is not context.node and _within_nominal(context, node):
+    if not still_borrows(node, context.node.path, context.needed):
         return Verdict.WITHIN_NOMINAL
     if not satisfies_policy(policy, context.workload, workload, world.settings):
         return Verdict.PRIORITY
     if protected(workload, world.cluster_queues.get(node.name), context.at):
         return Verdict.PROTECTED
     return Verdict.NOT_NEEDED if victims else Verdict.NOT_ENOUGH
-
-
-def _within_nominal(context: PreemptionContext, node: Node) -> bool:
-    """Whether the queue, or a cohort between it and the common ancestor, uses no more than its own."""
-    for one in node.path:
-        if one in context.node.path:
-            return False
-        if one.within_nominal(context.needed):
-            return True
-    return False

@@ -145,4 +145,7 @@ class Node:
     def within_nominal(self, columns: Iterable[Column]) -> bool:
         """Whether the subtree uses no more than its own of all these columns."""
         usage, subtree = self.usage, self.subtree
-        return all(usage[column] <= subtree[column] for column in columns)
+        for column in columns:  # noqa: SIM110 - asked of every queue of a cohort, and a generator takes thrice as long
+            if usage[column] > subtree[column]:
+                return False
+        return True

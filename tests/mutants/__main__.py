@@ -5,42 +5,44 @@ those that survive are told with their difference.
 """
 
 import argparse
-import os
-import random
+import difflib
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-import toml
-from cosmic_ray.work_db import WorkDB, use_db
-from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkResult
+from cosmic_ray.mutating import use_mutation
+from cosmic_ray.plugins import get_operator
+from cosmic_ray.work_item import MutationSpec
 
 from tests.mutants.areas import AREAS, Area
+from tests.mutants.drawn import drawn, mutants_of
+from tests.mutants.run import make_ready, run
 from tests.places import ROOT
 
-SECONDS = 120.0
-"""A mutant that runs for longer is taken for killed: nothing here takes so long."""
+LONGER = 3
+"""A mutant is taken for killed that works so many times as long as the tests do without any …"""
+SECONDS = 3
+"""… and so many seconds more."""
 
 
 def main() -> int:
     """Mutate; 0 when enough are killed."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("--each", type=int, default=12, help="how many mutants of each area")
+    parser.add_argument("--each", type=int, default=12, help="how many mutants of each area; 0 for all")
     parser.add_argument("--area", action="append", choices=sorted(AREAS), help="only this area")
     parser.add_argument("--seed", type=int, default=1, help="which ones are drawn")
     parser.add_argument("--least", type=int, default=0, help="how many of a hundred have to be killed")
     wanted = parser.parse_args()
+    areas = {name: AREAS[name] for name in wanted.area or AREAS}
     killed = told = 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = _copy(Path(folder) / "kuelog")
-        for name in wanted.area or AREAS:
-            dead, all_of_them, survivors = _mutate(copy, name, AREAS[name], wanted.each, wanted.seed)
+        make_ready([test for area in areas.values() for test in area.tests])
+        for name, area in areas.items():
+            dead, all_of_them = _mutate(copy, name, area, wanted.each, wanted.seed)
             killed, told = killed + dead, told + all_of_them
-            print(f"{name}: {dead} of {all_of_them} killed", flush=True)
-            for one in survivors:
-                print(one, flush=True)
     share = 100 * killed // max(told, 1)
     print(f"all: {killed} of {told} killed, {share} %")
     return 0 if share >= wanted.least else 1
@@ -55,38 +57,28 @@ def _copy(into: Path) -> Path:
     return into
 
 
-def _mutate(copy: Path, name: str, area: Area, each: int, seed: int) -> tuple[int, int, list[str]]:
-    session, config = copy / f"{name}.sqlite", copy / f"{name}.toml"
-    tests = " ".join(one for one in area.tests if (copy / one).exists())
-    command = f"{sys.executable} -m pytest -q -x -p no:randomly -p no:cacheprovider {tests}"
-    settings = {
-        "module-path": list(area.modules),
-        "timeout": SECONDS,
-        "excluded-modules": [],
-        "test-command": command,
-        "distributor": {"name": "local"},
-    }
-    config.write_text(toml.dumps({"cosmic-ray": settings}))
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+def _mutate(copy: Path, name: str, area: Area, each: int, seed: int) -> tuple[int, int]:
+    output = copy / "output.txt"
+    sound = run(copy, area.tests, None, output, keep_bytecode=True)
+    if not sound.passed:
+        raise SystemExit(
+            f"{name}: the tests fail without a mutant, so they can't tell anything of one:\n{output.read_text()}"
+        )
+    mutants = drawn(mutants_of(copy, area.modules), each, seed)
+    survivors = [one for one in mutants if _survives(copy, area, one, LONGER * sound.seconds + SECONDS, output)]
+    print(f"{name}: {len(mutants) - len(survivors)} of {len(mutants)} killed", flush=True)
+    return len(mutants) - len(survivors), len(mutants)
 
-    def run(*words: str) -> None:
-        subprocess.run(words, cwd=copy, env=environment, check=True, stdout=subprocess.DEVNULL)
 
-    run(*command.split())  # Whoever fails without a mutant can't tell anything of one.
-    cosmic_ray = str(Path(sys.executable).with_name("cosmic-ray"))
-    run(cosmic_ray, "init", config.name, session.name)
-    with use_db(session, WorkDB.Mode.open) as found:
-        items = sorted(found.pending_work_items, key=lambda one: one.job_id)
-        items.sort(key=lambda one: [(str(m.module_path), m.operator_name, m.occurrence) for m in one.mutations])
-        drawn = {one.job_id for one in random.Random(seed).sample(items, min(each, len(items)))}
-        for one in items:
-            if one.job_id not in drawn:
-                found.set_result(one.job_id, WorkResult(worker_outcome=WorkerOutcome.SKIPPED))
-    run(cosmic_ray, "exec", config.name, session.name)
-    with use_db(session, WorkDB.Mode.open) as found:
-        results = [(key, one) for key, one in found.results if key in drawn]
-    survived = [one.diff or key for key, one in results if one.test_outcome is TestOutcome.SURVIVED]
-    return len(results) - len(survived), len(results), survived
+def _survives(copy: Path, area: Area, mutant: MutationSpec, seconds: float, output: Path) -> bool:
+    with use_mutation(mutant.module_path, get_operator(mutant.operator_name)(), mutant.occurrence) as (before, after):
+        survives = run(copy, area.tests, seconds, output, keep_bytecode=False).passed
+    if survives:
+        lines = difflib.unified_diff(
+            before.splitlines(), after.splitlines(), str(mutant.module_path.relative_to(copy)), lineterm=""
+        )
+        print("\n".join(line for line in lines if not line.startswith("+++")), flush=True)
+    return survives
 
 
 if __name__ == "__main__":

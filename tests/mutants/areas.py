@@ -14,7 +14,7 @@ CASES = "tests/cases"
 AREAS = {
     "quota": Area(
         ("projections/quota/node.py", "projections/quota/layout.py", "projections/quota/tree.py"),
-        (CASES, "tests/projections/quota/test_tree.py"),
+        (CASES, "tests/projections/quota"),
     ),
     "flavors": Area(
         (
@@ -23,7 +23,7 @@ AREAS = {
             "projections/flavors/refusal.py",
             "projections/flavors/first_fit.py",
         ),
-        (CASES, "tests/services/admitter"),
+        (CASES, "tests/projections/flavors", "tests/services/admitter"),
     ),
     "preemption": Area(
         (
@@ -32,7 +32,7 @@ AREAS = {
             "projections/preemption/oracle.py",
             "projections/preemption/policy.py",
         ),
-        (CASES, "tests/services/preemptor"),
+        (CASES, "tests/projections/preemption/test_classic.py", "tests/services/preemptor"),
     ),
     "fair sharing": Area(
         (

@@ -1,0 +1,80 @@
+"""The search for flavors against the definitions, and the straight way through it against the whole."""
+
+from events.admission import Mode
+from events.quota import FlavorSearch
+from projections.flavors.first_fit import assign_first_fit
+from projections.flavors.search import assign, refusal_reason
+from tests.projections.flavors.asking_world import GROUPS, Asking
+from tests.projections.flavors.search_by_definition import Found, Given, SearchByDefinition
+
+MANY = 800
+
+
+def by_definition(at: Asking) -> Found:
+    return SearchByDefinition(at.tree, at.queue, at.at).search(at.asked)
+
+
+def test_every_pod_set_gets_the_flavors_that_the_definitions_say_or_the_reason_why_not() -> None:
+    for seed in range(MANY):
+        at = Asking(seed)
+        wanted, found = by_definition(at), assign(at.space)
+        given = [
+            {name: Given(one.flavor, one.mode, one.borrow, one.tried) for name, one in pod_set.flavors.items()}
+            for pod_set in found.pod_sets
+        ]
+        assert given == wanted.given, seed
+        assert [one.failed for one in found.pod_sets] == wanted.failed, seed
+        usage = {at.quota.columns.names[column]: amount for column, amount in found.usage.items()}
+        assert (usage, found.borrow) == (wanted.usage, wanted.borrow), seed
+        first = next((one for one in wanted.failed if one), "WaitingForQuota")
+        assert refusal_reason(found) == first, seed
+
+
+def test_what_is_recorded_of_a_flavor_is_what_the_definitions_say_of_it() -> None:
+    for seed in range(MANY):
+        at = Asking(seed)
+        for one in assign(at.space).attempts:
+            if not one.resource:
+                assert (one.mode, one.reason) == (Mode.NO_FIT, "NoMatchingFlavor"), seed
+                assert one.flavor in at.at.unsuitable or any(place[1] == one.flavor for place in at.at.excluded), seed
+                continue
+            item = (one.flavor, one.resource)
+            judged = SearchByDefinition(at.tree, at.queue, at.at).fits(item, one.asked)
+            assert (one.mode, one.reason) == (judged.mode, judged.why), seed
+            assert one.borrow_level == judged.borrow, seed
+            available = at.tree.available(("queue", "a"), item)
+            assert (one.available, one.missing) == (available, max(0, one.asked - available)), seed
+            assert one.potential == at.tree.potential(("queue", "a"), item), seed
+            assert bool(one.message) is (one.mode is not Mode.FIT), seed
+
+
+def test_the_straight_way_is_taken_when_every_first_suited_flavor_fits_and_finds_what_the_whole_search_finds() -> None:
+    taken = 0
+    for seed in range(MANY):
+        at = Asking(seed, plain=True)
+        straight, whole = assign_first_fit(at.plan, at.space.node), assign(at.space)
+        assert (straight is not None) is is_straight(at), seed
+        if straight is None:
+            continue
+        taken += 1
+        assert straight.assignments() == whole.assignments(), seed
+        assert (straight.usage, straight.borrow, straight.progress) == (whole.usage, whole.borrow, whole.progress), seed
+        assert (straight.attempts, straight.message) == (whole.attempts, whole.message), seed
+        assert straight.mode is whole.mode is Mode.FIT, seed
+    assert taken > MANY // 20
+
+
+def is_straight(at: Asking) -> bool:
+    """Whether every resource fits in the first flavor of its group that suits, and that ends the search."""
+    first = {
+        name: next((flavor for flavor in flavors if flavor not in at.at.unsuitable), "")
+        for names, flavors in GROUPS
+        for name in names
+    }
+    wanted = by_definition(at)
+    patient = at.queue.fungibility.when_can_borrow is FlavorSearch.TRY_NEXT_FLAVOR
+    return not any(wanted.failed) and all(
+        one.mode is Mode.FIT and one.flavor == first[name] and not (patient and one.borrow)
+        for given in wanted.given
+        for name, one in given.items()
+    )
