@@ -15,6 +15,8 @@ from projections.queues.status import FlavorUse, cluster_queue_status, tallies
 from projections.world import World
 from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.kinds import kinds_of
+from services.jobs.pods import group_of, is_gated, is_over
+from services.jobs.table import POD
 from services.runtime.cluster_port import Listed, ObjectMissing, Reader, Resource, Sight
 from services.watcher.installed_kinds import DEFINITIONS, InstalledKinds
 from services.watcher.view import View
@@ -121,14 +123,16 @@ def differences(found: Found, view: View, world: World) -> list[Difference]:
 
 def running(found: Found, view: View) -> list[tuple[str, str]]:
     """The jobs that run now and belong to a queue, each with its workload."""
-    jobs: list[tuple[str, str]] = []
+    jobs: dict[str, str] = {}
     for word, value in found.jobs():
         kind, meta = found.kinds.by_place[word], value["metadata"]
-        place = f"{word}/{meta.get('namespace', '')}/{meta['name']}"
+        stands = is_gated(value) or is_over(value) if kind is POD else is_suspended(kind, value)
+        group = group_of(value) if kind is POD else ""
+        place = f"PodGroup/{meta['namespace']}/{group}" if group else f"{word}/{meta['namespace']}/{meta['name']}"
         workload = view.by_source.get(place)
-        if workload is not None and not is_suspended(kind, value) and finished_of(kind, value) is None:
-            jobs.append((place, workload))
-    return jobs
+        if workload is not None and not stands and finished_of(kind, value) is None:
+            jobs[place] = workload
+    return list(jobs.items())
 
 
 def _still_managed(found: Found) -> Iterator[Difference]:

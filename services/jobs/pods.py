@@ -12,6 +12,8 @@ from services.jobs.paths import FieldBroken, get, put
 from services.jobs.pod_set import Form, Injection, Pods
 
 GATE = "kueue.x-k8s.io/admission"
+TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
+"""Kueue puts it before each pod, and takes it away with the other where the flavor does not place pods by topology."""
 MANAGED = "kueue.x-k8s.io/managed"
 """A label on pods that wait at the gate; as a finalizer it keeps them until all that they have to tell is on the log."""
 GROUP = "kueue.x-k8s.io/pod-group-name"
@@ -23,6 +25,12 @@ ROLE = "kueue.x-k8s.io/role-hash"
 PARENT = "kueue.x-k8s.io/pod-suspending-parent"
 """The kind that has made the pod, and makes another one when it is gone."""
 _LEADER_WORKER = "leaderworkerset.sh/"
+_READ = (
+    *("affinity", "containers", "initContainers", "nodeSelector", "overhead", "priority"),
+    *("resourceClaims", "runtimeClassName", "tolerations", "topologySpreadConstraints"),
+)
+"""The fields of a pod that are part of its role, in the order in which Kueue spells them."""
+_ESCAPED = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 
 
 def labels_of(pod: JsonObject) -> JsonObject:
@@ -126,7 +134,7 @@ def let_through(pod: JsonObject, injection: Injection) -> JsonObject:
         tolerations=tuple(get(pod, ("spec", "tolerations")) or ()),
     )
     injection = msgspec.structs.replace(injection, original=own)
-    gates = [one for one in get(pod, ("spec", "schedulingGates")) or () if one.get("name") != GATE]
+    gates = [one for one in get(pod, ("spec", "schedulingGates")) or () if one.get("name") not in (GATE, TOPOLOGY_GATE)]
     open_ = put(pod, ("spec", "schedulingGates"), gates or None)
     return inject(open_, Pods(name="", count=1, template=pod, at=(), form=Form.TEMPLATE), injection)
 
@@ -138,10 +146,23 @@ def told_to_end(pod: JsonObject, reason: str, message: str) -> list[JsonObject]:
 
 
 def _digest(pod: JsonObject) -> str:
+    """Kueue's own digest of a pod (kueue 0.15, role-hash), byte for byte: one that replaces another may meet its webhook."""
     spec = pod.get("spec") or {}
-    shape: dict[str, Any] = {
-        field: [{"name": one.get("name"), "resources": one.get("resources")} for one in spec.get(field) or ()]
-        for field in ("containers", "initContainers")
-    }
-    shape |= {field: spec.get(field) for field in ("nodeSelector", "affinity", "tolerations", "runtimeClassName")}
-    return hashlib.sha256(msgspec.json.encode(shape, order="deterministic")).hexdigest()[:8]
+    shape: dict[str, Any] = {field: spec.get(field) for field in _READ}
+    for field in ("containers", "initContainers"):
+        shape[field] = [_asked(one) for one in spec.get(field) or ()] or None
+    for field in ("nodeSelector", "overhead"):
+        shape[field] = _in_order(spec.get(field))
+    spelled = msgspec.json.encode({"spec": shape})
+    for sign, escape in _ESCAPED.items():
+        spelled = spelled.replace(sign, escape)
+    return hashlib.sha256(spelled).hexdigest()[:8]
+
+
+def _asked(container: JsonObject) -> JsonObject:
+    requests = _in_order((container.get("resources") or {}).get("requests"))
+    return {"ports": container.get("ports"), "resources": {"requests": requests}}
+
+
+def _in_order(found: JsonObject | None) -> JsonObject | None:
+    return None if found is None else dict(sorted(found.items()))

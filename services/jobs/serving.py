@@ -5,11 +5,15 @@ from typing import Any
 from events.json_object import JsonObject
 from services.jobs.paths import Location, get, put, whole
 from services.jobs.pod_set import Pods
-from services.jobs.pods import FAST, GROUP, PARENT, SERVING, TOTAL, annotations_of, labels_of
+from services.jobs.pods import FAST, GROUP, MANAGED, PARENT, ROLE, SERVING, TOTAL, annotations_of, labels_of
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"
+MAIN = "main"
 _NAME_LIMIT = 63
+_INDEX = "kueue.x-k8s.io/pod-group-pod-index-label"
+_LABELLED = ("Deployment", "StatefulSet")
+"""Kinds whose templates say, as under Kueue, that their pods are managed."""
 SET_LABEL, GROUP_INDEX = "leaderworkerset.sh/name", "leaderworkerset.sh/group-index"
 _LEADER_NAME = "leaderworkerset.sh/leader-name"
 _TEMPLATE: Location = ("spec", "template")
@@ -30,12 +34,15 @@ def queued_pods(group: str, kind: str, value: JsonObject, *, takes_all: bool = F
     for at in _TEMPLATES.get((group, kind), ()):
         if get(value, at) is None:
             continue
+        new = PARENT not in annotations_of(get(value, at) or {})
         value = put(value, (*at, "metadata", "annotations", PARENT), kind.lower())
+        if new and kind in _LABELLED:
+            value = put(value, (*at, "metadata", "labels", MANAGED), "true")
         for label in (QUEUE, PRIORITY):
             if labels.get(label):
                 value = put(value, (*at, "metadata", "labels", label), labels[label])
         if kind == "StatefulSet":
-            value = _grouped(value, at)
+            value = _grouped(value, at, new=new)
     return value
 
 
@@ -58,11 +65,13 @@ def replicas_of(value: JsonObject) -> int:
 def pods_of_parent(kind: str, value: JsonObject) -> list[Pods]:
     """The pods of one of its workloads, by shape: all of a StatefulSet's, or one group of a LeaderWorkerSet's."""
     if kind == "StatefulSet":
-        return [Pods(name="main", count=replicas_of(value), template=get(value, _TEMPLATE) or {}, at=_TEMPLATE)]
+        template = get(value, _TEMPLATE) or {}
+        name = str(annotations_of(template).get(ROLE) or MAIN)
+        return [Pods(name=name, count=replicas_of(value), template=template, at=_TEMPLATE)]
     size = whole(value, "spec.leaderWorkerTemplate.size", 1)
     leader, worker = get(value, _LEADER), get(value, _WORKER) or {}
     if leader is None:
-        return [Pods(name="main", count=size, template=worker, at=_WORKER)]
+        return [Pods(name=MAIN, count=size, template=worker, at=_WORKER)]
     first = Pods(name="leader", count=1, template=leader, at=_LEADER)
     return [first, Pods(name="worker", count=size - 1, template=worker, at=_WORKER)] if size > 1 else [first]
 
@@ -70,14 +79,17 @@ def pods_of_parent(kind: str, value: JsonObject) -> list[Pods]:
 def role_in(pod: JsonObject, value: JsonObject) -> str:
     """Which of those shapes a pod has: a worker knows its leader by name."""
     if get(value, _LEADER) is None:
-        return "main"
+        return MAIN
     return "worker" if annotations_of(pod).get(_LEADER_NAME) else "leader"
 
 
-def _grouped(value: JsonObject, at: Location) -> JsonObject:
+def _grouped(value: JsonObject, at: Location, *, new: bool) -> JsonObject:
     replicas = get(value, ("spec", "replicas"))
     value = put(value, (*at, "metadata", "labels", GROUP), group_named(value))
     notes = {TOTAL: str(1 if replicas is None else replicas), FAST: "true", SERVING: "true"}
+    if new:
+        # Kueue finds the pod set of a pod by its role, and would write the other one at the next change of a template.
+        notes |= {ROLE: MAIN, _INDEX: "apps.kubernetes.io/pod-index"}
     for note, text in notes.items():
         # A template that changes makes all pods anew: what it says of their number stays as it was at first.
         if get(value, (*at, "metadata", "annotations", note)) is None:

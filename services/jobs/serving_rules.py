@@ -3,7 +3,7 @@
 from events.json_object import JsonObject
 from projections.validation.problem import Problem, forbidden, immutable
 from services.jobs.paths import FieldBroken, dotted, get
-from services.jobs.pods import labels_of, role_of
+from services.jobs.pods import labels_of
 from services.jobs.serving import QUEUE, pods_of_parent, replicas_of, templates_of
 
 _SIZE = ("spec", "leaderWorkerTemplate", "size")
@@ -42,7 +42,7 @@ def _reshaped(group: str, kind: str, old: JsonObject, new: JsonObject) -> list[P
     """Other pods would ask for something else than what was let in; of what has no pods they may."""
     if not replicas_of(old) or len(pods_of_parent(kind, old)) != len(pods_of_parent(kind, new)):
         return []
-    shapes = {at: role_of({"spec": template.get("spec") or {}}) for at, template in templates_of(group, kind, old)}
+    shapes = {at: _shape(template) for at, template in templates_of(group, kind, old)}
     return [
         forbidden(
             dotted((*at, "spec")),
@@ -50,5 +50,15 @@ def _reshaped(group: str, kind: str, old: JsonObject, new: JsonObject) -> list[P
             "0 replicas first, then the change",
         )
         for at, template in templates_of(group, kind, new)
-        if at in shapes and shapes[at] != role_of({"spec": template.get("spec") or {}})
+        if at in shapes and shapes[at] != _shape(template)
     ]
+
+
+def _shape(template: JsonObject) -> JsonObject:
+    """What its pods ask for; what the API would imply is not spelled in every template."""
+    spec = template.get("spec") or {}
+    shape: JsonObject = {
+        field: [{"name": one.get("name"), "resources": one.get("resources")} for one in spec.get(field) or ()]
+        for field in ("containers", "initContainers")
+    }
+    return shape | {field: spec.get(field) for field in ("nodeSelector", "affinity", "tolerations", "runtimeClassName")}

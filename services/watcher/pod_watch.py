@@ -44,6 +44,8 @@ class PodWatch:
 
     def __init__(self, view: Reporting) -> None:
         self._view, self._groups, self._parents = view, PodGroups(view.facts), PodGroupOwners(view.kinds)
+        self._pods_seen = False
+        """Until then nothing is known of the pods of a group that was told of before."""
 
     def see(self, kind: str, value: JsonObject) -> list[Fact]:
         """What a pod, or what serves with pods, changes."""
@@ -51,6 +53,7 @@ class PodWatch:
             return self._look_at(self._parents.see(kind, value))
         if kind != "Pod":
             return []
+        self._pods_seen = True
         place = self._take_note(value)
         return self._look_at([place]) if place else self._view.fresh(left_behind(value))
 
@@ -74,6 +77,7 @@ class PodWatch:
     def expect(self, kind: str, objects: Sequence[JsonObject]) -> None:
         """Take note of all pods before any is told of, so that no group looks as if it had lost some."""
         if kind == "Pod":
+            self._pods_seen = True
             self._groups.keep_only(objects)
             for value in objects:
                 with suppress(Refused):
@@ -128,6 +132,8 @@ class PodWatch:
 
     def _facts_of(self, place: str) -> list[Fact]:
         told = self._view.workloads.get(self._view.by_source.get(place, ""))
+        if told is not None and not self._pods_seen:
+            return []  # What serves may be listed before the pods are.
         kind, parent = self._parents.find(place, told)
         if kind and parent is None and kind not in self._parents.listed:
             return []  # Who says how many pods it has was not seen yet.

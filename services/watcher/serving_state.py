@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.job_kind import JobKind
@@ -66,14 +68,18 @@ def _state(
     over = groups and index >= replicas and not pods
     if not (labels.get(QUEUE) or around.kinds.takes_all) or (reported is None and (over or not replicas)):
         return None
-    asked = _pod_sets(kind, parent)
+    asked = _pod_sets(kind, parent, pods, reported)
     held = reported.spec.pod_sets if reported is not None else asked
-    group = group_members(pods, {one.name: one.count for one in held}, lambda pod: role_in(pod, parent))
-    members = members_of(group.kept, lambda pod: role_in(pod, parent))
+
+    def role(pod: JsonObject) -> str:
+        return role_in(pod, parent) if groups else asked[0].name
+
+    group = group_members(pods, {one.name: one.count for one in held}, role)
+    members = members_of(group.kept, role)
     begun = reported is not None and any(one.state is MemberState.LIVE for one in members)
     if not begun and replicas:
-        group = group_members(pods, {one.name: one.count for one in asked}, lambda pod: role_in(pod, parent))
-        members, held = members_of(group.kept, lambda pod: role_in(pod, parent)), asked
+        group = group_members(pods, {one.name: one.count for one in asked}, role)
+        members, held = members_of(group.kept, role), asked
     priority, reference = priority_of(meta, _class_of(kind, parent), around)
     return JobState(
         workload=key,
@@ -108,11 +114,19 @@ def _state(
     )
 
 
-def _pod_sets(kind: JobKind, parent: JsonObject) -> tuple[PodSet, ...]:
-    return tuple(
+def _pod_sets(
+    kind: JobKind, parent: JsonObject, pods: Sequence[JsonObject], reported: ReportedState | None
+) -> tuple[PodSet, ...]:
+    found = tuple(
         PodSet(name=one.name, count=one.count, shape=pod_shape(read(one.template, PodTemplate), dotted(one.at)))
         for one in pods_of_parent(kind.place, parent)
     )
+    if kind is LEADER_WORKER_SET:
+        return found
+    # Kueue's webhook gives the pods of a StatefulSet a role that its template does not name.
+    told = reported.spec.pod_sets[0].name if reported is not None else ""
+    given = next((str(role) for one in pods if (role := rules.annotations_of(one).get(rules.ROLE))), "")
+    return tuple(structs.replace(one, name=told or given or one.name) for one in found)
 
 
 def _class_of(kind: JobKind, parent: JsonObject) -> str | None:

@@ -44,7 +44,7 @@ def as_found(state: JobState, found: JobState | None) -> JobState:
     The template of a job that was started holds what was injected then; its Workload object holds what was asked for. A
     job may bear a decision of a log that is no more: to this one it is as if another manager had made it.
     """
-    if found is None or found.adopted is None or (state.marked and not state.mark):
+    if found is None or found.adopted is None or _is_of_earlier_pods(state, found):
         return state
     if not found.adopted.cluster_queue:
         return replace(state, adopted=found.adopted)
@@ -55,6 +55,12 @@ def as_found(state: JobState, found: JobState | None) -> JobState:
 def marks_of(state: JobState, found: JobState | None) -> tuple[str, ...]:
     """The decisions that a job and its Workload object bear when they are seen for the first time."""
     return tuple(sorted({state.mark, found.decision if found is not None else ""} - {""}))
+
+
+def _is_of_earlier_pods(state: JobState, found: JobState) -> bool:
+    """Whether other pods have taken the name of a group that is over: how that stood says nothing of these."""
+    of_pods = state.marked and not state.mark
+    return of_pods and (found.spec.leaving or (found.finished is not None and state.finished is None))
 
 
 def _says_the_same(told: CheckReported | None, report: CheckReported) -> bool:

@@ -104,14 +104,16 @@ class Left:
 
 
 @asynccontextmanager
-async def left(make: Make, folder: Path, clock: ScaledClock, *, controllers: bool = True) -> AsyncGenerator[Left]:
+async def left(
+    make: Make, folder: Path, clock: ScaledClock, *, controllers: bool = True, cpus: int = 2
+) -> AsyncGenerator[Left]:
     async with AsyncExitStack() as opened:
         cluster, server = make(webhooks=False, controllers=controllers), NatsServer(folder / "nats")
         opened.push_async_callback(cluster.stop)
         await cluster.start()
         client = await cluster.connect("")
         opened.push_async_callback(client.close)
-        for value in platform(2):
+        for value in platform(cpus):
             await cluster.add(value)
         opened.push_async_callback(server.stop)
         await server.start()

@@ -57,6 +57,7 @@ class Installation:
         """`server` is the API server where it is a child of the tests, which may then kill it."""
         self._host, self._done = host, False
         self._configurations: list[JsonObject] = []
+        self._conversion: JsonObject = {}
         self._webhook: Popen[bytes] | None = None
 
     async def install(self, client: KubeClient) -> None:
@@ -117,11 +118,15 @@ class Installation:
         for value in self._configurations:
             for one in value["webhooks"]:
                 one["clientConfig"] = where(one["clientConfig"]["service"]["path"])
-        webhook = {"conversionReviewVersions": ["v1"], "clientConfig": where(CONVERT)}
-        conversion = {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
-        for value in definitions():
-            await client.merge(DEFINED, "", value["metadata"]["name"], conversion)
+        webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {**where(CONVERT), "service": None}}
+        self._conversion = {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
+        await self.convert(client)
         await self.ask_webhooks(client)
+
+    async def convert(self, client: KubeClient) -> None:
+        """Have the API server ask us for other versions of an object, whose definitions ever are there."""
+        for value in definitions():
+            await client.merge(DEFINED, "", value["metadata"]["name"], self._conversion)
 
     async def ask_webhooks(self, client: KubeClient) -> None:
         """Have the API server ask the webhooks before it stores anything."""

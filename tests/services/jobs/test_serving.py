@@ -7,7 +7,8 @@ from events.settings import SettingsObserved
 from services.jobs.defaulting import queued_later, waiting
 from services.jobs.kinds import kinds_of
 from services.jobs.paths import get, put
-from services.jobs.pods import MANAGED, is_gated, is_held
+from services.jobs.pods import MANAGED, gated, is_gated, is_held
+from services.jobs.serving import pods_of_parent
 from services.jobs.serving_rules import serving_problems
 
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -30,13 +31,36 @@ def leader_workers(size: int = 2) -> JsonObject:
 def test_a_stateful_set_names_its_group_and_size_once_and_its_queue_always_anew() -> None:
     made = waiting(stateful(), "StatefulSet")
     meta = made["spec"]["template"]["metadata"]
-    assert meta["labels"] == {**LABELS, "kueue.x-k8s.io/pod-group-name": "statefulset-s"}
+    assert meta["labels"] == {**LABELS, MANAGED: "true", "kueue.x-k8s.io/pod-group-name": "statefulset-s"}
     assert meta["annotations"]["kueue.x-k8s.io/pod-suspending-parent"] == "statefulset"
     assert meta["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "2"
     moved = put(put(made, ("metadata", "labels", QUEUE), "other"), ("spec", "replicas"), 0)
     meta = queued_later(moved, "StatefulSet")["spec"]["template"]["metadata"]
     assert meta["labels"][QUEUE] == "other"
     assert meta["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "2", "its pods need not be made anew for that"
+
+
+def test_the_pods_of_a_stateful_set_have_the_role_by_which_kueue_finds_their_pod_set() -> None:
+    template = waiting(stateful(), "StatefulSet")["spec"]["template"]
+    pod = gated({"metadata": template["metadata"], "spec": template["spec"]})
+    (pods,) = pods_of_parent("StatefulSet", waiting(stateful(), "StatefulSet"))
+    assert pods.name == pod["metadata"]["annotations"]["kueue.x-k8s.io/role-hash"] == "main"
+
+
+def test_a_stateful_set_that_kueue_has_grouped_keeps_its_template_so_that_its_pods_are_not_made_anew() -> None:
+    labels = {**LABELS, MANAGED: "true", "kueue.x-k8s.io/pod-group-name": "statefulset-s"}
+    notes = {
+        "kueue.x-k8s.io/pod-suspending-parent": "statefulset",
+        "kueue.x-k8s.io/pod-group-total-count": "2",
+        "kueue.x-k8s.io/pod-group-fast-admission": "true",
+        "kueue.x-k8s.io/pod-group-serving": "true",
+        "kueue.x-k8s.io/pod-group-pod-index-label": "apps.kubernetes.io/pod-index",
+    }
+    made = put(stateful(), ("spec", "template"), {**POD, "metadata": {"labels": labels, "annotations": notes}})
+    assert queued_later(made, "StatefulSet") == made
+    # Nor does Kueue find anything to add to one that was grouped here.
+    meta = waiting(stateful(), "StatefulSet")["spec"]["template"]["metadata"]
+    assert meta["labels"] == labels and {name: meta["annotations"][name] for name in notes} == notes
 
 
 def test_every_template_of_a_leader_worker_set_is_labelled() -> None:

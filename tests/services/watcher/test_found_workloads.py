@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from events.workload import WorkloadSubmitted
+import pytest
+
+from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
+from services.watcher.jobs import workload_name
 from services.watcher.view import View
 from tests.services.watcher.test_view import KEY, job
 
@@ -69,3 +72,98 @@ def test_a_watcher_that_reads_the_log_back_tells_nothing_twice() -> None:
         second.fold(fact)
     assert second.see("Workload", found(admitted=True)) == []
     assert second.see("Job", running()) == []
+
+
+def pod(name: str, *, group: str = "", kind: str = "") -> dict[str, Any]:
+    """A pod that Kueue has let through."""
+    labels = {"kueue.x-k8s.io/queue-name": "lq", "kueue.x-k8s.io/managed": "true"}
+    notes = {"kueue.x-k8s.io/role-hash": "4b0469f7"}
+    owners: list[dict[str, Any]] = []
+    if group:
+        labels["kueue.x-k8s.io/pod-group-name"] = group
+        notes["kueue.x-k8s.io/pod-group-total-count"] = "1"
+    if kind:
+        notes["kueue.x-k8s.io/pod-suspending-parent"] = kind.lower()
+        owners = [{"apiVersion": "apps/v1", "kind": kind, "name": "s", "uid": "u-s", "controller": True}]
+    meta = {"name": name, "namespace": "team", "uid": f"u-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    return {
+        "apiVersion": "v1",
+        "metadata": {**meta, "labels": labels, "annotations": notes, "ownerReferences": owners},
+        "spec": {"nodeName": "n", "containers": [{"name": "injected"}]},
+        "status": {"phase": "Running"},
+    }
+
+
+def left(name: str, pod_set: str, **meta: Any) -> dict[str, Any]:
+    """The Workload that Kueue has admitted for it."""
+    value = found(admitted=True)
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u-p"}
+    about = {**value["metadata"], "name": name, "ownerReferences": [owner], **meta}
+    (pods,) = value["spec"]["podSets"]
+    given = {**ADMISSION, "podSetAssignments": [{"name": pod_set, "count": 1, "flavors": {"cpu": "f"}}]}
+    return {
+        "metadata": about,
+        "spec": {**value["spec"], "podSets": [{**pods, "name": pod_set}]},
+        "status": {**value["status"], "admission": given},
+    }
+
+
+def stateful_set() -> dict[str, Any]:
+    labels = {"kueue.x-k8s.io/queue-name": "lq", "kueue.x-k8s.io/pod-group-name": "statefulset-s"}
+    meta = {"name": "s", "namespace": "team", "uid": "u-s", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "asked-for"}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "metadata": {**meta, "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
+        "spec": {"replicas": 1, "template": template},
+    }
+
+
+@pytest.mark.parametrize(
+    ("workload", "pod_set", "objects"),
+    [
+        (workload_name("Pod", "", "p", "u-p"), "main", [("Pod", pod("p"))]),
+        ("g", "4b0469f7", [("Pod", pod("p", group="g"))]),
+        (
+            "statefulset-s",
+            "4b0469f7",
+            [("StatefulSet", stateful_set()), ("Pod", pod("p", group="statefulset-s", kind="StatefulSet"))],
+        ),
+    ],
+)
+def test_pods_that_run_are_told_with_the_admission_that_kueue_gave_them(
+    workload: str, pod_set: str, objects: list[tuple[str, dict[str, Any]]]
+) -> None:
+    view = View()
+    view.see("Workload", left(workload, pod_set))
+    for kind, value in objects:
+        view.expect(kind, [value])
+    told = [fact for kind, value in objects for fact in [*view.see(kind, value), *view.settle(kind)]]
+    (submitted,) = [one for one in told if isinstance(one, WorkloadSubmitted)]
+    assert submitted.adopted is not None and submitted.adopted.cluster_queue == "cq"
+    assert [one.name for one in submitted.spec.pod_sets] == [pod_set]
+    assert [(one.name, one.pod_set) for one in submitted.spec.members] == [("p", pod_set)]
+    again = [fact for kind, value in objects for fact in [*view.see(kind, value), *view.settle(kind)]]
+    assert not any(isinstance(one, WorkloadChanged | WorkloadDeleted) for one in [*told, *again])
+
+
+@pytest.mark.parametrize("over", [{"deletionTimestamp": "2026-01-01T00:00:00Z"}, {}])
+def test_pods_that_take_the_name_of_a_group_that_is_over_are_let_in_anew(over: dict[str, str]) -> None:
+    view, old = View(), left("g", "4b0469f7", **over)
+    if not over:
+        old["status"]["conditions"][0] |= {"type": "Finished", "reason": "Succeeded"}
+    view.see("Workload", old)
+    (submitted,) = [one for one in view.see("Pod", pod("p", group="g")) if isinstance(one, WorkloadSubmitted)]
+    assert submitted.adopted is None
+
+
+def test_a_group_that_is_on_the_log_stays_when_what_serves_is_listed_before_pods_are() -> None:
+    first, second = View(), View()
+    for fact in first.see("Pod", pod("p", group="g")):
+        second.fold(fact)
+    second.expect("StatefulSet", [])
+    assert second.settle("StatefulSet") == []
+    second.expect("Pod", [pod("p", group="g")])
+    assert not any(isinstance(one, WorkloadDeleted) for one in second.settle("Pod"))
+    second.expect("Pod", [])
+    assert WorkloadDeleted(workload="team/g") in second.settle("Pod")

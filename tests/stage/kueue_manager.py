@@ -1,0 +1,171 @@
+"""Kueue's own manager, as it is installed, in a process beside the API server: definitions, webhooks, its certificates."""
+
+import asyncio
+import os
+from base64 import b64decode
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from subprocess import DEVNULL, Popen
+
+import aiohttp
+import yaml
+
+from events.json_object import JsonObject
+from ops.kubernetes.client import KubeClient, path_of
+from services.runtime.cluster_port import ObjectMissing, Resource
+from tests.stage.installation import APPLY, DEFINED, put_there, served
+from tests.stage.ports import reserved_port
+
+SPACE, SERVICE, SECRET = "kueue-system", "kueue-webhook-service", "kueue-webhook-server-cert"
+SECRETS = Resource(plural="secrets", kind="Secret")
+SERVICES = Resource(plural="services", kind="Service")
+CONVERTED = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
+ASKED = {
+    "mutating": {
+        "batch-v1-job": ["CREATE"],
+        "-v1-pod": ["CREATE"],
+        "apps-v1-deployment": ["CREATE", "UPDATE"],
+        "apps-v1-statefulset": ["CREATE", "UPDATE"],
+        "kueue-x-k8s-io-v1beta2-workload": ["CREATE"],
+        "kueue-x-k8s-io-v1beta2-clusterqueue": ["CREATE"],
+        "kueue-x-k8s-io-v1beta2-resourceflavor": ["CREATE"],
+    },
+    "validating": {
+        "batch-v1-job": ["CREATE", "UPDATE"],
+        "-v1-pod": ["CREATE", "UPDATE"],
+        "apps-v1-deployment": ["CREATE", "UPDATE"],
+        "apps-v1-statefulset": ["CREATE", "UPDATE"],
+        "kueue-x-k8s-io-v1beta2-workload": ["CREATE", "UPDATE"],
+        "kueue-x-k8s-io-v1beta2-clusterqueue": ["CREATE", "UPDATE"],
+        "kueue-x-k8s-io-v1beta2-cohort": ["CREATE", "UPDATE"],
+        "kueue-x-k8s-io-v1beta2-resourceflavor": ["CREATE", "UPDATE"],
+    },
+}
+"""What Kueue's webhooks are asked about, by the end of their paths."""
+_GROUPS = {"batch": "batch", "": "", "apps": "apps", "kueue": "kueue.x-k8s.io"}
+_PATIENCE_S = 120.0
+
+
+class KueueManager:
+    """The manager for Jobs, pods, Deployments and StatefulSets, with Kueue's defaults for the rest."""
+
+    def __init__(self, program: Path, kubeconfig: Path, folder: Path) -> None:
+        self._program, self._kubeconfig, self._folder = program, kubeconfig, folder
+        self._port, self._health = reserved_port(), reserved_port()
+        self._process: Popen[bytes] | None = None
+
+    async def install(self, client: KubeClient, definitions: Sequence[JsonObject]) -> None:
+        """Kueue's definitions in the place of others, and whom the API server asks."""
+        await put_there(client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}})
+        await self._put(client, SECRETS, SECRET, {})
+        # No pod of Kueue's is there: its service leads to this machine.
+        await self._put(client, SERVICES, SERVICE, {"spec": {"type": "ExternalName", "externalName": "localhost"}})
+        for value in definitions:
+            name = value["metadata"]["name"]
+            nobody = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+            await client.merge(DEFINED, "", name, nobody)
+            webhook = {"conversionReviewVersions": ["v1"], "clientConfig": self._where("/convert")}
+            asks = {"strategy": "Webhook", "webhook": webhook}
+            spec = {**value["spec"], **({"conversion": asks} if name.partition(".")[0] in CONVERTED else {})}
+            await put_there(client, {**value, "spec": spec})
+        for value in self._configurations():
+            await put_there(client, value)
+
+    async def uninstall(self, client: KubeClient) -> None:
+        """Have the API server ask it no more, as `kubectl delete` of its configurations does."""
+        for value in self._configurations():
+            path = f"/apis/{value['apiVersion']}/{value['kind'].lower()}s/{value['metadata']['name']}"
+            with suppress(ObjectMissing):
+                await client.request("DELETE", path)
+
+    async def start(self, client: KubeClient, definitions: Sequence[JsonObject]) -> None:
+        """Run it until it is ready; what a kubelet mounts from its Secret is put where it looks."""
+        certificates = self._folder / "certificates"
+        certificates.mkdir(parents=True, exist_ok=True)
+        file = self._folder / "kueue.yaml"
+        file.write_text(yaml.safe_dump(self._configuration(certificates)))
+        with (self._folder / "kueue.log").open("ab") as log:
+            self._process = Popen(  # noqa: ASYNC220 - it returns at once
+                [str(self._program), "--config", str(file)],
+                env={**os.environ, "KUBECONFIG": str(self._kubeconfig)},
+                stdin=DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        async with asyncio.timeout(_PATIENCE_S), aiohttp.ClientSession() as session:
+            while not await self._is_ready(session):
+                assert self._process.poll() is None, (self._folder / "kueue.log").read_text(errors="replace")[-2000:]
+                for name, text in ((await client.get(SECRETS, SPACE, SECRET)).get("data") or {}).items():
+                    (certificates / name).write_bytes(b64decode(text))
+                await asyncio.sleep(0.2)
+        for value in definitions:
+            await served(client, value)
+
+    async def stop(self) -> None:
+        """As a Deployment that is scaled to nothing stops it."""
+        if self._process is not None:
+            self._process.terminate()
+            await asyncio.to_thread(self._process.wait)
+            self._process = None
+
+    async def _is_ready(self, session: aiohttp.ClientSession) -> bool:
+        """Its first manager only makes certificates, and is ready as well: the second one says that it starts."""
+        if "Starting manager" not in (self._folder / "kueue.log").read_text(errors="replace"):
+            return False
+        try:
+            async with session.get(f"http://127.0.0.1:{self._health}/readyz") as answer:
+                return answer.status == 200
+        except aiohttp.ClientError:
+            return False
+
+    async def _put(self, client: KubeClient, resource: Resource, name: str, parts: JsonObject) -> None:
+        value = {"apiVersion": "v1", "kind": resource.kind, "metadata": {"name": name, "namespace": SPACE}, **parts}
+        path = f"{path_of(resource, SPACE, name)}?fieldManager=tests&force=true"
+        await client.request("PATCH", path, value, form=APPLY)
+
+    def _where(self, path: str) -> JsonObject:
+        return {"service": {"namespace": SPACE, "name": SERVICE, "path": path, "port": self._port}}
+
+    def _configurations(self) -> list[JsonObject]:
+        return [
+            {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": f"{how.capitalize()}WebhookConfiguration",
+                "metadata": {"name": f"kueue-{how}-webhook-configuration"},
+                "webhooks": [self._webhook(how, end, operations) for end, operations in ends.items()],
+            }
+            for how, ends in ASKED.items()
+        ]
+
+    def _webhook(self, how: str, end: str, operations: list[str]) -> JsonObject:
+        *group, version, kind = end.split("-")
+        rule = {
+            "apiGroups": [_GROUPS[group[0]]],
+            "apiVersions": [version],
+            "operations": operations,
+            "resources": [f"{kind}s", *(["workloads/status"] if (how, kind) == ("validating", "workload") else [])],
+        }
+        spared = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", SPACE]}
+        return {
+            "name": f"{how[0]}{kind}.kb.io",
+            "clientConfig": self._where(f"/{'mutate' if how == 'mutating' else 'validate'}-{end}"),
+            "rules": [rule],
+            "namespaceSelector": {"matchExpressions": [spared]},
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+
+    def _configuration(self, certificates: Path) -> JsonObject:
+        return {
+            "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+            "kind": "Configuration",
+            "health": {"healthProbeBindAddress": f"127.0.0.1:{self._health}"},
+            "metrics": {"bindAddress": "0"},
+            "webhook": {"host": "127.0.0.1", "port": self._port, "certDir": str(certificates)},
+            "leaderElection": {"leaderElect": False},
+            "internalCertManagement": {"enable": True},
+            "featureGates": {"VisibilityOnDemand": False},
+            "integrations": {"frameworks": ["batch/job", "pod", "deployment", "statefulset"]},
+        }

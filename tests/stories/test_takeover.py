@@ -1,0 +1,194 @@
+"""The real manager of Kueue takes over from kuelog and gives back while jobs and pods run: nothing of them is stopped."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from events.json_object import JsonObject
+from ops.embedded_cluster.clock import ScaledClock
+from ops.embedded_cluster.kubelet import RUN_SECONDS
+from ops.log.server import NatsServer
+from services.jobs.paths import look
+from services.runtime.cluster_port import Resource
+from tests.conftest import ABSENT, ASSETS
+from tests.ops.deploy.small_cluster import job, platform
+from tests.ops.test_adopt import Left, until
+from tests.stage.api_server import ApiServer
+from tests.stage.cluster import PODS, end_pods
+from tests.stage.definitions import definitions_of
+from tests.stage.installation import Installation
+from tests.stage.kueue_manager import KueueManager
+from tests.stage.real import Real
+
+MANAGER = "KUELOG_TEST_KUEUE_MANAGER"
+STATEFUL_SETS = Resource(group="apps", plural="statefulsets", kind="StatefulSet")
+QUEUE = {"kueue.x-k8s.io/queue-name": "lq"}
+CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+LONG = {RUN_SECONDS: "1000000"}
+
+
+def pod(name: str, group: str = "") -> JsonObject:
+    labels, notes = dict(QUEUE), dict(LONG)
+    if group:
+        labels["kueue.x-k8s.io/pod-group-name"] = group
+        notes["kueue.x-k8s.io/pod-group-total-count"] = "2"
+    meta = {"name": name, "namespace": "team", "labels": labels, "annotations": notes}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": {"restartPolicy": "Never", "containers": [CONTAINER]},
+    }
+
+
+def stateful_set(name: str) -> JsonObject:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels, "annotations": LONG}, "spec": {"containers": [CONTAINER]}}
+    spec = {"replicas": 2, "serviceName": name, "selector": {"matchLabels": labels}, "template": template}
+    meta = {"name": name, "namespace": "team", "labels": QUEUE}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta, "spec": spec}
+
+
+class Handed(Left):
+    """A cluster that is handed to and fro."""
+
+    def pod(self, name: str) -> JsonObject:
+        return self.cluster.get("pods", ("team", name)) or {}
+
+    def run(self, *names: str) -> bool:
+        return all(look(self.pod(one), "status.phase") == "Running" for one in names)
+
+    def ready(self, name: str) -> int:
+        return int(look(self.cluster.get("jobs.batch", ("team", name)) or {}, "status.ready") or 0)
+
+    def workload(self, owner: str) -> JsonObject:
+        found = self.cluster.of("workloads.kueue.x-k8s.io").values()
+        mine = (one for one in found if owner in {own["name"] for own in one["metadata"].get("ownerReferences") or ()})
+        return next(mine, {})
+
+    def told(self, owner: str, kind: str) -> str:
+        return str((look(self.workload(owner), f"status.conditions[{kind}]") or {}).get("status", ""))
+
+    def standing(self) -> dict[str, str]:
+        """The UIDs of all pods that run, and of the Workloads that let them."""
+        pods = [one for one in self.cluster.of("pods").values() if look(one, "status.phase") == "Running"]
+        workloads = [
+            one for one in self.cluster.of("workloads.kueue.x-k8s.io").values() if look(one, "status.admission")
+        ]
+        return {f"{one['kind']} {one['metadata']['name']}": one["metadata"]["uid"] for one in (*pods, *workloads)}
+
+    async def end(self, name: str) -> None:
+        await self.client.merge(PODS, "team", name, {"metadata": {"annotations": {RUN_SECONDS: "0"}}})
+
+
+@pytest.fixture
+async def handed(tmp_path: Path, clock: ScaledClock) -> AsyncIterator[tuple[Handed, Installation]]:
+    """An API server of its own: what is installed on it changes hands."""
+    assets = os.environ.get(ASSETS)
+    if not assets:
+        pytest.skip(ABSENT)
+    server = ApiServer(Path(assets), tmp_path / "server")
+    server.start()
+    installation = Installation(server.kubeconfig, tmp_path, server=server)
+    cluster, bus = Real(installation, clock), NatsServer(tmp_path / "nats")
+    await cluster.start()
+    client = await cluster.connect("")
+    await bus.start()
+    try:
+        for value in platform(10):
+            await cluster.add(value)
+        yield Handed(cluster, client, bus, clock), installation
+    finally:
+        await bus.stop()
+        await client.close()
+        await cluster.stop()
+        installation.stop()
+        server.stop()
+
+
+@pytest.fixture
+async def kueue(tmp_path: Path, handed: tuple[Handed, Installation]) -> AsyncIterator[KueueManager]:
+    program = os.environ.get(MANAGER)
+    if not program:
+        pytest.skip(
+            f"no manager of Kueue: set {MANAGER} to its program, and its definitions in KUELOG_KUEUE_DEFINITIONS"
+        )
+    found, installation = handed
+    manager = KueueManager(Path(program), found.cluster.kubeconfig, tmp_path)
+    yield manager
+    await manager.stop()
+    await manager.uninstall(found.client)
+    await installation.convert(found.client)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("log", ["its own", "fresh"])
+async def test_what_runs_goes_on_when_kueue_takes_over_and_when_it_gives_back(
+    handed: tuple[Handed, Installation], kueue: KueueManager, tmp_path: Path, log: str
+) -> None:
+    found, installation = handed
+    cluster, definitions = found.cluster, definitions_of("kueue")
+    serves = installation.server is not None and installation.server.has("kube-controller-manager")
+    async with found.serving():
+        for value in (job("runs", pods=2, seconds=1000000), pod("alone"), pod("a", "g"), pod("b", "g")):
+            await cluster.add(value)
+        if serves:
+            await found.client.create(STATEFUL_SETS, "team", stateful_set("s"))
+        else:
+            await cluster.add(job("s", pods=2, seconds=1000000))
+        await cluster.until(lambda: found.ready("runs") == 2 and found.run("alone", "a", "b"))
+        await cluster.until(lambda: found.run("s-0", "s-1") if serves else found.ready("s") == 2)
+        for name in ("low", "waits"):
+            await cluster.add(job(name, pods=3, seconds=1000000))
+            await cluster.until(lambda one=name: bool(found.told(one, "QuotaReserved")))
+        await cluster.until(lambda: found.ready("low") == 3)
+        await cluster.add(job("high", pods=3, priority="high", seconds=1000000))
+        await cluster.until(lambda: found.ready("high") == 3 and found.told("low", "Requeued") == "True")
+        await cluster.until(lambda: found.told("high", "Admitted") == "True")
+    ran = found.standing()
+
+    await installation.spare_webhooks(found.client)
+    await kueue.install(found.client, definitions)
+    await kueue.start(found.client, definitions)
+    await found.end("alone")
+    await end_pods(cluster, found.client, "team", "high")
+    # Which of both comes first is said by seconds, and they may be of the same.
+    await cluster.until(lambda: 3 in (found.ready("low"), found.ready("waits")))
+    now = found.standing()
+    over = ("Pod alone", "Pod high", "Workload pod-alone", "Workload job-high")
+    kept = {one: uid for one, uid in ran.items() if not one.startswith(over)}
+    assert {one: now.get(one) for one in kept} == kept
+    assert all(found.told(one, "Evicted") != "True" for one in ("runs", "a", "s"))
+
+    came, comes = ("low", "waits") if found.ready("low") else ("waits", "low")
+    await end_pods(cluster, found.client, "team", came)
+    await cluster.until(lambda: found.ready(comes) == 3)
+    await cluster.add(pod("later"))
+    await cluster.until(lambda: found.run("later") and found.told("later", "Admitted") == "True")
+    await cluster.add(pod("last"))
+    await cluster.until(lambda: found.told("last", "QuotaReserved") == "False")
+    ran = found.standing()
+    await kueue.stop()
+    await kueue.uninstall(found.client)
+    await installation.convert(found.client)
+    await installation.ask_webhooks(found.client)
+
+    if log == "fresh":
+        await found.server.stop()
+        found.server = NatsServer(tmp_path / "another")
+        await found.server.start()
+        told = await found.look(found.server.url)
+        assert told.recorded and not told.blocked, told.differences
+    async with found.serving() as running:
+        await until(lambda: running.watcher is not None and running.watcher.listed.is_set())
+        await running.quiet()
+        await cluster.until(lambda: found.told("last", "QuotaReserved") == "False")
+        now = found.standing()
+        assert {one: now.get(one) for one in ran} == ran
+        await end_pods(cluster, found.client, "team", comes)
+        await cluster.until(lambda: found.run("last") and found.told(comes, "Finished") == "True")
+        now = found.standing()
+        kept = {one: uid for one, uid in ran.items() if f" {comes}" not in one and f"job-{comes}" not in one}
+        assert {one: now.get(one) for one in kept} == kept
