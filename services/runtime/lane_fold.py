@@ -81,8 +81,6 @@ class LaneFold:
         left = most
         for stream in sorted(self._waiting):
             waiting = self._waiting[stream]
-            if not waiting:
-                continue
             count = len(waiting) if left is None else min(left, len(waiting))
             if count:
                 self._fold_run(stream, waiting[count - 1].sequence)

@@ -57,6 +57,7 @@ AREAS = {
     "lane": Area(
         ("services/runtime/lane_fold.py", "services/runtime/lane_host.py"),
         (
+            "tests/services/runtime/test_fold_order.py",
             "tests/services/runtime/test_lane_host.py",
             "tests/services/runtime/test_lane_fold.py",
             "tests/services/runtime/test_lane_chain.py",
