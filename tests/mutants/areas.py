@@ -58,9 +58,8 @@ AREAS = {
         ("services/runtime/lane_fold.py", "services/runtime/lane_host.py"),
         (
             "tests/services/runtime/test_fold_order.py",
-            "tests/services/runtime/test_lane_host.py",
-            "tests/services/runtime/test_lane_fold.py",
-            "tests/services/runtime/test_lane_chain.py",
+            "tests/services/runtime/test_turns.py",
+            "tests/services/runtime",
         ),
     ),
     "hash chain": Area(

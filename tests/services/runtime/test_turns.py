@@ -1,0 +1,358 @@
+"""How the deciders of a lane take turns, on what they decide, and what becomes of it when the bus does not take it as it was made."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+
+from events.catalogue import Decision
+from events.codec import decode_commit, encode
+from events.commit import Commit, InputRun
+from events.device import NodeObserved
+from events.event import Millis
+from events.rules import RULES
+from events.setting_aside import SetAside
+from events.subjects import FACTS, commit_subject
+from ops.embedded_cluster.clock import ScaledClock
+from ops.log.history import read_everything
+from ops.log.memory import Fault, MemoryBus
+from ops.replay import fold_lane
+from ops.wiring import DEVICE_LANE, LANE
+from projections.evolve import evolve
+from projections.log_position import LogPosition
+from projections.state_hash import state_hash
+from projections.world import World
+from services.runtime.lane_fold import LaneFold
+from services.runtime.lane_halts import BUS, MESSAGE, STOPPED
+from services.runtime.lane_host import MOST_INPUTS, LaneHost
+from services.runtime.log_port import Stream
+from tests.services.runtime.test_lane_host import NoTracer, stop, tell
+
+Say = Callable[[World, LogPosition], Sequence[str]]
+"""What somebody sets aside at a place, by name."""
+SOON = 30
+
+
+class Speaker:
+    """A decider that says what a test has it say, and keeps where it was asked."""
+
+    def __init__(self, name: str, say: Say) -> None:
+        self.name, self._say = name, say
+        self.asked: list[tuple[int, int]] = []
+        """At which place, and how many nodes were known then."""
+
+    def decide(self, world: World, position: LogPosition) -> list[Decision]:
+        self.asked.append((position.sequence, len(world.nodes)))
+        said: list[Decision] = []
+        for node in self._say(world, position):
+            said.append(SetAside(service=self.name, node=node, reason="r", rules=RULES))
+            evolve(world, said[-1], position)
+        return said
+
+
+def knows(world: World) -> list[str]:
+    return sorted(world.aside)
+
+
+def up_to(count: int, name: str) -> Say:
+    """One thing a turn, until there are so many of one's own."""
+
+    def say(world: World, _: LogPosition) -> list[str]:
+        own = [one for one in world.aside if one.startswith(f"{name}/")]
+        return [f"{name}{len(own)}"] if len(own) < count else []
+
+    return say
+
+
+def nothing(*_: object) -> list[str]:
+    return []
+
+
+async def host(bus: MemoryBus, *deciders: Speaker, **more: Any) -> LaneHost:
+    return LaneHost(
+        own=more.pop("own", None) or await bus.stream(LANE),
+        inputs=[await bus.stream(DEVICE_LANE), await bus.stream(FACTS)],
+        deciders=deciders,
+        clock=more.pop("clock", None) or ScaledClock(scale=100),
+        tracer=NoTracer(),
+        rules=RULES,
+        replica=more.pop("replica", "a"),
+        **more,
+    )
+
+
+@asynccontextmanager
+async def serving(*hosts: LaneHost) -> AsyncGenerator[None]:
+    tasks = [asyncio.create_task(one.run()) for one in hosts]
+    try:
+        yield
+    finally:
+        await stop(*tasks)
+
+
+async def quiet(one: LaneHost) -> None:
+    await asyncio.wait_for(one.quiet.wait(), SOON)
+
+
+def authors(bus: MemoryBus) -> list[str]:
+    return [decode_commit(entry.data).author for entry in bus.memory(LANE).entries]
+
+
+def nodes(count: int, begin: int = 0) -> list[Any]:
+    return [NodeObserved(name=f"n{number}") for number in range(begin, begin + count)]
+
+
+async def no_differences(bus: MemoryBus, one: LaneHost) -> None:
+    """A replay of what is stored comes to the state of the host."""
+    fold, replayed = fold_lane(LANE, await read_everything(bus))
+    assert not replayed.is_wrong
+    one.fold.rewind()
+    fold.rewind()
+    assert state_hash(fold.world) == state_hash(one.fold.world)
+    assert (fold.base, fold.prev_hash, fold.settled) == (one.fold.base, one.fold.prev_hash, one.fold.settled)
+
+
+async def test_deciders_take_turns_until_nobody_has_anything_to_say() -> None:
+    bus = MemoryBus()
+    first, second, third = Speaker("admitter", up_to(3, "admitter")), Speaker("preemptor", nothing), None
+    third = Speaker("queue-manager", up_to(2, "queue-manager"))
+    one = await host(bus, first, second, third)
+    async with serving(one):
+        await quiet(one)
+        assert authors(bus) == ["admitter", "queue-manager", "admitter", "queue-manager", "admitter"]
+        assert [place for place, _ in second.asked][-1] == 6, "each was asked once more behind the last commit"
+        asked = [len(first.asked), len(second.asked), len(third.asked)]
+        await tell(bus, nodes(1))
+        await asyncio.wait_for(_until(lambda: second.asked[-1][1] == 1), SOON)
+        await quiet(one)
+        again = [len(first.asked), len(second.asked), len(third.asked)]
+        assert all(after > before for before, after in zip(asked, again, strict=True)), "news are shown to everybody"
+    await no_differences(bus, one)
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    while not holds():  # noqa: ASYNC110 - of many things, and nothing tells of most
+        await asyncio.sleep(0.005)
+
+
+async def test_nobody_is_asked_before_everything_is_folded_that_was_on_the_log_then() -> None:
+    bus = MemoryBus()
+    await tell(bus, nodes(2 * MOST_INPUTS))
+    before = await host(bus, Speaker("admitter", up_to(2, "admitter")))
+    async with serving(before):
+        await quiet(before)
+    watcher = Speaker("admitter", nothing)
+    after = await host(bus, watcher, replica="b")
+    async with serving(after):
+        await quiet(after)
+    assert watcher.asked[0] == (3, 2 * MOST_INPUTS)
+
+
+async def test_facts_that_pile_up_keep_nobody_waiting_for_all_of_them() -> None:
+    bus = MemoryBus()
+    watcher = Speaker("admitter", nothing)
+    one = await host(bus, watcher)
+    async with serving(one):
+        await quiet(one)
+        await tell(bus, nodes(2 * MOST_INPUTS + 7))
+        await asyncio.wait_for(_until(lambda: watcher.asked[-1][1] == 2 * MOST_INPUTS + 7), SOON)
+    known = [count for _, count in watcher.asked]
+    assert max(after - before for before, after in zip(known, known[1:], strict=False)) == MOST_INPUTS
+
+
+async def test_a_decider_that_fails_leaves_nothing_behind_and_the_others_go_on() -> None:
+    bus = MemoryBus()
+    broken = True
+
+    def fails(world: World, position: LogPosition) -> Sequence[str]:
+        if broken and not any(one.startswith("preemptor/") for one in world.aside):
+            evolve(world, SetAside(service="preemptor", node="half", reason="r", rules=RULES), position)
+            raise ValueError("half way")
+        return up_to(1, "preemptor")(world, position)
+
+    one = await host(bus, Speaker("preemptor", fails), Speaker("admitter", up_to(1, "admitter")))
+    async with serving(one):
+        await quiet(one)
+        assert authors(bus) == ["admitter"] and knows(one.fold.world) == ["admitter/node/admitter0"]
+        assert one.halts.failing == {"preemptor": "ValueError: half way"} and not one.halted
+        broken = False
+        await tell(bus, nodes(1))
+        await asyncio.wait_for(_until(lambda: authors(bus) == ["admitter", "preemptor"]), SOON)
+        await quiet(one)
+        assert one.halts.failing == {}
+    await no_differences(bus, one)
+
+
+async def test_while_the_bus_takes_nothing_that_is_told_and_what_was_decided_is_decided_again() -> None:
+    bus = MemoryBus()
+    away = asyncio.Event()
+
+    class Clock(ScaledClock):
+        async def sleep(self, duration: Millis) -> None:
+            if one.halts.kinds:
+                told.append((one.halted, knows(one.fold.world)))
+                away.set()
+            await super().sleep(duration)
+
+    told: list[tuple[str, list[str]]] = []
+    bus.memory(LANE).faults.extend([Fault.UNAVAILABLE, Fault.UNAVAILABLE])
+    one = await host(bus, Speaker("admitter", up_to(1, "admitter")), clock=Clock(scale=100))
+    async with serving(one):
+        await asyncio.wait_for(away.wait(), SOON)
+        await asyncio.wait_for(_until(lambda: authors(bus) == ["admitter"]), SOON)
+        await quiet(one)
+        assert not one.halted and BUS not in one.halts.kinds
+    assert len(told) == 2 and all("the bus is down" in why and known == [] for why, known in told)
+    await no_differences(bus, one)
+
+
+class Crowded:
+    """A lane on which somebody else's message comes to stand just before the first that is appended here."""
+
+    def __init__(self, stream: Stream, foreign: bytes, *, moved: bool) -> None:
+        self._stream, self._foreign, self._moved = stream, foreign, moved
+        self.tried = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def append(self, subject: str, data: bytes, *, base: int, **named: Any) -> int:
+        self.tried += 1
+        if self.tried == 1:
+            await self._stream.append(commit_subject(LANE, "admitter"), self._foreign, message_id="foreign", base=base)
+            return await self._stream.append(subject, data, base=base + (not self._moved), **named)
+        return await self._stream.append(subject, data, base=base, **named)
+
+
+def foreign_commit(**changes: object) -> Commit:
+    event = SetAside(service="admitter", node="theirs", reason="r", rules=RULES)
+    return Commit(
+        **{
+            "id": "foreign",
+            "prev_hash": "0" * 64,
+            "partition": LANE,
+            "base": 0,
+            "inputs": (InputRun(stream=FACTS, upto=2),),
+            "author": "admitter",
+            "epoch": 0,
+            "rules": RULES,
+            "at": 1000,
+            "events": (event,),
+            **changes,
+        }  # pyright: ignore[reportArgumentType]
+    )
+
+
+async def test_whoever_writes_second_folds_what_stands_there_and_decides_again() -> None:
+    bus = MemoryBus()
+    await tell(bus, nodes(3))
+    own = Crowded(await bus.stream(LANE), encode(foreign_commit()), moved=True)
+    speaker = Speaker("preemptor", up_to(1, "preemptor"))
+    one = await host(bus, speaker, own=cast(Any, own))
+    async with serving(one):
+        await asyncio.wait_for(_until(lambda: authors(bus) == ["admitter", "preemptor"]), SOON)
+        await quiet(one)
+    assert knows(one.fold.world) == ["admitter/node/theirs", "preemptor/node/preemptor0"]
+    assert own.tried == 2, "the second time on what the other wrote"
+    assert [place for place, _ in speaker.asked][:2] == [1, 2]
+    await no_differences(bus, one)
+
+
+async def test_what_is_stored_behind_something_foreign_is_folded_in_its_place_and_halts_where_it_does_not_hang_there() -> (
+    None
+):
+    bus = MemoryBus()
+    own = Crowded(await bus.stream(LANE), encode(foreign_commit(inputs=())), moved=False)
+    one = await host(bus, Speaker("preemptor", up_to(1, "preemptor")), own=cast(Any, own))
+    async with serving(one):
+        await asyncio.wait_for(one.stuck.wait(), SOON)
+        assert one.halts.kinds == [MESSAGE] and f"{LANE} is broken at sequence 2" in one.halted
+        assert knows(one.fold.world) == ["admitter/node/theirs"]
+        one.fold.control.skipped[LANE, 2] = "it hangs on another"
+        one.nudge()
+        await asyncio.wait_for(_until(lambda: len(bus.memory(LANE).entries) == 3), SOON)
+        await quiet(one)
+        assert not one.halted and knows(one.fold.world) == ["admitter/node/theirs", "preemptor/node/preemptor0"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "told"),
+    [
+        (InputRun(stream=FACTS, upto=4), "rests on FACTS up to 4, which ends at 3"),
+        (InputRun(stream="DEVICES_other", upto=1), "rests on DEVICES_other up to 1, which it can't rest on"),
+    ],
+)
+async def test_a_commit_that_rests_on_what_is_not_there_halts_the_lane_until_it_is(inputs: InputRun, told: str) -> None:
+    bus = MemoryBus()
+    await tell(bus, nodes(3))
+    data = encode(foreign_commit(inputs=(inputs,)))
+    await bus.memory(LANE).append(commit_subject(LANE, "admitter"), data, message_id="foreign", base=0)
+    speaker = Speaker("preemptor", up_to(1, "preemptor"))
+    one = await host(bus, speaker)
+    async with serving(one):
+        await asyncio.wait_for(one.stuck.wait(), SOON)
+        assert one.halts.kinds == [MESSAGE] and told in one.halted and speaker.asked == []
+        if inputs.stream == FACTS:
+            await tell(bus, nodes(1, begin=3), begin=900)
+            await asyncio.wait_for(_until(lambda: authors(bus) == ["admitter", "preemptor"]), SOON)
+            assert not one.halted
+
+
+async def test_who_is_told_to_stop_deciding_follows_and_says_so() -> None:
+    bus = MemoryBus()
+    silent = Speaker("preemptor", up_to(9, "preemptor"))
+    one, other = await host(bus, silent), await host(bus, Speaker("admitter", up_to(2, "admitter")), replica="b")
+    one.stop_deciding("another decides")
+    async with serving(one, other):
+        await asyncio.wait_for(_until(lambda: one.fold.base == 2), SOON)
+        await quiet(one)
+        assert (one.halted, one.halts.kinds, one.stuck.is_set()) == ("another decides", [STOPPED], True)
+    assert authors(bus) == ["admitter", "admitter"] and silent.asked == []
+
+
+async def test_who_only_looks_on_is_told_of_every_commit_and_turn_and_stops_nobody_by_failing() -> None:
+    bus = MemoryBus()
+    kept: list[tuple[int, int]] = []
+    seen: list[int] = []
+
+    def keep(fold: LaneFold) -> None:
+        kept.append((fold.base, fold.ahead))
+        raise ValueError("no room")
+
+    def look(world: World, touched: Sequence[str]) -> None:
+        del touched
+        seen.append(len(world.aside))
+
+    await tell(bus, nodes(1))
+    one = await host(bus, Speaker("admitter", up_to(2, "admitter")), keepers=[keep], observers=[look])
+    other = await host(bus, Speaker("preemptor", nothing), replica="b", keepers=[keep])
+    async with serving(one, other):
+        await asyncio.wait_for(_until(lambda: other.fold.base == 2), SOON)
+        await quiet(one)
+    assert sorted(kept) == [(1, 0), (1, 0), (2, 0), (2, 0)], "those who wrote it and those who followed"
+    assert seen[-1] == 2 and list(one.halts.failing.values()) == ["ValueError: no room"]
+    assert authors(bus) == ["admitter", "admitter"]
+
+
+async def test_a_turn_bears_the_headers_of_its_span_and_the_name_of_its_author() -> None:
+    bus = MemoryBus()
+    borne: list[Mapping[str, str] | None] = []
+
+    class Listening:
+        def __init__(self, stream: Stream) -> None:
+            self._stream = stream
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._stream, name)
+
+        async def append(self, subject: str, data: bytes, *, headers: Mapping[str, str] | None, **named: Any) -> int:
+            borne.append(headers)
+            assert subject == commit_subject(LANE, "admitter")
+            return await self._stream.append(subject, data, **named)
+
+    one = await host(bus, Speaker("admitter", up_to(1, "admitter")), own=cast(Any, Listening(await bus.stream(LANE))))
+    async with serving(one):
+        await quiet(one)
+    assert borne == [{}]
