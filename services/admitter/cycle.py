@@ -131,7 +131,8 @@ class Cycle:
         if entry.deferred:
             self._place(entry, entry.node)
             self.world.cards.trial(entry.placements)
-            return self._refuse(entry, RequeueReason.PENDING_PREEMPTION, "WaitingForPreemptedWorkloads", WILL_FIT)
+            told = ("", "") if entry.reason else ("WaitingForPreemptedWorkloads", WILL_FIT)
+            return self._refuse(entry, RequeueReason.PENDING_PREEMPTION, *told)
         if any(victim.workload.key in preempted for victim in entry.victims):
             return self._refuse(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
         if not self._fits_after(entry, preempted):

@@ -91,6 +91,8 @@ def test_whoever_waits_for_cards_on_their_way_back_keeps_his_place_before_others
     told.told(job("small", memory=5000, cores=10)).decided()
     said = gone(told, "team/victim")
     assert not [e for e in said if isinstance(e, QuotaReserved)], "the pod still holds its card"
+    refused = [(e.workload, e.reason, e.message) for e in said if isinstance(e, AdmissionRefused)]
+    assert ("team/urgent", "WaitingForDevices", "Its cards are on their way back") in refused
     said = list(told.told(ObjectRemoved(kind="Pod", namespace="team", name="p")).decided())
     assert [e.workload for e in said if isinstance(e, WorkloadAdmitted)] == ["team/urgent"]
     assert preempted(said) == []
