@@ -12,6 +12,7 @@ from ops.embedded_cluster.clock import ScaledClock
 from tests.places import CONFORMANCE, KUEUE_DEFINITIONS, SCENARIOS
 from tests.stage.api_server import ApiServer
 from tests.stage.cluster import Cluster, Embedded
+from tests.stage.definitions import definitions_of
 from tests.stage.installation import Installation
 from tests.stage.real import Real
 from tests.stage.stage import SCALE, Stage
@@ -75,6 +76,22 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
         server.stop()
     else:
         pytest.skip(ABSENT)
+
+
+@pytest.fixture(scope="session")
+def installation_on_kueues(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Another real API server, on which kuelog is installed as where it takes Kueue's place: with Kueue's definitions."""
+    assets = os.environ.get(ASSETS)
+    if not assets:
+        pytest.skip(ABSENT)
+    defined = definitions_of("kueue")
+    folder = tmp_path_factory.mktemp("kueues")
+    server = ApiServer(Path(assets), folder / "server")
+    server.start()
+    found = Installation(server.kubeconfig, folder, server=server, defined=defined)
+    yield found
+    found.stop()
+    server.stop()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from base64 import b64encode
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import DEVNULL, Popen
@@ -51,10 +52,17 @@ class Installation:
     """Whoever comes first installs; `host` is the name by which the API server finds this machine."""
 
     def __init__(
-        self, kubeconfig: Path, folder: Path, *, server: ApiServer | None = None, host: str = "localhost"
+        self,
+        kubeconfig: Path,
+        folder: Path,
+        *,
+        server: ApiServer | None = None,
+        host: str = "localhost",
+        defined: Sequence[JsonObject] = (),
     ) -> None:
         self.kubeconfig, self.folder, self.server = kubeconfig, folder, server
         """`server` is the API server where it is a child of the tests, which may then kill it."""
+        self._defined = defined or definitions()
         self._host, self._done = host, False
         self._configurations: list[JsonObject] = []
         self._conversion: JsonObject = {}
@@ -68,9 +76,9 @@ class Installation:
             await put_there(client, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
         parts = manifests(CHOICES)
         accounts = [one for part in parts.values() for one in part if one["kind"] == "ServiceAccount"]
-        for value in (*definitions(), *accounts, *parts["access"]):
+        for value in (*self._defined, *accounts, *parts["access"]):
             await put_there(client, value)
-        for value in definitions():
+        for value in self._defined:
             await served(client, value)
         await self._serve_webhooks(client)
         self._done = True

@@ -11,18 +11,22 @@ from events.json_object import JsonObject
 from ops.embedded_cluster.clock import ScaledClock
 from services.applier.known_objects import WORKLOADS
 from services.jobs.paths import look
-from tests.stage.cluster import Embedded
+from tests.stage.cluster import Cluster, Embedded
 from tests.stage.definitions import definitions_of
+from tests.stage.real import Real
 from tests.stage.stage import CLUSTER_QUEUES, JOBS, PODS, Stage, job
 
 CHECK = "example.com/looks"
 RUNNER = "runner"
 
 
-@pytest.fixture
-async def kueues(tmp_path: Path, clock: ScaledClock) -> AsyncIterator[Stage]:
+@pytest.fixture(params=["embedded", "real"])
+async def kueues(request: pytest.FixtureRequest, tmp_path: Path, clock: ScaledClock) -> AsyncIterator[Stage]:
     """A stage whose cluster has Kueue's definitions and no others of Kueue's kinds."""
-    cluster = Embedded(tmp_path, clock, defined=definitions_of("kueue"))
+    if request.param == "embedded":
+        cluster: Cluster = Embedded(tmp_path, clock, defined=definitions_of("kueue"))
+    else:
+        cluster = Real(request.getfixturevalue("installation_on_kueues"), clock)
     async with Stage(tmp_path, cluster, clock) as found:
         yield found
 
