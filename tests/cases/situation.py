@@ -22,6 +22,7 @@ def played(case: JsonObject) -> CaseWorld:
             "config": {
                 "fair_sharing": case.get("fair", False),
                 "fair_sharing_preemption_strategies": case.get("strategies"),
+                "admission_fair_sharing": case.get("usage"),
             },
             "gates_non_default": case.get("gates") or {},
             "objects": {
@@ -31,7 +32,10 @@ def played(case: JsonObject) -> CaseWorld:
                 ],
                 "cluster_queues": [_queue(name, spec) for name, spec in case["queues"].items()],
                 "cohorts": [_cohort(name, spec) for name, spec in (case.get("cohorts") or {}).items()],
-                "local_queues": [_door(name) for name in case["queues"]],
+                "local_queues": [
+                    _local_queue(name, queue)
+                    for name, queue in (case.get("local_queues") or {name: name for name in case["queues"]}).items()
+                ],
             },
             "workloads": [
                 *(_workload(name, spec, running=True) for name, spec in (case.get("running") or {}).items()),
@@ -39,6 +43,7 @@ def played(case: JsonObject) -> CaseWorld:
             ],
         }
     )
+    at.now += case.get("after", 0) * 1000
     for number in range(case.get("cycles", 1)):
         if number:
             _leave(at, case.get("running") or {})
@@ -49,7 +54,7 @@ def played(case: JsonObject) -> CaseWorld:
 
 
 def outcome(at: CaseWorld) -> JsonObject:
-    """Who holds quota, who was preempted and why, who waits and why."""
+    """Who holds quota, who was preempted and why, what they are told of it, who waits and why."""
     workloads = {one.name: one for one in at.world.workloads.values()}
     return {
         "hold": sorted(name for name, one in workloads.items() if one.reserved and not one.evicted),
@@ -57,6 +62,9 @@ def outcome(at: CaseWorld) -> JsonObject:
             name: told.reason
             for name, one in workloads.items()
             if one.evicted and (told := one.condition(PREEMPTED)) is not None
+        },
+        "told": {
+            name: told.message for name, one in workloads.items() if (told := one.condition(PREEMPTED)) is not None
         },
         "wait": {
             name: f"{told.reason}: {told.message}"
@@ -106,15 +114,25 @@ def _cohort(name: str, spec: JsonObject) -> JsonObject:
 
 
 def _groups(quota: JsonObject) -> list[JsonObject]:
-    """`cpu: {default: 4}` or `{default: [4, 2, 1]}`: per resource its flavors, each with its nominal quota, limits behind it."""
+    """`cpu: {default: 4}` or `{default: [4, 2, 1]}`: per resource its flavors, each with its nominal quota, limits behind it.
+
+    `"cpu,gpu": {default: {cpu: 4, gpu: 1}}` is a group of two resources.
+    """
     return [
         {
-            "coveredResources": [resource],
+            "coveredResources": resources.split(","),
             "flavors": [
-                {"name": flavor, "resources": [_amounts(resource, found)]} for flavor, found in flavors.items()
+                {
+                    "name": flavor,
+                    "resources": [
+                        _amounts(resource, found[resource] if isinstance(found, dict) else found)
+                        for resource in resources.split(",")
+                    ],
+                }
+                for flavor, found in flavors.items()
             ],
         }
-        for resource, flavors in quota.items()
+        for resources, flavors in quota.items()
     ]
 
 
@@ -128,12 +146,15 @@ def _amounts(resource: str, found: Any) -> JsonObject:
     }
 
 
-def _door(queue: str) -> JsonObject:
-    return {"metadata": {"name": queue, "namespace": NAMESPACE}, "spec": {"clusterQueue": queue}}
+def _local_queue(name: str, queue: str) -> JsonObject:
+    return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": {"clusterQueue": queue}}
 
 
 def _workload(name: str, spec: JsonObject, *, running: bool) -> JsonObject:
-    """`{queue: a, cpu: 2, priority: 1, age: 60, count: 1}`: so many pods with so much each, created so many seconds ago."""
+    """`{queue: a, cpu: 2, priority: 1, age: 60, count: 1}`: so many pods with so much each, created so many seconds ago.
+
+    `evicted: {reason: …, since: 60}` says why and how long ago one that waits was evicted, `reclaimed: 1` how many pods are done.
+    """
     count = spec.get("count", 1)
     asked = {resource: str(spec[resource]) for resource in ("cpu", "memory", "gpu") if resource in spec}
     pod: JsonObject = {"containers": [{"name": "c", "resources": {"requests": asked}}], **(spec.get("pod") or {})}
@@ -145,15 +166,18 @@ def _workload(name: str, spec: JsonObject, *, running: bool) -> JsonObject:
         "annotations": spec.get("annotations") or {},
     }
     body: JsonObject = {
-        "queueName": spec["queue"],
+        "queueName": spec.get("local_queue", spec["queue"]),
         "priority": spec.get("priority", 0),
         "podSets": [
             {"name": "main", "count": count, "template": {"spec": pod}}
             | ({"minCount": spec["least"]} if "least" in spec else {})
         ],
+        "preemptionGates": [{"name": gate} for gate in spec.get("preemption_gates") or ()],
     }
     value: JsonObject = {"metadata": meta, "spec": body}
-    return {**value, "status": _holding(spec, asked, count)} if running else value
+    if running:
+        return {**value, "status": _holding(spec, asked, count)}
+    return {**value, "status": {"conditions": [_evicted(spec["evicted"])]}} if "evicted" in spec else value
 
 
 def _holding(spec: JsonObject, asked: JsonObject, count: int) -> JsonObject:
@@ -171,6 +195,18 @@ def _holding(spec: JsonObject, asked: JsonObject, count: int) -> JsonObject:
             for kind in ("QuotaReserved", "Admitted")
         ]
         + ([_preempted_before(spec["preempted"])] if "preempted" in spec else []),
+        "reclaimablePods": [{"name": "main", "count": spec["reclaimed"]}] if "reclaimed" in spec else [],
+    }
+
+
+def _evicted(told: JsonObject) -> JsonObject:
+    """That a workload was evicted, and has no quota since."""
+    return {
+        "type": "Evicted",
+        "status": "True",
+        "reason": told["reason"],
+        "message": "",
+        "lastTransitionTime": _ago(told["since"]),
     }
 
 

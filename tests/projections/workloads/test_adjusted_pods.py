@@ -1,3 +1,5 @@
+from msgspec.structs import replace
+
 from events.admission import AdmissionRefused, QuotaReserved
 from events.control import ObjectRemoved
 from events.pod_set import ContainerShape, PodSet, PodShape
@@ -101,6 +103,17 @@ def test_resources_are_left_out_transformed_multiplied_and_counted_in_pods() -> 
     told = platform("cpu", "gpu", "mem", "pods").told(settings)
     told.told(asking(one({"cpu": 10, "gpu": 2, "gpumem": 5, "vendor/x": 1}), count=3)).decided()
     assert charged(told) == {"cpu": 30, "gpu": 6, "mem": 15, "pods": 3}
+
+
+def test_card_memory_counts_for_every_card_of_a_container() -> None:
+    two = one({"nvidia.com/gpu": 2, "nvidia.com/gpumem": 1000}).containers[0]
+    large = one({"nvidia.com/gpu": 1, "nvidia.com/gpumem": 4000}).containers[0]
+    shape = PodShape(containers=(two, replace(large, name="d")))
+    for totals, memory in ((True, 6000), (False, 5000)):
+        settings = SettingsObserved(device_totals=totals, devices=False)
+        told = platform("nvidia.com/gpu", "nvidia.com/gpumem").told(settings, asking(shape))
+        told.decided()
+        assert charged(told) == {"nvidia.com/gpu": 3, "nvidia.com/gpumem": memory}
 
 
 def test_a_resource_that_no_queue_covers_is_refused_or_ignored_as_the_settings_say() -> None:
