@@ -8,7 +8,7 @@ from events.workload import PodSetAssignment
 
 
 class Mode(StrEnum):
-    """How well a flavor suits, from worst to best (kueue-semantics §5.3)."""
+    """How well a flavor suits, from worst to best (docs/rules/flavors.md#modes)."""
 
     NO_FIT = "NoFit"
     NO_CANDIDATES = "NoPreemptionCandidates"
@@ -58,7 +58,7 @@ class Considered(Value, frozen=True, kw_only=True):
 
 
 class RequeueReason(StrEnum):
-    """Why an attempt failed, which decides where the workload waits (kueue-semantics §3.7)."""
+    """Why an attempt failed, which decides where the workload waits (docs/rules/queues.md#requeue)."""
 
     GENERIC = ""
     FAILED_AFTER_NOMINATION = "FailedAfterNomination"
@@ -99,7 +99,10 @@ class AdmissionRefused(Event, frozen=True, kw_only=True, tag="AdmissionRefused.v
     requests: tuple[PodSetAssignment, ...] = ()
     """What was evaluated, per pod set (status.resourceRequests)."""
     progress: tuple[tuple[str, str, int], ...] = ()
-    """Flavor scan progress: pod set, resource, index of the last flavor that was tried (kueue-semantics §5.4)."""
+    """Flavor scan progress: pod set, resource, index of the last flavor that was tried.
+
+    Rule: docs/rules/flavors.md#scan-progress
+    """
     progress_generation: int = 0
     candidates: tuple[Considered, ...] = ()
     """The first of those who hold what is needed."""

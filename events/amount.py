@@ -1,7 +1,7 @@
 """Quantities of resources as exact integers, with one sentinel for "without bound".
 
 CPU is counted in milli-units, device memory in MiB, device cores in percent of a card, all else in whole units
-(kueue-semantics §1). Arithmetic saturates at `UNLIMITED`; an unlimited amount stays unlimited.
+(docs/rules/quota.md#amounts). Arithmetic saturates at `UNLIMITED`; an unlimited amount stays unlimited.
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,7 @@ from events.event import Event, Millis, Value
 
 
 class Meter(StrEnum):
-    """By what cards are priced; all of them count time (gpu-billing §3)."""
+    """By what cards are priced; all of them count time (docs/rules/billing.md#meters)."""
 
     MEMORY = "memory"
     """GiB-hours of card memory."""

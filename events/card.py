@@ -1,13 +1,14 @@
 """Cards and slices of them: the words that inventories, requests and reservations are told in.
 
-Memory is in MiB, cores are percent of one card (hami-semantics §1, §3); AMD counts compute units, Ascend AI cores.
+Memory is in MiB, cores are percent of one card (docs/rules/devices.md#registration); AMD counts compute units, Ascend
+AI cores.
 """
 
 from events.event import Value
 
 
 class Span(Value, frozen=True, kw_only=True):
-    """A half-open stretch of a card's MIG slices (hami-semantics §5.3)."""
+    """A half-open stretch of a card's MIG slices (docs/rules/devices.md#mig)."""
 
     start: int = 0
     size: int = 0
@@ -45,7 +46,7 @@ class Card(Value, frozen=True, kw_only=True):
     mode: str = "hami-core"
     healthy: bool = True
     vendor: str = "NVIDIA"
-    """The vendor word under which HAMi keeps it (hami-semantics §1.2)."""
+    """The vendor word under which HAMi keeps it (docs/rules/devices.md#vendors)."""
     profiles: tuple[MigProfile, ...] = ()
     custom: dict[str, int | str] = {}
     """What only this vendor knows of a card, such as the NetworkID of an Ascend."""

@@ -1,8 +1,9 @@
 """The two kinds of message on the log: a sighting carries one fact, a commit carries one author's decisions.
 
-The hash chain and the order of inputs follow the design §2: a commit names the sequence that its author had folded
-(`base`), and the runs of input that it had folded since the commit before (`inputs`), which gives the facts their
-place: whoever folds the log again folds those runs first, in that order, and then the commit's events.
+The hash chain and the order of inputs give every fact its place (docs/rules/log.md#inputs): a commit names the sequence
+that its author had folded (`base`), and the runs of input that it had folded since the commit before (`inputs`), which
+gives the facts their place: whoever folds the log again folds those runs first, in that order, and then the commit's
+events.
 """
 
 import hashlib

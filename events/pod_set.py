@@ -32,9 +32,9 @@ class PodShape(Value, frozen=True, kw_only=True):
     tolerations: tuple[Toleration, ...] = ()
     scheduler_name: str = ""
     device_annotations: dict[str, str] = {}
-    """Annotations that steer the choice of cards (hami-semantics §2)."""
+    """Annotations that steer the choice of cards (docs/rules/devices.md#steering)."""
     raw_shape: str = ""
-    """Digest of the other scheduling-relevant fields, for equivalence hashing (kueue-semantics §3.5)."""
+    """Digest of the other fields that matter to scheduling (docs/rules/queues.md#equivalence)."""
 
 
 class TopologyRequest(Value, frozen=True, kw_only=True):

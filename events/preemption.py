@@ -4,7 +4,7 @@ from events.event import Event, Millis, Value
 
 
 class PreemptionOrdered(Event, frozen=True, kw_only=True, tag="PreemptionOrdered.v1"):
-    """A workload has to make room for another one (kueue-semantics §6.4)."""
+    """A workload has to make room for another one (docs/rules/preemption.md#ordered)."""
 
     workload: str
     """The victim."""

@@ -28,7 +28,7 @@ _SUFFIXES: dict[str, Fraction] = {
 _FORM = re.compile(r"^([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i))?$", re.ASCII)
 
 MILLI_RESOURCES = frozenset({"cpu"})
-"""Resources that are counted in thousandths (kueue-semantics §1)."""
+"""Resources that are counted in thousandths (docs/rules/quota.md#amounts)."""
 
 
 class BadQuantity(ValueError):

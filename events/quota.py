@@ -53,7 +53,7 @@ class FlavorSearch(StrEnum):
 
 
 class FlavorPreference(StrEnum):
-    """Which of two flavors is better (kueue-semantics §5.4)."""
+    """Which of two flavors is better (docs/rules/flavors.md#preference)."""
 
     BORROWING_OVER_PREEMPTION = "BorrowingOverPreemption"
     PREEMPTION_OVER_BORROWING = "PreemptionOverBorrowing"
@@ -68,7 +68,7 @@ class Fungibility(Value, frozen=True, kw_only=True):
 
 
 class PreemptionPolicy(StrEnum):
-    """Whom a workload may preempt (kueue-semantics §6.1)."""
+    """Whom a workload may preempt (docs/rules/preemption.md#within-queue)."""
 
     NEVER = "Never"
     LOWER_PRIORITY = "LowerPriority"
@@ -105,7 +105,10 @@ class CheckRule(Value, frozen=True, kw_only=True):
 
 
 class AdmissionMode(StrEnum):
-    """Whether local queues of a cluster queue are ordered by their past usage (kueue-semantics §10)."""
+    """Whether local queues of a cluster queue are ordered by their past usage.
+
+    Rule: docs/rules/fair-sharing.md#usage-order
+    """
 
     NONE = "NoAdmissionFairSharing"
     USAGE_BASED = "UsageBasedAdmissionFairSharing"
@@ -144,7 +147,7 @@ class ClusterQueueObserved(Event, frozen=True, kw_only=True, tag="ClusterQueueOb
     groups: tuple[ResourceGroup, ...] = ()
     strategy: QueueingStrategy = QueueingStrategy.BEST_EFFORT_FIFO
     namespaces: LabelSelector | None = None
-    """None admits nobody, an empty selector everybody (kueue-features §A)."""
+    """None admits nobody, an empty selector everybody (docs/rules/queues.md#namespaces)."""
     fungibility: Fungibility = Fungibility()
     preemption: PreemptionRules = PreemptionRules()
     checks: tuple[CheckRule, ...] = ()

@@ -15,7 +15,10 @@ class TransformationStrategy(StrEnum):
 
 
 class Transformation(Value, frozen=True, kw_only=True):
-    """A resource that is counted as others (kueue-semantics §1.1); factors are decimal text, taken exactly."""
+    """A resource that is counted as others; factors are decimal text, taken exactly.
+
+    Rule: docs/rules/quota.md#transformations
+    """
 
     input: str
     strategy: TransformationStrategy = TransformationStrategy.RETAIN
@@ -24,7 +27,7 @@ class Transformation(Value, frozen=True, kw_only=True):
 
 
 class FairStrategy(StrEnum):
-    """When a preemption for fair sharing is right (kueue-semantics §7.2)."""
+    """Which shares are compared before somebody is preempted by share (docs/rules/fair-sharing.md#fair-strategies)."""
 
     LESS_THAN_OR_EQUAL_TO_FINAL_SHARE = "LessThanOrEqualToFinalShare"
     LESS_THAN_INITIAL_SHARE = "LessThanInitialShare"
@@ -38,7 +41,7 @@ class RequeuingTimestamp(StrEnum):
 
 
 class PodsReadyRule(Value, frozen=True, kw_only=True):
-    """All-or-nothing: evict when pods are not ready in time (kueue-semantics §8)."""
+    """Evict workloads whose pods are not ready in time (docs/rules/eviction.md#pods-ready); times in milliseconds."""
 
     timeout: Millis
     recovery_timeout: Millis | None = None
@@ -105,7 +108,7 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     retain_finished: Millis | None = None
     retain_deactivated: Millis | None = None
     device_totals: bool = True
-    """Whether card memory and card cores count per container times its cards, as HAMi means them (§3 there)."""
+    """Whether memory and cores of a card count for each card of a container (docs/rules/quota.md#device-totals)."""
     devices: bool = True
     """Whether card-holding workloads need a reservation of cards before they are admitted."""
     device_policies: dict[str, DevicePolicy] = {}

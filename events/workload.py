@@ -270,7 +270,10 @@ class WorkloadRequeued(Event, frozen=True, kw_only=True, tag="WorkloadRequeued.v
 
 
 class EvictionOrdered(Event, frozen=True, kw_only=True, tag="EvictionOrdered.v1"):
-    """A workload that holds quota has to stop; its quota returns when its pods are gone (kueue-semantics §8)."""
+    """A workload that holds quota has to stop; its quota returns when its pods are gone.
+
+    Rule: docs/rules/eviction.md#evicted
+    """
 
     workload: str
     reason: str

@@ -1,4 +1,6 @@
-"""The configuration file: Kueue's own format, read for what it says about decisions (kueue-features, config file).
+"""The configuration file: Kueue's own format, read for what it says about decisions.
+
+Rule: docs/rules/objects.md#configuration
 
 What concerns only Kueue's manager process (leader election, webhooks, client limits) is accepted and named as of no
 meaning here; what nobody knows is an error.

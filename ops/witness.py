@@ -1,11 +1,12 @@
 """The head witness: what each stream was, as signed checkpoints kept outside the bus.
 
 One flipped bit can make a stored stream lose its tail silently, with a valid chain and reused sequences
-(log-engineering §0.6). Whoever starts, and every so often while it runs, compares the log with what was witnessed. Beside
-each checkpoint stands the leaf of every message under it, by which `kuelog audit verify` names the place of a change.
+(docs/rules/log.md#lost-tail). Whoever starts, and every so often while it runs, compares the log with what was
+witnessed. Beside each checkpoint stands the leaf of every message under it, by which `kuelog audit verify` names the
+place of a change.
 
-Several services may share a folder: the files are the truth and are changed under a lock that is held for a moment only. What
-somebody else has witnessed meanwhile is not witnessed again.
+Several services may share a folder: the files are the truth and are changed under a lock that is held for a moment
+only. What somebody else has witnessed meanwhile is not witnessed again.
 """
 
 import fcntl

@@ -1,6 +1,7 @@
 """Folding what the cluster's own objects say: queues, cohorts, flavors, classes, namespaces, settings.
 
-A change that may let a refused workload in has that queue try it again; a change of quota does so by itself (kueue-semantics §3.8).
+A change that may let a refused workload in has that queue try it again; a change of quota does so by itself
+(docs/rules/queues.md#retry).
 """
 
 from typing import TypeAlias, assert_never

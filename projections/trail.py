@@ -1,7 +1,8 @@
 """The undo trail: how state may change in place and still be taken back exactly.
 
 Every change of folded state goes through a trail. A trial decision or a fact that no commit has fixed yet is undone by
-going back to a mark, at a cost proportional to what was changed, never to the size of the world (design §6).
+going back to a mark, at a cost proportional to what was changed, never to the size of the world
+(docs/rules/log.md#undo).
 """
 
 from collections.abc import Callable, MutableMapping

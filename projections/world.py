@@ -160,7 +160,10 @@ class World:
         self.cards_looked_at = -1
 
     def stamp(self, cluster_queue: str) -> int:
-        """A number that grows whenever something may let in what was refused in this queue (kueue-semantics §3.8)."""
+        """A number that grows whenever something may let in what was refused in this queue.
+
+        Rule: docs/rules/queues.md#retry
+        """
         return self.quota.released(cluster_queue) + self.lines.of(cluster_queue).news[0]
 
     def holders(self, cluster_queue: str) -> QuotaHolders:

@@ -1,4 +1,4 @@
-"""The objects of kueue.x-k8s.io in version v1beta2 (kueue-apis §2)."""
+"""The objects of kueue.x-k8s.io in version v1beta2 (docs/rules/objects.md#versions)."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Clusters that a manager hands workloads on to (kueue-apis §2)."""
+"""Clusters that a manager hands workloads on to (docs/rules/objects.md#versions)."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""ProvisioningRequestConfig: how a check asks the autoscaler for nodes (kueue-apis §2)."""
+"""ProvisioningRequestConfig: how a check asks the autoscaler for nodes (docs/rules/checks.md#provisioning)."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Topology: the levels of a data centre by their node labels, the widest first (kueue-apis §2)."""
+"""Topology: the levels of a data centre by their node labels, the widest first (docs/rules/objects.md#versions)."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The Workload of kueue.x-k8s.io in version v1beta2, as far as it is read (kueue-apis §2)."""
+"""The Workload of kueue.x-k8s.io in version v1beta2, as far as it is read (docs/rules/objects.md#versions)."""
 
 from typing import Annotated, Literal
 

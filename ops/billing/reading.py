@@ -2,7 +2,7 @@
 
 Of the next messages of all streams the earliest comes first, unless it rests on one that has not come yet (a commit
 names what its author had folded). Within a stream the log's order stands; a time before one that stands ahead of it
-counts as that one, so nothing ever takes negative time (gpu-billing §4.2).
+counts as that one, so nothing ever takes negative time (docs/rules/billing.md#clock).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions from the typed API structs: schema, short names, printer columns, status (kueue-apis §1)."""
+"""CustomResourceDefinitions, made from the typed API structs (docs/rules/objects.md#versions)."""
 
 import msgspec
 

@@ -37,7 +37,7 @@ LIST_KEYS: dict[str, Keys] = {
     "AdmissionCheck": _CONDITIONS,
     "MultiKueueCluster": _CONDITIONS,
 }
-"""By kind and path, as Kueue's definitions have them (kueue-apis §2)."""
+"""By kind and path, as Kueue's definitions have them (docs/rules/objects.md#versions)."""
 _WHOLE = {"ClusterQueue": ("spec.namespaceSelector",), "ResourceFlavor": ("spec.nodeLabels",)}
 """Objects that are one value: who applies one names all of it."""
 

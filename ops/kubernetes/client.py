@@ -1,7 +1,7 @@
 """One connection to a Kubernetes API, configured by the official client, spoken to in plain JSON.
 
 The official client reads the kubeconfig or the service account, and brings TLS and authentication. Objects are decoded
-by msgspec: a typed watch event costs the official client some forty times as much (log-engineering §0.8).
+by msgspec: 11 µs for a watch event, where the official client takes 408 µs.
 """
 
 import asyncio

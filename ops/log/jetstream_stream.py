@@ -1,8 +1,8 @@
 """One stream of the log on NATS JetStream, through nats-py, with our own publishing and pulling.
 
-Every rule here answers something measured (reference: log engineering): appends carry the stream-level expected last
-sequence and wait for their acknowledgement (§0.3, §0.4); publishing uses an inbox of its own, because the client's
-asynchronous publish loses errors (§0.5); reading overlaps its pulls (§1.3).
+Appends carry the expected last sequence of the whole stream (docs/rules/log.md#expected-sequence) and wait for their
+acknowledgement (docs/rules/log.md#acknowledged). Publishing uses an inbox of its own, because the client's asynchronous
+publish loses errors (nats.py issue 985); reading overlaps its pulls.
 """
 
 import asyncio
@@ -84,7 +84,7 @@ class JetStreamStream:
         if ack.error is None and not ack.duplicate:
             return ack.seq
         if ack.error is None or ack.error.get("err_code") in WRONG_LAST_SEQUENCE:
-            # On three servers a repetition is answered as a duplicate, on one as a wrong sequence (§0.1): look.
+            # Neither answer says enough of a repetition (docs/rules/log.md#lost-acknowledgement): look.
             return await self._mine_or_moved_on(message_id, base)
         raise refusal(self.name, ack.error)
 

@@ -115,7 +115,7 @@ class MemoryStream:
         self._ids = {message_id: sequence for message_id, sequence in self._ids.items() if sequence > upto}
 
     def truncate(self, keep: int) -> None:
-        """Lose the tail: what one flipped bit does to a stored stream (log-engineering §0.6)."""
+        """Lose the tail: what one flipped bit does to a stored stream (docs/rules/log.md#lost-tail)."""
         del self.entries[keep:]
         self._ids = {entry.message_id: entry.sequence for entry in self.entries}
 

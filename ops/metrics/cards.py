@@ -1,7 +1,8 @@
 """Cards as Prometheus metrics: under HAMi's names, and under our own where HAMi has none.
 
-HAMi's names, labels and units are those of its scheduler (gpu-billing §1): memory in bytes, cores in percent of a card.
-What its node monitor measures inside containers is not known here, nor are ResourceQuotas, so those are left to HAMi.
+HAMi's names, labels and units are those of its scheduler (docs/rules/devices.md#metrics): memory in bytes, cores in
+percent of a card. What its node monitor measures inside containers is not known here, nor are ResourceQuotas, so those
+are left to HAMi.
 """
 
 from collections.abc import Callable, Iterator

@@ -207,6 +207,6 @@ class CardSide:
 
 
 def entry_id(slice_: Open, key: SliceKey, began: Cause) -> str:
-    """What says which entry it is: the same on every replay, and whatever ends it (gpu-billing §4.3)."""
+    """The name of an entry: the same in every replay, whatever ends it (docs/rules/billing.md#entry-id)."""
     parts = (slice_.holder.uid, slice_.kind, *key, began.lane, began.sequence, began.at)
     return hashlib.sha256("\n".join(str(part) for part in parts).encode()).hexdigest()[:24]

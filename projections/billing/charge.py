@@ -158,7 +158,7 @@ def charges(piece: Piece) -> list[Charge]:
 
 
 def quantity(entry: Entry, meter: Meter, length: Millis) -> tuple[int, int]:
-    """So much of a meter in so many milliseconds, in its unit, as an exact fraction (gpu-billing §3)."""
+    """So much of a meter in so many milliseconds, in its unit, as an exact fraction (docs/rules/billing.md#meters)."""
     slice_ = entry.slice
     match meter:
         case Meter.MEMORY:
@@ -177,7 +177,10 @@ def quantity(entry: Entry, meter: Meter, length: Millis) -> tuple[int, int]:
 
 
 def roundings(due: dict[tuple[str, Millis], int], ledger: Ledger) -> Iterator[Amount]:
-    """What each tenant's total of a month lacks to whole minor units, as lines of their own (gpu-billing §4.12)."""
+    """What each tenant's total of a month lacks to whole minor units, as lines of their own.
+
+    Rule: docs/rules/billing.md#money
+    """
     for (tenant, month), total in sorted(due.items()):
         prices = ledger.prices.at(month_after(month) - 1) or ledger.prices.at(ledger.at)
         if prices is None:

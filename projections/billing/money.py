@@ -1,6 +1,7 @@
 """Money and prices as integers of ten-thousand-millionths of the currency, so that no sum depends on its order.
 
-A cost is the exact product of a price and a rational quantity, rounded once, half to even (gpu-billing §4.12).
+A cost is the exact product of a price and a rational quantity, rounded once, half to even
+(docs/rules/billing.md#money).
 """
 
 import re

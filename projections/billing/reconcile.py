@@ -1,7 +1,7 @@
 """The double-entry check: what tenants are charged with is what cards gave, card by card and hour by hour.
 
 Two books are kept from the same events: entries by tenant, and sums by card. Their totals must agree to the last MiB·ms,
-and every card's parts must come to its capacity x time (gpu-billing §3, §4.13).
+and every card's parts must come to its capacity x time (docs/rules/billing.md#double-entry).
 """
 
 from collections.abc import Iterable

@@ -33,7 +33,7 @@ class RequestAttempt(msgspec.Struct, frozen=True):
 
 
 def request_name(workload: str, check: str, attempt: int) -> str:
-    """The name of a ProvisioningRequest, as Kueue makes it (kueue-semantics §8)."""
+    """The name of a ProvisioningRequest, as Kueue makes it (docs/rules/checks.md#provisioning)."""
     return _limited(f"{workload}-{check}-{attempt}")
 
 

@@ -1,4 +1,4 @@
-"""Which admission checks a workload of a cluster queue needs (kueue-semantics §8, two-phase admission)."""
+"""Which admission checks a workload of a cluster queue needs (docs/rules/checks.md#required)."""
 
 from events.quota import ClusterQueueObserved
 from projections.workloads.lifecycle import Workload

@@ -1,4 +1,4 @@
-"""Whether a pod that asks for cards is let in at all (hami-semantics §4, steps 1, 3 and 4)."""
+"""Whether a pod that asks for cards is let in at all (docs/rules/devices.md#webhook)."""
 
 from collections.abc import Mapping, Sequence
 

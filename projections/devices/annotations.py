@@ -1,4 +1,4 @@
-"""What stands on pods about their cards: which they got, and on which node (hami-semantics §2)."""
+"""What stands on pods about their cards: which they got, and on which node (docs/rules/devices.md#pod-annotations)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -169,7 +169,8 @@ def pod_shares(
 def by_vendor(containers: Sequence[Sequence[CardShare]]) -> dict[str, tuple[tuple[CardShare, ...], ...]]:
     """The shares under the word of their vendor, for every vendor one slot per container, so that places are kept.
 
-    HAMi pads under the model instead and so loses which container a share is for (hami-semantics §8, 1).
+    HAMi pads under the model instead and so loses which container a share is for
+    (docs/rules/devices.md#pod-annotations).
     """
     words = sorted({vendor_word(share) for shares in containers for share in shares})
     return {

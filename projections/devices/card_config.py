@@ -1,4 +1,4 @@
-"""By which names, amounts and policies HAMi gives cards: as it is by default, or as its configuration says (hami-semantics §3)."""
+"""The names, units and policies of HAMi's chart, or of its configuration (docs/rules/devices.md#config)."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,7 @@
-"""Whether one card may serve one request, and if not, why: HAMi's checks in HAMi's order (hami-semantics §5.2)."""
+"""Whether one card may serve one request, and if not, why: HAMi's checks in HAMi's order.
+
+Rule: docs/rules/devices.md#card-checks
+"""
 
 from events.card import Card, CardRequest
 from projections.devices.terms import ONLINE, Terms

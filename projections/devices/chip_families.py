@@ -1,4 +1,4 @@
-"""Vendors whose chips are each a vendor of its own to HAMi: Ascend and Iluvatar (hami-semantics §1.2, §3, §4.1)."""
+"""Ascend and Iluvatar, each chip of which is a vendor of its own to HAMi (docs/rules/devices.md#vendors)."""
 
 from projections.devices.vendor import Encoding, NodeScoring, Resources, Rules, Template, Vendor
 

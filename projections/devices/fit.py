@@ -1,4 +1,4 @@
-"""Whether a pod fits the cards of one node, and which of them it gets (hami-semantics §5.1).
+"""Whether a pod fits the cards of one node, and which of them it gets (docs/rules/devices.md#pod-fit).
 
 Init containers are each tried on the node as it is; the others follow one after the other on one copy of it.
 """
@@ -104,7 +104,8 @@ def sort_cards(
     """The cards in the order from which they are tried back to front.
 
     The score of a card counts what is asked of it only where its model is the bare vendor word, as HAMi has it: on real
-    cards it is what is taken already (hami-semantics §8, 4), and another order would not be the one that HAMi chooses by.
+    cards it is what is taken already (docs/rules/devices.md#ranking), and another order would not be the one that HAMi
+    chooses by.
     """
     key = card_order(policy, numa_bind=numa_bind)
 

@@ -1,4 +1,6 @@
-"""How scattered the free parts of cards are, and whom to move or stop so that a request fits (users-pains §9).
+"""How scattered the free parts of cards are, and whom to move or stop so that a request fits.
+
+Rule: docs/rules/devices.md#making-room
 
 Everything here is a question: what is tried on the ledger is taken back before the answer is given.
 """

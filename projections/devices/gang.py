@@ -1,4 +1,4 @@
-"""Whether all pods of a workload find cards, all or nothing, and where (design §3, device fit).
+"""Whether all pods of a workload find cards, all or nothing, and where (docs/rules/devices.md#gang).
 
 Nodes are tried from the best by score; the first that fits is the best that fits. While pods of one shape are placed,
 cards only fill up, so a node that does not fit one of them is not looked at again.

@@ -1,4 +1,4 @@
-"""The liveness mark between HAMi's scheduler and a node's device plugin (hami-semantics §1.3).
+"""The liveness mark between HAMi's scheduler and a node's device plugin (docs/rules/devices.md#handshake).
 
 The scheduler writes `Requesting_<time>`, the plugin answers by writing something else. The stamp is in the local time
 of the scheduler, which says nothing of its zone, so the reader must bring the offset.

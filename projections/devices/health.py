@@ -1,8 +1,9 @@
 """When a card that was unhealthy may be given to new pods again: by rule, with hysteresis, from recorded facts alone.
 
 HAMi takes a card out of service at the first bad report, and its plugin may report it well again at once, or never
-before it is restarted (hami-semantics §1.3, §8). Here the first bad report counts at once too. A card comes back when
-it has been reported healthy without a break for `QUIET`, doubled for every further failure within `WINDOW` before it.
+before it is restarted (docs/rules/devices.md#health). Here the first bad report counts at once too. A card comes back
+when it has been reported healthy without a break for `QUIET`, doubled for every further failure within `WINDOW` before
+it.
 """
 
 from collections.abc import Mapping

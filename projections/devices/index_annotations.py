@@ -1,4 +1,4 @@
-"""What vendors write on a pod that tell their runtime the cards by index (hami-semantics §1.2)."""
+"""What vendors write on a pod that tell their runtime the cards by index (docs/rules/devices.md#pod-annotations)."""
 
 from collections.abc import Callable, Mapping, Sequence
 

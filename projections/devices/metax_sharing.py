@@ -1,4 +1,4 @@
-"""Who may share a card of MetaX: work of classes that go together, under one quality of service (hami-semantics §5.2)."""
+"""Who may share a card of MetaX: classes that go together (docs/rules/devices.md#vendor-checks)."""
 
 from events.card import CardRequest
 from projections.devices import checks

@@ -1,4 +1,4 @@
-"""Which piece a MIG card gives to a request, and whether pieces can lie side by side (hami-semantics §5.3)."""
+"""Which piece a MIG card gives to a request, and where pieces find place (docs/rules/devices.md#mig)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What HAMi's webhook makes of a container that asks for cards (hami-semantics §4).
+"""What HAMi's webhook makes of a container that asks for cards (docs/rules/devices.md#webhook).
 
 kuelog applies the same effects before it reckons what a pod will hold, so that it asks for what HAMi will give.
 """
@@ -39,7 +39,7 @@ class ContainerRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Defaults(msgspec.Struct, frozen=True, kw_only=True):
-    """HAMi's configuration for NVIDIA cards, with the chart's values (hami-semantics §3)."""
+    """HAMi's configuration for NVIDIA cards, with the chart's values (docs/rules/devices.md#config)."""
 
     count: int = 1
     memory: int = 0
@@ -109,7 +109,10 @@ def _nvidia(vendor: Vendor, asked: ContainerRequest, defaults: Defaults) -> Muta
 
 
 def _templated(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str]) -> Mutated:
-    """Ascend: memory is rounded up to a template, several cards are given whole only (hami-semantics §4.1)."""
+    """Ascend: memory is rounded up to a template, several cards are given whole only.
+
+    Rule: docs/rules/devices.md#templates
+    """
     names = vendor.resources
     limits, requests = dict(asked.limits), dict(asked.requests)
     if names.count not in limits:

@@ -1,4 +1,4 @@
-"""What a namespace has of cards beside what its ResourceQuotas leave it, as HAMi will reckon (hami-semantics §6)."""
+"""What a namespace has of cards beside its ResourceQuotas (docs/rules/devices.md#namespace-quota)."""
 
 from collections.abc import Iterable
 

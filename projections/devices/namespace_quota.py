@@ -1,4 +1,4 @@
-"""What a namespace may still take of cards, by the ResourceQuota's `limits.<memory or cores>` (hami-semantics §6).
+"""What a namespace may still take of cards, by its ResourceQuotas (docs/rules/devices.md#namespace-quota).
 
 Counting cards is left to Kubernetes; memory is counted in MiB after the vendor's unit, cores in percent.
 """
@@ -100,7 +100,10 @@ def unlimited(limits: Limits, hard: Mapping[str, int], names: frozenset[str]) ->
 
 
 def relimited(limits: Limits, old: Mapping[str, int], new: Mapping[str, int], names: frozenset[str]) -> Limits:
-    """The limits after a ResourceQuota changed, in one step: at no time is a kept limit away (hami-semantics §6)."""
+    """The limits after a ResourceQuota changed, in one step, so that no limit is ever missing.
+
+    Rule: docs/rules/devices.md#namespace-quota
+    """
     dropped = {key: value for key, value in old.items() if key not in new}
     return limited(unlimited(limits, dropped, names), new, names)
 

@@ -1,4 +1,4 @@
-"""The cards of a node, of every vendor, each told in its own way (hami-semantics §1.2)."""
+"""The cards of a node, of every vendor, each told in its own way (docs/rules/devices.md#registration)."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The lock by which HAMi lets one pod at a time onto a node's cards (hami-semantics §7)."""
+"""The lock by which HAMi lets one pod at a time onto a node's cards (docs/rules/devices.md#node-lock)."""
 
 import msgspec
 

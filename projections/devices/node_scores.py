@@ -1,4 +1,7 @@
-"""What the cards that a pod would get add to its node's score, by the vendor's own rule (hami-semantics §5.4)."""
+"""What the cards that a pod would get add to its node's score, by the vendor's own rule.
+
+Rule: docs/rules/devices.md#ranking
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,8 @@
 """What the cards of a flavor really offer beside the quota that is promised of them, resource by resource.
 
 Registered is what the device plugins tell. Of it are not to be had: cards out of service, cards on nodes that are gone
-or not ready, cards that an operator keeps new pods from, and what pods hold that no queue manages (users-pains §5).
+or not ready, cards that an operator keeps new pods from, and what pods hold that no queue manages
+(docs/rules/devices.md#device-policy).
 """
 
 from collections.abc import Iterable, Mapping
@@ -75,7 +76,7 @@ def offers(world: World, flavor: str) -> list[Offer]:
 def cap(world: World, flavor: str, resource: str) -> int | None:
     """The most of a resource that workloads may hold of a flavor in all; None where the quota alone decides.
 
-    Asked for flavors under the policy `Cap` (users-pains §5: usable = min(nominal, observed)).
+    Asked for flavors under the policy `Cap` (docs/rules/devices.md#device-policy).
     """
     if policy_of(world, flavor) is not DevicePolicy.CAP:
         return None

@@ -1,6 +1,7 @@
 """Taking cards for one request: the walk over a sorted list, and the choice among more cards than are asked for.
 
-Cards are tried from the last to the first; each that does not serve is counted under its reason (hami-semantics §5.2).
+Cards are tried from the last to the first; each that does not serve is counted under its reason
+(docs/rules/devices.md#card-checks).
 """
 
 from collections.abc import Sequence, Set
@@ -206,7 +207,10 @@ def _outcome(walk: _Walk, request: CardRequest, terms: Terms, pair_scores: PairS
 
 
 def _in_pairs(shares: Sequence[CardShare]) -> tuple[CardShare, ...]:
-    """Those whose neighbour on the same board was found too, boards in the order found (hami-semantics §5.2)."""
+    """Those whose neighbour on the same board was found too, boards in the order found.
+
+    Rule: docs/rules/devices.md#card-checks
+    """
     boards: dict[int, list[CardShare]] = {}
     for share in shares:
         boards.setdefault(share.index // 2, []).append(share)

@@ -1,4 +1,7 @@
-"""Taking cards of Kunlunxin: whole ones that nobody uses, or parts of such as are cut into the same size (§5.2)."""
+"""Taking cards of Kunlunxin: idle ones, or parts of those cut into the same size.
+
+Rule: docs/rules/devices.md#vendor-checks
+"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Taking cards that are linked: neighbours of AWS Neuron, and those of one zone of MetaX (hami-semantics §5.2)."""
+"""Taking linked cards: neighbours of AWS Neuron, one zone of MetaX (docs/rules/devices.md#vendor-checks)."""
 
 from collections.abc import Mapping, Sequence
 

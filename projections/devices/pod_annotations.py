@@ -1,4 +1,4 @@
-"""What is written on a pod for the cards it got, vendor by vendor (hami-semantics §1.2, §2)."""
+"""What is written on a pod for the cards it got, vendor by vendor (docs/rules/devices.md#pod-annotations)."""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,6 @@
 """Which node takes a pod: every node is tried, those that fit are scored as they were before, the best is taken.
 
-Binpack takes the fullest, spread the emptiest, and of equals the first by name (hami-semantics §5.1, §5.4).
+Binpack takes the fullest, spread the emptiest, and of equals the first by name (docs/rules/devices.md#ranking).
 """
 
 from collections.abc import Iterable, Sequence

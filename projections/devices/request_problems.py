@@ -1,4 +1,4 @@
-"""What is wrong with how a container asks for cards, before HAMi drops the request without a word (hami-semantics §3).
+"""What is wrong with how a container asks for cards, before HAMi drops it silently (docs/rules/devices.md#requests).
 
 HAMi treats a container whose amounts it cannot read as asking for nothing, so the pod would start without a card.
 """

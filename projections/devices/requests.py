@@ -1,4 +1,4 @@
-"""What a container asks of cards, after what HAMi's webhook will make of it (hami-semantics §3, §4).
+"""What a container asks of cards, after what HAMi's webhook will make of it (docs/rules/devices.md#requests).
 
 All values are per card. A container that asks for cards, but neither for memory nor for cores of them, gets whole
 cards for itself alone. What HAMi cannot read makes it treat the container as asking for nothing; so does kuelog here,

@@ -1,4 +1,4 @@
-"""How full cards and nodes are, and in which order cards are tried (hami-semantics §5.4).
+"""How full cards and nodes are, and in which order cards are tried (docs/rules/devices.md#ranking).
 
 Scores are exact: a fraction where it is shown, a scaled whole number where it only orders. Two different fractions
 whose denominators stay below 2^40 stay different when scaled by 2^96.
@@ -31,7 +31,7 @@ def fullness(card: Card, use: CardUse, weights: Weights = EVEN) -> int:
 def asked_of(card: Card, requests: Iterable[CardRequest]) -> CardUse:
     """What the requests of one container count in a card's score: one slot each, and those only whose vendor word is its model.
 
-    So HAMi has it (hami-semantics §5.4, and §8, 4 as a defect), and the recorded scores hold: a request for two cards counts one
+    So HAMi has it (docs/rules/devices.md#ranking), and the recorded scores hold: a request for two cards counts one
     slot, and on a real model name nothing of it counts. Cards are then ordered by what is taken of them already, which is the
     same order as with the request wherever the cards of a node are alike. Releases after the one that the rules were read from
     count requests on real models as well; where cards of unlike size stand on one node they may choose another card, and the

@@ -1,4 +1,4 @@
-"""The profiles into which a card of Enflame is cut: so many slices with so much memory, `3g.20gb` (hami-semantics §3)."""
+"""The profiles into which a card of Enflame is cut, such as `3g.20gb` (docs/rules/devices.md#templates)."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,6 @@
-"""How a pod's annotations steer the choice of cards: which models, which UUIDs, which policy (hami-semantics §2).
+"""How a pod's annotations steer the choice of cards: which models, which UUIDs, which policy.
+
+Rule: docs/rules/devices.md#steering
 
 Annotations are read once per pod; the checks of every card then look at the result only.
 """

@@ -1,4 +1,4 @@
-"""What a pod lays down for the cards of one vendor, read once from its annotations (hami-semantics §2)."""
+"""What a pod lays down for the cards of one vendor, read once from its annotations (docs/rules/devices.md#steering)."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Which of several fitting cards lie best together, by the pair scores of their links (hami-semantics §5.2)."""
+"""Which of several fitting cards are linked best, by their pair scores (docs/rules/devices.md#vendor-checks)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations

@@ -102,7 +102,10 @@ def effective_use(
     init_done: bool = False,
     each: Callable[[CardShare], CardUse] = use_of,
 ) -> dict[str, CardUse]:
-    """What a pod takes of each card: the larger of its init containers' peak and its other containers' sum (§5.5)."""
+    """What a pod takes of each card: its init containers' peak or its containers' sum.
+
+    Rule: docs/rules/devices.md#init-containers
+    """
     peak: dict[str, CardUse] = {}
     total: dict[str, CardUse] = {}
     for position, shares in enumerate(containers):

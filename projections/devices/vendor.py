@@ -60,7 +60,10 @@ class NodeScoring(Enum):
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of the checks beyond the common ones hold for the cards of a vendor (hami-semantics §5.2)."""
+    """Which of the checks beyond the common ones hold for the cards of a vendor.
+
+    Rule: docs/rules/devices.md#vendor-checks
+    """
 
     modes: bool = False
     """The pod may name the modes of sharing that it takes."""

@@ -1,6 +1,6 @@
 """The vendors that kuelog knows, as a table: resource names, annotation keys, registration and rules.
 
-Names and defaults are those of HAMi's chart (hami-semantics §1.2, §2, §3, §4.1).
+Names and defaults are those of HAMi's chart (docs/rules/devices.md#vendors).
 """
 
 from projections.devices.chip_families import CHIPS

@@ -1,4 +1,4 @@
-"""Keeping the ledgers of local queues: what each has used lately, folded from the log (kueue-semantics §10).
+"""Keeping the ledgers of local queues, folded from the log (docs/rules/fair-sharing.md#usage-penalty).
 
 Between two events usage is constant, so the ledger is drawn towards it in one step, however long it was. It therefore needs no
 sampling, and says the same whenever it is asked. Penalties are kept like everything else; Kueue loses them with its memory.

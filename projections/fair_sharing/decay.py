@@ -41,7 +41,7 @@ def left(elapsed: Millis, half_life: Millis) -> int:
 def faded(past: int, now: int, elapsed: Millis, half_life: Millis) -> int:
     """Past usage drawn towards what is used now: past·left + now·(1 − left). Both and the result in steps of 2^-64.
 
-    Without a half-life nothing is remembered (kueue-semantics §10).
+    Without a half-life nothing is remembered (docs/rules/fair-sharing.md#usage-fades).
     """
     keep = left(elapsed, half_life)
     if half_life <= 0:

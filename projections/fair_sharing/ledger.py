@@ -1,4 +1,4 @@
-"""What is remembered of the past usage of local queues: one ledger each, and who is entered in it (kueue-semantics §10)."""
+"""What is remembered of the past usage of a local queue (docs/rules/fair-sharing.md#usage-fades)."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""How much a local queue has used lately, as one number by which queues are compared (kueue-semantics §10)."""
+"""How much a local queue has used lately, as one number (docs/rules/fair-sharing.md#usage-score)."""
 
 from fractions import Fraction
 from functools import cache

@@ -1,4 +1,6 @@
-"""The dominant resource share of a node: how much it borrows of what it could get, by its weight (kueue-semantics §7.1).
+"""The dominant resource share of a node: how much it borrows of what it could get, by its weight.
+
+Rule: docs/rules/fair-sharing.md#share
 
 Shares are exact: a fraction of integers, compared by cross-multiplication. A node within its own quota has the share 0.
 """

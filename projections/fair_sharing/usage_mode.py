@@ -1,4 +1,7 @@
-"""Whether the local queues of a cluster queue are ordered by their past usage (kueue-semantics §10)."""
+"""Whether the local queues of a cluster queue are ordered by their past usage.
+
+Rule: docs/rules/fair-sharing.md#usage-order
+"""
 
 from events.quota import AdmissionMode
 from projections.feature_gates import enabled

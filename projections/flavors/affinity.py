@@ -1,4 +1,7 @@
-"""Whether pods may run on a flavor's nodes: taints, node selector, required affinity (kueue-semantics §5.2)."""
+"""Whether pods may run on a flavor's nodes: taints, node selector, required affinity.
+
+Rule: docs/rules/flavors.md#node-labels
+"""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""The largest job that fits, of those that partial admission allows (kueue-semantics §5.7)."""
+"""The largest job that fits, of those that partial admission allows (docs/rules/flavors.md#partial-admission)."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,7 +1,7 @@
 """The straight way through a search: the first suited flavor of every group simply fits.
 
 It gives the same assignment as the whole search, and the same record of what was tried, without asking who could make room
-(kueue-semantics §5.4: a flavor that fits ends the search, unless borrowing should try the next one).
+(docs/rules/flavors.md#when-can-borrow: a flavor that fits ends the search, unless borrowing should try the next one).
 """
 
 from events.admission import FlavorAttempt, Mode

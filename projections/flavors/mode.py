@@ -1,4 +1,4 @@
-"""How well one flavor suits one resource, and which of two flavors is better (kueue-semantics §5.3, §5.4)."""
+"""How well one flavor suits one resource, and which of two flavors is better (docs/rules/flavors.md#modes)."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,7 @@
 """What can be said about a search for flavors before any quota is looked at: suited flavors, columns, amounts.
 
 A plan depends on the queue's definition, the flavors and what is asked, not on usage: it is made once for all workloads
-of a class in a queue (kueue-semantics §5.1, §5.2).
+of a class in a queue (docs/rules/flavors.md#one-flavor).
 """
 
 from collections.abc import Mapping, Sequence

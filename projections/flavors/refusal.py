@@ -22,10 +22,12 @@ def worst(reasons: Iterable[str]) -> str:
 
 
 def told_reason(queue: ClusterQueueObserved, failing: Mapping[str, str], uncovered: str = "") -> str:
-    """The reason of a refusal, of the flavors that were tried and fail and why each does (kueue-semantics §5.5).
+    """The reason of a refusal, of the flavors that were tried and fail and why each does.
 
-    Of each resource group the mildest, over all groups the worst. As in Kueue a flavor speaks for every group that it is
-    in, and counts although another one serves its group.
+    Rule: docs/rules/flavors.md#refusal-reason
+
+    Of each resource group the mildest, over all groups the worst. As in Kueue a flavor speaks for every group that it
+    is in, and counts although another one serves its group.
     """
     groups = [mildest(failing[one.flavor] for one in group.flavors if one.flavor in failing) for group in queue.groups]
     return worst((uncovered, *groups)) or NO_MATCHING_FLAVOR

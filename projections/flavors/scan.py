@@ -1,4 +1,6 @@
-"""How far a workload has come in trying its flavors one by one, over several cycles (kueue-semantics §5.4).
+"""How far a workload has come in trying its flavors one by one, over several cycles.
+
+Rule: docs/rules/flavors.md#scan-progress
 
 Kueue remembers it from one cycle to the next. Here it holds while no other workload of the queue was tried in between.
 """

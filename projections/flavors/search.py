@@ -1,4 +1,4 @@
-"""The walk over a queue's flavors for each pod set of a workload (kueue-semantics §5)."""
+"""The walk over a queue's flavors for each pod set of a workload (docs/rules/flavors.md#one-flavor)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -202,7 +202,10 @@ def _try(
 
 
 def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) -> tuple[Granular, str, str]:
-    """Whether a resource fits (kueue-semantics §5.3), the reason if it never will or not now, and the message."""
+    """Whether a resource fits, the reason if it never will or not now, and the message.
+
+    Rule: docs/rules/flavors.md#modes
+    """
     node = space.node
     value = assumed + asked
     available = node.available(column)

@@ -1,4 +1,4 @@
-"""Whether a flavor can be considered for pods at all, whatever the quota (kueue-semantics §5.2)."""
+"""Whether a flavor can be considered for pods at all, whatever the quota (docs/rules/flavors.md#taints)."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Workloads that could make room, in the order in which they are considered (kueue-semantics §6.2).
+"""Workloads that could make room, in the order in which they are considered (docs/rules/preemption.md#candidates).
 
 Candidates are looked up one at a time: each queue keeps its holders sorted, and a search seldom needs more than the
 first few of them.

@@ -1,7 +1,7 @@
-"""Who has to make room on cards: quota would do, but no card can hold the pods as they are (gpu-features-and-pains).
+"""Who has to make room on cards where quota would do (docs/rules/preemption.md#card-victims).
 
-The right to preempt is that of quota (kueue-semantics §6.1, §6.2); of those who may be preempted, the ones are chosen
-whose cards are of use. Everything here is tried on the ledgers and taken back.
+The right to preempt is that of quota (docs/rules/preemption.md#candidates); of those who may be preempted, the ones are
+chosen whose cards are of use. Everything here is tried on the ledgers and taken back.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,7 @@
 """Room that is kept for a preemptor while its victims leave, so that nobody else takes what they give back.
 
-kuelog's own (Kueue keeps no room across cycles, kueue-semantics §4.2): a queue turns it on with its preemption rules.
+kuelog's own (docs/rules/preemption.md#preemption-claims; Kueue keeps no room across cycles): a queue turns it on with
+its preemption rules.
 """
 
 from events.admission import Victim

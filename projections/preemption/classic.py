@@ -1,4 +1,7 @@
-"""The classic search for victims: few, of low priority, and none that is not needed (kueue-semantics §6.3)."""
+"""The classic search for victims: few, of low priority, and none that is not needed.
+
+Rule: docs/rules/preemption.md#search
+"""
 
 from collections.abc import Mapping
 from itertools import takewhile

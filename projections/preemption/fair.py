@@ -1,7 +1,8 @@
 """The search for victims under fair sharing: who has the most gives first, and never so much that it could take it back.
 
-The rules are those of kueue-semantics §7.2. Victims that could come back and preempt the one they made room for are passed
-over: Kueue does not look at that, and two queues may then preempt each other without end (docs/decisions/0005).
+The rules are in docs/rules/fair-sharing.md#fair-strategies. Victims that could come back and preempt the one they made
+room for are passed over: Kueue does not look at that, and two queues may then preempt each other without end
+(docs/decisions/0005).
 """
 
 from collections.abc import Container, Iterator
@@ -171,7 +172,10 @@ class FairSearch:
 
 
 def candidates_in(world: World, context: PreemptionContext, node: Node) -> Iterator[Candidate]:
-    """The candidates of one queue, in the order in which they would have to go (kueue-semantics §6.2)."""
+    """The candidates of one queue, in the order in which they would have to go.
+
+    Rule: docs/rules/preemption.md#victims-order
+    """
     holders = world.holding.get(node.name)
     if holders is None:
         return

@@ -1,7 +1,9 @@
-"""Which queue has to give next under fair sharing: the one that has the most, found from the root down (kueue-semantics §7.2).
+"""Which queue has to give next under fair sharing: that with the highest share.
 
-Queues and cohorts that can't give any more are pruned for good; shares are reckoned anew for every step. Where shares are
-equal, the queue goes first whose first candidate does, and the cohort whose name does.
+Rule: docs/rules/fair-sharing.md#fair-highest-first
+
+Queues and cohorts that can't give any more are pruned for good; shares are reckoned anew for every step. Where shares
+are equal, the queue goes first whose first candidate does, and the cohort whose name does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -13,7 +13,7 @@ HUMAN_REASONS = {
 
 
 def preemption_message(preemptor: Workload, reason: str, preemptor_path: str, victim_path: str) -> str:
-    """Kueue's words, which tools parse (kueue-apis, events)."""
+    """The message of the condition Preempted, in Kueue's words: tools parse it (docs/rules/preemption.md#message)."""
     uid = preemptor.uid or "UNKNOWN"
     job = (preemptor.owner.uid if preemptor.owner is not None else preemptor.spec.job_uid) or "UNKNOWN"
     return (

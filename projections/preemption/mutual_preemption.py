@@ -1,7 +1,7 @@
 """Whether a victim of fair sharing could come back and preempt the one that it made room for (docs/decisions/0005).
 
-If it could, the two would preempt each other without end: the rules of kueue-semantics §7.2 look at each victim in its turn,
-not at what is left when all of them are gone and some were given back.
+If it could, the two would preempt each other without end: Kueue's rules look at each victim in its turn
+(docs/rules/fair-sharing.md#no-return), not at what is left when all of them are gone and some were given back.
 """
 
 from collections.abc import Sequence

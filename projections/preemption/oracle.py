@@ -1,4 +1,4 @@
-"""The oracle of the flavor search: for one flavor and resource, whether and how room can be made (kueue-semantics §5.3)."""
+"""Whether and how room can be made for one flavor and resource (docs/rules/flavors.md#who-may-ask)."""
 
 from collections.abc import Sequence
 

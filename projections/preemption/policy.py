@@ -1,4 +1,4 @@
-"""Whom a policy lets a workload preempt, and which workloads are protected (kueue-semantics §6.1)."""
+"""Whom a policy lets a workload preempt, and which workloads are protected (docs/rules/preemption.md#within-queue)."""
 
 from events.event import Millis
 from events.quota import ClusterQueueObserved, PreemptionPolicy

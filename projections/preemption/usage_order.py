@@ -1,4 +1,7 @@
-"""The order in which holders of one queue have to make room, where past usage counts (kueue-semantics §6.2)."""
+"""The order in which holders of one queue have to make room, where past usage counts.
+
+Rule: docs/rules/fair-sharing.md#usage-victims
+"""
 
 from events.event import Millis
 from projections.fair_sharing.past_usage import past_usage

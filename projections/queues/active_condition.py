@@ -1,4 +1,7 @@
-"""Whether a queue takes anything in, and why not: the condition Active of cluster queues and local queues (kueue-features §B)."""
+"""The condition Active of cluster queues and local queues: whether they take anything in.
+
+Rule: docs/rules/queues.md#active
+"""
 
 import msgspec
 

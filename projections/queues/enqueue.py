@@ -1,4 +1,4 @@
-"""Putting a workload in its line, or beside it when its class is known not to fit (kueue-semantics §3.4, §3.5, §3.7)."""
+"""Putting a workload in line, or parking it when its class is known not to fit (docs/rules/queues.md#equivalence)."""
 
 from msgspec.structs import replace
 
@@ -68,7 +68,7 @@ def requeue_refused(world: World, workload: Workload, event: AdmissionRefused) -
 
 
 def reclass(world: World, workload: Workload) -> None:
-    """What the workload asks for counts otherwise from now on, though it asks for the same: try it anew (§3.4)."""
+    """What the workload asks for is counted in another way from now on: try it anew (docs/rules/queues.md#reclass)."""
     equivalence = equivalence_of(workload, by_namespace=told_by_namespace(world))
     changed = replace(workload, equivalence=equivalence)
     world.put_workload(changed)
@@ -79,7 +79,10 @@ def reclass(world: World, workload: Workload) -> None:
 
 
 def remember_preemptor(world: World, workload: Workload, cluster_queue: str) -> None:
-    """The workload waits for others to leave; in a BestEffortFIFO queue it comes first meanwhile (§3.1, §3.7)."""
+    """The workload waits for its victims; in a BestEffortFIFO queue it comes first.
+
+    Rule: docs/rules/queues.md#preemptor-first
+    """
     line = world.lines.of(cluster_queue)
     world.trail.put(line.held, "preemptor", workload.key)
     queue = world.cluster_queues.get(cluster_queue)

@@ -1,4 +1,4 @@
-"""Which workloads are alike for scheduling: what fits for one fits for the other (kueue-semantics §3.5)."""
+"""Which workloads are alike for scheduling: what fits for one fits for the other (docs/rules/queues.md#equivalence)."""
 
 import hashlib
 

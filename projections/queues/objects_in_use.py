@@ -22,7 +22,7 @@ def wanted_finalizers(world: World) -> Iterator[tuple[str, str, FinalizerWanted]
     """Kind and name of all objects that don't bear the finalizer as they should, at the cost of looking at each once.
 
     It is put on at sight, and taken off one that is being deleted: a cluster queue once no workload has quota reserved in
-    it, a flavor or a check once no cluster queue names it (kueue-features §B).
+    it, a flavor or a check once no cluster queue names it (docs/rules/queues.md#in-use).
     """
     yield from _holds(
         "ClusterQueue", world.cluster_queues, {name for name in world.cluster_queues if world.holders(name)}

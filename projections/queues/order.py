@@ -1,4 +1,4 @@
-"""The order in a line: who is tried first (kueue-semantics §3.2)."""
+"""The order in which the workloads of a queue are tried (docs/rules/queues.md#order)."""
 
 from events.event import Millis
 from events.settings import RequeuingTimestamp, SettingsObserved
@@ -24,7 +24,10 @@ def order_in_line(world: World, workload: Workload) -> OrderKey:
 
 
 def queue_timestamp(workload: Workload, settings: SettingsObserved) -> Millis:
-    """The time that orders a workload: its creation, unless an eviction put it behind (kueue-semantics §3.2)."""
+    """The time that orders a workload: its creation, unless an eviction put it behind.
+
+    Rule: docs/rules/queues.md#queue-timestamp
+    """
     evicted = workload.condition(EVICTED)
     if evicted is not None and evicted.status is ConditionStatus.TRUE:
         by_eviction = settings.pods_ready is None or settings.pods_ready.timestamp is RequeuingTimestamp.EVICTION

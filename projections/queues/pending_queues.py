@@ -1,11 +1,12 @@
 """Who waits where and in what order: the line of each cluster queue, and those parked beside it.
 
-A workload is in one place at most: in line, or parked (kueue-semantics §3.1). Every order is total and ends in a UID
-(§3.2). The heap is only a cache of the order: `waiting` says who is really in line, so stale heap entries are skipped.
+A workload is in one place at most: in line, or parked (docs/rules/queues.md#one-place). Every order is total and ends
+in a UID. The heap is only a cache of the order: `waiting` says who is really in line, so stale heap entries are
+skipped.
 
-Workloads that were refused are parked by class: those that ask for the same stand or fall together (§3.5). A class
-carries the stamp of the quota that it did not fit into; as soon as the stamp has grown it may be tried again (§3.8), and
-nothing has to be written for that.
+Workloads that were refused are parked by class: those that ask for the same stand or fall together
+(docs/rules/queues.md#equivalence). A class carries the stamp of the quota that it did not fit into; as soon as the
+stamp has grown it may be tried again (docs/rules/queues.md#retry), and nothing has to be written for that.
 """
 
 import heapq
@@ -138,7 +139,10 @@ class PendingQueue:
             trail.drop(self.held, role)
 
     def note_scan(self, trail: Trail, key: str, came: int, stamp: int) -> None:
-        """A workload was tried on some of its flavors and will go on with the next (kueue-semantics §5.4)."""
+        """A workload was tried on some of its flavors and will go on with the next.
+
+        Rule: docs/rules/flavors.md#scan-progress
+        """
         known = self.scan.get(key)
         self.forget_scan(trail)
         trail.put(self.scan, key, Scan(came if known is None or known.done else known.began, stamp, done=False))

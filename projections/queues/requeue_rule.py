@@ -1,4 +1,4 @@
-"""Where a workload waits after a failed attempt: in line, or parked beside it (kueue-semantics §3.7)."""
+"""Where a workload waits after a failed attempt: in line, or parked beside it (docs/rules/queues.md#requeue)."""
 
 from collections.abc import Sequence
 

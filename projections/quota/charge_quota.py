@@ -9,7 +9,10 @@ from projections.world import World
 
 
 def usage_of(workload: Workload, columns: Columns) -> Usage:
-    """The usage charged for a workload that holds quota, less its reclaimed pods (kueue-semantics §1)."""
+    """The usage charged for a workload that holds quota, less its reclaimed pods.
+
+    Rule: docs/rules/quota.md#charged-usage
+    """
     if workload.admission is None:
         return {}
     usage: Usage = {}

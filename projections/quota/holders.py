@@ -9,7 +9,7 @@ from projections.trail import Trail
 from projections.workloads.lifecycle import Workload
 
 HolderOrder = tuple[int, int, str, str]
-"""Lower priority first, later reserved first, UID, key (kueue-semantics §6.2)."""
+"""Lower priority first, later reserved first, UID, key (docs/rules/preemption.md#victims-order)."""
 
 
 class QuotaHolders:

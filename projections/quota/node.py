@@ -1,6 +1,7 @@
 """One node of the quota tree: what a cluster queue or a cohort owns, uses, lends and may still borrow.
 
-The rules are those of kueue-semantics §2. Quantities lie in rows, by column; a row is changed in place, through the trail.
+The rules are in docs/rules/quota.md#the-tree. Quantities lie in rows, by column; a row is changed in place, through the
+trail.
 """
 
 from collections.abc import Iterable

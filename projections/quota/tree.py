@@ -1,4 +1,4 @@
-"""The quota trees of the cluster: cluster queues as leaves, cohorts as inner nodes (kueue-semantics §2).
+"""The quota trees of the cluster: cluster queues as leaves, cohorts as inner nodes (docs/rules/quota.md#the-tree).
 
 A cohort that is only named has no quota of its own. Quota changes are rare: they lay the trees anew, all at once, when
 somebody next asks. Usage changes are not: they touch one path. All changes go through the trail.

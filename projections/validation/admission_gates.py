@@ -1,4 +1,4 @@
-"""The annotation that keeps a Workload out of the queue until others have removed their gates (kueue-apis §6)."""
+"""The annotation that keeps a Workload out of the queue (docs/rules/objects.md#admission-gates)."""
 
 from projections.validation.names import domain_path_problems
 from projections.validation.problem import Problem, forbidden, invalid, too_long

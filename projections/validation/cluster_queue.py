@@ -1,4 +1,4 @@
-"""Whether a ClusterQueue may stand as it is, and change as it does: the rules of Kueue's webhook (kueue-apis §2)."""
+"""Whether a ClusterQueue may stand as it is and change as it does (docs/rules/objects.md#validation)."""
 
 from collections.abc import Mapping
 

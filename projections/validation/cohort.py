@@ -1,4 +1,4 @@
-"""Whether a Cohort may stand as it is (kueue-apis §2)."""
+"""Whether a Cohort may stand as it is (docs/rules/objects.md#validation)."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,6 @@
-"""Objects of older Kueue versions as v1beta2 (kueue-apis §3, §4), with a warning for what changes its meaning.
+"""Objects of older Kueue versions as v1beta2, with a warning for what changes its meaning.
+
+Rule: docs/rules/objects.md#beta1
 
 Nothing here raises: what has not the shape that it should have is left as it is, for the checks that follow.
 """

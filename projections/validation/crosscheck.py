@@ -1,6 +1,6 @@
 """Objects against each other: queues, flavors, namespaces, classes and jobs that do not fit together.
 
-The rules of GPUs answer what people get wrong most (gpu-features-and-pains, errors in the seed).
+The rules of GPUs answer what people get wrong most (docs/rules/objects.md#gpu-mistakes).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Whether a ResourceFlavor may stand as it is (kueue-apis §2)."""
+"""Whether a ResourceFlavor may stand as it is (docs/rules/objects.md#validation)."""
 
 from events.json_object import JsonMapping
 from projections.validation.names import labels_problems

@@ -1,4 +1,4 @@
-"""Objects of v1alpha1 and v1alpha2, which Kueue dropped in 0.3, with the fields of v1beta2 (kueue-apis §4)."""
+"""Objects of v1alpha1 and v1alpha2 with the fields of v1beta2 (docs/rules/objects.md#alpha)."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Objects of v1beta1 with the fields of v1beta2, spec and status (kueue-apis §3)."""
+"""Objects of v1beta1 with the fields of v1beta2, spec and status (docs/rules/objects.md#beta1)."""
 
 from itertools import groupby
 

@@ -8,7 +8,7 @@ from projections.validation.names import annotations_problems, labels_problems
 from projections.validation.problem import Problem, forbidden, invalid, required
 
 PODS = "pods"
-"""The resource that counts pods; it is counted, never asked for (kueue-semantics §1)."""
+"""The resource that counts pods; it is counted, never asked for (docs/rules/quota.md#pods-resource)."""
 
 
 def pod_set_problems(pod_set: JsonMapping, field: str, settings: SettingsObserved) -> list[Problem]:

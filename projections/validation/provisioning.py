@@ -1,4 +1,4 @@
-"""Whether a ProvisioningRequestConfig may stand as it is (kueue-apis §2)."""
+"""Whether a ProvisioningRequestConfig may stand as it is (docs/rules/objects.md#provisioning-config)."""
 
 from events.json_object import JsonMapping
 from projections.validation.names import label_key_problems, why_no_subdomain

@@ -1,4 +1,7 @@
-"""Resource groups of a ClusterQueue or Cohort: names, order, quantities, limits and sizes (kueue-apis §2)."""
+"""Resource groups of a ClusterQueue or Cohort: names, order, quantities, limits and sizes.
+
+Rule: docs/rules/objects.md#validation
+"""
 
 from collections.abc import Sequence
 from fractions import Fraction

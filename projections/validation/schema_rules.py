@@ -11,7 +11,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 def schema_rule_problems(value: JsonMapping) -> list[Problem]:
-    """What the definition of the object's kind refuses by rule (kueue-apis §2)."""
+    """What the definition of the object's kind refuses by rule (docs/rules/objects.md#validation)."""
     rule = _RULES.get(str(value.get("kind")))
     return rule(value) if rule is not None else []
 

@@ -1,4 +1,4 @@
-"""Objects of v1beta2 with the fields of v1beta1, for those who still ask for it (kueue-apis §3)."""
+"""Objects of v1beta2 with the fields of v1beta1, for those who still ask for it (docs/rules/objects.md#beta1)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whether a Workload may stand as it is: the rules of Kueue's webhook (kueue-apis §2, §6)."""
+"""Whether a Workload may stand as it is: the rules of Kueue's webhook (docs/rules/objects.md#validation)."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""How a Workload may change: what is fixed while it holds quota (kueue-apis §2)."""
+"""How a Workload may change: what is fixed while it holds quota (docs/rules/objects.md#immutable)."""
 
 from events.json_object import JsonMapping
 from events.settings import SettingsObserved

@@ -1,4 +1,4 @@
-"""What pods ask for once the cluster has filled in what they leave out, and what it would not let in (kueue-semantics §1).
+"""What pods ask for once the cluster has filled in what they leave out (docs/rules/quota.md#filled-in).
 
 The cluster applies the limit ranges of the namespace and the overhead of the runtime class when it creates a pod; quota is
 reckoned for that pod, before there is one.

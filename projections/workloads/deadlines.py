@@ -14,7 +14,10 @@ def backoff_until(workload: Workload) -> Millis | None:
 
 
 def pods_ready_until(workload: Workload, rule: PodsReadyRule) -> Millis | None:
-    """The time by which its pods have to be ready (kueue-semantics §8); None when they are, or it does not run."""
+    """The time by which its pods have to be ready; None when they are, or it does not run.
+
+    Rule: docs/rules/eviction.md#pods-ready
+    """
     admitted, ready = _true_since(workload, ADMITTED), workload.condition(PODS_READY)
     if admitted is None or workload.evicted or workload.is_true(PODS_READY):
         return None

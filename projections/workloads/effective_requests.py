@@ -1,4 +1,4 @@
-"""What the pods of a workload ask for together, as it is charged to the quota (kueue-semantics §1)."""
+"""What the pods of a workload ask for together, as it is charged to the quota (docs/rules/quota.md#pod-requests)."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -64,7 +64,7 @@ def pod_set_requests(
 
 
 def transform(requests: Mapping[str, int], rules: Sequence[Transformation]) -> Requests:
-    """Resources counted as others (kueue-semantics §1.1); exact until the end, then rounded up."""
+    """Resources counted as others (docs/rules/quota.md#transformations); exact until the end, then rounded up."""
     by_input = {rule.input: rule for rule in rules}
     kept: Requests = {}
     generated: dict[str, Fraction] = {}

@@ -170,7 +170,10 @@ def _submit(world: World, event: WorkloadSubmitted, position: LogPosition) -> No
 
 
 def _asked(world: World, spec: WorkloadSpec) -> WorkloadSpec:
-    """What is asked for, without what a gate takes away: a priority boost, an admission gate (kueue-semantics §3.2)."""
+    """What is asked for, without what a gate takes away: a priority boost, an admission gate.
+
+    Rule: docs/rules/queues.md#priority
+    """
     if spec.priority_boost and not enabled(world.settings, "PriorityBoost"):
         spec = replace(spec, priority_boost=0)
     if spec.gated_by and not enabled(world.settings, "AdmissionGatedBy"):
@@ -201,7 +204,7 @@ def _change(world: World, workload: Workload, event: WorkloadChanged, position: 
     if workload.key in line.waiting and not moved:
         line.push(world.trail, workload.key, order_in_line(world, changed), kind=changed.equivalence)
     else:
-        # What is asked for has changed, so the answer may: let the queue manager place it anew (§3.4).
+        # What is asked for has changed, so the answer may: let the queue manager place it anew (docs/rules/queues.md#reclass).
         line.remove(world.trail, workload.key)
         world.put_workload(replace(changed, line=""))
 

@@ -1,4 +1,4 @@
-"""Folding that a workload has to go: chosen to make room for another one, or for any other reason (kueue-semantics §8)."""
+"""Folding that a workload is preempted or evicted for any other reason (docs/rules/eviction.md#evicted)."""
 
 from msgspec.structs import replace
 

@@ -1,7 +1,7 @@
 """The life of each workload: its conditions and what it holds, folded from events.
 
-The conditions are Kueue's (kueue-features §B): the same record answers a decider's questions and is what the applier
-shows in the cluster.
+The conditions are Kueue's (docs/rules/eviction.md#conditions): the same record answers a decider's questions and is
+what the applier shows in the cluster.
 """
 
 import msgspec
@@ -97,7 +97,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     generation: int
     spec: WorkloadSpec
     equivalence: str = ""
-    """The class of workloads that ask for the same (kueue-semantics §3.5)."""
+    """The class of workloads that ask for the same (docs/rules/queues.md#equivalence)."""
     conditions: dict[str, Condition] = {}
     admission: Admission | None = None
     devices: Devices | None = None
@@ -158,7 +158,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def priority(self) -> int:
-        """Effective priority: the class's, plus the boost (kueue-semantics §3.2)."""
+        """Effective priority: the class's, plus the boost (docs/rules/queues.md#priority)."""
         return self.spec.priority + self.spec.priority_boost
 
     @property

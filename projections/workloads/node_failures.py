@@ -1,6 +1,6 @@
 """Workloads that run where nothing can run any more: their node is lost, or a card that they were given has failed or is gone.
 
-Kueue's rule for places that it chose (kueue-topology §17): who ran on a node that is gone has to go; on one that is not
+The rule is in docs/rules/eviction.md#node-failures: who ran on a node that is gone has to go; on one that is not
 ready, who has no pod left there that goes on.
 """
 
@@ -58,8 +58,9 @@ def _goes_on(world: World, workload: Workload, node: str) -> bool:
 def _failed_cards(world: World, workload: Workload) -> Iterable[str]:
     """Cards that are reported as failed, and those that their node no longer tells of beside others of the vendor.
 
-    A node that tells of none of a vendor's cards says nothing of them, as HAMi takes it (hami-semantics §1.3): a plugin that
-    is replaced leaves what runs alone. Cards that are only counted are not told apart: fewer of them name none.
+    A node that tells of none of a vendor's cards says nothing of them, as HAMi takes it
+    (docs/rules/eviction.md#failed-cards): a plugin that is replaced leaves what runs alone. Cards that are only counted
+    are not told apart: fewer of them name none.
     """
     for placement in workload.devices.placements if workload.devices is not None else ():
         registered = world.cards.nodes.get(placement.node)

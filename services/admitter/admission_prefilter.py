@@ -54,7 +54,7 @@ def _in_doubt(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
     """Whether more counts than the quota of a queue and its cohort."""
     rules = plan.queue.preemption
     if rules.reclaim_within_cohort is not PreemptionPolicy.ANY or world.settings.fair_sharing:
-        return True  # Another rule may make it a blocked preemptor, for whom room is kept (kueue-semantics §4.2).
+        return True  # Another rule may make it a blocked preemptor, for whom room is kept (docs/rules/cycle.md#kept-for-blocked).
     within = rules.borrow_within_cohort
     if (within is not None and within.policy is not PreemptionPolicy.NEVER) or len(node.path) > _DEPTH:
         return True

@@ -1,4 +1,4 @@
-"""Admission one after the other: nothing more is admitted until the pods of all that was are ready (§4.2, step 11)."""
+"""Nothing more is admitted until the pods of all that was admitted are ready (docs/rules/cycle.md#block-admission)."""
 
 from projections.workloads.lifecycle import PODS_READY, checks_ready
 from projections.world import World

@@ -1,4 +1,4 @@
-"""One scheduling cycle over the heads of a tree, as Kueue runs it (kueue-semantics §4).
+"""One scheduling cycle over the heads of a tree, as Kueue runs it (docs/rules/cycle.md#heads).
 
 All heads are nominated against the quota at the beginning; then they are processed one by one, each on what the ones
 before have left. The world is changed on trial only: the caller takes it back and folds the events instead.
@@ -183,7 +183,10 @@ class Cycle:
         return refusal_event(self.world, entry, reason=reason, message=message)
 
     def _recompute(self, entry: Entry, preempted: Preempted) -> None:
-        """Look again, with the victims of earlier entries gone, on the flavors that were chosen (§4.2, step 2)."""
+        """Try it again as if the victims of earlier entries had gone, on the same flavors.
+
+        Rule: docs/rules/cycle.md#same-victims
+        """
         if not enabled(self.world.settings, "RecomputeAssignmentUponPreemptionTargetsOverlap"):
             return
         if entry.assignment is None:
@@ -231,7 +234,7 @@ class Cycle:
 
 
 def room_to_keep(entry: Entry) -> Usage:
-    """What is held for a blocked entry (kueue-semantics §4.2, step 5)."""
+    """What is held for a blocked entry (docs/rules/cycle.md#kept-for-blocked)."""
     kept: Usage = {}
     node = entry.node
     if node is None:
@@ -248,7 +251,7 @@ def room_to_keep(entry: Entry) -> Usage:
 
 
 def held_by_a_gate(workload: Workload) -> bool:
-    """Whether it may not preempt yet: a gate that is asked for is closed until it is shown as open (kueue-elastic-dra §B4)."""
+    """Whether a preemption gate of the workload is not shown as open (docs/rules/cycle.md#preemption-gates)."""
     return any((gate := workload.gates.get(name)) is None or not gate.open for name in workload.spec.preemption_gates)
 
 

@@ -1,7 +1,8 @@
-"""In which order the entries of a cycle are processed (kueue-semantics §4.1), and who waits for the next cycle.
+"""In which order the entries of a cycle are processed, and who waits for the next cycle.
 
-Kueue takes those within their own quota before borrowers, but of each queue only the first. Whoever borrows what the second
-of a queue may have back in the next cycle is evicted before he has run, so he waits until the owners are through.
+The order is in docs/rules/cycle.md#borrowing-last. Kueue takes those within their own quota before borrowers, but of each
+queue only the first. Whoever borrows what the second of a queue may have back in the next cycle is evicted before it has
+run, so it waits until the owners are through (docs/rules/cycle.md#owners-first).
 """
 
 from collections.abc import Iterable, Sequence

@@ -20,7 +20,7 @@ from services.admitter.heads import changes_with_time, heads
 from services.runtime.guard import guarded
 
 MOST_EVENTS = 50
-"""A commit holds about so many events (design §2); what is left over is decided next."""
+"""A commit holds about so many events; what is left over is decided next (docs/rules/log.md#inputs)."""
 
 
 class Admitter:

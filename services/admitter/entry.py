@@ -1,4 +1,4 @@
-"""One head of a queue under decision in a cycle, and what was found for it (kueue-semantics §4, step 3)."""
+"""One head of a queue under decision in a cycle, and what was found for it (docs/rules/cycle.md#nominate)."""
 
 from collections.abc import Mapping
 
@@ -59,7 +59,7 @@ class Entry(msgspec.Struct, kw_only=True):
     placed: bool = False
     """Its usage counts for the rest of the cycle."""
     deferred: bool = False
-    """It fits, but only when the victims of others have left (kueue-semantics §4.2, step 2)."""
+    """It fits, but only when the victims of others have left (docs/rules/cycle.md#same-victims)."""
 
     @property
     def workload(self) -> Workload:

@@ -1,6 +1,6 @@
-"""The order of a cycle under fair sharing: a tournament, run anew after every entry that was processed (kueue-semantics §4.1).
+"""The order of a cycle under fair sharing: a tournament (docs/rules/fair-sharing.md#fair-order).
 
-At each cohort the winners of its children meet, each with the share that its child would have with the winner's usage.
+It is run anew after every entry that was processed. At each cohort the winners of its children meet, each with the share that its child would have with the winner's usage.
 An entry changes shares only on its own way to the root, so only the cohorts on it have to look for a winner again.
 """
 

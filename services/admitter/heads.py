@@ -1,4 +1,4 @@
-"""Who is decided about in a cycle: one head of each queue (kueue-semantics §3.6).
+"""Who is decided about in a cycle: one head of each queue (docs/rules/cycle.md#heads).
 
 Workloads that were refused wait beside the line by class. A class whose stamp is older than its queue's is tried again as
 if it were in line; that it was found not to fit once more is remembered without a word on the log. The next of its queue
@@ -82,7 +82,7 @@ def _head(world: World, queue: ClusterQueueObserved, line: PendingQueue, when: W
 
 
 def _head_by_usage(world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When) -> Head | None:
-    """The first of the local queue that has used the least (kueue-semantics §3.2, step 1)."""
+    """The first of the local queue that has used the least (docs/rules/fair-sharing.md#usage-order)."""
     while True:
         first = _first_by_door(world, queue, line, when)
         if not first:

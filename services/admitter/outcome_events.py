@@ -103,7 +103,10 @@ def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> A
 
 
 def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
-    """Where to go on next time; one that waits for victims or a gate starts anew (kueue-semantics §4.2, step 6)."""
+    """Where the next attempt goes on; one that waits for victims or a gate starts anew.
+
+    Rule: docs/rules/cycle.md#waits-for-victims
+    """
     if entry.assignment is None or entry.requeue in (RequeueReason.PENDING_PREEMPTION, RequeueReason.PREEMPTION_GATED):
         return ()
     return tuple(step for step in entry.assignment.progress if step[2] >= 0)

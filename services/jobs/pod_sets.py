@@ -17,7 +17,7 @@ from services.jobs.train_job import train_pods
 
 _MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 _MOST = 18
-"""How many pod sets a Workload may have (kueue-apis §2)."""
+"""How many pod sets a Workload may have (docs/rules/objects.md#validation)."""
 
 
 def pods_of(kind: JobKind, job: JsonObject) -> list[Pods]:

@@ -1,7 +1,7 @@
 """What admission checks add to a pod set's pods: merged where nothing says otherwise, and found again at the stop.
 
-Updates only add (kueue-semantics §8). A check that wants another value than the pods have already, of their own, from
-their flavor or from another check, is in conflict with it: the job can't be started.
+Updates only add (docs/rules/checks.md#updates). A check that wants another value than the pods have already, of their
+own, from their flavor or from another check, is in conflict with it: the job can't be started.
 """
 
 import json

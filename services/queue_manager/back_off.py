@@ -1,4 +1,4 @@
-"""How long who has failed waits before it is tried again: longer each time, and never no time at all (kueue-semantics §8)."""
+"""How long a workload that has failed waits before it is tried again (docs/rules/eviction.md#back-off)."""
 
 from events.event import Millis
 

@@ -1,4 +1,4 @@
-"""Where a workload waits that holds no quota: in line, or parked with a reason (kueue-semantics §3.3, §3.9)."""
+"""Where a workload waits that holds no quota: in line, or parked with a reason (docs/rules/queues.md#obstacles)."""
 
 from events.catalogue import Decision
 from events.event import Millis

@@ -1,4 +1,4 @@
-"""When a workload that holds quota has to stop, and when its quota is free again (kueue-semantics §8)."""
+"""When a workload that holds quota has to stop, and when its quota is free again (docs/rules/eviction.md#evicted)."""
 
 from events.catalogue import Decision
 from events.event import Millis
@@ -59,7 +59,7 @@ def _release(workload: Workload, evicted: Condition) -> list[Decision]:
 
 
 def _object_deleted(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """Whose Workload object somebody deletes has to stop before it goes (kueue-features §B)."""
+    """Stop a workload whose object somebody deletes, before the object goes (docs/rules/eviction.md#object-deleted)."""
     del at
     if not has_to_stop(world.terminating.get(workload.key), workload):
         return []
@@ -67,7 +67,10 @@ def _object_deleted(world: World, workload: Workload, at: Millis) -> list[Decisi
 
 
 def _start(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """Who can't be started now never can be (kueue-semantics §8): the same checks would want the same again."""
+    """Finish a workload whose job cannot be started: its checks contradict it.
+
+    Rule: docs/rules/eviction.md#failed-to-start
+    """
     del world, at
     message = workload.start_failed
     return [WorkloadFailedToStart(workload=workload.key, message=message)] if message else []
@@ -119,7 +122,10 @@ def _cluster_queue(world: World, workload: Workload, at: Millis) -> list[Decisio
 
 
 def _stopped(workload: Workload, kind: str, name: str, stop: StopPolicy, *, gone: bool) -> list[Decision]:
-    """Who runs has to stop only when the queue is drained; who does not run yet loses its quota at once (§3.9)."""
+    """What runs stops only when the queue is drained; what does not run yet loses its quota.
+
+    Rule: docs/rules/queues.md#stop-policy
+    """
     if workload.admitted:
         if stop is not StopPolicy.HOLD_AND_DRAIN:
             return []

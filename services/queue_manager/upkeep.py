@@ -13,7 +13,10 @@ from projections.workloads.lifecycle import DEACTIVATION_TARGET, Requeue, Worklo
 
 
 def deactivation(workload: Workload) -> list[Decision]:
-    """An inactive workload is evicted and its back-off forgotten; one that is to be inactive is made so (§8)."""
+    """Evict an inactive workload and forget its back-off; deactivate one that a rule ends.
+
+    Rule: docs/rules/eviction.md#deactivation
+    """
     target = workload.condition(DEACTIVATION_TARGET) if workload.is_true(DEACTIVATION_TARGET) else None
     if workload.spec.active:
         if target is None:
@@ -30,7 +33,10 @@ def deactivation(workload: Workload) -> list[Decision]:
 
 
 def check_backoff(workload: Workload) -> list[Decision]:
-    """Checks that ask to be tried again later move the end of the back-off forward, never back (§8)."""
+    """Checks that ask to be tried again later move the end of the back-off forward, never back.
+
+    Rule: docs/rules/eviction.md#back-off
+    """
     ends: Iterable[Millis] = (
         check.since + check.requeue_after
         for check in workload.checks.values()

@@ -1,8 +1,9 @@
 """The fold of one lane in its canonical order, with the facts that no commit has fixed yet on top.
 
-Canonical order (design §2): for each commit in turn, first the input runs that it names, then its events. A decider
-also folds inputs ahead of any commit; when another author's commit arrives first, that working part is taken back and
-folded again behind it. Live services and replays use this same fold, so they cannot differ.
+Canonical order (docs/architecture.md#lanes-and-their-order): for each commit in turn, first the input runs that it
+names, then its events. A decider also folds inputs ahead of any commit; when another author's commit arrives first,
+that working part is taken back and folded again behind it. Live services and replays use this same fold, so they cannot
+differ.
 """
 
 from collections import deque

@@ -1,7 +1,7 @@
 """The thin shell around deciders: read, fold, decide, append; if somebody wrote first, fold that and decide again.
 
 One host serves one lane, with one decider or several: alone in a process or beside the others, on the same code path.
-A decision that the log has not acknowledged has not happened; nothing is pipelined (log-engineering §0.4).
+A decision that the log has not acknowledged has not happened; nothing is pipelined (docs/rules/log.md#acknowledged).
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""HAMi's ConfigMaps as facts: how cards are asked for, and what nodes register (hami-semantics §3).
+"""HAMi's ConfigMaps as facts: how cards are asked for, and what nodes register (docs/rules/devices.md#config).
 
 What HAMi could not read it would not start with; here the map is refused as a whole, with every field that is wrong, and what
 was understood of it last stands. Sections and fields that nobody here knows are passed over, as HAMi passes them over.

@@ -189,7 +189,7 @@ def queue_name(meta: ObjectMeta, around: Surroundings) -> str:
 
 
 def workload_name(kind: str, group: str, name: str, uid: str) -> str:
-    """The name of the Workload for a job (kueue-apis §6)."""
+    """The name of the Workload for a job (docs/rules/objects.md#workload-name)."""
     digest = hashlib.sha1(f"{kind}\n{group}\n{name}\n{uid}".encode(), usedforsecurity=False).hexdigest()[:5]
     return f"{f'{kind.lower()}-{name}'[: _NAME_LIMIT - 6]}-{digest}"
 

@@ -142,7 +142,9 @@ def _lock(node: str, text: str) -> NodeLockObserved:
 
 
 def _silent(vendor: Vendor, annotations: Mapping[str, str], allocatable: Mapping[str, int]) -> bool:
-    """Whether HAMi asks the vendor's plugin in vain, and the node offers none of its cards (hami-semantics §1.3).
+    """Whether the vendor's plugin does not answer HAMi and the node offers none of its cards.
+
+    Rule: docs/rules/devices.md#handshake
 
     The stamp beside the word is in some local time; how long the silence has lasted is reckoned by the log instead.
     """

@@ -1,7 +1,7 @@
 """The watcher's own last view: what it has told already, so that it tells only differences.
 
 A view is rebuilt by folding the facts on the log: a watcher that starts anew, and a second one beside it, tell nothing
-twice (design §3).
+twice (docs/rules/log.md#differences).
 """
 
 from collections.abc import Iterable, Sequence

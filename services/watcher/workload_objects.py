@@ -92,7 +92,7 @@ def workload_state(value: dict[str, Any]) -> JobState:
 
 
 def _boost(meta: ObjectMeta) -> int:
-    """The boost in the annotation; one that is no number counts as none, as Kueue has it (kueue-semantics §3.2)."""
+    """The boost in the annotation; one that is no number counts as zero (docs/rules/queues.md#priority)."""
     try:
         return int((meta.annotations or {}).get(PRIORITY_BOOST, "0"))
     except ValueError:

@@ -1,7 +1,7 @@
-"""What is taken of a node's cards, put together again from what stands on its pods (hami-semantics §7).
+"""What is taken of a node's cards, put together again from what stands on its pods (docs/rules/devices.md#books).
 
 A share on a card that the node no longer registers is left out. A MIG card on which a pod holds a share, but no piece
-is told for it, counts as unhealthy: what is free on it is not known (hami-semantics §5.3).
+is told for it, counts as unhealthy: what is free on it is not known (docs/rules/devices.md#mig).
 """
 
 from collections.abc import Iterable, Sequence

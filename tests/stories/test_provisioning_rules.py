@@ -1,4 +1,7 @@
-"""What the autoscaler's answers mean: decided from facts, with neither bus nor cluster (kueue-semantics §8)."""
+"""What the autoscaler's answers mean: decided from facts, with neither bus nor cluster.
+
+Rule: docs/rules/checks.md#provisioning
+"""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,7 @@
-"""Where a workload waits that holds no quota, and what its conditions say meanwhile (kueue-semantics §3.3, §3.9)."""
+"""Where a workload waits that holds no quota, and what its conditions say meanwhile.
+
+Rule: docs/rules/queues.md#obstacles
+"""
 
 from msgspec.structs import replace
 

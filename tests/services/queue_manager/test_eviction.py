@@ -1,4 +1,4 @@
-"""Who holds quota and has to stop, or loses it before anything has run (kueue-semantics §8, §3.9)."""
+"""Who holds quota and has to stop, or loses it before anything has run (docs/rules/eviction.md#evicted)."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""Who runs where nothing can run any more has to go, and queues again (kueue-topology §17)."""
+"""Who runs where nothing can run any more has to go, and queues again (docs/rules/eviction.md#node-failures)."""
 
 from msgspec.structs import replace
 
