@@ -1,4 +1,4 @@
-"""The flavors that a workload gets, by the definitions of kueue-semantics §5 alone: every flavor is judged, then the best is taken.
+"""The flavors that a workload gets, by docs/rules/flavors.md alone: every flavor is judged, then the best is taken.
 
 Quota is asked of the definitions of the quota tree, and who could make room of a table.
 """
@@ -119,7 +119,7 @@ class SearchByDefinition:
         return sorted(asked, key=lambda group: min(resource for resource in group.resources if resource in total))
 
     def worst(self, why: Mapping[str, str]) -> str:
-        """Of every group of resources the mildest reason, of these the worst (§5.5)."""
+        """Of every group of resources the mildest reason, of these the worst (docs/rules/flavors.md#refusal-reason)."""
         groups = [[why[one.flavor] for one in group.flavors if one.flavor in why] for group in self.queue.groups]
         told = [min(reasons, key=SEVERITY.index) for reasons in groups if reasons]
         return max(told, key=SEVERITY.index, default="NoMatchingFlavor")
@@ -152,7 +152,10 @@ class SearchByDefinition:
         return max(judged, key=lambda one: self.rank(one[0]))[1], why
 
     def judge(self, flavor: str, wanted: Mapping[str, int]) -> tuple[Judged, dict[str, Given]]:
-        """All resources on one flavor: as well as the one that suits worst, as high as the one that borrows highest (§5.3)."""
+        """All resources on one flavor: as well as the one that suits worst, as high as the one that borrows highest.
+
+        Rule: docs/rules/flavors.md#modes
+        """
         single: dict[str, Judged] = {}
         for resource, amount in wanted.items():
             single[resource] = self.fits((flavor, resource), self.usage.get((flavor, resource), 0) + amount)
@@ -182,7 +185,7 @@ class SearchByDefinition:
         return rules.borrow_within_cohort is not None and rules.borrow_within_cohort.policy is not never
 
     def ends(self, one: Judged) -> bool:
-        """Whether no further flavor is tried (§5.4)."""
+        """Whether no further flavor is tried (docs/rules/flavors.md#when-can-borrow)."""
         rules, go_on = self.queue.fungibility, FlavorSearch.TRY_NEXT_FLAVOR
         if one.mode is Mode.NO_CANDIDATES or (one.borrow and rules.when_can_borrow is go_on):
             return False

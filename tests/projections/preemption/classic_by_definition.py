@@ -1,4 +1,4 @@
-"""The victims of the classic search, by the definitions of kueue-semantics §6 alone: no order is kept, nothing is spared.
+"""The victims of the classic search, by the rules in docs/rules/preemption.md alone: no order is kept, nothing is spared.
 
 Every candidate is written down and sorted; whether something fits is asked of the definitions of the quota tree.
 """
@@ -55,7 +55,7 @@ class ClassicByDefinition:
         return next((victims for victims in found if victims), [])
 
     def candidates(self) -> list[Chosen]:
-        """All that may be preempted, in order (§6.2)."""
+        """All that may be preempted, in order (docs/rules/preemption.md#candidates)."""
         own = [one for one in self.holders if one.queue == self.asker.queue]
         found = [
             *(Chosen(one, Variant.WITHIN_QUEUE) for one in own if self.may_go(one, self.rules.within_cluster_queue)),
@@ -97,7 +97,7 @@ class ClassicByDefinition:
         return Variant.WITHOUT_BORROWING if above else Variant.WHILE_BORROWING
 
     def may_go(self, one: Holder, policy: PreemptionPolicy) -> bool:
-        """§6.1, and kuelog's own protections."""
+        """Whether the policy lets it be preempted (docs/rules/preemption.md#within-queue) and nothing protects it."""
         mine, theirs = self.asker.workload, one.workload
         allowed = {
             PreemptionPolicy.NEVER: False,
@@ -116,7 +116,7 @@ class ClassicByDefinition:
         return one.spec.never_preempt or young or cooling
 
     def attempts(self, candidates: Sequence[Chosen]) -> tuple[bool, ...]:
-        """Whether one may end up borrowing, attempt by attempt (§6.3)."""
+        """Whether one may end up borrowing, attempt by attempt (docs/rules/preemption.md#search)."""
         foreign = [one for one in candidates if one.holder.queue != self.asker.queue]
         at_nominal = any(self.tree.usage(self.here, item) >= self.tree.nominal(self.here, item) for item in self.needed)
         if not foreign or (self.forbidden and at_nominal):

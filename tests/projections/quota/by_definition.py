@@ -1,4 +1,4 @@
-"""What a quota tree says, by the definitions of kueue-semantics §2 alone: each question is answered from the facts anew.
+"""What a quota tree says, by the rules in docs/rules/quota.md alone: each question is answered from the facts anew.
 
 It knows nothing of the code that it judges: nothing is kept, and what is unlimited is infinite.
 """
