@@ -51,6 +51,8 @@ WITNESSED = (LANE, DEVICE_LANE, FACTS, CONTROL)
 ROLLED = (LANE, DEVICE_LANE, FACTS)
 """The streams that grow: what people enter on CONTROL stays few, and is read from its beginning by all."""
 WITNESS_EVERY_MS = 5_000
+_SAVED_EVERY_MS = 10_000
+"""How often a replica that can't go on looks for a saved world at which it can begin."""
 
 _DECIDERS: dict[str, Callable[[], Decider]] = {
     "queue-manager": QueueManager,
@@ -68,6 +70,10 @@ class Archiving(Protocol):
     async def run(self, clock: Clock, signed: Callable[[], bool]) -> None:
         """Look every so often, until cancelled, as long as what is signed counts."""
         ...
+
+
+class BeginsAnew(Exception):
+    """A lane has missed what is not stored any more, and a saved world lies behind it."""
 
 
 class Ports(msgspec.Struct, kw_only=True):
@@ -115,7 +121,15 @@ class Running:
         self._snapshots = Snapshots(folder, RULES, ports.shelf, every=snapshots_every)
 
     async def run(self) -> None:
-        """Serve until cancelled."""
+        """Serve until cancelled; who was away until what it had not read was rolled begins anew, as one does that starts."""
+        while True:
+            try:
+                # A task of its own: before Python 3.13 a group that fails leaves a mark of cancellation on its task.
+                return await asyncio.create_task(self._serve())
+            except* BeginsAnew as found:
+                log.warning("begins anew", problem=str(found.exceptions[0]))
+
+    async def _serve(self) -> None:
         bus, clock = self._bus, self.ports.clock
         facts = await bus.stream(FACTS)
         lane, devices = await bus.stream(LANE), await bus.stream(DEVICE_LANE)
@@ -168,6 +182,7 @@ class Running:
                 )
             for host in self.hosts.values():
                 tasks.create_task(host.run())
+                tasks.create_task(self._begin_anew(host))
             if "watcher" in self.services:
                 self.watcher = Watcher(
                     self.ports.reader,
@@ -233,6 +248,16 @@ class Running:
         fold = await self._snapshots.load(stream)
         fold.control = self.control
         return fold
+
+    async def _begin_anew(self, host: LaneHost) -> None:
+        """End this run when a saved world lies behind what the lane has missed. Raises `BeginsAnew`."""
+        missed = await host.missed.get()
+        while True:
+            fold = await self._begin(host.own)
+            reached = fold.base if missed.stream == fold.lane else fold.position(missed.stream)
+            if reached + 1 >= missed.found:
+                raise BeginsAnew(str(missed))
+            await self.ports.clock.sleep(_SAVED_EVERY_MS)
 
     async def _prepare_shelf(self) -> None:
         if self.ports.shelf is not None:

@@ -23,7 +23,7 @@ from ops.log.connection import is_answered
 from ops.log.generations import Generation, decoded, generations, mark_subject
 from ops.log.pull import TRACE, PullReader, StreamGone, stored_at
 from ops.log.refusals import DEADLINE_S, UNANSWERED, not_stored, refusal, unavailable
-from services.runtime.log_errors import DiskFull, LogGap, LogMovedOn, LogUnavailable, UnsafeStream
+from services.runtime.log_errors import DiskFull, LogGap, LogMovedOn, LogRolled, LogUnavailable, UnsafeStream
 from services.runtime.log_port import Entry, Head, Message
 
 WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
@@ -229,11 +229,11 @@ class JetStreamStream:
     async def _holding(self, sequence: int) -> str | None:
         """The stream of the server in which a sequence is, or will be; None while none is there to take it in.
 
-        Raises `LogGap` when what held it is gone, `LogUnavailable`.
+        Raises `LogRolled` when what held it is gone, `LogUnavailable`.
         """
         found = await self._standing()
         if found and sequence < found[0].first:
-            raise LogGap(stream=self.name, expected=sequence, found=found[0].first)
+            raise LogRolled(stream=self.name, expected=sequence, first=found[0].first)
         for one in reversed(found):
             if one.first <= sequence and (one.takes_in or not one.marked or sequence <= one.last):
                 return one.name

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from enum import StrEnum
 
 from events.event import Millis
-from services.runtime.log_errors import LogFull, LogGap, LogMovedOn, LogUnavailable
+from services.runtime.log_errors import LogFull, LogGap, LogMovedOn, LogRolled, LogUnavailable
 from services.runtime.log_port import Entry, Head, Message, Stream
 
 IDS_KNOWN_FOR: Millis = 120_000
@@ -120,9 +120,9 @@ class MemoryStream:
         self._ids = {entry.message_id: entry.sequence for entry in self.entries}
 
     def _check_first(self, sequence: int) -> None:
-        """Raises `LogGap` when what is asked for was removed."""
+        """Raises `LogRolled` when what is asked for was removed."""
         if sequence < self.first:
-            raise LogGap(stream=self.name, expected=sequence, found=self.first)
+            raise LogRolled(stream=self.name, expected=sequence, first=self.first)
 
     def _knows(self, message_id: str) -> bool:
         sequence = self._ids.get(message_id)

@@ -25,7 +25,7 @@ from services.runtime.lane_errors import InputsWrong, MessageHalts
 from services.runtime.lane_fold import LaneFold
 from services.runtime.lane_halts import BUS, CLOCK, MESSAGE, STOPPED, Halts
 from services.runtime.lane_roles import Decider, Keeper, Observer, Tracer
-from services.runtime.log_errors import LogGap, LogMovedOn, LogUnavailable
+from services.runtime.log_errors import LogGap, LogMovedOn, LogRolled, LogUnavailable
 from services.runtime.log_port import Entry, Stream
 
 log = structlog.get_logger()
@@ -58,11 +58,13 @@ class LaneHost:
         """Set while every decider has nothing to say about all that has arrived."""
         self.decides = True
         """Whether this replica's deciders speak, or only follow so as to take over."""
+        self.missed: asyncio.Queue[LogRolled] = asyncio.Queue()
+        """What it has not read and is not stored any more: it can't go on, but whoever begins at a saved world can."""
         self._clock, self._tracer, self._rules, self._replica = clock, tracer, rules, replica
         self._observers, self._keepers, self._mark = tuple(observers), tuple(keepers), mark
         self._whose = self._silent = 0
         """Whose turn it is, and how many in a row had nothing to say about what is known."""
-        self._known: tuple[int, tuple[InputRun, ...]] = (-1, ())
+        self._known: tuple[int, tuple[InputRun, ...]] | None = None
         self._woke: Millis = 0
         self._time = BusTime(own)
         self._spoke = False
@@ -109,7 +111,7 @@ class LaneHost:
                 self._commits.extend(entry for entry in batch if entry.sequence > self.fold.base)
                 self._news.set()
         except LogGap as gap:
-            self.stop_deciding(str(gap))
+            self._miss(gap)
 
     async def _follow_input(self, stream: Stream) -> None:
         try:
@@ -117,7 +119,12 @@ class LaneHost:
                 self.fold.offer(stream.name, batch)
                 self._news.set()
         except LogGap as gap:
-            self.stop_deciding(str(gap))
+            self._miss(gap)
+
+    def _miss(self, gap: LogGap) -> None:
+        self.stop_deciding(str(gap))
+        if isinstance(gap, LogRolled):
+            self.missed.put_nowait(gap)
 
     async def _catch_up(self) -> None:
         """Fold what was on the log when we came, before anything is decided on less."""

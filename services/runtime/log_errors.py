@@ -62,6 +62,17 @@ class LogGap(Exception):
         self.stream, self.expected, self.found = stream, expected, found
 
 
+class LogRolled(LogGap):
+    """What comes next was rolled and removed: who needs it begins at a saved world that lies behind it."""
+
+    def __init__(self, *, stream: str, expected: int, first: int) -> None:
+        super().__init__(stream=stream, expected=expected, found=first)
+        self.args = (
+            f"{stream} begins at sequence {first}: {expected} was rolled and removed. A replica goes on at a saved world that "
+            "lies behind that; the archive has all of it",
+        )
+
+
 class LogRegressed(Exception):
     """The log has lost its tail, or tells another story than the one that was witnessed."""
 
