@@ -1,5 +1,7 @@
 """Budgets of queues and namespaces: what has been held in the period so far, and whether that is all there was.
 
+Rule: docs/rules/checks.md#budget
+
 A budget counts held quota x time, from reservation to release. It binds where the cluster queue requires a check whose
 controller is ours: then who asks for what is used up waits until the period ends or the budget is raised. Between two
 events usage is constant, so nothing is sampled; where no budget is, nothing is counted.

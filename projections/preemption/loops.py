@@ -1,5 +1,7 @@
 """Pairs of workloads that preempt each other again and again: what protects from it is off, or does not reach so far.
 
+Rule: docs/rules/preemption.md#loops
+
 Kueue's users report such loops (its issue 13662) and have nothing that shows them. It is told here, and nothing is decided by it.
 """
 

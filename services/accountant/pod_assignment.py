@@ -1,4 +1,7 @@
-"""Which of its workload's cards are a pod's own, where they are not the same for all: told to each before it is scheduled."""
+"""Which of its workload's cards are a pod's own, where they are not the same for all: told to each before it is scheduled.
+
+Rule: docs/rules/devices.md#own-cards
+"""
 
 from collections.abc import Iterator
 from functools import partial

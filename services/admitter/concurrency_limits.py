@@ -1,5 +1,7 @@
 """Queues that let only so many workloads hold quota at once: whoever comes then waits, or preempts in the queue by its policy.
 
+Rule: docs/rules/quota.md#max-concurrent
+
 kuelog's own rule (`max_concurrent`), off by default.
 """
 
