@@ -50,14 +50,10 @@ class Assignment(msgspec.Struct, kw_only=True):
     usage: dict[Column, int] = {}
     attempts: list[FlavorAttempt] = []
     borrow: int = 0
-    fits: bool = False
-    """It was found to fit, whatever its pod sets say one by one."""
 
     @property
     def mode(self) -> Mode:
         """The worst of its pod sets: Fit admits, Preempt and Reclaim need room made, the others wait."""
-        if self.fits:
-            return Mode.FIT
         worst = Mode.FIT
         for pod_set in self.pod_sets:
             mode = pod_set.mode

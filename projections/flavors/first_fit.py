@@ -37,13 +37,12 @@ def assign_first_fit(plan: Plan, node: Node) -> Assignment | None:
                 _choose(plan, part, resource, choice, chosen)
         for column, amount in charged.values():
             usage[column] = usage.get(column, 0) + amount
-        if len(part.names) > 1:
-            attempts.extend(for_the_others(attempts, part))
+        attempts.extend(for_the_others(attempts, part))
     pod_sets = [
         PodSetChoice(name=one.pod_set.name, count=one.count, requests=requests, flavors=flavors, reasons=[])
         for one, requests, flavors in zip(plan.asked, plan.requests, chosen, strict=True)
     ]
-    return Assignment(pod_sets=pod_sets, usage=usage, attempts=attempts, borrow=borrow, fits=True)
+    return Assignment(pod_sets=pod_sets, usage=usage, attempts=attempts, borrow=borrow)
 
 
 def _choose(
@@ -62,12 +61,11 @@ def _first(
     pod_set: str,
     charged: dict[str, tuple[Column, int]],
 ) -> dict[str, FlavorChoice] | None:
-    last = len(group.options) - 1
     for index, option in enumerate(group.options):
         if option.unsuitable:
             attempts.append(unsuitable_attempt(pod_set, option))
             continue
-        tried = index if index < last else -1
+        tried = -1 if option is group.options[-1] else index
         choices: dict[str, FlavorChoice] = {}
         for resource, amount, column in zip(group.resources, group.amounts, option.columns, strict=True):
             value = usage.get(column, 0) + amount

@@ -8,17 +8,17 @@ NO_MATCHING_FLAVOR = "NoMatchingFlavor"
 EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
 WAITING_FOR_QUOTA = "WaitingForQuota"
 
-_SEVERITY = {NO_MATCHING_FLAVOR: 3, EXCEEDS_MAX_QUOTA: 2, WAITING_FOR_QUOTA: 1, "": 0}
+_SEVERITY = ("", WAITING_FOR_QUOTA, EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR)
 
 
 def mildest(reasons: Iterable[str]) -> str:
     """Of the reasons why flavors fail the one that is closest to fitting; empty when there are none."""
-    return min(reasons, key=_SEVERITY.__getitem__, default="")
+    return min(reasons, key=_SEVERITY.index, default="")
 
 
 def worst(reasons: Iterable[str]) -> str:
     """Of the reasons why something fails the worst; empty when there are none."""
-    return max(reasons, key=_SEVERITY.__getitem__, default="")
+    return max(reasons, key=_SEVERITY.index, default="")
 
 
 def told_reason(queue: ClusterQueueObserved, failing: Mapping[str, str], uncovered: str = "") -> str:

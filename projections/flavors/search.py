@@ -91,8 +91,7 @@ def _assign_part(
         member.reasons, member.failed = list(reasons), failed
     if not failed:
         _charge(assignment, members, chosen)
-    if len(part.names) > 1:
-        assignment.attempts.extend(for_the_others(assignment.attempts, part))
+    assignment.attempts.extend(for_the_others(assignment.attempts, part))
 
 
 def _failing(attempts: Sequence[FlavorAttempt]) -> dict[str, str]:
@@ -108,7 +107,7 @@ def _charge(
     for group, found in chosen:
         for member in members:
             member.flavors.update({name: choice for name, choice in found.items() if name in member.requests})
-        columns = _columns_of(group, found[group.resources[0]].flavor)
+        columns = _columns_of(group, next(iter(found.values())).flavor)
         for name, amount, column in zip(group.resources, group.amounts, columns, strict=True):
             charged[name] = (column, amount)
             assignment.borrow = max(assignment.borrow, found[name].borrow)
@@ -122,14 +121,17 @@ def _try_all(space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan
         member.reached = False
     for group in part.groups:
         _find_flavor(space, assignment, part, group)
-    if len(part.names) > 1:
-        assignment.attempts.extend(for_the_others(assignment.attempts, part))
+    assignment.attempts.extend(for_the_others(assignment.attempts, part))
 
 
 def for_the_others(attempts: list[FlavorAttempt], part: PodSetsPlan) -> list[FlavorAttempt]:
     """The attempts of a pod set group, which are told of its first pod set, for the other ones."""
-    told = [attempt for attempt in attempts if attempt.pod_set == part.names[0]]
-    return [msgspec.structs.replace(attempt, pod_set=name) for name in part.names[1:] for attempt in told]
+    return [
+        msgspec.structs.replace(attempt, pod_set=name)
+        for name in part.names[1:]
+        for attempt in attempts
+        if attempt.pod_set == part.names[0]
+    ]
 
 
 def _columns_of(group: GroupPlan, flavor: str) -> tuple[Column, ...]:
@@ -139,10 +141,10 @@ def _columns_of(group: GroupPlan, flavor: str) -> tuple[Column, ...]:
 def _find_flavor(
     space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan, group: GroupPlan
 ) -> tuple[dict[str, FlavorChoice] | None, list[str]]:
-    pod_set, first, last = part.names[0], group.resources[0], len(group.options) - 1
+    pod_set, first = part.names[0], group.resources[0]
     fungibility = space.plan.queue.fungibility
     start = max(space.progress.get((name, first), -1) for name in part.names) + 1
-    if start > last:
+    if start >= len(group.options):
         start = 0  # The list has become shorter since.
     best: dict[str, FlavorChoice] | None = None
     best_granular = Granular(Mode.NO_FIT)
@@ -161,7 +163,7 @@ def _find_flavor(
             continue
         granular, choices = _try(space, assignment, pod_set, group, index, reasons)
         if stops_search(granular, fungibility):
-            tried = index if index < last else -1
+            tried = -1 if option is group.options[-1] else index
             best = {resource: msgspec.structs.replace(choice, tried=tried) for resource, choice in choices.items()}
             best_granular = granular
             break
@@ -185,7 +187,6 @@ def _try(
     option = group.options[index]
     worst = Granular(Mode.FIT)
     choices: dict[str, FlavorChoice] = {}
-    level = 0
     for resource, amount, column in zip(group.resources, group.amounts, option.columns, strict=True):
         assumed = assignment.usage.get(column, 0)
         granular, reason, message = _fits(space, column, assumed, amount)
@@ -196,9 +197,8 @@ def _try(
             worst = granular
         if granular.mode is Mode.NO_FIT:
             return Granular(Mode.NO_FIT), {}
-        level = max(level, granular.borrow)
         choices[resource] = FlavorChoice(flavor=option.flavor, mode=granular.mode, borrow=granular.borrow)
-    return Granular(worst.mode, level), choices
+    return Granular(worst.mode, max(choice.borrow for choice in choices.values())), choices
 
 
 def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) -> tuple[Granular, str, str]:

@@ -82,8 +82,7 @@ class CandidateGroups:
         self._world, self._ask = world, context
         rules = context.queue.preemption
         self.own = [context.node] if rules.within_cluster_queue is not PreemptionPolicy.NEVER else []
-        foreign = context.node.parent is not None and rules.reclaim_within_cohort is not PreemptionPolicy.NEVER
-        self._levels = _levels(context) if foreign else []
+        self._levels = _levels(context) if rules.reclaim_within_cohort is not PreemptionPolicy.NEVER else []
         self._gathered: dict[bool, list[Node]] = {}
 
     @property
@@ -110,8 +109,7 @@ class CandidateGroups:
         groups = [(self.hierarchy, True), (self.priority if by_priority else [], False), (self.own, False)]
         for leaving in (True, False):
             for nodes, hierarchical in groups:
-                if nodes:
-                    yield from self._merged(nodes, leaving=leaving, hierarchical=hierarchical)
+                yield from self._merged(nodes, leaving=leaving, hierarchical=hierarchical)
 
     def any_foreign(self) -> bool:
         """Whether some candidate is in another queue."""
@@ -123,11 +121,9 @@ class CandidateGroups:
 
     def _any(self, nodes: list[Node], *, hierarchical: bool) -> bool:
         return any(
-            self._candidate(order, node, hierarchical=hierarchical) is not None
+            self._candidate(key, node, hierarchical=hierarchical) is not None
             for node in nodes
-            if (holders := self._world.holding.get(node.name)) is not None
-            for row in (holders.staying, holders.leaving)
-            for order in row
+            for key in self._world.holders(node.name)
         )
 
     def _merged(self, nodes: list[Node], *, leaving: bool, hierarchical: bool) -> Iterator[Candidate]:
@@ -136,24 +132,23 @@ class CandidateGroups:
         policy = rules.within_cluster_queue if nodes == self.own else rules.reclaim_within_cohort
         anybody = policy is PreemptionPolicy.ANY or self._world.settings.admission_fair_sharing is not None
         most = None if anybody else self._ask.workload.priority
-        rows = [
-            zip(in_order_of_usage(self._world, node.name, row, self._ask.at), repeat(node))
-            for node in nodes
-            if (holders := self._world.holding.get(node.name)) is not None
-            and (row := holders.leaving if leaving else holders.staying)
-        ]
+        rows = [zip(self._row(node, leaving=leaving), repeat(node)) for node in nodes]
         for order, node in merge(*rows):
             if most is not None and order[0] > most:
                 return
-            candidate = self._candidate(order, node, hierarchical=hierarchical)
+            candidate = self._candidate(order[3], node, hierarchical=hierarchical)
             if candidate is not None:
                 yield candidate
 
-    def _candidate(self, order: HolderOrder, node: Node, *, hierarchical: bool) -> Candidate | None:
+    def _row(self, node: Node, *, leaving: bool) -> list[HolderOrder]:
+        holders = self._world.holders(node.name)
+        row = holders.leaving if leaving else holders.staying
+        return in_order_of_usage(self._world, node.name, row, self._ask.at)
+
+    def _candidate(self, key: str, node: Node, *, hierarchical: bool) -> Candidate | None:
         if node is self._ask.node:
-            return as_candidate(self._world, self._ask, node, order[3], Variant.WITHIN_QUEUE)
-        variant = Variant.HIERARCHICAL if hierarchical else None
-        return as_candidate(self._world, self._ask, node, order[3], variant)
+            return as_candidate(self._world, self._ask, node, key, Variant.WITHIN_QUEUE)
+        return as_candidate(self._world, self._ask, node, key, Variant.HIERARCHICAL if hierarchical else None)
 
 
 def as_candidate(
@@ -161,7 +156,7 @@ def as_candidate(
 ) -> Candidate | None:
     """A holder of a queue as a candidate by some right, or by the one that its priority gives; None when it is none."""
     usage = world.holding[node.name].usage[key]
-    if not any(usage.get(column, 0) > 0 for column in context.needed):
+    if not any(usage.get(column) for column in context.needed):
         return None
     workload = world.workloads[key]
     rules = context.queue.preemption

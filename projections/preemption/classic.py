@@ -98,9 +98,8 @@ def fill_back(
     world: World, context: PreemptionContext, victims: list[Candidate], *, borrowing: bool
 ) -> list[Candidate]:
     """Give back, from the last but one to the first, every victim without which it fits too."""
-    kept = list(victims)
-    for index in range(len(kept) - 2, -1, -1):
-        candidate = kept[index]
+    *others, _ = kept = list(victims)
+    for index, candidate in reversed([*enumerate(others)]):
         charge(world, candidate.node, candidate.usage)
         if fits_now(context.node, context.usage, borrowing=borrowing):
             kept[index] = kept[-1]

@@ -31,7 +31,7 @@ def considered(
         if looked_at >= MOST_LOOKED_AT or len(found) >= MOST_NAMED:
             break
         usage = world.holders(node.name).usage[workload.key]
-        if any(usage.get(column, 0) > 0 for column in context.needed):
+        if any(usage.get(column) for column in context.needed):
             verdict = _verdict(world, context, workload, node, victims)
             found.append(Considered(workload=workload.key, cluster_queue=node.name, verdict=verdict))
     holding = world.holding

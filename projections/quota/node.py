@@ -6,7 +6,7 @@ trail.
 
 from collections.abc import Iterable
 
-from events.amount import UNLIMITED, add
+from events.amount import UNLIMITED, add, subtract
 from events.quota import Quota, Weight
 from projections.quota.columns import Column
 from projections.trail import Trail
@@ -67,17 +67,13 @@ class Node:
     def widen(self, width: int) -> None:
         """Make room for columns that were given since the node was laid."""
         missing = width - len(self.usage)
-        if missing > 0:
-            for row in (self.nominal, self.subtree, self.local, self.usage):
-                row.extend([0] * missing)
-            self.borrowing_limit.extend([None] * missing)
+        for row in (self.nominal, self.subtree, self.local, self.usage):
+            row.extend([0] * missing)
+        self.borrowing_limit.extend([None] * missing)
 
     def local_available(self, column: Column) -> int:
         """What is left of the part that is not lent to others."""
-        local, usage = self.local[column], self.usage[column]
-        if local == UNLIMITED:
-            return UNLIMITED
-        return local - usage if local > usage else 0
+        return max(0, subtract(self.local[column], self.usage[column]))
 
     def borrowing_with(self, column: Column, amount: int) -> bool:
         """Whether the node would use more than its subtree owns if it used so much more."""
@@ -86,7 +82,7 @@ class Node:
     def available(self, column: Column) -> int:
         """What the node may still use; negative for an over-admitted cohort, never for a queue."""
         free = self._available(column)
-        return 0 if free < 0 and self.is_queue else free
+        return max(0, free) if self.is_queue else free
 
     def _available(self, column: Column) -> int:
         subtree, usage = self.subtree[column], self.usage[column]
@@ -116,14 +112,12 @@ class Node:
         """Use so much more; what the node can't serve from its own spills over to its parent."""
         node: Node | None = self
         while node is not None:
-            row, local = node.usage, node.local[column]
-            used = row[column]
-            trail.set_item(row, column, used + amount)
-            if local:
-                free = UNLIMITED if local == UNLIMITED else max(local - used, 0)
-                if amount <= free:
-                    return
-                amount -= free
+            row = node.usage
+            free = node.local_available(column) if node.local[column] else 0
+            trail.set_item(row, column, row[column] + amount)
+            if amount <= free:
+                return
+            amount -= free
             node = node.parent
 
     def discharge(self, trail: Trail, column: Column, amount: int) -> None:

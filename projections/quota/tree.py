@@ -89,12 +89,12 @@ class QuotaTree:
         return tree in self._laid().timed
 
     def released(self, cluster_queue: str) -> int:
-        """A number that grows whenever quota of the queue's tree changes or usage is given back in it."""
+        """A number that grows whenever quota of the queue's tree changes or usage is given back; 0 without such a queue."""
         node = self._laid().queues.get(cluster_queue)
         return 0 if node is None else node.root.stamps[RELEASED]
 
     def changed(self, cluster_queue: str) -> int:
-        """A number that grows with every change of quota, usage or its holders in the queue's tree."""
+        """A number that grows with every change of quota, usage or its holders in the queue's tree; 0 without such a queue."""
         node = self._laid().queues.get(cluster_queue)
         return 0 if node is None else node.root.stamps[CHANGED]
 
@@ -172,9 +172,12 @@ class QuotaTree:
 
     def _widen(self) -> None:
         if self._width < self.columns.width:
-            self._width = self.columns.width
-            for node in (*self._layout.queues.values(), *self._layout.cohorts.values()):
-                node.widen(self._width)
+            self._widen_all()
+
+    def _widen_all(self) -> None:
+        self._width = self.columns.width
+        for node in (*self._layout.queues.values(), *self._layout.cohorts.values()):
+            node.widen(self._width)
 
     def _outdate(self) -> None:
         if not self._stale:
@@ -202,8 +205,6 @@ class QuotaTree:
             if node.parent is None:
                 node.stamps = [top, top]
                 self._touched[node.key] = None
-        for node in (*layout.queues.values(), *layout.cohorts.values()):
-            node.widen(self.columns.width)
         quiet = Trail()
         for name, usage in sorted(usages.items()):
             node = layout.queues.get(name)
@@ -213,10 +214,9 @@ class QuotaTree:
             self._trail.drop(self._homeless, name)
             for column, amount in usage.items():
                 node.charge(quiet, column, amount)
-        self._layout, self._stale, self._width = layout, False, 0
-        self._widen()
+        self._layout, self._stale, self._width = layout, False, self.columns.width
         self._trail.note(lambda: self._put_back(before))
 
     def _put_back(self, layout: Layout) -> None:
-        self._layout, self._stale, self._width = layout, True, 0
-        self._widen()
+        self._layout, self._stale = layout, True
+        self._widen_all()

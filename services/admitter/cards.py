@@ -92,7 +92,7 @@ def preempts_for_cards(world: World, entry: Entry, plan: Plan, at: Millis) -> bo
     )
     if not victims:
         return False
-    entry.victims, entry.assignment.fits = victims, False
+    entry.victims = victims
     for pod_set in entry.assignment.pod_sets:
         for resource, choice in pod_set.flavors.items():
             if resource in config_of(world).names:

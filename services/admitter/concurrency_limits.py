@@ -46,7 +46,6 @@ def consider_within_limit(world: World, entry: Entry, at: Millis, consider: Call
     if entry.assignment is None or not (entry.mode is Mode.FIT or entry.victims):
         return
     entry.victims = [*going, *entry.victims]
-    entry.assignment.fits = False
     for pod_set in entry.assignment.pod_sets:
         pod_set.flavors = {
             resource: msgspec.structs.replace(choice, mode=Mode.PREEMPT) for resource, choice in pod_set.flavors.items()

@@ -104,7 +104,7 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
         flavor = card_flavor(world, entry, placed.pod_set)
         if not flavor:
             # No quota is declared for cards: there is no other flavor to go on with.
-            assignment.pod_sets[0].failed, assignment.fits = NO_MATCHING_FLAVOR, False
+            assignment.pod_sets[0].failed = NO_MATCHING_FLAVOR
             entry.reason, entry.message = placed.reason, placed.message
             return
         refused.note(placed, flavor)

@@ -2,6 +2,7 @@
 
 import ast
 import random
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -9,11 +10,8 @@ from typing import NamedTuple
 from cosmic_ray.commands.init import _all_work_items  # pyright: ignore[reportPrivateUsage] - its only way without a file
 from cosmic_ray.work_item import MutationSpec
 
-SAYS_NOTHING = {
-    "core/ReplaceComparisonOperator_Is_Eq",
-    "core/ReplaceComparisonOperator_IsNot_NotEq",
-}
-"""What rules compare by identity are enumerations, truth values and nodes: these are equal only to themselves."""
+IDENTITY = re.compile(r"Comparison\w+_(Is|IsNot)(_|$)")
+OPPOSITE = re.compile(r"Comparison\w+_(Is_IsNot|IsNot_Is)$")
 
 
 class Place(NamedTuple):
@@ -27,10 +25,10 @@ def mutants_of(root: Path, modules: Sequence[str]) -> list[MutationSpec]:
     """All mutants of some modules, in a fixed order, but for those that change no rule whatever they change."""
     found: list[MutationSpec] = []
     for module in modules:
-        hints = list(type_hints((root / module).read_text()))
+        aside = list(beside_the_rules((root / module).read_text()))
         for item in _all_work_items([root / module], {}):
             one = item.mutations[0]
-            if one.operator_name not in SAYS_NOTHING and not any(_in(one, hint) for hint in hints):
+            if not _of_identity(one.operator_name) and not any(_in(one, place) for place in aside):
                 found.append(one)
     return sorted(found, key=lambda one: (str(one.module_path), one.operator_name, one.occurrence))
 
@@ -40,16 +38,31 @@ def drawn(mutants: Sequence[MutationSpec], each: int, seed: int) -> list[Mutatio
     return random.Random(seed).sample(mutants, min(each, len(mutants))) if each else list(mutants)
 
 
-def type_hints(source: str) -> Iterator[Place]:
-    """Where types are written: to change `int | None` there breaks the module and no rule."""
+def beside_the_rules(source: str) -> Iterator[Place]:
+    """Where no rule is written.
+
+    Types, which only break the module; that rows which are made together are of one length; that a value can't be changed,
+    which types hold and the tests of the house.
+    """
     for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.arg(annotation=ast.expr() as hint) | ast.AnnAssign(annotation=hint):
-                yield _place(hint)
-            case ast.FunctionDef(returns=ast.expr() as hint) | ast.AsyncFunctionDef(returns=ast.expr() as hint):
-                yield _place(hint)
+            case ast.arg(annotation=ast.expr() as found) | ast.AnnAssign(annotation=found):
+                yield _place(found)
+            case ast.FunctionDef(returns=ast.expr() as found) | ast.AsyncFunctionDef(returns=ast.expr() as found):
+                yield _place(found)
+            case ast.keyword(arg="strict" | "frozen", value=found):
+                yield _place(found)
             case _:
                 pass
+
+
+def _of_identity(operator: str) -> bool:
+    """Whether `is` becomes another comparison than its opposite, or another one becomes `is`.
+
+    What is compared by identity has no order and is equal to itself alone (enumerations, nodes, truth values); whether two
+    equal numbers are one object is up to Python.
+    """
+    return bool(IDENTITY.search(operator)) and not OPPOSITE.search(operator)
 
 
 def _place(node: ast.expr) -> Place:

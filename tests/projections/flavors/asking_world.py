@@ -93,18 +93,21 @@ class Asking:
         )
 
     def _use(self, name: str) -> None:
-        """Some of what the queue may have is used."""
+        """Some of what the queue may have is used, or nothing."""
+        busy = self.chance.randrange(3)
         for item in ITEMS:
             left = int(self.tree.available(("queue", name), item))
-            amount = self.chance.randint(0, max(0, left))
+            amount = self.chance.randint(0, max(0, left)) if busy else 0
             self.tree.held[name, item] = amount
             self.quota.add_usage(name, {self.quota.column(*item): amount})
 
     def _pod_sets(self) -> Iterator[Asked]:
+        most = self.chance.choice((1, 3))
+        together = self.chance.choice(("", "together"))
         for number in range(self.chance.choice((1, 1, 2, 3))):
             names = [name for name in ("cpu", "gpu", "memory") if self.chance.randrange(3)] or ["cpu"]
-            requests = {name: self.chance.randint(0, 3) for name in names}
-            yield Asked(f"p{number}", requests, self.chance.choice(("", "", "together")))
+            requests = {name: self.chance.randint(0, most) for name in names}
+            yield Asked(f"p{number}", requests, self.chance.choice(("", together)))
 
     def _plain(self) -> Conditions:
         return Conditions(

@@ -64,6 +64,8 @@ class Found(NamedTuple):
 
     given: list[dict[str, Given]]
     failed: list[str]
+    reached: list[bool]
+    """No pod set before it fits nowhere."""
     usage: dict[Item, int]
     borrow: int
 
@@ -77,7 +79,7 @@ class SearchByDefinition:
         self.usage: dict[Item, int] = {}
 
     def search(self, asked: Sequence[Asked]) -> Found:
-        found = Found([{} for _ in asked], ["" for _ in asked], self.usage, 0)
+        found = Found([{} for _ in asked], ["" for _ in asked], [False for _ in asked], self.usage, 0)
         done: set[int] = set()
         over = False
         for index, one in enumerate(asked):
@@ -87,7 +89,7 @@ class SearchByDefinition:
             done.update(members)
             failed = self.together([asked[i] for i in members], [found.given[i] for i in members])
             for i in members:
-                found.failed[i] = failed
+                found.failed[i], found.reached[i] = failed, True
             over = bool(failed)
         borrow = max((one.borrow for given in found.given for one in given.values()), default=0)
         return found._replace(borrow=borrow)

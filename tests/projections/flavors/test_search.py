@@ -1,6 +1,8 @@
 """The search for flavors against the definitions, and the straight way through it against the whole."""
 
-from events.admission import Mode
+from msgspec.structs import replace
+
+from events.admission import FlavorAttempt, Mode
 from events.quota import FlavorSearch
 from projections.flavors.first_fit import assign_first_fit
 from projections.flavors.search import assign, refusal_reason
@@ -24,10 +26,26 @@ def test_every_pod_set_gets_the_flavors_that_the_definitions_say_or_the_reason_w
         ]
         assert given == wanted.given, seed
         assert [one.failed for one in found.pod_sets] == wanted.failed, seed
+        assert [one.reached for one in found.pod_sets] == wanted.reached, seed
         usage = {at.quota.columns.names[column]: amount for column, amount in found.usage.items()}
         assert (usage, found.borrow) == (wanted.usage, wanted.borrow), seed
         first = next((one for one in wanted.failed if one), "WaitingForQuota")
         assert refusal_reason(found) == first, seed
+
+
+def test_what_is_recorded_of_one_pod_set_of_a_group_is_recorded_of_all() -> None:
+    for seed in range(MANY):
+        at = Asking(seed)
+        recorded: dict[str, list[FlavorAttempt]] = {one.name: [] for one in at.asked}
+        for one in assign(at.space).attempts:
+            recorded[one.pod_set].append(replace(one, pod_set=""))
+        for one in at.asked:
+            first = next(other.name for other in at.asked if other is one or (one.group and other.group == one.group))
+            assert recorded[one.name] == recorded[first], seed
+            tried = {attempt.flavor for attempt in recorded[one.name]}
+            for names, flavors in GROUPS:
+                asked = any(name in one.requests for name in names)
+                assert not asked or at.at.pinned or tried & set(flavors), "whether or not something else fits nowhere"
 
 
 def test_what_is_recorded_of_a_flavor_is_what_the_definitions_say_of_it() -> None:

@@ -51,7 +51,7 @@ class Situation:
         for fact in (SettingsObserved(devices=False), *cohorts, *queues):
             self._fold(fact)
         self.tree = ByDefinition({one.name: one for one in queues}, {one.name: one for one in cohorts}, {})
-        for index in range(self.chance.randint(4, 14)):
+        for index in range(self.chance.randint(4, 20)):
             self._run(index)
         self.asker, self.context = self._asked()
 
@@ -78,12 +78,13 @@ class Situation:
 
     def _groups(self, most: int) -> tuple[ResourceGroup, ...]:
         pick = self.chance
+        limits = pick.randrange(2)
         quotas = tuple(
             Quota(
                 resource=resource,
                 nominal=pick.randint(0, most),
-                borrowing_limit=pick.choice((None, None, None, pick.randint(0, 4))),
-                lending_limit=pick.choice((None, None, None, pick.randint(0, 3))),
+                borrowing_limit=pick.choice((None, None, None, pick.randint(0, 4))) if limits else None,
+                lending_limit=pick.choice((None, pick.randint(0, 2))) if limits else None,
             )
             for resource in RESOURCES
         )
@@ -106,7 +107,8 @@ class Situation:
     def _run(self, index: int) -> None:
         """One more holds quota, if there is so much left; it may have nothing of one resource."""
         queue = self.chance.choice(QUEUES)
-        usage = {(FLAVOR, resource): self.chance.randint(0, 3) for resource in RESOURCES}
+        most = self.chance.choice((1, 1, 2, 3))
+        usage = {(FLAVOR, resource): self.chance.randint(0, most) for resource in RESOURCES}
         if any(amount > self.tree.available(("queue", queue), item) for item, amount in usage.items()):
             return
         held = PodSetAssignment(
