@@ -36,6 +36,7 @@ from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Reader, Writer
 from services.runtime.control_log import Control
 from services.runtime.lane_fold import LaneFold
+from services.runtime.lane_halts import REGRESSED, WITNESS
 from services.runtime.lane_host import Decider, LaneHost, Tracer
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Bus, Stream
@@ -87,6 +88,8 @@ class Ports(msgspec.Struct, kw_only=True):
     """Where saved worlds are shared; they are not when there is none."""
     filled: Callable[[Sequence[str]], Awaitable[list[StreamFill]]] | None = None
     """How full streams are, where the bus can tell."""
+    connections: Callable[[], int] = lambda: 0
+    """How often the bus was connected to, where that is known."""
 
 
 class Running:
@@ -112,7 +115,7 @@ class Running:
         self.regressed = ""
         self.witness_problem = ""
         """Why the witness can take no note at the moment; empty when it can."""
-        self._bus = RetryingBus(ports.bus, ports.clock)
+        self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
         self._tracer = tracer or SpanTracer()
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
         self.archivist = archivist
@@ -209,12 +212,16 @@ class Running:
 
     async def _follow_control(self, control: Stream) -> None:
         """What is skipped from now on lifts what it had halted."""
-        async for batch in control.follow(self.control.position):
-            self.control.take(batch)
+        try:
+            async for batch in control.follow(self.control.position):
+                self.control.take(batch)
+                for host in self.hosts.values():
+                    host.nudge()
+                if self.watcher is not None:
+                    self.watcher.nudge()
+        except LogRegressed as problem:
             for host in self.hosts.values():
-                host.nudge()
-            if self.watcher is not None:
-                self.watcher.nudge()
+                host.stop_deciding(str(problem), REGRESSED)
 
     def world_of_cards(self) -> World | None:
         """What this process has folded about cards; None if it runs no service that folds."""
@@ -233,6 +240,11 @@ class Running:
         """What is amiss with the bus and with the disk of the witness; empty when nothing is."""
         found = [*self._bus.problems.values(), self.regressed, self.witness_problem, self._snapshots.problem]
         return list(dict.fromkeys(filter(None, found)))
+
+    @property
+    def given_back(self) -> dict[str, int]:
+        """By stream, how many messages that the bus had lost were stored in it again from here."""
+        return self._bus.given_back
 
     def disk_full(self) -> bool:
         """Whether the bus says that its disk is full."""
@@ -279,6 +291,7 @@ class Running:
                 try:
                     await self._take_note()
                     self.witness_problem = ""
+                    self._go_on_deciding()
                 except (OSError, Unreadable) as problem:
                     # A full disk, or another process that is frozen with the folder in its hands: it is tried again.
                     told = problem.strerror if isinstance(problem, OSError) else ""
@@ -288,7 +301,7 @@ class Running:
                     self.regressed = str(problem)
                     log.error("log regressed", problem=self.regressed)
                     for host in self.hosts.values():
-                        host.stop_deciding(self.regressed)
+                        host.stop_deciding(self.regressed, WITNESS)
                 except LogUnavailable as problem:
                     log.warning("log unavailable", problem=str(problem))
                 await self.ports.clock.sleep(WITNESS_EVERY_MS)
@@ -297,6 +310,14 @@ class Running:
             with suppress(LogRegressed, LogUnavailable, LogGap, OSError, WitnessKeyMissing):
                 async with asyncio.timeout(_LAST_NOTE_S):
                     await self._take_note()
+
+    def _go_on_deciding(self) -> None:
+        """What was lost is there again, given back by those who had read it, or from a replica of the bus."""
+        if self.regressed:
+            log.warning("the log is again what was witnessed")
+            self.regressed = ""
+            for host in self.hosts.values():
+                host.decide_again(WITNESS)
 
     async def _take_note(self) -> None:
         if self._witness is None:

@@ -134,6 +134,7 @@ async def _serve_one(
             clock=ScaledClock(scale),
             shelf=bus.shelf,
             filled=bus.filled,
+            connections=bus.connections,
         )
         running = Running(ports, (service,), settings=settings, witness=Path(witness) if witness else None)
         await stack.enter_async_context(served(running, metrics))
@@ -191,7 +192,13 @@ async def _up_on_cluster(
         stack.push_async_callback(client.close)
         console.print(f"cluster {client.host}, bus {without_password(nats)} (Ctrl-C stops)")
         ports = Ports(
-            bus=bus, reader=Reflector(client), writer=client, clock=ScaledClock(), shelf=bus.shelf, filled=bus.filled
+            bus=bus,
+            reader=Reflector(client),
+            writer=client,
+            clock=ScaledClock(),
+            shelf=bus.shelf,
+            filled=bus.filled,
+            connections=bus.connections,
         )
         archivist = archivist_of(bus, data.resolve(), limits=rolled)
         running = Running(ports, settings=settings, witness=data.resolve() / "witness", archivist=archivist)

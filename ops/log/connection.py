@@ -6,12 +6,13 @@ pass: too many connections, a user that is not there just now. The client on its
 
 import asyncio
 import re
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.errors import Error
+from nats.errors import ConnectionReconnectingError, Error
 
 _VIOLATION = re.compile('permissions violation for publish to "(.*)"')
 _SAID = re.compile("^nats: '(.*)'$")
@@ -34,6 +35,8 @@ class Connection(Client):
         """Why the server has closed the connection or does not take it, in its words; empty when it takes it."""
         self._refused: set[str] = set()
         self._asking: dict[asyncio.Timeout, str] = {}
+        self.on_return: set[Callable[[], None]] = set()
+        """Called when the connection is there again after it was lost."""
 
     async def begin(self, addresses: list[str], *, name: str) -> None:
         """Connect, and connect anew for ever whenever the connection is lost."""
@@ -62,6 +65,9 @@ class Connection(Client):
         headers: dict[str, Any] | None = None,
     ) -> Msg:
         """The answer to a question. Raises `MayNot` as soon as the server says so."""
+        if self.is_reconnecting:
+            # The client would send it as soon as the connection is back: before anybody has looked what is there.
+            raise ConnectionReconnectingError
         until = asyncio.timeout(None)
         self._asking[until] = subject.lower()
         try:
@@ -111,6 +117,21 @@ class Connection(Client):
 
     async def _is_back(self) -> None:
         self.closed_for = ""
+        for call in list(self.on_return):
+            call()
+
+
+@contextmanager
+def told_of_return(client: Client, call: Callable[[], None]) -> Generator[None, None, None]:
+    """Have something called whenever the connection is there again after it was lost."""
+    if not isinstance(client, Connection):
+        yield
+        return
+    client.on_return.add(call)
+    try:
+        yield
+    finally:
+        client.on_return.discard(call)
 
 
 def is_refused(client: Client, subject: str) -> bool:

@@ -20,7 +20,7 @@ T = TypeVar("T")
 NOT_THERE = 10059
 _DIGITS = 12
 """Of a sequence, as a subject names it."""
-_NO_MESSAGE = 10037
+NO_MESSAGE = 10037
 _DEADLINE_S = 5.0
 
 
@@ -148,7 +148,7 @@ async def _mark(client: Client, stream: str, name: str) -> int:
     found = as_answer(name, await asked(client, f"STREAM.MSG.GET.{name}", body), _Found)
     if found.error is None:
         return found.message.seq
-    if found.error.err_code in (_NO_MESSAGE, NOT_THERE):
+    if found.error.err_code in (NO_MESSAGE, NOT_THERE):
         return 0
     raise LogUnavailable(stream=name, problem=found.error.description)
 

@@ -50,6 +50,10 @@ class JetStreamBus:
             raise unanswered(self.client, f"$JS.API.STREAM.CREATE.{name}", name, problem) from problem
         return JetStreamStream(self.client, name)
 
+    def connections(self) -> int:
+        """How often it was connected to."""
+        return 1 + int(self.client.stats["reconnects"])
+
     async def filled(self, names: Sequence[str]) -> list[StreamFill]:
         """How full the streams are that take in now. Raises `LogUnavailable`."""
         found: list[StreamFill] = []

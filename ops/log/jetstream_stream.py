@@ -23,7 +23,7 @@ from ops.log.connection import is_answered
 from ops.log.generations import Generation, decoded, generations, mark_subject
 from ops.log.pull import TRACE, PullReader, StreamGone, stored_at
 from ops.log.refusals import DEADLINE_S, UNANSWERED, not_stored, refusal, unavailable
-from services.runtime.log_errors import DiskFull, LogGap, LogMovedOn, LogRolled, LogUnavailable, UnsafeStream
+from services.runtime.log_errors import DiskFull, LogGap, LogMovedOn, LogRolled, LogUnavailable, TailLost, UnsafeStream
 from services.runtime.log_port import Entry, Head, Message
 
 WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
@@ -107,7 +107,7 @@ class JetStreamStream:
         mark = mark_subject(self.name)
         while True:
             try:
-                holding = await self._holding(position + 1)
+                holding = await self._holding(position + 1, read=True)
             except LogUnavailable:
                 holding = None
             if holding is None:
@@ -226,12 +226,14 @@ class JetStreamStream:
         self._open = next((one.name for one in found if one.takes_in), self._open)
         return found
 
-    async def _holding(self, sequence: int) -> str | None:
+    async def _holding(self, sequence: int, *, read: bool = False) -> str | None:
         """The stream of the server in which a sequence is, or will be; None while none is there to take it in.
 
-        Raises `LogRolled` when what held it is gone, `LogUnavailable`.
+        Raises `LogRolled` when what held it is gone, `TailLost` when all before it was read and is not there, `LogUnavailable`.
         """
         found = await self._standing()
+        if read and found and found[-1].takes_in and found[-1].last < sequence - 1:
+            raise TailLost(stream=self.name, read=sequence - 1, found=found[-1].last)
         if found and sequence < found[0].first:
             raise LogRolled(stream=self.name, expected=sequence, first=found[0].first)
         for one in reversed(found):
@@ -283,6 +285,8 @@ class JetStreamStream:
 
     async def _mine_or_moved_on(self, message_id: str, base: int) -> int:
         head = await self.last()
+        if head.sequence < base:
+            raise TailLost(stream=self.name, read=base, found=head.sequence)
         if head.sequence == base + 1 and head.message_id == message_id:
             return head.sequence
         if head.sequence > base:

@@ -25,6 +25,10 @@ class LazyBus:
         """The stream of that name. Raises `LogUnavailable` while nobody answers, `UnsafeStream`."""
         return await (await self.connected()).stream(name)
 
+    def connections(self) -> int:
+        """How often it was connected to."""
+        return self._bus.connections() if self._bus is not None else 0
+
     async def filled(self, names: Sequence[str]) -> list[StreamFill]:
         """How full the streams are that take in now. Raises `LogUnavailable`."""
         return await (await self.connected()).filled(names)

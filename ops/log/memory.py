@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from enum import StrEnum
 
 from events.event import Millis
-from services.runtime.log_errors import LogFull, LogGap, LogMovedOn, LogRolled, LogUnavailable
+from services.runtime.log_errors import LogFull, LogGap, LogMovedOn, LogRolled, LogUnavailable, TailLost
 from services.runtime.log_port import Entry, Head, Message, Stream
 
 IDS_KNOWN_FOR: Millis = 120_000
@@ -35,6 +35,8 @@ class MemoryStream:
         """The first sequence that is still on the bus."""
         self.faults: deque[Fault] = deque()
         self._ids: dict[str, int] = {}
+        self._lost = 0
+        """How often it has lost its tail."""
         self._grown = asyncio.Condition()
 
     async def append(
@@ -47,6 +49,8 @@ class MemoryStream:
         if base != len(self.entries):
             if self.entries and self.entries[-1].message_id == message_id:
                 return len(self.entries)
+            if base > len(self.entries):
+                raise TailLost(stream=self.name, read=base, found=len(self.entries))
             raise LogMovedOn(stream=self.name, base=base)
         sequence = await self._store(subject, data, message_id)
         if fault is Fault.ACK_LOST:
@@ -66,11 +70,15 @@ class MemoryStream:
 
     async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
         """All behind `after`, then what comes."""
-        position = after
+        position, lost = after, self._lost
+        self._check_end(position)
         while True:
             async with self._grown:
-                while len(self.entries) <= position:
+                while len(self.entries) <= position and self._lost == lost:
                     await self._grown.wait()
+                if self._lost != lost:
+                    # Something else may stand by now where it has lost what was read: whoever reads has to look.
+                    raise TailLost(stream=self.name, read=position, found=len(self.entries))
                 self._check_first(position + 1)
                 batch = self.entries[position:]
             position += len(batch)
@@ -118,6 +126,18 @@ class MemoryStream:
         """Lose the tail: what one flipped bit does to a stored stream (docs/rules/log.md#lost-tail)."""
         del self.entries[keep:]
         self._ids = {entry.message_id: entry.sequence for entry in self.entries}
+        self._lost += 1
+
+    async def lose(self, keep: int) -> None:
+        """Lose the tail, and have those look who read it: what a bus does that comes back without what it had not synced."""
+        self.truncate(keep)
+        async with self._grown:
+            self._grown.notify_all()
+
+    def _check_end(self, position: int) -> None:
+        """Raises `TailLost` when it ends before what was read."""
+        if position > len(self.entries):
+            raise TailLost(stream=self.name, read=position, found=len(self.entries))
 
     def _check_first(self, sequence: int) -> None:
         """Raises `LogRolled` when what is asked for was removed."""

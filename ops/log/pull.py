@@ -1,6 +1,7 @@
 """Reading a stream fast: an ephemeral ordered consumer whose next pull is on its way before the last one is used up."""
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -8,12 +9,15 @@ from typing import Any
 import msgspec
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.errors import ConnectionClosedError, Error, NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 
 from events.event import Millis
 from ops.log.cancellable import cancellable
-from ops.log.generations import NOT_THERE
+from ops.log.connection import told_of_return
+from ops.log.generations import NO_MESSAGE, NOT_THERE, as_answer, asked
+from services.runtime.log_errors import LogUnavailable, TailLost
 from services.runtime.log_port import Entry
 
 _BATCH = 1000
@@ -44,6 +48,15 @@ def stored_at(headers: Mapping[str, str] | None, here: Millis) -> Millis:
     return min(int(told), here) if told.isascii() and told.isdecimal() and len(told) <= _MOST_DIGITS else here
 
 
+class _Stored(msgspec.Struct, frozen=True):
+    data: str = ""
+
+
+class _Found(msgspec.Struct, frozen=True):
+    message: _Stored = _Stored()
+    error: dict[str, Any] | None = None
+
+
 class StreamGone(Exception):
     """The stream of the server that was read is not there any more: it was rolled, archived and removed."""
 
@@ -55,26 +68,60 @@ class PullReader:
         self._client, self._stream, self._generation = client, stream, generation or stream
 
     async def batches(self, after: int) -> AsyncIterator[list[Entry]]:
-        """Batches of what is stored behind `after`; begins anew by itself after a break. Raises `StreamGone`."""
+        """Batches of what is stored behind `after`; begins anew by itself after a break. Raises `StreamGone`, `TailLost`."""
         position = after
+        last: Entry | None = None
         while True:
             try:
+                await self._still_there(last)
                 async for batch in self._session(position):
                     yield batch
-                    position = batch[-1].sequence
-            except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, Error):
+                    last = batch[-1]
+                    position = last.sequence
+            except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, Error, LogUnavailable):
                 pass  # The connection is coming back by itself; until then there is nothing to read.
             await asyncio.sleep(_RETRY_S)
+
+    async def _still_there(self, read: Entry | None) -> None:
+        """What was read last stands there still: a server may come back without what it had not brought to its disk.
+
+        Raises `TailLost`, `StreamGone`, `LogUnavailable`.
+        """
+        if read is None:
+            return
+        answer = await asked(self._client, f"STREAM.MSG.GET.{self._generation}", {"seq": read.sequence})
+        found = as_answer(self._generation, answer, _Found)
+        if found.error is not None:
+            if found.error.get("err_code") == NOT_THERE:
+                raise StreamGone
+            if found.error.get("err_code") != NO_MESSAGE:
+                raise LogUnavailable(stream=self._generation, problem=str(found.error.get("description")))
+            raise TailLost(stream=self._stream, read=read.sequence, found=read.sequence - 1)
+        if base64.b64decode(found.message.data) != read.data:
+            raise TailLost(
+                stream=self._stream,
+                read=read.sequence,
+                found=read.sequence,
+                problem=f"holds another message at sequence {read.sequence} than was read here",
+            )
 
     async def _session(self, after: int) -> AsyncIterator[list[Entry]]:
         consumer = await self._create(after)
         inbox = self._client.new_inbox()
-        arrived: asyncio.Queue[Msg] = asyncio.Queue()
+        arrived: asyncio.Queue[Msg | None] = asyncio.Queue()
 
         async def take(message: Msg) -> None:
             arrived.put_nowait(message)
 
         subscription = await self._client.subscribe(inbox, cb=take, pending_msgs_limit=0, pending_bytes_limit=0)
+        # The consumer lived in the memory of a server that may have ended: a lost connection ends the session.
+        with told_of_return(self._client, lambda: arrived.put_nowait(None)):
+            async for batch in self._pulled(after, consumer, inbox, arrived, subscription):
+                yield batch
+
+    async def _pulled(
+        self, after: int, consumer: str, inbox: str, arrived: "asyncio.Queue[Msg | None]", subscription: Subscription
+    ) -> AsyncIterator[list[Entry]]:
         try:
             subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._generation}.{consumer}"
             pull = msgspec.json.encode({"batch": _BATCH, "expires": int(_EXPIRES_S * 1e9)})
@@ -94,7 +141,7 @@ class PullReader:
             with suppress(ConnectionClosedError):
                 await subscription.unsubscribe()
 
-    async def _gather(self, arrived: asyncio.Queue[Msg], position: int) -> tuple[list[Entry], int, bool]:
+    async def _gather(self, arrived: "asyncio.Queue[Msg | None]", position: int) -> tuple[list[Entry], int, bool]:
         """What has arrived, how many pulls are used up, and whether the session is lost."""
         batch: list[Entry] = []
         used = 0
@@ -105,6 +152,8 @@ class PullReader:
         except TimeoutError:
             return batch, 0, True
         while True:
+            if message is None:
+                return batch, used, True
             if message.reply.startswith("$JS.ACK."):
                 entry = self._entry(message)
                 if entry.sequence != position + 1:

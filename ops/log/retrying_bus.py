@@ -1,33 +1,47 @@
 """The bus as services use it: what they ask waits until the bus answers, and what it lacked last is told.
 
 Services read and ask at any moment; a bus that is slow, restarts or comes later than they do must not end them. Storing is
-not repeated here: whoever stores knows what to do when it fails.
+not repeated here: whoever stores knows what to do when it fails. A bus that comes back without the last messages of a stream is
+given them again before anything new is stored.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import structlog
 
 from events.event import Millis
+from ops.log.given_back import GivingBack
+from ops.log.kept_tail import KeptTail
 from services.runtime.clock_port import Clock
-from services.runtime.log_errors import DiskFull, LogUnavailable
+from services.runtime.log_errors import DiskFull, LogUnavailable, TailLost
 from services.runtime.log_port import Bus, Entry, Head, Message, Stream
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
 _RETRY_MS = 500
+PAUSE_S = 1.5
+"""Who has just connected stores nothing for so long: those who have read what the bus may have lost are first."""
+
+paused_for = asyncio.sleep
 
 
 class RetryingBus:
-    """A bus whose streams wait for it."""
+    """A bus whose streams wait for it. `connections` says how often it was connected to, where that is known."""
 
-    def __init__(self, bus: Bus, clock: Clock) -> None:
-        self._bus, self._clock = bus, clock
+    def __init__(self, bus: Bus, clock: Clock, connections: Callable[[], int] = lambda: 0) -> None:
+        self._bus, self._clock, self._connections = bus, clock, connections
         self.problems: dict[str, str] = {}
         """By stream and what was asked of it: why the bus did not do it the last time; nothing where it did."""
+        self.given_back: dict[str, int] = {}
+        """By stream, how many messages that it had lost were stored in it again from here."""
         self._full: set[str] = set()
+        self._tails: dict[str, KeptTail] = {}
+        self._seen = 0
+        self._pausing = asyncio.Lock()
 
     @property
     def disk_full(self) -> bool:
@@ -36,7 +50,8 @@ class RetryingBus:
 
     async def stream(self, name: str) -> Stream:
         """The stream of that name, as soon as the bus has it. Raises `UnsafeStream`."""
-        return RetryingStream(await self.until_answered(name, "open", lambda: self._bus.stream(name)), self)
+        stream = await self.until_answered(name, "open", lambda: self._bus.stream(name))
+        return RetryingStream(stream, self, self._tails.setdefault(name, KeptTail()), self._clock)
 
     async def close(self) -> None:
         """Let go of the bus."""
@@ -66,12 +81,23 @@ class RetryingBus:
             log.warning("log available again", stream=stream, asked=what)
         return found
 
+    async def paused(self) -> bool:
+        """Whether it was connected to anew since anything was stored last; returns when those had their time who are first."""
+        if self._connections() == self._seen:
+            return False
+        async with self._pausing:
+            while (now := self._connections()) != self._seen:
+                await paused_for(PAUSE_S)
+                self._seen = now
+        return True
+
 
 class RetryingStream:
     """One stream of a patient bus."""
 
-    def __init__(self, stream: Stream, bus: RetryingBus) -> None:
-        self._stream, self._bus = stream, bus
+    def __init__(self, stream: Stream, bus: RetryingBus, tail: KeptTail, clock: Clock) -> None:
+        self._stream, self._bus, self._tail = stream, bus, tail
+        self._giving = GivingBack(stream, tail, clock, bus.problems, bus.given_back)
 
     @property
     def name(self) -> str:
@@ -82,6 +108,19 @@ class RetryingStream:
         self, subject: str, data: bytes, *, message_id: str, base: int, headers: Mapping[str, str] | None = None
     ) -> int:
         """Store on a condition, as the stream does."""
+        if await self._bus.paused():
+            await self._giving.back()
+        try:
+            sequence = await self._append(subject, data, message_id, base, headers)
+        except TailLost:
+            await self._giving.back()
+            sequence = await self._append(subject, data, message_id, base, headers)
+        self._tail.note([Entry(stream=self.name, sequence=sequence, subject=subject, message_id=message_id, data=data)])
+        return sequence
+
+    async def _append(
+        self, subject: str, data: bytes, message_id: str, base: int, headers: Mapping[str, str] | None
+    ) -> int:
         return await self._bus.noted(
             self.name,
             "store",
@@ -90,18 +129,34 @@ class RetryingStream:
 
     async def publish(self, messages: Sequence[Message]) -> None:
         """Store, as the stream does."""
+        if await self._bus.paused():
+            # Whoever has folded it says so; what was seen is told all the same.
+            with suppress(TailLost):
+                await self._giving.back()
         await self._bus.noted(self.name, "store", lambda: self._stream.publish(messages))
+        self._tail.published(messages)
 
-    def follow(self, after: int) -> AsyncIterator[list[Entry]]:
-        """All behind `after`, then what comes; it survives by itself that the bus is away."""
-        return self._stream.follow(after)
+    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
+        """All behind `after`, then what comes; it survives by itself that the bus is away.
+
+        What the bus has lost of what was read is given back first. Raises `LogGap`, `TailLost`.
+        """
+        position = after
+        while True:
+            try:
+                async for batch in self._stream.follow(position):
+                    self._tail.note(batch)
+                    position = max(position, batch[-1].sequence)
+                    yield batch
+            except TailLost:
+                await self._giving.back(position)
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         """All behind `after` up to the end as it is now, however long that takes."""
         end = (await self.last()).sequence
         if end <= after:
             return
-        async for batch in self._stream.follow(after):
+        async for batch in self.follow(after):
             yield [entry for entry in batch if entry.sequence <= end]
             if batch[-1].sequence >= end:
                 return

@@ -14,7 +14,7 @@ from nats.aio.client import Client
 
 from ops.log.cancellable import cancellable
 from ops.log.connection import is_answered
-from ops.log.generations import NOT_THERE, as_answer, asked, decoded
+from ops.log.generations import NO_MESSAGE, NOT_THERE, as_answer, asked, decoded
 from ops.log.refusals import UNANSWERED, refusal, unanswered
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.shelf_port import Kept
@@ -23,7 +23,6 @@ from services.watcher.saved_view import KEY
 STREAM = "SNAPSHOTS"
 WATCHER = KEY
 """The key of the watcher's view."""
-_NO_MESSAGE = 10037
 _PART = 512 << 10
 _MOST = 2 << 30
 """No saved world that is unpacked may be larger: who sends us more wants to fill our memory."""
@@ -128,7 +127,7 @@ class BusShelf:
         found = as_answer(STREAM, answer, _Found)
         if found.error is None:
             return _part(found.message.data)
-        if found.error.err_code in (_NO_MESSAGE, NOT_THERE):
+        if found.error.err_code in (NO_MESSAGE, NOT_THERE):
             return None
         raise LogUnavailable(stream=STREAM, problem=found.error.description)
 

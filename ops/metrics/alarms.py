@@ -44,6 +44,8 @@ class AlarmMetrics(Collector):
         yield _gauge(
             "kuelog_preemption_loops", "Pairs of workloads that preempt each other again and again", ("lane",), loops
         )
+        again = {(stream,): count for stream, count in self._running.given_back.items()}
+        yield _gauge("kuelog_given_back_messages", "Messages that the bus had lost and got again", ("stream",), again)
         unread = {("CONTROL",): len(control.unread)}
         yield _gauge("kuelog_ignored_messages", "Words of control that do not count", ("stream",), unread)
 

@@ -127,7 +127,15 @@ async def _served(
         await server.start()
         bus = await connect_bus(server.url)
         client = await connect_kube(str(data / "kubeconfig"))
-        ports = Ports(bus=bus, reader=Reflector(client), writer=client, clock=clock, shelf=bus.shelf, filled=bus.filled)
+        ports = Ports(
+            bus=bus,
+            reader=Reflector(client),
+            writer=client,
+            clock=clock,
+            shelf=bus.shelf,
+            filled=bus.filled,
+            connections=bus.connections,
+        )
         archivist = archivist_of(bus, data, limits=rolled)
         running = Running(ports, services, settings=settings, witness=data / "witness", archivist=archivist)
         cluster.aggregated[VISIBILITY] = Visibility(Followed(running).world)

@@ -14,6 +14,8 @@ class ActiveFaults:
         self.chance = random.Random(f"{seed}/latencies")  # noqa: S311 - a world, not a secret
         self.calm = False
         """Everything passes at once from now on."""
+        self.cuts = 0
+        """How often the bus has ended with all that was on the way to it or from it."""
         self._armed: dict[tuple[str, Kind], tuple[int, float]] = {}
         self._lasting: dict[tuple[str, Kind], tuple[float, float]] = {}
 

@@ -50,26 +50,28 @@ class ConnectedStream:
         self, subject: str, data: bytes, *, message_id: str, base: int, headers: Mapping[str, str] | None = None
     ) -> int:
         """Store a message on a condition, if it gets there."""
-        await self._there()
+        cuts = await self._there()
         sequence = await self._stream.append(subject, data, message_id=message_id, base=base, headers=headers)
-        await self._back()
+        await self._back(cuts)
         return sequence
 
     async def publish(self, messages: Sequence[Message]) -> None:
         """Store messages, if they get there; the bus may take only the first of them."""
-        await self._there()
+        cuts = await self._there()
         for message in messages:
+            self._hold(cuts)
             await self._stream.publish([message])
             late = self._faults.strikes(self._process, Kind.MESSAGE_DOUBLED)
             if late is not None:
-                self._faults.loop.call_later(late, self._repeat, message)
+                self._faults.loop.call_later(late, self._repeat, message, cuts)
         if self._faults.strikes(self._process, Kind.ACK_LOST) is not None:
             await asyncio.sleep(_DEADLINE_S)
             raise LogUnavailable(stream=self.name, problem="no acknowledgement")
-        await self._back()
+        await self._back(cuts)
 
-    def _repeat(self, message: Message) -> None:
-        self._repeating = asyncio.ensure_future(self._stream.repeat(message))
+    def _repeat(self, message: Message, cuts: int) -> None:
+        if cuts == self._faults.cuts:
+            self._repeating = asyncio.ensure_future(self._stream.repeat(message))
 
     async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
         """All behind `after`, then what comes, as late as it gets here."""
@@ -102,7 +104,9 @@ class ConnectedStream:
         await passed(self._faults, self._process, self.name)
         return await self._stream.now()
 
-    async def _there(self) -> None:
+    async def _there(self) -> int:
+        """How often the bus had ended when the message was sent."""
+        cuts = self._faults.cuts
         await passed(self._faults, self._process, self.name)
         if self._faults.lasts(self.name, Kind.STREAM_ROLL) is not None:
             raise LogUnavailable(stream=self.name, problem="it is being rolled")
@@ -111,8 +115,15 @@ class ConnectedStream:
             await asyncio.sleep(late)
         if self._faults.strikes(self._process, Kind.MESSAGE_LOST) is not None:
             raise LogUnavailable(stream=self.name, problem="the message did not arrive")
+        self._hold(cuts)
+        return cuts
 
-    async def _back(self) -> None:
+    def _hold(self, cuts: int) -> None:
+        """What is on the way when the bus ends is lost with the connection."""
+        if cuts != self._faults.cuts:
+            raise LogUnavailable(stream=self.name, problem="the connection was lost")
+
+    async def _back(self, cuts: int) -> None:
         """The way of the answer; one that got lost is resolved by a look, unless that fails too."""
         if self._faults.strikes(self._process, Kind.ACK_UNRESOLVED) is not None:
             await asyncio.sleep(_DEADLINE_S)
@@ -120,3 +131,4 @@ class ConnectedStream:
         if self._faults.strikes(self._process, Kind.ACK_LOST) is not None:
             await asyncio.sleep(_DEADLINE_S)
         await self._faults.latency()
+        self._hold(cuts)

@@ -7,6 +7,7 @@ from events.json_object import JsonObject
 from events.subjects import FACTS
 from ops.embedded_cluster.fault_injection import set_card_health, set_node_ready
 from ops.simulate.fault_plan import Fault, Kind
+from ops.simulate.lost_tails import lose_tails
 from ops.simulate.operators import enter_at_last, skip_what_halts
 from ops.simulate.platform import KUEUE
 from ops.simulate.rolled_streams import restart_stopped, roll
@@ -17,10 +18,15 @@ from ops.wiring import LANE, ROLLED
 
 Application = Callable[[Simulation, Fault], None]
 _MOST_SLOW_S = 2.0
+_STRAY = frozenset({Kind.POISON_MESSAGE, Kind.FORGED_MESSAGE})
 
 
 def apply(simulation: Simulation, fault: Fault) -> None:
-    """Let a fault strike now."""
+    """Let a fault strike now; what somebody stores by himself waits until the bus has what it had lost."""
+    whole_in = simulation.whole_at - simulation.loop.time()
+    if whole_in > 0 and fault.kind in _STRAY:
+        simulation.loop.call_later(whole_in, apply, simulation, fault)
+        return
     _APPLICATIONS[fault.kind](simulation, fault)
 
 
@@ -46,7 +52,7 @@ def _for_all(simulation: Simulation, fault: Fault) -> None:
 
 
 def _down(simulation: Simulation, fault: Fault) -> None:
-    simulation.faults.last("", fault.kind, max(fault.lasts, 200) / 1000)
+    simulation.faults.last("", Kind.BUS_DOWN, max(fault.lasts, 200) / 1000)
 
 
 def _slow(simulation: Simulation, fault: Fault) -> None:
@@ -198,6 +204,12 @@ def _roll(simulation: Simulation, fault: Fault) -> None:
     simulation.operate(lambda: restart_stopped(simulation))
 
 
+def _lose_tail(simulation: Simulation, fault: Fault) -> None:
+    _down(simulation, fault)
+    simulation.operate(lambda: lose_tails(simulation, fault))
+    simulation.operate(lambda: restart_stopped(simulation))
+
+
 _APPLICATIONS: dict[Kind, Application] = {
     Kind.KILL: _kill,
     Kind.PAUSE: _pause,
@@ -228,4 +240,5 @@ _APPLICATIONS: dict[Kind, Application] = {
     Kind.POISON_MESSAGE: _bad_message,
     Kind.FORGED_MESSAGE: _forged,
     Kind.STREAM_ROLL: _roll,
+    Kind.LOST_TAIL: _lose_tail,
 }

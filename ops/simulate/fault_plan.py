@@ -61,6 +61,8 @@ class Kind(StrEnum):
     """Somebody with the rights of one service says what only another may say."""
     STREAM_ROLL = "stream-roll"
     """A stream takes nothing in while it is rolled, and what was rolled goes from the bus when nobody needs it any more."""
+    LOST_TAIL = "lost-tail"
+    """The bus restarts without the last messages of its streams, though it had acknowledged them."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,12 +84,14 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ALL = tuple(Kind)
-_APART = frozenset({Kind.STREAM_ROLL})
+_APART = frozenset({Kind.STREAM_ROLL, Kind.LOST_TAIL})
 """Kinds that are drawn by themselves, and not among the others."""
 _TOGETHER = tuple(kind for kind in ALL if kind not in _APART)
 _CLOSE, _SOON_MS = 0.5, 4000
 _EVERY = 7
 """In one of so many seeds streams roll."""
+_LOST_EVERY = 5
+"""In one of so many seeds the bus loses tails."""
 
 
 def schedule_of(seed: int, span: Millis, kinds: Sequence[Kind] = ALL) -> list[Fault]:
@@ -113,6 +117,7 @@ def schedule_of(seed: int, span: Millis, kinds: Sequence[Kind] = ALL) -> list[Fa
         )
         found.append(fault)
     found += _rolls(seed, span, len(found))
+    found += _lost_tails(seed, span, len(found))
     return sorted((one for one in found if one.kind in kinds), key=lambda one: (one.at, one.index))
 
 
@@ -131,6 +136,21 @@ def _rolls(seed: int, span: Millis, index: int) -> list[Fault]:
             kind=Kind.STREAM_ROLL,
             number=chance.randrange(1 << 30),
             lasts=chance.choice((0, 50, 500, 3000)),
+        )
+        for number in found
+    ]
+
+
+def _lost_tails(seed: int, span: Millis, index: int) -> list[Fault]:
+    chance = random.Random(f"{seed}/lost tails")  # noqa: S311 - a world, not a secret
+    found = range(chance.randrange(1, 4)) if seed % _LOST_EVERY == 0 else ()
+    return [
+        Fault(
+            index=index + number,
+            at=chance.randrange(1000, span),
+            kind=Kind.LOST_TAIL,
+            number=chance.randrange(1 << 30),
+            lasts=chance.choice((200, 500, 3000, 20_000)),
         )
         for number in found
     ]

@@ -72,6 +72,10 @@ class Simulation:
         self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert)
         self.changes: asyncio.Queue[Change | None] = asyncio.Queue()
         """Every change of a Job, in order."""
+        self.connections = 0
+        """How often everybody had to connect anew to a bus that lost tails."""
+        self.whole_at = 0.0
+        """When a bus that has lost tails has them again, on the loop's time."""
         self.crashes: dict[str, int] = {}
         """How often a service or an operator ended with an exception, by what is told of it."""
         self.processes = [
@@ -112,6 +116,7 @@ class Simulation:
             writer=client,
             clock=process.clock,
             shelf=self.shelf,
+            connections=lambda: self.connections,
         )
         running = process.running = Running(
             ports,

@@ -10,7 +10,14 @@ log = structlog.get_logger()
 
 P = ParamSpec("P")
 
-KINDS = MESSAGE, BUS, CLOCK, STOPPED = "message", "bus", "clock", "stopped"
+KINDS = MESSAGE, BUS, CLOCK, STOPPED, REGRESSED, WITNESS = (
+    "message",
+    "bus",
+    "clock",
+    "stopped",
+    "regressed",
+    "witness",
+)
 
 
 class Halts:
@@ -33,6 +40,11 @@ class Halts:
     def kinds(self) -> list[str]:
         """The kinds of reasons that hold."""
         return sorted(self._why)
+
+    @property
+    def allow_deciding(self) -> bool:
+        """Whether nothing holds that only a start anew, or the log's being whole again, puts right."""
+        return not self._why.keys() & {STOPPED, REGRESSED, WITNESS}
 
     def halt(self, kind: str, why: str) -> None:
         """The lane can't go on for this reason."""

@@ -23,9 +23,9 @@ from services.runtime.clock_port import Clock
 from services.runtime.commit_making import commit_of
 from services.runtime.lane_errors import InputsWrong, MessageHalts
 from services.runtime.lane_fold import LaneFold
-from services.runtime.lane_halts import BUS, CLOCK, MESSAGE, STOPPED, Halts
+from services.runtime.lane_halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
 from services.runtime.lane_roles import Decider, Keeper, Observer, Tracer
-from services.runtime.log_errors import LogGap, LogMovedOn, LogRolled, LogUnavailable
+from services.runtime.log_errors import LogGap, LogMovedOn, LogRegressed, LogRolled, LogUnavailable
 from services.runtime.log_port import Entry, Stream
 
 log = structlog.get_logger()
@@ -56,8 +56,6 @@ class LaneHost:
         """What keeps it from going on."""
         self.quiet = asyncio.Event()
         """Set while every decider has nothing to say about all that has arrived."""
-        self.decides = True
-        """Whether this replica's deciders speak, or only follow so as to take over."""
         self.missed: asyncio.Queue[LogRolled] = asyncio.Queue()
         """What it has not read and is not stored any more: it can't go on, but whoever begins at a saved world can."""
         self._clock, self._tracer, self._rules, self._replica = clock, tracer, rules, replica
@@ -96,10 +94,19 @@ class LaneHost:
         """Set while `halted` says why."""
         return self.halts.stuck
 
-    def stop_deciding(self, why: str) -> None:
+    def stop_deciding(self, why: str, kind: str = STOPPED) -> None:
         """Only follow from now on."""
-        self.decides = False
-        self.halts.halt(STOPPED, why)
+        self.halts.halt(kind, why)
+
+    def decide_again(self, kind: str) -> None:
+        """What kept it from deciding holds no more."""
+        self.halts.lift(kind)
+        self.nudge()
+
+    @property
+    def decides(self) -> bool:
+        """Whether this replica's deciders speak, or only follow."""
+        return self.halts.allow_deciding
 
     def nudge(self) -> None:
         """Have the host look again, for instance after a quarantine or a takeover."""
@@ -110,21 +117,22 @@ class LaneHost:
             async for batch in self.own.follow(self.fold.base):
                 self._commits.extend(entry for entry in batch if entry.sequence > self.fold.base)
                 self._news.set()
-        except LogGap as gap:
-            self._miss(gap)
+        except (LogGap, LogRegressed) as problem:
+            self._stop_for(problem)
 
     async def _follow_input(self, stream: Stream) -> None:
         try:
             async for batch in stream.follow(self.fold.position(stream.name)):
                 self.fold.offer(stream.name, batch)
                 self._news.set()
-        except LogGap as gap:
-            self._miss(gap)
+        except (LogGap, LogRegressed) as problem:
+            self._stop_for(problem)
 
-    def _miss(self, gap: LogGap) -> None:
-        self.stop_deciding(str(gap))
-        if isinstance(gap, LogRolled):
-            self.missed.put_nowait(gap)
+    def _stop_for(self, problem: LogGap | LogRegressed) -> None:
+        """What is folded here and what the log holds do not go together: whoever starts anew folds what is there."""
+        self.stop_deciding(str(problem), REGRESSED if isinstance(problem, LogRegressed) else STOPPED)
+        if isinstance(problem, LogRolled):
+            self.missed.put_nowait(problem)
 
     async def _catch_up(self) -> None:
         """Fold what was on the log when we came, before anything is decided on less."""
@@ -271,6 +279,10 @@ class LaneHost:
                 self.fold.world.take_back(mark)
                 self.halts.halt(BUS, str(problem))
                 await self._clock.sleep(_RETRY)
+                return False
+            except LogRegressed as problem:
+                self.fold.world.take_back(mark)
+                self._stop_for(problem)
                 return False
         if sequence != self.fold.base + 1:
             # Something foreign lies between: what we stored stands, but has to be folded in its place.

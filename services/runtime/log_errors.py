@@ -84,6 +84,18 @@ class LogRegressed(Exception):
         self.stream, self.witnessed, self.found = stream, witnessed, found
 
 
+class TailLost(LogRegressed):
+    """The log ends before what was read of it here, or holds something else there."""
+
+    def __init__(self, *, stream: str, read: int, found: int, problem: str = "has lost its tail") -> None:
+        Exception.__init__(
+            self,
+            f"LogRegressed: {stream} {problem}: read here up to sequence {read}, and it ends at {found}. Nothing is decided "
+            "here any more; `kuelog restore` brings back a backup, a start of this service goes on from what is there",
+        )
+        self.stream, self.witnessed, self.found = stream, read, found
+
+
 class UnsafeStream(Exception):
     """An existing stream is configured so that the log could lose or change what it holds."""
 

@@ -51,7 +51,7 @@ class Stream(Protocol):
     ) -> int:
         """Store a message if the stream ends at `base`; its sequence. An acknowledgement that got lost is resolved.
 
-        Raises `LogMovedOn` when somebody wrote first, `LogFull`, `LogUnavailable`.
+        Raises `LogMovedOn` when somebody wrote first, `TailLost` when it ends before `base`, `LogFull`, `LogUnavailable`.
         """
         ...
 
@@ -60,7 +60,7 @@ class Stream(Protocol):
         ...
 
     def follow(self, after: int) -> AsyncIterator[list[Entry]]:
-        """All that is stored behind `after`, then what comes, for ever, in batches. Raises `LogGap`."""
+        """All that is stored behind `after`, then what comes, for ever, in batches. Raises `LogGap`, `TailLost`."""
         ...
 
     def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:

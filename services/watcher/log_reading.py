@@ -18,7 +18,7 @@ from projections.trail import Trail
 from services.runtime.control_log import Control
 from services.runtime.lane_errors import FoldFailed, MessageHalts
 from services.runtime.lane_halts import MESSAGE, Halts
-from services.runtime.log_errors import LogGap
+from services.runtime.log_errors import LogGap, LogRegressed
 from services.runtime.log_port import Entry, Stream
 from services.runtime.stored_message import Opened, open_message
 from services.watcher.object_keys import known, place_of
@@ -84,8 +84,8 @@ class ReportedByAll:
             async for batch in facts.follow(self.position):
                 for entry in batch:
                     await self._hear_or_wait(entry)
-        except LogGap as gap:
-            raise FellBehind(str(gap)) from gap
+        except (LogGap, LogRegressed) as problem:
+            raise FellBehind(str(problem)) from problem
 
     def send(self, sightings: Iterable[Sighting]) -> None:
         """These are on their way to the log."""

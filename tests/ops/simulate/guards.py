@@ -17,6 +17,7 @@ from events.object_version import ObjectVersion
 from events.subjects import FACTS
 from ops import replay
 from ops.log.memory import MemoryStream
+from ops.log.retrying_bus import RetryingBus
 from ops.simulate import rolled_streams
 from ops.simulate.fault_plan import Fault, Kind, schedule_of
 from ops.simulate.history import play
@@ -178,6 +179,28 @@ def beginnings(patch: Patch) -> None:
     patch.setattr(rolled_streams, "check_beginnings", anyhow)
 
 
+def lost_tails_noticed(patch: Patch) -> None:
+    """Who has read more of a stream than it holds notices, and gives that back."""
+    truncate = MemoryStream.truncate
+
+    def unnoticed(stream: MemoryStream, keep: int) -> None:
+        truncate(stream, keep)
+        stream._lost -= 1  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    patch.setattr(MemoryStream, "truncate", unnoticed)
+    patch.setattr(MemoryStream, "_check_end", lambda *_: None)
+
+
+def readers_first(patch: Patch) -> None:
+    """Who has just connected stores nothing before those who have read what the bus has lost."""
+
+    async def at_once(bus: RetryingBus) -> bool:
+        del bus
+        return False
+
+    patch.setattr(RetryingBus, "paused", at_once)
+
+
 class Missed(NamedTuple):
     """A guard, and where it is missed."""
 
@@ -222,6 +245,8 @@ MISSED = (
     Missed(inputs_exist, (26, 86), "never ends"),
     Missed(chain, (17, 57), "names another message as its predecessor"),
     Missed(mark_of_decision, (19, 21), "never ends"),
+    Missed(lost_tails_noticed, (5, 10), "never ends"),
+    Missed(readers_first, (5, 10), "comes out otherwise in replay"),
     Missed(beginnings, (21, 35), "that starts now begins at"),
 )
 
