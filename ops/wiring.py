@@ -246,6 +246,10 @@ class Running:
         """By stream, how many messages that the bus had lost were stored in it again from here."""
         return self._bus.given_back
 
+    def known(self, stream: str) -> int:
+        """The last sequence of a stream that was read or stored from here."""
+        return self._bus.known(stream)
+
     def disk_full(self) -> bool:
         """Whether the bus says that its disk is full."""
         return self._bus.disk_full

@@ -9,6 +9,7 @@ import asyncio
 import structlog
 
 from ops.log.kept_tail import KeptTail
+from ops.log.pull import STORED
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogGap, LogMovedOn, LogUnavailable, TailLost
 from services.runtime.log_port import Head, Stream
@@ -60,7 +61,14 @@ class GivingBack:
         if entry is None:
             return False
         try:
-            await self._stream.append(entry.subject, entry.data, message_id=entry.message_id, base=head.sequence)
+            await self._stream.append(
+                entry.subject,
+                entry.data,
+                message_id=entry.message_id,
+                base=head.sequence,
+                # What counts of its time rests on when the bus had it first.
+                headers={STORED: str(entry.stored)} if entry.stored else None,
+            )
         except LogMovedOn:
             return True
         except (LogUnavailable, TailLost) as problem:

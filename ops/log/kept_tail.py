@@ -32,10 +32,13 @@ class KeptTail:
         """These stand on the stream."""
         for entry in entries:
             self._unread.pop(entry.message_id, None)
-            if entry.sequence not in self._entries:
-                self._entries[entry.sequence] = entry
+            known = self._entries.get(entry.sequence)
+            if known is None:
                 self._bytes += len(entry.data)
                 self.end = max(self.end, entry.sequence)
+            if known is None or (not known.stored and known.data == entry.data):
+                # Of what was stored from here it is not known when, before it is read.
+                self._entries[entry.sequence] = entry
         while len(self._entries) > MOST or self._bytes > MOST_BYTES:
             self._bytes -= len(self._entries.pop(next(iter(self._entries))).data)
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from enum import StrEnum
 
 from events.event import Millis
+from ops.log.pull import stored_at
 from services.runtime.log_errors import LogFull, LogGap, LogMovedOn, LogRolled, LogUnavailable, TailLost
 from services.runtime.log_port import Entry, Head, Message, Stream
 
@@ -43,7 +44,6 @@ class MemoryStream:
         self, subject: str, data: bytes, *, message_id: str, base: int, headers: Mapping[str, str] | None = None
     ) -> int:
         """Store on the condition that the stream ends at `base`."""
-        del headers
         await asyncio.sleep(0)
         fault = self._next_fault()
         if base != len(self.entries):
@@ -52,7 +52,7 @@ class MemoryStream:
             if base > len(self.entries):
                 raise TailLost(stream=self.name, read=base, found=len(self.entries))
             raise LogMovedOn(stream=self.name, base=base)
-        sequence = await self._store(subject, data, message_id)
+        sequence = await self._store(subject, data, message_id, stored_at(headers, self._now()))
         if fault is Fault.ACK_LOST:
             # What the adapter does then: the last message tells whether it was ours.
             await asyncio.sleep(0)
@@ -156,7 +156,7 @@ class MemoryStream:
             raise LogFull(stream=self.name)
         return fault
 
-    async def _store(self, subject: str, data: bytes, message_id: str) -> int:
+    async def _store(self, subject: str, data: bytes, message_id: str, stored: Millis | None = None) -> int:
         sequence = len(self.entries) + 1
         entry = Entry(
             stream=self.name,
@@ -164,7 +164,7 @@ class MemoryStream:
             subject=subject,
             message_id=message_id,
             data=data,
-            stored=self._now(),
+            stored=self._now() if stored is None else stored,
         )
         self.entries.append(entry)
         self._ids[message_id] = sequence

@@ -53,6 +53,11 @@ class RetryingBus:
         stream = await self.until_answered(name, "open", lambda: self._bus.stream(name))
         return RetryingStream(stream, self, self._tails.setdefault(name, KeptTail()), self._clock)
 
+    def known(self, stream: str) -> int:
+        """The last sequence of a stream that was read or stored from here; 0 where none was."""
+        tail = self._tails.get(stream)
+        return 0 if tail is None else tail.end
+
     async def close(self) -> None:
         """Let go of the bus."""
         await self._bus.close()

@@ -22,12 +22,9 @@ _STRAY = frozenset({Kind.POISON_MESSAGE, Kind.FORGED_MESSAGE})
 
 
 def apply(simulation: Simulation, fault: Fault) -> None:
-    """Let a fault strike now; what somebody stores by himself waits until the bus has what it had lost."""
-    whole_in = simulation.whole_at - simulation.loop.time()
-    if whole_in > 0 and fault.kind in _STRAY:
-        simulation.loop.call_later(whole_in, apply, simulation, fault)
-        return
-    _APPLICATIONS[fault.kind](simulation, fault)
+    """Let a fault strike now; nobody else stores anything before the bus has what it had lost."""
+    if simulation.loop.time() >= simulation.whole_at or fault.kind not in _STRAY:
+        _APPLICATIONS[fault.kind](simulation, fault)
 
 
 def _kill(simulation: Simulation, fault: Fault) -> None:
@@ -187,15 +184,13 @@ def _odd_job(name: str, queue: str, resources: JsonObject) -> JsonObject:
 def _bad_message(simulation: Simulation, fault: Fault) -> None:
     """Somebody with rights stores what halts a lane; an operator who looks in a while later has it skipped."""
     memory, facts = simulation.bus.memory(stream_of(fault)), simulation.bus.memory(FACTS)
-    simulation.bus_stores(memory, unfit_message(fault, memory, facts, simulation.clock.now()))
+    simulation.bus_stores(lambda: (memory, unfit_message(fault, memory, facts, simulation.clock.now())))
     simulation.after(max(fault.lasts, 1000), lambda: simulation.operate(lambda: skip_what_halts(simulation)))
 
 
 def _forged(simulation: Simulation, fault: Fault) -> None:
-    memory, message = forged_message(
-        fault, simulation.bus.memory(FACTS), simulation.bus.memory(LANE), simulation.clock.now()
-    )
-    simulation.bus_stores(memory, message)
+    facts, lane = simulation.bus.memory(FACTS), simulation.bus.memory(LANE)
+    simulation.bus_stores(lambda: forged_message(fault, facts, lane, simulation.clock.now()))
 
 
 def _roll(simulation: Simulation, fault: Fault) -> None:

@@ -1,7 +1,8 @@
 """A bus that restarts without the last messages of its streams: what one does whose disk had not kept what it said it had.
 
 All that one stream or several took in within the last moment is gone, acknowledged or not. How long that moment is, and which
-streams it strikes, is drawn from the fault.
+streams it strikes, is drawn from the fault. What nobody who is at work has read is not lost, and who alone could give back what is
+lost is neither killed nor paused before that: what is known to nobody comes back from a backup, or not at all.
 """
 
 from ops.simulate.fault_plan import Fault
@@ -24,7 +25,9 @@ async def lose_tails(simulation: Simulation, fault: Fault) -> None:
     struck = fault.number // 8 % (1 << len(ROLLED)) or (1 << len(ROLLED)) - 1
     for place, name in enumerate(ROLLED):
         stream = simulation.bus.memory(name)
-        if struck & 1 << place:
+        end = len(stream.entries)
+        if struck & 1 << place and simulation.knows(name) >= end:
+            simulation.lost[name] = max(end, simulation.lost.get(name, 0))
             fresh = sum(1 for entry in stream.entries[-_MOST:] if entry.stored >= since)
             await stream.lose(max(len(stream.entries) - fresh, stream.first - 1))
 

@@ -76,6 +76,8 @@ class Simulation:
         """How often everybody had to connect anew to a bus that lost tails."""
         self.whole_at = 0.0
         """When a bus that has lost tails has them again, on the loop's time."""
+        self.lost: dict[str, int] = {}
+        """By stream, up to where it has to be given back what it has lost."""
         self.crashes: dict[str, int] = {}
         """How often a service or an operator ended with an exception, by what is told of it."""
         self.processes = [
@@ -141,12 +143,16 @@ class Simulation:
 
     def kill(self, process: Process, down: Millis) -> None:
         """Nothing of it ever runs again; its successor comes after a while."""
+        if self._alone_knows(process):
+            return
         self.loop.hold(process.instance)
         process.up = False
         self.after(RESTART_MS + down, lambda: self.start(process))
 
     def pause(self, process: Process, lasts: Millis) -> None:
         """It gets no turn for so long."""
+        if self._alone_knows(process):
+            return
         instance = process.instance
         self.loop.hold(instance)
 
@@ -155,6 +161,24 @@ class Simulation:
                 self.loop.release(instance)
 
         self.after(lasts, go_on)
+
+    def knows(self, name: str, but: Process | None = None) -> int:
+        """Up to which message somebody who is at work knows a stream."""
+        return max(
+            (
+                one.running.known(name)
+                for one in self.processes
+                if one is not but and one.up and one.running is not None and not self.loop.is_held(one.instance)
+            ),
+            default=0,
+        )
+
+    def _alone_knows(self, process: Process) -> bool:
+        """Whether nobody could give the bus back what it has lost, but this one."""
+        return any(
+            len(self.bus.memory(name).entries) < end and self.knows(name, process) < end
+            for name, end in self.lost.items()
+        )
 
     def after(self, ms: Millis, then: Callable[[], None]) -> None:
         """Have something done later, or when everything is healed."""
@@ -180,10 +204,14 @@ class Simulation:
         """Have an operator do something."""
         self._keep(self._operate(act()))
 
-    def bus_stores(self, stream: MemoryStream, message: Message) -> None:
+    def bus_stores(self, made: Callable[[], tuple[MemoryStream, Message]]) -> None:
         """Somebody stores a message who should not have."""
+        self._keep(self._store_stray(made))
+
+    async def _store_stray(self, made: Callable[[], tuple[MemoryStream, Message]]) -> None:
+        stream, message = made()
         self.stray.add((stream.name, len(stream.entries) + 1))
-        self._keep(stream.repeat(message))
+        await stream.repeat(message)
 
     async def _operate(self, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -43,6 +43,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Let nothing of a process run until it is released."""
         self._held.setdefault(process, [])
 
+    def is_held(self, process: str) -> bool:
+        """Whether nothing of a process runs at the moment."""
+        return process in self._held
+
     def release(self, process: str) -> None:
         """Let a process go on where it was held."""
         self._ready.extend(self._held.pop(process, ()))

@@ -18,8 +18,8 @@ from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
 from services.runtime.control_log import Control
 from services.runtime.lane_errors import MessageHalts
-from services.runtime.lane_halts import Halts
-from services.runtime.log_errors import LogUnavailable
+from services.runtime.lane_halts import REGRESSED, Halts
+from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.outbox import Outbox, OutboxMessage
 from services.runtime.own_task import in_own_task
@@ -129,8 +129,14 @@ class Watcher:
                 await self._clock.sleep(_RETRY_MS)
             except MessageHalts as problem:
                 await self._told.halted_by(problem)
+            except (LogGap, LogRegressed) as problem:
+                # Others may be bringing back what it lacks; else whoever starts this anew has to.
+                self.halts.halt(REGRESSED, str(problem))
+                await self._clock.sleep(_RETRY_MS)
+                self._begin_anew()
             else:
                 self._told.reads_on()
+                self.halts.lift(REGRESSED)
                 return
 
     async def _begin(self, resource: Resource, before: "asyncio.Task[Any] | None" = None) -> Begun:
