@@ -29,6 +29,8 @@ class GivingBack:
     ) -> None:
         self._stream, self._tail, self._clock = stream, tail, clock
         self._problems, self._given_back = problems, given_back
+        self.seen_to = 0
+        """The connection to the bus after which it was looked whether anything is missing."""
         self._one_at_a_time = asyncio.Lock()
 
     async def back(self, read: int = 0) -> None:

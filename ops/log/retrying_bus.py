@@ -40,6 +40,7 @@ class RetryingBus:
         """By stream, how many messages that it had lost were stored in it again from here."""
         self._full: set[str] = set()
         self._tails: dict[str, KeptTail] = {}
+        self._giving: dict[str, GivingBack] = {}
         self._seen = 0
         self._pausing = asyncio.Lock()
 
@@ -51,7 +52,10 @@ class RetryingBus:
     async def stream(self, name: str) -> Stream:
         """The stream of that name, as soon as the bus has it. Raises `UnsafeStream`."""
         stream = await self.until_answered(name, "open", lambda: self._bus.stream(name))
-        return RetryingStream(stream, self, self._tails.setdefault(name, KeptTail()), self._clock)
+        tail = self._tails.setdefault(name, KeptTail())
+        if name not in self._giving:
+            self._giving[name] = GivingBack(stream, tail, self._clock, self.problems, self.given_back)
+        return RetryingStream(stream, self, tail, self._giving[name])
 
     def known(self, stream: str) -> int:
         """The last sequence of a stream that was read or stored from here; 0 where none was."""
@@ -86,23 +90,23 @@ class RetryingBus:
             log.warning("log available again", stream=stream, asked=what)
         return found
 
-    async def paused(self) -> bool:
-        """Whether it was connected to anew since anything was stored last; returns when those had their time who are first."""
-        if self._connections() == self._seen:
-            return False
+    def connections(self) -> int:
+        """How often it was connected to."""
+        return self._connections()
+
+    async def pause(self) -> None:
+        """Return when, after the last connection, those had their time who have read what may be lost."""
         async with self._pausing:
             while (now := self._connections()) != self._seen:
                 await paused_for(PAUSE_S)
                 self._seen = now
-        return True
 
 
 class RetryingStream:
     """One stream of a patient bus."""
 
-    def __init__(self, stream: Stream, bus: RetryingBus, tail: KeptTail, clock: Clock) -> None:
-        self._stream, self._bus, self._tail = stream, bus, tail
-        self._giving = GivingBack(stream, tail, clock, bus.problems, bus.given_back)
+    def __init__(self, stream: Stream, bus: RetryingBus, tail: KeptTail, giving: GivingBack) -> None:
+        self._stream, self._bus, self._tail, self._giving = stream, bus, tail, giving
 
     @property
     def name(self) -> str:
@@ -113,8 +117,7 @@ class RetryingStream:
         self, subject: str, data: bytes, *, message_id: str, base: int, headers: Mapping[str, str] | None = None
     ) -> int:
         """Store on a condition, as the stream does."""
-        if await self._bus.paused():
-            await self._giving.back()
+        await self._whole()
         try:
             sequence = await self._append(subject, data, message_id, base, headers)
         except TailLost:
@@ -134,12 +137,18 @@ class RetryingStream:
 
     async def publish(self, messages: Sequence[Message]) -> None:
         """Store, as the stream does."""
-        if await self._bus.paused():
-            # Whoever has folded it says so; what was seen is told all the same.
-            with suppress(TailLost):
-                await self._giving.back()
+        # Whoever has folded what is not there any more says so; what was seen is told all the same.
+        with suppress(TailLost):
+            await self._whole()
         await self._bus.noted(self.name, "store", lambda: self._stream.publish(messages))
         self._tail.published(messages)
+
+    async def _whole(self) -> None:
+        """Return when, after the last connection, it was seen to that nothing is missing that is known here. Raises `TailLost`."""
+        while (now := self._bus.connections()) != self._giving.seen_to:
+            await self._bus.pause()
+            await self._giving.back()
+            self._giving.seen_to = now
 
     async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
         """All behind `after`, then what comes; it survives by itself that the bus is away.

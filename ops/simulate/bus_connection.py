@@ -31,7 +31,7 @@ class Connection:
 async def passed(faults: ActiveFaults, process: str, stream: str) -> None:
     """The way to the bus. Raises `LogUnavailable`."""
     await faults.latency()
-    if faults.lasts(process, Kind.BUS_DOWN) is not None:
+    if any(faults.lasts(process, kind) is not None for kind in (Kind.BUS_DOWN, Kind.LOST_TAIL)):
         raise LogUnavailable(stream=stream, problem="the bus is down")
 
 

@@ -49,7 +49,7 @@ def _for_all(simulation: Simulation, fault: Fault) -> None:
 
 
 def _down(simulation: Simulation, fault: Fault) -> None:
-    simulation.faults.last("", Kind.BUS_DOWN, max(fault.lasts, 200) / 1000)
+    simulation.faults.last("", fault.kind, max(fault.lasts, 200) / 1000)
 
 
 def _slow(simulation: Simulation, fault: Fault) -> None:
