@@ -59,8 +59,8 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 lock: ## resolve the lock file anew, and from it those of the image
 	@$(LOCK) --group test --group lint --group build pyproject.toml -o requirements.lock
-	@$(LOCK) -c requirements.lock pyproject.toml -o ops/deploy/image.lock
-	@$(LOCK) -c requirements.lock --group build -o ops/deploy/build.lock
+	@$(LOCK) -c requirements.lock pyproject.toml -o ops/production/deploy/image.lock
+	@$(LOCK) -c requirements.lock --group build -o ops/production/deploy/build.lock
 
 clean: ## remove the environment and everything that runs have left
 	@rm -rf .venv .kuelog

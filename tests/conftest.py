@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from ops.embedded_cluster.clock import ScaledClock
+from ops.production.process.clock import ScaledClock
 from tests.places import CONFORMANCE, KUEUE_DEFINITIONS, SCENARIOS
 from tests.stage.api_server import ApiServer
 from tests.stage.cluster import Cluster, Embedded

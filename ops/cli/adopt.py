@@ -14,12 +14,12 @@ from events.settings import SettingsObserved
 from events.subjects import FACTS
 from ops.cli.failures import known_failures
 from ops.cli.serve import settings_of
-from ops.embedded_cluster.clock import ScaledClock
-from ops.kubernetes.client import connect as connect_kube
-from ops.log.jetstream import connect as connect_bus
-from ops.log.memory import MemoryStream
-from ops.migration import Difference, Found, differences, running
-from ops.wiring import LANE
+from ops.production.kubernetes.client import connect as connect_kube
+from ops.production.log.jetstream import connect as connect_bus
+from ops.production.log.memory import MemoryStream
+from ops.production.migration import Difference, Found, differences, running
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import LANE
 from projections.evolve import evolve_sighting
 from projections.log_position import LogPosition
 from projections.world import World

@@ -12,22 +12,22 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from ops.audit.archive_pages import ArchivedStreams
-from ops.audit.errors import FolderUnreadable
-from ops.audit.evidence import Evidence, Statement, load_evidence, load_statement
-from ops.audit.finding import AuditFinding, Report
-from ops.audit.folder import Folder
-from ops.audit.keys import begin_anew
-from ops.audit.proof import prove, prove_consistency
-from ops.audit.query import Rows, query_archive, query_log
-from ops.audit.verify import Auditor
-from ops.audit.walk import Streams
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_bus
-from ops.log.history import STREAMS, end_of
-from ops.log.paged_history import PastGaps, open_stored
-from ops.witness import HEADS, HeadWitness
+from ops.production.archive.archive_pages import ArchivedStreams
+from ops.production.archive.errors import FolderUnreadable
+from ops.production.archive.evidence import Evidence, Statement, load_evidence, load_statement
+from ops.production.archive.finding import AuditFinding, Report
+from ops.production.archive.folder import Folder
+from ops.production.archive.keys import begin_anew
+from ops.production.archive.witness import HEADS, HeadWitness
+from ops.production.log.history import STREAMS, end_of
+from ops.production.log.paged_history import PastGaps, open_stored
+from ops.queries.audit.proof import prove, prove_consistency
+from ops.queries.audit.query import Rows, query_archive, query_log
+from ops.queries.audit.verify import Auditor
+from ops.queries.audit.walk import Streams
 
 _SHOWN = 50
 

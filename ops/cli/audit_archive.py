@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from ops.audit.archive import write_archive
-from ops.audit.evidence import load_evidence
-from ops.audit.keys import KEY
 from ops.cli.audit import Source, examined, found_of, show, sign_all
 from ops.cli.failures import known_failures
+from ops.production.archive.archive import write_archive
+from ops.production.archive.evidence import load_evidence
+from ops.production.archive.keys import KEY
 
 
 def run_archive(source: Source, to: str, *, console: Console) -> int:

@@ -18,13 +18,13 @@ from events.commit import Sighting
 from events.subjects import FACTS
 from events.workload import WorkloadQueued, WorkloadSubmitted
 from ops.cli.failures import known_failures
-from ops.embedded_cluster.nodes import plain_node
-from ops.log.history import read_everything
-from ops.log.jetstream import JetStreamBus, connect
-from ops.log.server import NatsServer
-from ops.replay import fold_lane
-from ops.scenario.platform import Platform, platform
-from ops.wiring import LANE
+from ops.production.log.history import read_everything
+from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.server import NatsServer
+from ops.production.wiring import LANE
+from ops.queries.replay import fold_lane
+from ops.sandbox.embedded_cluster.nodes import plain_node
+from ops.sandbox.scenario.platform import Platform, platform
 from services.runtime.cluster_port import Resource
 from services.runtime.log_port import Entry, Message
 

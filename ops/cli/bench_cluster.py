@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ops.bench.cluster import ClusterFigures, ClusterRun
-from ops.bench.jobs import JobFigures, JobsRun
-from ops.bench.load import divided, read_load
-from ops.bench.readiness import active
-from ops.bench.usage import Observed
 from ops.cli.failures import known_failures
-from ops.event_loop import run as run_loop
-from ops.gc_tuning import collect_seldom
-from ops.kubernetes.client import KubeClient, connect
+from ops.production.kubernetes.client import KubeClient, connect
+from ops.production.process.event_loop import run as run_loop
+from ops.production.process.gc_tuning import collect_seldom
+from ops.sandbox.bench.cluster import ClusterFigures, ClusterRun
+from ops.sandbox.bench.jobs import JobFigures, JobsRun
+from ops.sandbox.bench.load import divided, read_load
+from ops.sandbox.bench.readiness import active
+from ops.sandbox.bench.usage import Observed
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,13 +11,13 @@ from rich.table import Table
 
 from events.codec import decode_commit
 from events.subjects import FACTS
-from ops.bench.day import large_day, played
 from ops.cli.failures import known_failures
-from ops.replay import fold_lane
-from ops.whatif.change import Changes
-from ops.whatif.compare import compare
-from ops.whatif.fork import Fork, Plan, play_all
-from ops.wiring import LANE
+from ops.production.wiring import LANE
+from ops.queries.replay import fold_lane
+from ops.queries.whatif.change import Changes
+from ops.queries.whatif.compare import compare
+from ops.queries.whatif.fork import Fork, Plan, play_all
+from ops.sandbox.bench.day import large_day, played
 
 CHANGE = "clusterqueue/queue-0:spec.cohortName="
 """A queue leaves its cohort: it neither borrows nor lends any more."""

@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ops.archivist import ARCHIVE
-from ops.bench.life import LifeWriter, Written
-from ops.bench.life_measure import LifeCosts, measure
 from ops.cli.failures import known_failures
-from ops.embedded_cluster.clock import ScaledClock
-from ops.event_loop import run
-from ops.gc_tuning import collect_seldom
-from ops.log.jetstream import connect
-from ops.log.server import NatsServer
+from ops.production.archive.archivist import ARCHIVE
+from ops.production.log.jetstream import connect
+from ops.production.log.server import NatsServer
+from ops.production.process.clock import ScaledClock
+from ops.production.process.event_loop import run
+from ops.production.process.gc_tuning import collect_seldom
+from ops.sandbox.bench.life import LifeWriter, Written
+from ops.sandbox.bench.life_measure import LifeCosts, measure
 
 _MIB = 1 << 20
 

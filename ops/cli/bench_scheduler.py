@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ops.bench.load import read_load
-from ops.bench.scheduler import SchedulerFigures, SchedulerRun
 from ops.cli.failures import known_failures
+from ops.sandbox.bench.load import read_load
+from ops.sandbox.bench.scheduler import SchedulerFigures, SchedulerRun
 
 
 def run_bench_scheduler(path: Path, *, seed: int, at_once: bool, until: float, output: str, console: Console) -> int:

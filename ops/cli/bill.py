@@ -12,20 +12,20 @@ from rich.progress import Progress
 from events.billing import CorrectionEntered
 from events.event import Millis
 from events.subjects import CONTROL
-from ops.billing import flat, focus, tables
-from ops.billing.card_sums import money, plain_cards, plain_prices, plain_quota, plain_waste
-from ops.billing.entering import check_correction, check_tenant, enter
-from ops.billing.period import period, time
-from ops.billing.problems import BillRefused
-from ops.billing.reading import Read, ledger_of, seen
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_log
-from ops.embedded_cluster.clock import ScaledClock
-from ops.gc_tuning import collect_seldom
-from ops.log.history import read_everything
+from ops.production.log.history import read_everything
+from ops.production.process.clock import ScaledClock
+from ops.production.process.gc_tuning import collect_seldom
+from ops.queries.billing import flat, focus, tables
+from ops.queries.billing.card_sums import money, plain_cards, plain_prices, plain_quota, plain_waste
+from ops.queries.billing.entering import check_correction, check_tenant, enter
+from ops.queries.billing.period import period, time
+from ops.queries.billing.problems import BillRefused
+from ops.queries.billing.reading import Read, ledger_of, seen
 from ops.queries.stored import opened
-from ops.time_travel import span
+from ops.queries.time_travel import span
 from projections.billing.entry import Entry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import decimal

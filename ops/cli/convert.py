@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 
 from events.json_object import JsonObject
+from ops.files.manifests import Document, ManifestBroken, manifest_files, read_manifests
+from ops.files.yaml_text import yaml_text
 from ops.lint.finding import LintFinding, finding
-from ops.manifests import Document, ManifestBroken, manifest_files, read_manifests
-from ops.yaml_text import yaml_text
 from projections.validation.conversion import ALPHAS, GROUP, to_v1beta2
 from projections.validation.problem import Problem, Severity
 from projections.validation.shape import shape_problems

@@ -10,13 +10,13 @@ from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of
 from ops.lint.check import lint
-from ops.log.history import read_everything
-from ops.scenario.card_verdict import CardVerdict
-from ops.scenario.platform import platform
-from ops.scenario.play import play
-from ops.scenario.report import show
-from ops.scenario.script import load
-from ops.scenario.verdict import Verdict, judge
+from ops.production.log.history import read_everything
+from ops.sandbox.scenario.card_verdict import CardVerdict
+from ops.sandbox.scenario.platform import platform
+from ops.sandbox.scenario.play import play
+from ops.sandbox.scenario.report import show
+from ops.sandbox.scenario.script import load
+from ops.sandbox.scenario.verdict import Verdict, judge
 
 
 def run_demo(folder: Path, data: Path, *, loose: bool, console: Console) -> int:

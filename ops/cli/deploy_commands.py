@@ -20,9 +20,9 @@ def secret(
 
     Example: kuelog deploy secret | kubectl apply -f -
     """
-    from ops.deploy.bus import USERS  # noqa: PLC0415 - a command loads what it needs
-    from ops.deploy.deployments import TOKEN_SECRET, USERS_SECRET  # noqa: PLC0415
-    from ops.yaml_text import yaml_text  # noqa: PLC0415
+    from ops.files.yaml_text import yaml_text  # noqa: PLC0415
+    from ops.production.deploy.bus import USERS  # noqa: PLC0415 - a command loads what it needs
+    from ops.production.deploy.deployments import TOKEN_SECRET, USERS_SECRET  # noqa: PLC0415
 
     # Letters and digits only: they stand in URLs and in the server's configuration.
     passwords = {one.name: f"p{secrets.token_hex(24)}" for one in USERS}
@@ -55,11 +55,11 @@ def manifests(
 
     Example: kuelog deploy manifests --values mine.yaml --no-bus | kubectl apply -f -
     """
-    from ops.configuration import ConfigurationBroken, document  # noqa: PLC0415
-    from ops.deploy.chart import CHOICES  # noqa: PLC0415
-    from ops.deploy.chart import manifests as made  # noqa: PLC0415
-    from ops.reading import Unreadable, yaml_file  # noqa: PLC0415
-    from ops.yaml_text import yaml_text  # noqa: PLC0415
+    from ops.files.reading import Unreadable, yaml_file  # noqa: PLC0415
+    from ops.files.yaml_text import yaml_text  # noqa: PLC0415
+    from ops.production.configuration.configuration_file import ConfigurationBroken, document  # noqa: PLC0415
+    from ops.production.deploy.chart import CHOICES  # noqa: PLC0415
+    from ops.production.deploy.chart import manifests as made  # noqa: PLC0415
 
     try:
         own: Any = yaml_file(values) if values is not None else {}
@@ -101,8 +101,8 @@ def streams(
 
 
 async def _create(nats: str, replicas: int, max_bytes: int) -> None:
-    from ops.deploy.bus import STREAMS  # noqa: PLC0415
-    from ops.log.jetstream import connect  # noqa: PLC0415
+    from ops.production.deploy.bus import STREAMS  # noqa: PLC0415
+    from ops.production.log.jetstream import connect  # noqa: PLC0415
 
     bus = await connect(nats, replicas=replicas, max_bytes=max_bytes)
     try:

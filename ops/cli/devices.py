@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from events.timestamp import format_timestamp
-from ops.cards_view import CardView, card_views, flavor_offers, model_capacities, unwanted
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
-from ops.metrics.endpoint import exposition
-from ops.time_travel import Moment, cards_at
+from ops.production.cards_view import CardView, card_views, flavor_offers, model_capacities, unwanted
+from ops.production.metrics.endpoint import exposition
+from ops.queries.time_travel import Moment, cards_at
 from projections.devices.capacity import ModelCapacity
 from projections.devices.node_lock import waited_for
 from projections.devices.offer import Offer

@@ -9,11 +9,11 @@ from rich.console import Console
 from events.api.pods import PodTemplate
 from events.pod_set import PodSet
 from events.quota import FlavorObserved
-from ops.cards_view import job_of
 from ops.cli.devices import read_moment, stamp, told
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.manifests import Document, ManifestBroken, read_manifests
+from ops.files.manifests import Document, ManifestBroken, read_manifests
+from ops.production.cards_view import job_of
 from projections.configured_cards import config_of
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.fragmentation import Advice, make_room

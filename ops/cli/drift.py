@@ -6,11 +6,11 @@ from rich.text import Text
 
 from events.event import Millis
 from events.timestamp import format_timestamp
-from ops.cards_view import job_of
 from ops.cli.devices import read_moment, stamp, told
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.time_travel import Moment
+from ops.production.cards_view import job_of
+from ops.queries.time_travel import Moment
 from projections.devices.drift import NOTES, Drift, all_findings
 
 

@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.markup import escape
 
-from ops.audit.errors import (
+from ops.files.manifests import ManifestBroken
+from ops.files.reading import Unreadable
+from ops.files.run_folder import FolderHeld, FolderUnusable, NotADemosFolder
+from ops.production.archive.errors import (
     ArchiveDamaged,
     ArchiveGoesFurther,
     ArchiveNeverGrows,
@@ -19,25 +22,22 @@ from ops.audit.errors import (
     NotProvable,
     QueryRefused,
 )
-from ops.bench.load import LoadUnreadable
-from ops.bench.problems import ClusterInUse, KindsMissing, NobodyAdmits, NotMeasured, NotRolled
-from ops.billing.problems import BillRefused
-from ops.configuration import ConfigurationBroken
-from ops.kubernetes.client import KubeConfigMissing
-from ops.listening import PortTaken
-from ops.log.server import NatsMissing, StoreInUse
-from ops.log.snapshots import SnapshotUnusable
-from ops.manifests import ManifestBroken
-from ops.quarantine import QuarantineRefused
+from ops.production.archive.witness import WitnessKeyMissing
+from ops.production.configuration.configuration_file import ConfigurationBroken
+from ops.production.kubernetes.client import KubeConfigMissing
+from ops.production.listeners.listening import PortTaken
+from ops.production.log.server import NatsMissing, StoreInUse
+from ops.production.log.snapshots import SnapshotUnusable
+from ops.production.visibility.server import VisibilityUnserved
+from ops.queries.billing.problems import BillRefused
 from ops.queries.point import NotOnTheLog
+from ops.queries.quarantine import QuarantineRefused
 from ops.queries.settings_change import BadChange
-from ops.reading import Unreadable
-from ops.run_folder import FolderHeld, FolderUnusable, NotADemosFolder
-from ops.scenario.play import ManifestRefused
-from ops.scenario.script import ScenarioBroken
-from ops.time_travel import BadTime
-from ops.visibility.server import VisibilityUnserved
-from ops.witness import WitnessKeyMissing
+from ops.queries.time_travel import BadTime
+from ops.sandbox.bench.load import LoadUnreadable
+from ops.sandbox.bench.problems import ClusterInUse, KindsMissing, NobodyAdmits, NotMeasured, NotRolled
+from ops.sandbox.scenario.play import ManifestRefused
+from ops.sandbox.scenario.script import ScenarioBroken
 from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid
 from services.runtime.lane_errors import MessageHalts
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream

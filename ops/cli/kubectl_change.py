@@ -23,7 +23,7 @@ from ops.cli.kubectl_connection import (
     with_cluster,
 )
 from ops.cli.kubectl_nouns import CLUSTER_QUEUE, LOCAL_QUEUE, NOUNS, WORKLOAD, Noun
-from ops.kubernetes.client import KubeClient
+from ops.production.kubernetes.client import KubeClient
 from services.runtime.cluster_port import ObjectMissing, Resource
 
 Name = Annotated[str, typer.Argument(help="Its name.")]

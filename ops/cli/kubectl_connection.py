@@ -16,7 +16,7 @@ from kubernetes.aio.config.config_exception import ConfigException
 
 from events.json_object import JsonObject
 from ops.cli.kubectl_nouns import Noun
-from ops.kubernetes.client import KubeClient, KubeConfigMissing, connect, path_of
+from ops.production.kubernetes.client import KubeClient, KubeConfigMissing, connect, path_of
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ from ops.cli.kubectl_connection import (
     with_cluster,
 )
 from ops.cli.kubectl_nouns import CLUSTER_QUEUE, GROUP, LOCAL_QUEUE, RESOURCE_FLAVOR, VERSION, Noun
-from ops.kubernetes.client import KubeClient
+from ops.production.kubernetes.client import KubeClient
 from services.runtime.cluster_port import ObjectMissing
 
 Name = Annotated[str, typer.Argument(help="Its name.")]

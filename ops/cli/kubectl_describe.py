@@ -12,7 +12,7 @@ from events.json_object import JsonObject
 from ops.cli.kubectl_age import since
 from ops.cli.kubectl_connection import Context, Kubeconfig, Namespace, Where, refuse, with_cluster
 from ops.cli.kubectl_nouns import NOUNS, Noun
-from ops.kubernetes.client import KubeClient
+from ops.production.kubernetes.client import KubeClient
 from services.runtime.cluster_port import AccessRefused, ObjectInvalid, ObjectMissing
 
 _UNTOLD = frozenset({"managedFields", "name", "namespace", "labels", "annotations"})

@@ -36,9 +36,9 @@ from ops.cli.kubectl_rows import (
     show_spaced,
     spec_field,
 )
-from ops.kubernetes.client import KubeClient
-from ops.visibility.api import GROUP as VISIBILITY
-from ops.visibility.api import MOST
+from ops.production.kubernetes.client import KubeClient
+from ops.production.visibility.api import GROUP as VISIBILITY
+from ops.production.visibility.api import MOST
 from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid, ObjectMissing
 
 _LONGEST_TYPE = 20

@@ -12,7 +12,7 @@ from rich.console import Console
 from ops.cli.log_options import Archive, Bus, Data, LogSource
 
 if TYPE_CHECKING:
-    from ops.log.jetstream import JetStreamBus
+    from ops.production.log.jetstream import JetStreamBus
 
 console = Console()
 Witness = Annotated[Path | None, typer.Option(help="The folder of the head witness; else in the folder of --data.")]
@@ -31,8 +31,8 @@ def backup(
 
     Example: kuelog backup /mnt/backup/today --data .kuelog/up
     """
-    from ops.backup import make_backup  # noqa: PLC0415
     from ops.cli.failures import known_failures  # noqa: PLC0415
+    from ops.production.archive.backup import make_backup  # noqa: PLC0415
 
     source = LogSource(data=data, nats=nats, archive=archive)
 
@@ -65,10 +65,10 @@ def restore(
 
     Example: kuelog restore /mnt/backup/today --data .kuelog/up
     """
-    from ops.audit.errors import BackupRefused  # noqa: PLC0415
     from ops.cli.failures import known_failures  # noqa: PLC0415
-    from ops.log.jetstream import connect  # noqa: PLC0415
-    from ops.restore import restore_backup  # noqa: PLC0415
+    from ops.production.archive.errors import BackupRefused  # noqa: PLC0415
+    from ops.production.archive.restore import restore_backup  # noqa: PLC0415
+    from ops.production.log.jetstream import connect  # noqa: PLC0415
 
     async def put_back() -> None:
         if data is None and (not nats or witness is None or not archive):
@@ -106,11 +106,11 @@ def roll(
 
     Example: kuelog log roll --nats nats://archivist:PASSWORD@nats:4222 --witness /var/lib/kuelog --archive s3://bucket/kuelog
     """
-    from ops.archivist import Limits, archivist_of  # noqa: PLC0415
     from ops.cli.failures import known_failures  # noqa: PLC0415
-    from ops.embedded_cluster.clock import ScaledClock  # noqa: PLC0415
-    from ops.log.generations import generations  # noqa: PLC0415
-    from ops.wiring import ROLLED  # noqa: PLC0415
+    from ops.production.archive.archivist import Limits, archivist_of  # noqa: PLC0415
+    from ops.production.log.generations import generations  # noqa: PLC0415
+    from ops.production.process.clock import ScaledClock  # noqa: PLC0415
+    from ops.production.wiring import ROLLED  # noqa: PLC0415
     from services.runtime.log_errors import LogUnavailable  # noqa: PLC0415
 
     source = LogSource(data=data, nats=nats, archive=archive)
@@ -143,8 +143,8 @@ def roll(
 
 def _beside(source: LogSource, witness: Path | None) -> tuple[Path, str]:
     """The folders of the witness and of the archive. Raises `FolderUnreadable`."""
-    from ops.archivist import ARCHIVE  # noqa: PLC0415
-    from ops.audit.errors import FolderUnreadable  # noqa: PLC0415
+    from ops.production.archive.archivist import ARCHIVE  # noqa: PLC0415
+    from ops.production.archive.errors import FolderUnreadable  # noqa: PLC0415
 
     folder = source.folder.resolve() if source.folder is not None else None
     if witness is None and folder is None:
@@ -156,7 +156,7 @@ def _beside(source: LogSource, witness: Path | None) -> tuple[Path, str]:
 async def bus_here(source: LogSource) -> "AsyncGenerator[JetStreamBus, None]":
     """The bus itself, for what is more than reading."""
     from ops.cli.log_reading import bus_of  # noqa: PLC0415
-    from ops.log.jetstream import JetStreamBus  # noqa: PLC0415
+    from ops.production.log.jetstream import JetStreamBus  # noqa: PLC0415
 
     alone = LogSource(data=source.folder, nats=source.nats)
     async with bus_of(alone) as bus:
@@ -167,8 +167,8 @@ async def bus_here(source: LogSource) -> "AsyncGenerator[JetStreamBus, None]":
 @asynccontextmanager
 async def _server(data: Path | None, nats: str) -> AsyncGenerator[str, None]:
     """Where the bus takes connections; one in a folder is held as long as it is used. Raises `FolderHeld`."""
-    from ops.log.server import NatsServer  # noqa: PLC0415
-    from ops.run_folder import held, keep_from_demos  # noqa: PLC0415
+    from ops.files.run_folder import held, keep_from_demos  # noqa: PLC0415
+    from ops.production.log.server import NatsServer  # noqa: PLC0415
 
     if nats or data is None:
         yield nats

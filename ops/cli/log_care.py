@@ -8,12 +8,12 @@ from rich.console import Console
 from events.control import Quarantined
 from events.subjects import CONTROL
 from ops.cli.failures import known_failures
-from ops.embedded_cluster.clock import ScaledClock
-from ops.log.control import say
-from ops.log.history import STREAMS, read_stored
-from ops.log.jetstream import connect
-from ops.quarantine import QuarantineRefused, refuse_if_folded
-from ops.witness import HeadWitness
+from ops.production.archive.witness import HeadWitness
+from ops.production.log.control import say
+from ops.production.log.history import STREAMS, read_stored
+from ops.production.log.jetstream import connect
+from ops.production.process.clock import ScaledClock
+from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
 
 
 def run_quarantine(stream: str, sequence: int, reason: str, nats: str, *, console: Console) -> int:

@@ -10,14 +10,14 @@ from typing import Any
 
 import uvloop
 
-from ops.audit.errors import ArchiveNeverGrows
 from ops.cli.log_options import LogSource
-from ops.log.history import STREAMS, History, Paged, begins_at_one, end_of, read_everything
-from ops.log.jetstream import connect
-from ops.log.paged_history import Waits, open_everything
-from ops.log.server import NatsServer, running_server
-from ops.run_folder import NATS, FolderHeld, Hold, take
-from ops.scenario.script import ScenarioBroken
+from ops.files.run_folder import NATS, FolderHeld, Hold, take
+from ops.production.archive.errors import ArchiveNeverGrows
+from ops.production.log.history import STREAMS, History, Paged, begins_at_one, end_of, read_everything
+from ops.production.log.jetstream import connect
+from ops.production.log.paged_history import Waits, open_everything
+from ops.production.log.server import NatsServer, running_server
+from ops.sandbox.scenario.script import ScenarioBroken
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Bus
 

@@ -14,10 +14,10 @@ from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, read_log
-from ops.log.history import STREAMS, end_of, read_everything
+from ops.production.log.history import STREAMS, end_of, read_everything
 from ops.queries.point import NotOnTheLog, point_at
 from ops.queries.shown import Showing, Shown, shown_in_order
-from ops.time_travel import moment, span
+from ops.queries.time_travel import moment, span
 from projections.explanation.about import canonical, objects_of
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry, Stream

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ops.cli.lazy_commands import LazyGroup
-from ops.whole_output import buffer_output
+from ops.files.whole_output import buffer_output
 
 app = typer.Typer(
     name="kuelog",
@@ -22,7 +22,7 @@ def begin(
     log_level: Annotated[str, typer.Option("--log", help="debug, info, warning or error; also KUELOG_LOG.")] = "",
 ) -> None:
     """Set up logging for every command."""
-    from ops.telemetry import configure_logging  # noqa: PLC0415 - help and completion need none
+    from ops.production.process.telemetry import configure_logging  # noqa: PLC0415 - help and completion need none
 
     configure_logging(log_level)
 

@@ -18,10 +18,10 @@ from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.cli.replay_rows import show_change, told_differences
+from ops.production.wiring import DEVICE_LANE, LANE
 from ops.queries.point import point_at
+from ops.queries.replay import fold_lane
 from ops.queries.settings_change import BadChange, changed_settings, is_setting, observes_settings, with_settings
-from ops.replay import fold_lane
-from ops.wiring import DEVICE_LANE, LANE
 from projections.evolve import evolve
 from projections.explanation.difference import Change
 from projections.log_position import LogPosition

@@ -9,16 +9,16 @@ from rich.console import Console
 from events.billing import PriceListSet
 from events.subjects import CONTROL
 from events.timestamp import format_timestamp
-from ops.billing.card_sums import plain_prices
-from ops.billing.entering import check_prices, enter
-from ops.billing.price_file import read_price_file
-from ops.billing.reading import ledger_of, seen
-from ops.billing.tables import show_prices
 from ops.cli.bill import Asked, read_ledger
 from ops.cli.failures import known_failures
 from ops.cli.log_reading import archive_of, bus_of
-from ops.embedded_cluster.clock import ScaledClock
-from ops.log.history import read_everything
+from ops.production.log.history import read_everything
+from ops.production.process.clock import ScaledClock
+from ops.queries.billing.card_sums import plain_prices
+from ops.queries.billing.entering import check_prices, enter
+from ops.queries.billing.price_file import read_price_file
+from ops.queries.billing.reading import ledger_of, seen
+from ops.queries.billing.tables import show_prices
 
 
 def run_set(file: Path, asked: Asked, *, author: str, reason: str, console: Console) -> int:

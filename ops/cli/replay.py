@@ -18,10 +18,10 @@ from ops.cli.replay_rows import (
     show_states,
     told_differences,
 )
+from ops.production.wiring import DEVICE_LANE, LANE
 from ops.queries.point import NotOnTheLog, Point, point_at
+from ops.queries.replay import Replayed, fold_lane
 from ops.queries.start import begin
-from ops.replay import Replayed, fold_lane
-from ops.wiring import DEVICE_LANE, LANE
 from projections.world import World
 
 

@@ -11,10 +11,10 @@ from rich.table import Table
 from events.catalogue import AnyEvent
 from events.codec import decode_event
 from events.timestamp import format_timestamp
+from ops.production.wiring import RULES
 from ops.queries.point import NotOnTheLog
+from ops.queries.replay import Difference, Replayed
 from ops.queries.stored import opened
-from ops.replay import Difference, Replayed
-from ops.wiring import RULES
 from projections.amiss import Amiss
 from projections.explanation.about import objects_of
 from projections.explanation.difference import Change, changes

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ops.endpoint import LOOPBACK, Endpoint
+from ops.production.listeners.endpoint import LOOPBACK, Endpoint
 
 console = Console(soft_wrap=False)
 

@@ -8,27 +8,27 @@ from pathlib import Path
 from rich.console import Console
 
 from events.settings import SettingsObserved
-from ops.archivist import Limits, archivist_of
 from ops.cli.failures import known_failures
-from ops.configuration import configuration_of, read_configuration
-from ops.crash_points import CrashPoints
-from ops.embedded_cluster.clock import ScaledClock
-from ops.endpoint import Endpoint
-from ops.event_loop import run
-from ops.gc_tuning import collect_seldom
-from ops.health import health_served
-from ops.kubernetes.absent import AbsentCluster
-from ops.kubernetes.client import connect as connect_kube
-from ops.kubernetes.reflector import Reflector
-from ops.log.jetstream import JetStreamBus, without_password
-from ops.log.jetstream import connect as connect_bus
-from ops.log.lazy_bus import LazyBus
-from ops.log.server import NatsServer
-from ops.log.server_keeper import kept
-from ops.metrics.endpoint import served
-from ops.run_folder import held, keep_from_demos
-from ops.scenario.platform import platform
-from ops.wiring import SERVICES, Ports, Running, stopped
+from ops.files.run_folder import held, keep_from_demos
+from ops.production.archive.archivist import Limits, archivist_of
+from ops.production.configuration.configuration_file import configuration_of, read_configuration
+from ops.production.health import health_served
+from ops.production.kubernetes.absent import AbsentCluster
+from ops.production.kubernetes.client import connect as connect_kube
+from ops.production.kubernetes.reflector import Reflector
+from ops.production.listeners.endpoint import Endpoint
+from ops.production.log.jetstream import JetStreamBus, without_password
+from ops.production.log.jetstream import connect as connect_bus
+from ops.production.log.lazy_bus import LazyBus
+from ops.production.log.server import NatsServer
+from ops.production.log.server_keeper import kept
+from ops.production.metrics.endpoint import served
+from ops.production.process.clock import ScaledClock
+from ops.production.process.crash_points import CrashPoints
+from ops.production.process.event_loop import run
+from ops.production.process.gc_tuning import collect_seldom
+from ops.production.wiring import SERVICES, Ports, Running, stopped
+from ops.sandbox.scenario.platform import platform
 from services.runtime.cluster_port import Reader, Writer
 from services.runtime.log_errors import LogUnavailable
 

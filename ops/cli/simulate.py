@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ops.simulate.batch import HistorySpec, command, played
-from ops.simulate.fault_plan import ALL, Kind
-from ops.simulate.history import Outcome
-from ops.telemetry import configure_logging
+from ops.production.process.telemetry import configure_logging
+from ops.sandbox.simulate.batch import HistorySpec, command, played
+from ops.sandbox.simulate.fault_plan import ALL, Kind
+from ops.sandbox.simulate.history import Outcome
 
 _HOUR = 3_600_000
 _SHORTEST = 5_000

@@ -7,20 +7,28 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from ops.access_review import AccessReviews
-from ops.certificate import Certificate
 from ops.cli.serve import until_stopped
 from ops.cli.webhook_commands import Source, from_files, from_secret, keep_shown
-from ops.embedded_cluster.clock import ScaledClock
-from ops.kubernetes.client import KubeClient
-from ops.kubernetes.client import connect as connect_kube
-from ops.log.jetstream import connect as connect_bus
-from ops.log.jetstream import without_password
-from ops.visibility.access import AccessByReview
-from ops.visibility.api import Visibility
-from ops.visibility.api_service import Aggregated
-from ops.visibility.server import Followed, VisibilityUnserved, follower, keep_proxy, proxy_in, serving, shown_from
-from ops.webhook.trust import Trust
+from ops.production.kubernetes.client import KubeClient
+from ops.production.kubernetes.client import connect as connect_kube
+from ops.production.listeners.access_review import AccessReviews
+from ops.production.listeners.certificate import Certificate
+from ops.production.log.jetstream import connect as connect_bus
+from ops.production.log.jetstream import without_password
+from ops.production.process.clock import ScaledClock
+from ops.production.visibility.access import AccessByReview
+from ops.production.visibility.api import Visibility
+from ops.production.visibility.api_service import Aggregated
+from ops.production.visibility.server import (
+    Followed,
+    VisibilityUnserved,
+    follower,
+    keep_proxy,
+    proxy_in,
+    serving,
+    shown_from,
+)
+from ops.production.webhook.trust import Trust
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ops.endpoint import LOOPBACK, is_loopback
+from ops.production.listeners.endpoint import LOOPBACK, is_loopback
 
 console = Console(soft_wrap=False)
 
@@ -49,7 +49,7 @@ def visibility(
     """
     from ops.cli.failures import known_failures  # noqa: PLC0415 - a command loads what it needs
     from ops.cli.visibility import Asked, serve_here, serve_to_api_server  # noqa: PLC0415
-    from ops.event_loop import run  # noqa: PLC0415
+    from ops.production.process.event_loop import run  # noqa: PLC0415
 
     asked = Asked(
         nats=nats,

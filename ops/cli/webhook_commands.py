@@ -9,17 +9,17 @@ import structlog
 from rich.console import Console
 
 from events.settings import SettingsObserved
-from ops.certificate import Certificate
 from ops.cli.failures import known_failures
 from ops.cli.serve import settings_of, stop_signal
-from ops.embedded_cluster.clock import ScaledClock
-from ops.event_loop import run
-from ops.kubernetes.client import connect
-from ops.kubernetes.reflector import Reflector
-from ops.webhook.default_local_queues import DefaultLocalQueues
-from ops.webhook.managed_namespaces import ManagedNamespaces
-from ops.webhook.server import served_webhooks, webhook_app
-from ops.webhook.trust import Callers, Trust
+from ops.production.kubernetes.client import connect
+from ops.production.kubernetes.reflector import Reflector
+from ops.production.listeners.certificate import Certificate
+from ops.production.process.clock import ScaledClock
+from ops.production.process.event_loop import run
+from ops.production.webhook.default_local_queues import DefaultLocalQueues
+from ops.production.webhook.managed_namespaces import ManagedNamespaces
+from ops.production.webhook.server import served_webhooks, webhook_app
+from ops.production.webhook.trust import Callers, Trust
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid
 
 log = structlog.get_logger()

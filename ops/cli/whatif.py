@@ -17,10 +17,10 @@ from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.queries.settings_change import BadChange
-from ops.whatif.change import Changes, submissions
-from ops.whatif.compare import Comparison, Estimate, Moved, compare, estimate
-from ops.whatif.fork import Fork, Plan, play_all
-from ops.whatif.outcome import Told
+from ops.queries.whatif.change import Changes, submissions
+from ops.queries.whatif.compare import Comparison, Estimate, Moved, compare, estimate
+from ops.queries.whatif.fork import Fork, Plan, play_all
+from ops.queries.whatif.outcome import Told
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):

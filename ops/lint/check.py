@@ -8,8 +8,8 @@ import msgspec
 from events.api.jobs import ApiJob
 from events.device_config import DeviceConfigObserved
 from events.settings import SettingsObserved
+from ops.files.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
 from ops.lint.finding import LintFinding, broken_file, finding
-from ops.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
 from projections.devices.card_config import HAMI, CardConfig, card_config
 from projections.validation.conversion import STORED, to_v1beta2
 from projections.validation.crosscheck import Objects, crosscheck

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ops.manifests import Document, ManifestBroken
+from ops.files.manifests import Document, ManifestBroken
 from projections.validation.conversion import written_field
 from projections.validation.problem import Problem, Severity
 

@@ -12,11 +12,11 @@ from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved
 from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinished
+from ops.production.wiring import LANE
 from ops.queries.point import Point
+from ops.queries.replay import fold_lane
 from ops.queries.stored import Stored, in_order
 from ops.queries.trial import tried
-from ops.replay import fold_lane
-from ops.wiring import LANE
 from projections.configured_cards import config_of
 from projections.devices.fragmentation import Advice, make_room
 from projections.devices.gang import Gang

@@ -8,8 +8,8 @@ from events.codec import NotOurs, decode_commit
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from events.timestamp import format_timestamp
-from ops.time_travel import first, moment, span, until
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.queries.time_travel import first, moment, span, until
 from services.runtime.log_port import Entry
 
 Entries = Mapping[str, Sequence[Entry]]

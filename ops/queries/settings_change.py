@@ -9,7 +9,7 @@ from events.codec import encode
 from events.commit import Sighting
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
-from ops.reading import Unreadable, yaml_of
+from ops.files.reading import Unreadable, yaml_of
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.stored_message import Opened, open_message

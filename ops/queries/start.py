@@ -5,8 +5,8 @@ from pathlib import Path
 
 import structlog
 
-from ops.log.snapshots import SnapshotUnusable, fold_from, read_snapshot
-from ops.wiring import RULES
+from ops.production.log.snapshots import SnapshotUnusable, fold_from, read_snapshot
+from ops.production.wiring import RULES
 from services.runtime.lane_fold import LaneFold
 from services.runtime.log_port import Entry
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from events.catalogue import Fact
 from events.event import Millis
-from ops.wiring import LANE
+from ops.production.wiring import LANE
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World

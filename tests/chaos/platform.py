@@ -4,8 +4,8 @@ import random
 from typing import Any
 
 from events.json_object import JsonObject
-from ops.embedded_cluster.kubelet import RUN_SECONDS
-from ops.embedded_cluster.nodes import gpu_node
+from ops.sandbox.embedded_cluster.kubelet import RUN_SECONDS
+from ops.sandbox.embedded_cluster.nodes import gpu_node
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 NAMESPACE = "team"

@@ -15,21 +15,21 @@ from pathlib import Path
 import msgspec
 
 from events.settings import SettingsObserved
-from ops.audit.evidence import load_evidence
-from ops.audit.verify import Auditor
-from ops.crds.definitions import manifests
-from ops.embedded_cluster.clock import ScaledClock
-from ops.embedded_cluster.embedded import EmbeddedCluster
-from ops.embedded_cluster.store import Change
-from ops.log.generations import asked
-from ops.log.history import STREAMS, read_everything
-from ops.log.jetstream import JetStreamBus, connect
-from ops.log.retrying_bus import RetryingBus
-from ops.log.server import NatsServer
-from ops.log.server_cluster import NatsCluster
-from ops.scenario.platform import convert, suspend
-from ops.simulate.laws import Aftermath, broken_laws, unsettled
-from ops.wiring import LANE
+from ops.production.archive.evidence import load_evidence
+from ops.production.crds.definitions import manifests
+from ops.production.log.generations import asked
+from ops.production.log.history import STREAMS, read_everything
+from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.retrying_bus import RetryingBus
+from ops.production.log.server import NatsServer
+from ops.production.log.server_cluster import NatsCluster
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import LANE
+from ops.queries.audit.verify import Auditor
+from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
+from ops.sandbox.embedded_cluster.store import Change
+from ops.sandbox.scenario.platform import convert, suspend
+from ops.sandbox.simulate.laws import Aftermath, broken_laws, unsettled
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Entry
 from tests.chaos.platform import job, objects

@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-from ops.embedded_cluster.embedded import kubeconfig_text
+from ops.sandbox.embedded_cluster.embedded import kubeconfig_text
 
 _HOP = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 REFUSALS = {429: "TooManyRequests", 500: "InternalError", 502: "BadGateway", 503: "ServiceUnavailable"}

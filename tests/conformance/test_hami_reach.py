@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.places import ROOT
 
-ROOTS = ("ops.wiring", "ops.cli.main")
+ROOTS = ("ops.production.wiring", "ops.cli.main")
 TOPS = ("events", "projections", "services", "ops")
 ADAPTERS = Path(__file__).parent / "hami"
 

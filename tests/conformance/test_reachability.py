@@ -24,7 +24,7 @@ def asked(file: Path) -> Iterator[tuple[str, str]]:
 def running() -> dict[str, set[str]]:
     """Every module that is imported, now or late, by what wires the services and by the command line, and what it uses."""
     graph = grimp.build_graph(*PRODUCT, cache_dir=None)
-    doors = {"ops.wiring", "ops.cli.main"} | graph.find_descendants("ops.cli")
+    doors = {"ops.production.wiring", "ops.cli.main"} | graph.find_descendants("ops.cli")
     reached = doors.union(*(graph.find_upstream_modules(door) for door in doors))
     return {name: _used_in(file) for name in sorted(reached) if (file := _file_of(name)).exists()}
 

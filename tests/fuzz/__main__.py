@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ops.telemetry import configure_logging
+from ops.production.process.telemetry import configure_logging
 from tests.fuzz.many import EACH, Order, Verdict, What, played
 
 _SHOWN = 20

@@ -13,7 +13,7 @@ from events.control import ClockScaled, Quarantined
 from events.json_object import JsonObject
 from events.setting_aside import SetAside
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_LANE, LANE
 from tests.fuzz.values import ODD_NUMBERS, ODD_TEXTS, Values
 
 STREAMS = (FACTS, LANE, DEVICE_LANE, CONTROL)

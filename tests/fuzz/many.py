@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
-from ops.telemetry import configure_logging
+from ops.production.process.telemetry import configure_logging
 from tests.fuzz.inputs import inputs_of
 from tests.fuzz.objects import objects_of, play_objects
 from tests.fuzz.play import fewest, play

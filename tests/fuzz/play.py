@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import msgspec
 
-from ops.embedded_cluster.clock import ScaledClock
-from ops.log.memory import MemoryBus
-from ops.simulate.virtual_loop import VirtualLoop
+from ops.production.log.memory import MemoryBus
+from ops.production.process.clock import ScaledClock
+from ops.sandbox.simulate.virtual_loop import VirtualLoop
 from tests.fuzz.inputs import Input
 from tests.fuzz.scene import Harmed, Scene
 from tests.fuzz.watch import NeverAtRest

@@ -12,19 +12,19 @@ from events.commit import GENESIS, Sighting
 from events.control import Quarantined
 from events.json_object import JsonObject
 from events.subjects import CONTROL, FACTS, fact_subject
-from ops.crds.definitions import manifests
-from ops.embedded_cluster.clock import ScaledClock
-from ops.embedded_cluster.embedded import EmbeddedCluster
-from ops.embedded_cluster.in_process import InProcessClient, OpenGate
-from ops.health import Health
-from ops.kubernetes.reflector import Reflector
-from ops.log.control import say
-from ops.log.history import read_stored
-from ops.quarantine import QuarantineRefused, refuse_if_folded
-from ops.scenario.platform import convert, suspend
-from ops.simulate.no_tracer import NoTracer
-from ops.simulate.platform import platform_of
-from ops.wiring import DEVICE_LANE, LANE, Ports, Running, stopped
+from ops.production.crds.definitions import manifests
+from ops.production.health import Health
+from ops.production.kubernetes.reflector import Reflector
+from ops.production.log.control import say
+from ops.production.log.history import read_stored
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import DEVICE_LANE, LANE, Ports, Running, stopped
+from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
+from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
+from ops.sandbox.embedded_cluster.in_process import InProcessClient, OpenGate
+from ops.sandbox.scenario.platform import convert, suspend
+from ops.sandbox.simulate.no_tracer import NoTracer
+from ops.sandbox.simulate.platform import platform_of
 from services.runtime.log_errors import LogMovedOn
 from services.runtime.log_port import Bus, Message
 from tests.fuzz.inputs import STREAMS, Input

@@ -10,10 +10,10 @@ import pytest
 
 from events.catalogue import all_events
 from events.subjects import CONTROL, FACTS
-from ops.embedded_cluster.clock import ScaledClock
-from ops.log.jetstream import connect
-from ops.log.server import NatsServer
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.log.jetstream import connect
+from ops.production.log.server import NatsServer
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import DEVICE_LANE, LANE
 from services.runtime import lane_fold
 from services.runtime.control_log import Control
 from services.runtime.lane_errors import MessageNotOurs

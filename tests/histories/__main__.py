@@ -7,7 +7,7 @@ fields with defaults may be added to them; the log stays as it was written first
 import json
 
 from events.rules import RULES
-from ops.bench.day import played, small_day
+from ops.sandbox.bench.day import played, small_day
 from tests.histories.pins import PINS, decisions, read_pins, states
 from tests.histories.samples import one_of_each
 from tests.histories.stored import HERE, LOGS, read_history, versions, write_events, write_history

@@ -4,8 +4,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 
-from ops.replay import fold_lane
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.queries.replay import fold_lane
 from services.runtime.log_port import Entry
 from tests.histories.stored import HERE, versions
 

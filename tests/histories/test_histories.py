@@ -6,7 +6,7 @@ import pytest
 
 from events.codec import decode_event, encode
 from events.rules import RULES
-from ops.replay import fold_lane
+from ops.queries.replay import fold_lane
 from tests.histories.pins import LANES, decisions, read_pins, states
 from tests.histories.samples import event_types, tag_of
 from tests.histories.stored import read_events, read_history, versions

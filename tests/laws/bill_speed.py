@@ -30,9 +30,9 @@ from events.quota import FlavorObserved, LocalQueueObserved, NamespaceObserved
 from events.subjects import CONTROL, FACTS
 from events.timestamp import parse_timestamp
 from events.workload import PodSetAssignment, QuotaReleased, WorkloadFinished
-from ops.billing import flat, focus
-from ops.billing.reading import ledger_of
-from ops.gc_tuning import collect_seldom
+from ops.production.process.gc_tuning import collect_seldom
+from ops.queries.billing import flat, focus
+from ops.queries.billing.reading import ledger_of
 from projections.billing.entry import Window
 from projections.billing.reconcile import reconcile
 from projections.billing.totals import bill

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from events.codec import decode_commit
-from ops.bench.lanes import WrittenLanes
-from ops.bench.life_load import LifeStage, life_day, life_platform
-from ops.whatif.run import VirtualRun
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.queries.whatif.run import VirtualRun
+from ops.sandbox.bench.lanes import WrittenLanes
+from ops.sandbox.bench.life_load import LifeStage, life_day, life_platform
 from projections.queues.pending_queues import PendingQueue
 from projections.trail import Trail
 from services.runtime.lane_fold import LaneFold

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ops.replay import fold_lane
+from ops.queries.replay import fold_lane
 from projections.state_hash import state_hash
 from projections.workloads.lifecycle import Workload
 from projections.world import World

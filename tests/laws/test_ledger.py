@@ -12,9 +12,9 @@ from events.billing import CorrectionEntered, LineKind
 from events.catalogue import AnyEvent
 from events.codec import decode_commit
 from events.subjects import CONTROL
-from ops.billing.focus import rows
-from ops.billing.focus_columns import NAMES, broken_rules
-from ops.billing.reading import ledger_of
+from ops.queries.billing.focus import rows
+from ops.queries.billing.focus_columns import NAMES, broken_rules
+from ops.queries.billing.reading import ledger_of
 from projections.billing.card_book import Part
 from projections.billing.entry import Window
 from projections.billing.ledger import Ledger

@@ -63,10 +63,11 @@ AREAS = {
         ),
     ),
     "hash chain": Area(
-        ("ops/audit/chain.py", "ops/audit/verify.py"), ("tests/ops/audit/test_chain.py", "tests/ops/audit")
+        ("ops/queries/audit/chain.py", "ops/queries/audit/verify.py"),
+        ("tests/ops/queries/audit/test_chain.py", "tests/ops/queries/audit"),
     ),
     "billing": Area(
         ("projections/billing/charge.py", "projections/billing/ledger.py"),
-        ("tests/projections/billing", "tests/laws/test_ledger.py", "tests/ops/billing"),
+        ("tests/projections/billing", "tests/laws/test_ledger.py", "tests/ops/queries/billing"),
     ),
 }

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from events.json_object import JsonObject
-from ops.embedded_cluster.clock import ScaledClock
-from ops.embedded_cluster.kubelet import RUN_SECONDS
+from ops.production.process.clock import ScaledClock
+from ops.sandbox.embedded_cluster.kubelet import RUN_SECONDS
 from services.applier.writing import WORKLOADS
 from services.watcher.jobs import workload_name
-from tests.ops.deploy.small_cluster import KUEUE
-from tests.ops.test_adopt import HELD, Left, Make, condition, left, until
+from tests.ops.cli.test_adopt import HELD, Left, Make, condition, left, until
+from tests.ops.production.deploy.small_cluster import KUEUE
 from tests.stage.cluster import PODS
 
 MANAGED, ROLE = "kueue.x-k8s.io/managed", "4b0469f7"

@@ -7,17 +7,17 @@ from typing import Any, cast
 from events.admission import WorkloadAdmitted
 from events.codec import decode_commit
 from events.subjects import FACTS
-from ops.embedded_cluster.clock import ScaledClock
-from ops.log.history import read_everything
-from ops.log.memory import MemoryBus
-from ops.log.shelf import MemoryShelf
-from ops.replay import fold_lane
-from ops.wiring import DEVICE_LANE, LANE, Ports, Running
+from ops.production.log.history import read_everything
+from ops.production.log.memory import MemoryBus
+from ops.production.log.shelf import MemoryShelf
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import DEVICE_LANE, LANE, Ports, Running
+from ops.queries.replay import fold_lane
 from projections.state_hash import state_hash
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Bus, Entry, Stream
 from services.runtime.shelf_port import Kept, Shelf
-from tests.ops.test_shared_worlds import DECIDERS, OFTEN
+from tests.ops.production.archive.test_shared_worlds import DECIDERS, OFTEN
 from tests.services.runtime.test_lane_host import NoCluster, stop, tell
 from tests.stories.small_world import job, platform
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from events.json_object import JsonObject
-from ops.crds.definitions import manifests as definitions
-from ops.embedded_cluster.kinds import BUILT_IN, Kind, kinds_of
-from ops.kubernetes.client import KubeClient, path_of
-from ops.kubernetes.reflector import Reflector
+from ops.production.crds.definitions import manifests as definitions
+from ops.production.kubernetes.client import KubeClient, path_of
+from ops.production.kubernetes.reflector import Reflector
+from ops.sandbox.embedded_cluster.kinds import BUILT_IN, Kind, kinds_of
 from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Resource, Vanished
 
 Name = tuple[str, str]

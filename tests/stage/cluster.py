@@ -9,15 +9,15 @@ from typing import Protocol
 import msgspec
 
 from events.json_object import JsonObject
-from ops.crds.definitions import manifests as definitions
-from ops.embedded_cluster.clock import ScaledClock
-from ops.embedded_cluster.embedded import EmbeddedCluster
-from ops.embedded_cluster.failures import ApiFailure
-from ops.embedded_cluster.faults import Fault
-from ops.embedded_cluster.kubelet import RUN_SECONDS
-from ops.embedded_cluster.versions import renamed
-from ops.kubernetes.client import KubeClient, connect, failure_of
-from ops.scenario.platform import convert, suspend
+from ops.production.crds.definitions import manifests as definitions
+from ops.production.kubernetes.client import KubeClient, connect, failure_of
+from ops.production.process.clock import ScaledClock
+from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
+from ops.sandbox.embedded_cluster.failures import ApiFailure
+from ops.sandbox.embedded_cluster.faults import Fault
+from ops.sandbox.embedded_cluster.kubelet import RUN_SECONDS
+from ops.sandbox.embedded_cluster.versions import renamed
+from ops.sandbox.scenario.platform import convert, suspend
 from services.runtime.cluster_port import Resource
 
 PODS = Resource(plural="pods", kind="Pod")

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from events.json_object import JsonObject
-from ops.crds.definitions import manifests
+from ops.production.crds.definitions import manifests
 from tests.places import KUEUE_DEFINITIONS
 
 BOTH = ("kuelog", "kueue")

@@ -11,12 +11,12 @@ from subprocess import DEVNULL, Popen
 import yaml
 
 from events.json_object import JsonObject
-from ops.crds.definitions import manifests as definitions
-from ops.deploy.chart import CHOICES, NAMESPACE, manifests
-from ops.embedded_cluster.kinds import BUILT_IN
-from ops.kubernetes.client import KubeClient, path_of
-from ops.webhook.certificates import renewed
-from ops.webhook.configurations import CONVERT, configurations
+from ops.production.crds.definitions import manifests as definitions
+from ops.production.deploy.chart import CHOICES, NAMESPACE, manifests
+from ops.production.kubernetes.client import KubeClient, path_of
+from ops.production.webhook.certificates import renewed
+from ops.production.webhook.configurations import CONVERT, configurations
+from ops.sandbox.embedded_cluster.kinds import BUILT_IN
 from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid, ObjectMissing, Resource
 from tests.places import ROOT
 from tests.stage.api_server import ApiServer

@@ -12,7 +12,7 @@ import aiohttp
 import yaml
 
 from events.json_object import JsonObject
-from ops.kubernetes.client import KubeClient, path_of
+from ops.production.kubernetes.client import KubeClient, path_of
 from services.runtime.cluster_port import ObjectMissing, Resource
 from tests.stage.installation import APPLY, DEFINED, put_there, served
 from tests.stage.ports import reserved_port

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from events.json_object import JsonObject
-from ops.embedded_cluster.clock import ScaledClock
-from ops.embedded_cluster.controller import Controller
-from ops.embedded_cluster.job_controller import JobController
-from ops.embedded_cluster.kubelet import Kubelet
-from ops.embedded_cluster.resources import Resources
-from ops.embedded_cluster.scheduler import Scheduler
-from ops.embedded_cluster.store import Name, Store
-from ops.kubernetes.client import KubeClient, path_of
+from ops.production.kubernetes.client import KubeClient, path_of
+from ops.production.process.clock import ScaledClock
+from ops.sandbox.embedded_cluster.controller import Controller
+from ops.sandbox.embedded_cluster.job_controller import JobController
+from ops.sandbox.embedded_cluster.kubelet import Kubelet
+from ops.sandbox.embedded_cluster.resources import Resources
+from ops.sandbox.embedded_cluster.scheduler import Scheduler
+from ops.sandbox.embedded_cluster.store import Name, Store
 from services.jobs.paths import difference
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectMissing, Resource
 from tests.stage.caches import Caches

@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Console
 
 from ops.cli.serve import run_service
-from ops.telemetry import configure_logging
+from ops.production.process.telemetry import configure_logging
 
 _PATIENCE_S = 60.0
 _TOLD = 4000
@@ -30,7 +30,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     scale: float
     witness: str = ""
     crash: str = ""
-    """The await point at which it kills itself, as `ops.crash_points` names it."""
+    """The await point at which it kills itself, as `ops.production.process.crash_points` names it."""
 
 
 class ServiceProcess:

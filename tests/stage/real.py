@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from events.json_object import JsonObject
-from ops.crds.definitions import manifests as definitions
-from ops.deploy.chart import NAMESPACE
-from ops.embedded_cluster.clock import ScaledClock
-from ops.kubernetes.client import KubeClient, connect, path_of
+from ops.production.crds.definitions import manifests as definitions
+from ops.production.deploy.chart import NAMESPACE
+from ops.production.kubernetes.client import KubeClient, connect, path_of
+from ops.production.process.clock import ScaledClock
 from services.jobs.table import KINDS, SERVING
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource
 from tests.stage.caches import Caches

@@ -9,16 +9,16 @@ import yaml
 
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
-from ops.embedded_cluster.clock import ScaledClock
-from ops.embedded_cluster.embedded import EmbeddedCluster
-from ops.embedded_cluster.nodes import gpu_node
-from ops.kubernetes.client import KubeClient
-from ops.kubernetes.client import connect as connect_kube
-from ops.kubernetes.reflector import Reflector
-from ops.log.jetstream import JetStreamBus
-from ops.log.jetstream import connect as connect_bus
-from ops.log.server import NatsServer
-from ops.wiring import SERVICES, Ports, Running
+from ops.production.kubernetes.client import KubeClient
+from ops.production.kubernetes.client import connect as connect_kube
+from ops.production.kubernetes.reflector import Reflector
+from ops.production.log.jetstream import JetStreamBus
+from ops.production.log.jetstream import connect as connect_bus
+from ops.production.log.server import NatsServer
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import SERVICES, Ports, Running
+from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
+from ops.sandbox.embedded_cluster.nodes import gpu_node
 from services.runtime.cluster_port import Resource
 from tests.stage.cluster import Cluster, Embedded, end_pods
 from tests.stage.processes import Order, ServiceProcess

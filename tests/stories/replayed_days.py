@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from ops.replay import fold_lane
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.queries.replay import fold_lane
 from services.runtime.log_port import Entry
 
 Log = dict[str, list[Entry]]

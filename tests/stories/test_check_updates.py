@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ops.log.history import read_everything
-from ops.replay import fold_lane
-from ops.wiring import LANE
+from ops.production.log.history import read_everything
+from ops.production.wiring import LANE
+from ops.queries.replay import fold_lane
 from services.applier.writing import WORKLOADS
 from services.jobs.updates import ADDED
 from services.runtime.cluster_port import ObjectConflict

@@ -7,9 +7,9 @@ import asyncio
 
 import pytest
 
-from ops.log.history import read_everything
-from ops.replay import fold_lane
-from ops.wiring import DEVICE_LANE, LANE, SERVICES
+from ops.production.log.history import read_everything
+from ops.production.wiring import DEVICE_LANE, LANE, SERVICES
+from ops.queries.replay import fold_lane
 from tests.stage.stage import Stage, job
 
 LANES = ("queue-manager", "admitter", "preemptor", "accountant")

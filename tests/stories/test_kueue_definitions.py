@@ -8,7 +8,7 @@ import pytest
 
 from events.api.meta import RESOURCE_IN_USE
 from events.json_object import JsonObject
-from ops.embedded_cluster.clock import ScaledClock
+from ops.production.process.clock import ScaledClock
 from services.applier.known_objects import WORKLOADS
 from services.jobs.paths import look
 from tests.stage.cluster import Cluster, Embedded

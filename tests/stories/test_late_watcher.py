@@ -5,9 +5,9 @@ from typing import Any
 
 from events.codec import decode_sighting
 from events.subjects import FACTS
-from ops.log.history import read_everything
-from ops.replay import fold_lane
-from ops.wiring import LANE, SERVICES
+from ops.production.log.history import read_everything
+from ops.production.wiring import LANE, SERVICES
+from ops.queries.replay import fold_lane
 from projections.object_versions import FoldedFacts
 from projections.world import World
 from tests.stage.stage import CLUSTER_QUEUES, JOBS, Stage, job

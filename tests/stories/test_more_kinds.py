@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from events.json_object import JsonObject
-from ops.configuration import read_configuration
-from ops.deploy.chart import NAMESPACE
+from ops.production.configuration.configuration_file import read_configuration
+from ops.production.deploy.chart import NAMESPACE
 from services.runtime.cluster_port import Resource
 from tests.stage.stage import JOBS, Stage, job
 from tests.stories.job_samples import SAMPLED, child, definition, pod

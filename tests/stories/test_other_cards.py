@@ -10,7 +10,7 @@ from events.device import DevicesReserved, PodObserved
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.queries.stored import in_order
-from tests.ops.test_command_line import kuelog
+from tests.ops.cli.test_command_line import kuelog
 
 Shares = set[tuple[str, str, int, int]]
 

@@ -1,10 +1,10 @@
 """Pods of one set that were given different cards: each is told its own before it is scheduled, and has no others."""
 
 from events.json_object import JsonObject
-from ops.embedded_cluster.nodes import gpu_node
-from ops.log.history import read_everything
-from ops.replay import fold_lane
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.log.history import read_everything
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.queries.replay import fold_lane
+from ops.sandbox.embedded_cluster.nodes import gpu_node
 from projections.devices.annotations import USE_UUID, pod_shares
 from projections.devices.drift import all_findings
 from projections.world import World

@@ -3,10 +3,10 @@
 from typing import Any
 
 from events.json_object import JsonObject
-from ops.embedded_cluster.kubelet import RUN_SECONDS
-from ops.log.history import read_everything
-from ops.replay import fold_lane
-from ops.wiring import LANE, SERVICES, stopped
+from ops.production.log.history import read_everything
+from ops.production.wiring import LANE, SERVICES, stopped
+from ops.queries.replay import fold_lane
+from ops.sandbox.embedded_cluster.kubelet import RUN_SECONDS
 from services.jobs.pods import is_gated
 from services.runtime.cluster_port import Resource
 from tests.stage.stage import Stage

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from events.provisioning import ProvisioningOrdered
-from ops.log.history import read_everything
-from ops.replay import fold_lane
-from ops.wiring import LANE, SERVICES
+from ops.production.log.history import read_everything
+from ops.production.wiring import LANE, SERVICES
+from ops.queries.replay import fold_lane
 from services.runtime.cluster_port import ObjectInvalid, Resource
 from tests.stage.stage import Stage, job
 from tests.stories.autoscaler import (

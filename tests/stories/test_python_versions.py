@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ops.bench.day import played, small_day
+from ops.sandbox.bench.day import played, small_day
 from tests.places import ROOT
 from tests.stories.other_pythons import asked, environment_of
 from tests.stories.replayed_days import Log, Told, replayed

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.embedded_cluster.faults import Fault
+from ops.sandbox.embedded_cluster.faults import Fault
 from tests.stage.stage import CLUSTER_QUEUES, Stage, job
 
 KEY = "clusterqueues.kueue.x-k8s.io"

@@ -6,8 +6,8 @@ import pytest
 
 from events.json_object import JsonObject
 from events.settings import PodsReadyRule, SettingsObserved
-from ops.kubernetes.client import path_of
-from ops.wiring import SERVICES, stopped
+from ops.production.kubernetes.client import path_of
+from ops.production.wiring import SERVICES, stopped
 from services.jobs.kinds import resource_of
 from services.jobs.paths import get
 from services.jobs.pods import is_gated

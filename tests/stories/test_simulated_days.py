@@ -11,10 +11,10 @@ from events.catalogue import Decision
 from events.codec import decode_commit, encode
 from events.event import Millis
 from events.subjects import FACTS
-from ops.bench.day import large_day, played, small_day
 from ops.cli.replay_rows import changes_of
-from ops.replay import fold_lane
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.queries.replay import fold_lane
+from ops.sandbox.bench.day import large_day, played, small_day
 from projections.log_position import LogPosition
 from projections.work_queue import WorkQueue
 from projections.workloads.lifecycle import Workload
@@ -121,7 +121,7 @@ def test_a_decision_that_was_changed_is_found_with_what_led_to_it() -> None:
 
 WRITE_DAYS = """
 import hashlib
-from ops.bench.day import played, small_day
+from ops.sandbox.bench.day import played, small_day
 digest = hashlib.sha256()
 for seed in range(6):
     entries, _ = played(small_day(seed), most=80)

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from events.json_object import JsonObject
-from ops.embedded_cluster.clock import ScaledClock
-from ops.embedded_cluster.kubelet import RUN_SECONDS
-from ops.log.server import NatsServer
+from ops.production.log.server import NatsServer
+from ops.production.process.clock import ScaledClock
+from ops.sandbox.embedded_cluster.kubelet import RUN_SECONDS
 from services.jobs.paths import look
 from services.runtime.cluster_port import Resource
 from tests.conftest import ABSENT, ASSETS
-from tests.ops.deploy.small_cluster import job, platform
-from tests.ops.test_adopt import Left, until
+from tests.ops.cli.test_adopt import Left, until
+from tests.ops.production.deploy.small_cluster import job, platform
 from tests.stage.api_server import ApiServer
 from tests.stage.cluster import PODS, end_pods
 from tests.stage.definitions import definitions_of

@@ -2,7 +2,7 @@
 
 from events.api.meta import RESOURCE_IN_USE
 from events.json_object import JsonObject
-from ops.wiring import stopped
+from ops.production.wiring import stopped
 from services.jobs.paths import look
 from services.runtime.cluster_port import ObjectMissing, Resource
 from tests.stage.stage import JOBS, Stage, job

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from events.control import ObjectRemoved
 from events.device import NodeLockObserved, PodObserved
 from events.quota import ClusterQueueObserved, LocalQueueObserved, QueueingStrategy
-from ops.bench.day import played, small_day
 from ops.queries.explaining import explain, find_workload, stops, unblocking, world_at
 from ops.queries.point import NotOnTheLog, point_at
 from ops.queries.trial import tried
+from ops.sandbox.bench.day import played, small_day
 from projections.explanation.quota_raise import raised
 from projections.explanation.redaction import Redaction
 from projections.explanation.words import Tier

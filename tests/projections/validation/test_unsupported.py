@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from events.json_object import JsonObject
-from ops.configuration import ConfigurationBroken, configuration_of
 from ops.lint.check import lint
+from ops.production.configuration.configuration_file import ConfigurationBroken, configuration_of
 from projections.validation.unsupported import NOT_DONE, asked_in, problems_in, table
 from services.watcher.view import View
 from tests.places import ROOT

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from events.json_object import JsonObject
-from ops.embedded_cluster.apply import apply
-from ops.embedded_cluster.failures import ApiFailure, conflict
-from ops.embedded_cluster.kinds import Kind
-from ops.embedded_cluster.patches import merge_patch
-from ops.embedded_cluster.resources import Resources
-from ops.embedded_cluster.store import Name, Store
-from ops.kubernetes.client import failure_of
+from ops.production.kubernetes.client import failure_of
+from ops.sandbox.embedded_cluster.apply import apply
+from ops.sandbox.embedded_cluster.failures import ApiFailure, conflict
+from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.patches import merge_patch
+from ops.sandbox.embedded_cluster.resources import Resources
+from ops.sandbox.embedded_cluster.store import Name, Store
 from services.runtime.cluster_port import Resource
 
 

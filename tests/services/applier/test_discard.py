@@ -6,9 +6,9 @@ import pytest
 
 from events.api.meta import RESOURCE_IN_USE
 from events.workload import Owner, WorkloadSpec
-from ops.embedded_cluster.clock import ScaledClock
-from ops.embedded_cluster.embedded import EmbeddedCluster
-from ops.embedded_cluster.in_process import InProcessClient, OpenGate
+from ops.production.process.clock import ScaledClock
+from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
+from ops.sandbox.embedded_cluster.in_process import InProcessClient, OpenGate
 from projections.workloads.lifecycle import Workload
 from services.applier.event_recorder import EventRecorder
 from services.applier.low_priority_writes import LowPriorityWrites

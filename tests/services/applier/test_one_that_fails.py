@@ -11,9 +11,9 @@ from events.application import FAILED, DecisionApplied, DecisionRejected
 from events.catalogue import Fact
 from events.codec import decode_sighting
 from events.subjects import FACTS
-from ops.crds.definitions import manifests
-from ops.embedded_cluster.clock import ScaledClock
-from ops.log.memory import MemoryStream
+from ops.production.crds.definitions import manifests
+from ops.production.log.memory import MemoryStream
+from ops.production.process.clock import ScaledClock
 from services.applier import plan
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.shell import Applier

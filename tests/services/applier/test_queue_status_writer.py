@@ -5,8 +5,8 @@ from typing import Any
 
 from events.quota import CohortObserved
 from events.settings import SettingsObserved
-from ops.simulate.process_clock import ProcessClock
-from ops.simulate.virtual_loop import VirtualLoop
+from ops.sandbox.simulate.process_clock import ProcessClock
+from ops.sandbox.simulate.virtual_loop import VirtualLoop
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.queue_status_shell import QueueStatusWriter
 from services.runtime.cluster_port import Resource

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from ops.embedded_cluster.clock import ScaledClock
+from ops.production.process.clock import ScaledClock
 from services.applier.retried_writes import RetriedWrites
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from events.pod_set import PodSet, PodShape
 from events.workload import Owner, WorkloadSpec
-from ops.embedded_cluster.clock import ScaledClock
-from ops.embedded_cluster.patches import merge_patch
+from ops.production.process.clock import ScaledClock
+from ops.sandbox.embedded_cluster.patches import merge_patch
 from projections.workloads.lifecycle import Workload
 from services.applier.cluster_events import ClusterEvent
 from services.applier.event_recorder import EventRecorder

@@ -11,7 +11,7 @@ from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import Condition, ConditionStatus, Owner, PodSetAssignment, WorkloadSpec
-from ops.embedded_cluster.clock import ScaledClock
+from ops.production.process.clock import ScaledClock
 from projections.workloads.lifecycle import Admission, Workload
 from services.applier.event_recorder import EventRecorder
 from services.applier.low_priority_writes import LowPriorityWrites

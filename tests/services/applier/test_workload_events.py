@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from events.json_object import JsonObject
 from events.workload import Condition, ConditionStatus, Member, MemberState, Owner, WorkloadSpec
-from ops.embedded_cluster.clock import ScaledClock
-from ops.kubernetes.absent import AbsentCluster
+from ops.production.kubernetes.absent import AbsentCluster
+from ops.production.process.clock import ScaledClock
 from projections.workloads.lifecycle import Admission, Workload
 from services.applier.cluster_events import ClusterEvent
 from services.applier.event_recorder import EventRecorder

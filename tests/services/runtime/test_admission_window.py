@@ -9,8 +9,8 @@ from events.commit import Sighting
 from events.event import Millis
 from events.subjects import FACTS, fact_subject
 from events.workload import WorkloadFinished, WorkloadQueued
-from ops.log.memory import MemoryBus
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.log.memory import MemoryBus
+from ops.production.wiring import DEVICE_LANE, LANE
 from projections.world import World
 from services.admitter.decide import Admitter
 from services.queue_manager.decide import QueueManager

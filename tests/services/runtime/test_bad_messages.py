@@ -19,13 +19,13 @@ from events.quota import ClusterQueueObserved
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
 from events.workload import WorkloadParked, WorkloadQueued
 from ops.cli.log_care import run_quarantine
-from ops.embedded_cluster.clock import ScaledClock
-from ops.health import Health
-from ops.log.history import read_everything
-from ops.log.jetstream import JetStreamBus, connect
-from ops.log.server import NatsServer
-from ops.replay import fold_lane
-from ops.wiring import DEVICE_LANE, LANE, Ports, Running
+from ops.production.health import Health
+from ops.production.log.history import read_everything
+from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.server import NatsServer
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import DEVICE_LANE, LANE, Ports, Running
+from ops.queries.replay import fold_lane
 from services.runtime.log_port import Message
 from tests.services.runtime.test_lane_host import NoCluster, stop, tell, without_cards
 from tests.stories.small_world import job

@@ -12,7 +12,7 @@ from events.quota import NamespaceObserved
 from events.rules import RULES
 from events.setting_aside import SetAside
 from events.subjects import FACTS, commit_subject, fact_subject
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_LANE, LANE
 from projections.amiss import AUTHOR, TIME
 from projections.evolve import evolve
 from projections.log_position import LogPosition

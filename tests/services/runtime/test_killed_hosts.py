@@ -11,10 +11,10 @@ from events.commit import Sighting
 from events.event import Millis
 from events.subjects import FACTS, commit_subject, fact_subject
 from events.workload import WorkloadFinished
-from ops.log.memory import MemoryBus
-from ops.simulate.no_tracer import NoTracer
-from ops.simulate.virtual_loop import PROCESS, VirtualLoop
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.log.memory import MemoryBus
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.sandbox.simulate.no_tracer import NoTracer
+from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor

@@ -9,10 +9,10 @@ from events.codec import encode
 from events.commit import GENESIS, Commit, InputRun, bytes_hash
 from events.quota import NamespaceObserved
 from events.rules import RULES
-from ops.log.history import read_everything
-from ops.log.memory import MemoryBus
-from ops.replay import fold_lane
-from ops.wiring import LANE
+from ops.production.log.history import read_everything
+from ops.production.log.memory import MemoryBus
+from ops.production.wiring import LANE
+from ops.queries.replay import fold_lane
 from services.admitter.decide import Admitter
 from services.queue_manager.decide import QueueManager
 from services.runtime.lane_errors import ChainBroken, InputsWrong

@@ -15,12 +15,12 @@ from events.quota import LocalQueueObserved, NamespaceObserved
 from events.rules import RULES
 from events.setting_aside import SetAside
 from events.subjects import FACTS, commit_subject, fact_subject
-from ops.embedded_cluster.clock import ScaledClock
-from ops.log.history import read_everything
-from ops.log.memory import MemoryBus
-from ops.log.snapshots import image_of
-from ops.replay import fold_lane
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.log.history import read_everything
+from ops.production.log.memory import MemoryBus
+from ops.production.log.snapshots import image_of
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.queries.replay import fold_lane
 from projections.amiss import AUTHOR, TIME
 from projections.world import World
 from services.admitter import decide as admitter

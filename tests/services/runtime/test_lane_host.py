@@ -15,14 +15,14 @@ from events.commit import Sighting
 from events.device import DevicesRegistered
 from events.quota import NamespaceObserved
 from events.subjects import FACTS, fact_subject
-from ops.embedded_cluster.clock import ScaledClock
-from ops.log.history import read_everything
-from ops.log.jetstream import connect
-from ops.log.memory import Fault, MemoryBus
-from ops.log.server import NatsServer
-from ops.replay import fold_lane
-from ops.wiring import DEVICE_LANE, LANE, Ports, Running
-from ops.witness import HeadWitness, WitnessKeyMissing
+from ops.production.archive.witness import HeadWitness, WitnessKeyMissing
+from ops.production.log.history import read_everything
+from ops.production.log.jetstream import connect
+from ops.production.log.memory import Fault, MemoryBus
+from ops.production.log.server import NatsServer
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import DEVICE_LANE, LANE, Ports, Running
+from ops.queries.replay import fold_lane
 from projections.state_hash import state_hash
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter

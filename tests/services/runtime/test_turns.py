@@ -15,11 +15,11 @@ from events.event import Millis
 from events.rules import RULES
 from events.setting_aside import SetAside
 from events.subjects import FACTS, commit_subject
-from ops.embedded_cluster.clock import ScaledClock
-from ops.log.history import read_everything
-from ops.log.memory import Fault, MemoryBus
-from ops.replay import fold_lane
-from ops.wiring import DEVICE_LANE, LANE
+from ops.production.log.history import read_everything
+from ops.production.log.memory import Fault, MemoryBus
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.queries.replay import fold_lane
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.state_hash import state_hash

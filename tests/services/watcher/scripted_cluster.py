@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 from events.json_object import JsonObject
 from events.subjects import FACTS
-from ops.embedded_cluster.clock import ScaledClock
-from ops.log.memory import MemoryStream
+from ops.production.log.memory import MemoryStream
+from ops.production.process.clock import ScaledClock
 from services.runtime.cluster_port import Changed, Listed, Resource, Sight, Vanished
 from services.runtime.log_port import Entry, Message
 from services.watcher.shell import Watcher

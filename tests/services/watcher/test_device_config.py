@@ -8,7 +8,7 @@ import pytest
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import DevicesRegistered
 from events.device_config import DeviceConfigObserved, DeviceTemplate, NodeConfigsObserved, NodeDeviceConfig
-from ops.log.memory import MemoryStream
+from ops.production.log.memory import MemoryStream
 from projections.devices.card_config import HAMI, card_config
 from services.watcher.device_config import hami_config
 from services.watcher.view import View
@@ -181,5 +181,5 @@ async def test_when_the_configuration_changes_nodes_are_read_anew_by_it() -> Non
 
 
 def test_the_rights_name_the_two_maps_and_no_other() -> None:
-    text = Path("ops/deploy/manifests/30-access.yaml").read_text()
+    text = Path("ops/production/deploy/manifests/30-access.yaml").read_text()
     assert text.count("- hami-scheduler-device\n  - hami-device-plugin\n") == 1

@@ -12,7 +12,7 @@ from events.codec import decode_sighting
 from events.control import ResourceVersionsRestarted
 from events.json_object import JsonObject
 from events.subjects import FACTS
-from ops.log.memory import MemoryStream
+from ops.production.log.memory import MemoryStream
 from projections.evolve import evolve_sighting
 from projections.log_position import LogPosition
 from projections.world import World

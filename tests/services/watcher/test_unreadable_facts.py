@@ -9,14 +9,14 @@ from events.commit import Sighting
 from events.control import Quarantined
 from events.device import PodObserved
 from events.subjects import CONTROL, FACTS
-from ops.embedded_cluster.clock import ScaledClock
-from ops.embedded_cluster.embedded import EmbeddedCluster
-from ops.embedded_cluster.in_process import InProcessClient, OpenGate
-from ops.health import Health
-from ops.kubernetes.reflector import Reflector
-from ops.log.control import say
-from ops.log.memory import MemoryBus
-from ops.wiring import Ports, Running, stopped
+from ops.production.health import Health
+from ops.production.kubernetes.reflector import Reflector
+from ops.production.log.control import say
+from ops.production.log.memory import MemoryBus
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import Ports, Running, stopped
+from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
+from ops.sandbox.embedded_cluster.in_process import InProcessClient, OpenGate
 from services.runtime.log_port import Message
 
 

@@ -1,0 +1,1 @@
+"""Files: what others wrote is read within bounds, what we write is written whole."""

@@ -1,0 +1,172 @@
+"""Manifests from files: YAML or JSON, several documents each, with the line of every field."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from ops.files.reading import Unreadable, text_of, value_of, yaml_documents
+from projections.validation.lenient import normalise
+from projections.validation.problem import Problem
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+_SAID = ", ".join(_SUFFIXES)
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """One object of a file."""
+
+    file: str
+    line: int
+    value: dict[str, Any]
+    lines: dict[str, int] = {}
+    """The line of each field by its path."""
+
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.file}:{self.line}"
+
+    @property
+    def label(self) -> str:
+        """Kind, namespace and name."""
+        meta = self.value.get("metadata") or {}
+        if not isinstance(meta, dict):
+            meta = {}
+        own = meta.get("name") or (f"{meta['generateName']}*" if meta.get("generateName") else None)
+        name = "/".join(str(part) for part in (meta.get("namespace"), own) if part)
+        return f"{self.value.get('kind', '?')} {name or '?'}"
+
+    def line_of(self, field: str) -> int:
+        """The line of a field, or of the nearest part of its path that is there."""
+        field = plain_path(field)
+        while field:
+            if field in self.lines:
+                return self.lines[field]
+            cut = max(field.rfind("."), field.rfind("["))
+            field = field[:cut] if cut > 0 else ""
+        return self.line
+
+
+def plain_path(field: str) -> str:
+    """A path with the keys of maps written as fields: `limits[cpu]` as `limits.cpu`; indexes stay."""
+    return re.sub(r"\[(?!\d+\])([^\]]*)\]", r".\1", field)
+
+
+class ManifestBroken(Exception):
+    """A file that can't be read as manifests."""
+
+    def __init__(self, *, file: str, line: int, problem: str) -> None:
+        super().__init__(f"{file}:{line}: {problem}")
+        self.file, self.line, self.problem = file, line, problem
+
+
+def read_manifests(files: Sequence[Path], *, loose: bool = False) -> list[Document]:
+    """All objects of these files, in order. Raises `ManifestBroken`. With `loose`, in the form that makes sense."""
+    found: list[Document] = []
+    for file in files:
+        found.extend(_read(file))
+    if not loose:
+        return found
+    return [
+        msgspec.structs.replace(document, value=value)
+        for document, (value, _) in zip(found, normalise([one.value for one in found]), strict=True)
+    ]
+
+
+def loosened(documents: Sequence[Document]) -> list[tuple[Document, list[Problem]]]:
+    """The objects in the form that makes sense, with a warning for everything that was changed."""
+    made = normalise([one.value for one in documents])
+    return [
+        (msgspec.structs.replace(document, value=value), problems)
+        for document, (value, problems) in zip(documents, made, strict=True)
+    ]
+
+
+def manifest_files(files: Sequence[Path]) -> list[Path]:
+    """Files, and the manifests of folders and their subfolders (but not the scenario that plays them)."""
+    found: list[Path] = []
+    for file in files:
+        if file.is_dir():
+            inside = [one for suffix in _SUFFIXES for one in file.rglob(f"*{suffix}") if one.name != "scenario.yaml"]
+            if not inside:
+                raise ManifestBroken(file=str(file), line=1, problem=f"there is no manifest in this folder ({_SAID})")
+            found.extend(sorted(inside))
+        else:
+            found.append(file)
+    return found
+
+
+def _read(file: Path) -> list[Document]:
+    name = str(file)
+    documents: list[Document] = []
+    try:
+        text = text_of(file)
+        # JSON may be indented with tabs, which YAML does not take.
+        text = (
+            re.sub(r"^\t+", lambda tabs: " " * len(tabs.group()), text, flags=re.MULTILINE) if _is_json(text) else text
+        )
+        for node in yaml_documents(text):
+            documents.extend(_documents(name, node))
+    except Unreadable as problem:
+        raise ManifestBroken(file=name, line=problem.line or 1, problem=problem.problem) from problem
+    return documents
+
+
+def _is_json(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[")
+
+
+def _documents(file: str, node: yaml.Node) -> list[Document]:
+    """The object of a document, or the objects of a List."""
+    lines: dict[str, int] = {}
+    _note_lines(file, node, "", lines)
+    value = _plain(value_of(node))
+    if value is None:
+        return []
+    line = node.start_mark.line + 1
+    if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
+        raise ManifestBroken(file=file, line=line, problem="this is not a Kubernetes object: it has no kind")
+    items = value.get("items")
+    if value["kind"] != "List" or not isinstance(items, list):
+        return [Document(file=file, line=line, value=value, lines=lines)]
+    found: list[Document] = []
+    for index, item in enumerate(items):
+        prefix = f"items[{index}]"
+        if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
+            raise ManifestBroken(
+                file=file, line=lines[prefix], problem="this is not a Kubernetes object: it has no kind"
+            )
+        own = {name.removeprefix(f"{prefix}."): at for name, at in lines.items() if name.startswith(f"{prefix}.")}
+        found.append(Document(file=file, line=lines[prefix], value=item, lines=own))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """YAML's dates as the text they were: Kubernetes objects know no dates."""
+    if isinstance(value, dict):
+        return {str(name): _plain(field) for name, field in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _note_lines(file: str, node: yaml.Node, path: str, lines: dict[str, int]) -> None:
+    """The line of each field. Raises `ManifestBroken` for a field that is given twice."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            name = str(key.value)
+            field = f"{path}.{name}" if path else name
+            if field in lines and name != "<<":
+                problem = f"field {name} is given twice, on line {lines[field]} and here"
+                raise ManifestBroken(file=file, line=key.start_mark.line + 1, problem=problem)
+            lines[field] = key.start_mark.line + 1
+            _note_lines(file, value, field, lines)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            field = f"{path}[{index}]"
+            lines[field] = value.start_mark.line + 1
+            _note_lines(file, value, field, lines)

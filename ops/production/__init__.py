@@ -1,0 +1,1 @@
+"""What runs beside a cluster: the bus, the Kubernetes client, what is served over HTTP, and the wiring of the services."""

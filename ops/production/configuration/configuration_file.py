@@ -1,0 +1,306 @@
+"""The configuration file: Kueue's own format, read for what it says about decisions.
+
+Rule: docs/rules/objects.md#configuration
+
+What concerns only Kueue's manager process (leader election, webhooks, client limits) is accepted and named as of no
+meaning here; what nobody knows is an error.
+"""
+
+import re
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from events.api.meta import Selector
+from events.event import Millis
+from events.quantity import parse_quantity
+from events.settings import (
+    AdmissionFairSharing,
+    DevicePolicy,
+    FairStrategy,
+    PodsReadyRule,
+    QuotaCheckStrategy,
+    RequeuingTimestamp,
+    SettingsObserved,
+    Transformation,
+    TransformationStrategy,
+)
+from ops.files.reading import Unreadable, yaml_file, yaml_of
+from ops.production.configuration.hami_settings import HamiPart, hami_settings
+from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
+from projections.validation.unsupported import problems_in
+from services.watcher.pod_shapes import selector
+from services.watcher.problems import Refused
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
+T = TypeVar("T")
+V = TypeVar("V")
+_LONGEST = 30
+_UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+_OF_NO_MEANING = frozenset(
+    {
+        "clientConnection",
+        "controller",
+        "health",
+        "internalCertManagement",
+        "leaderElection",
+        "metrics",
+        "multiKueue",
+        "namespace",
+        "queueVisibility",
+        "tls",
+        "visibilityServer",
+        "webhook",
+    }
+)
+
+
+class ConfigurationBroken(Exception):
+    """The file can't be understood."""
+
+    def __init__(self, source: Path | str, problem: str) -> None:
+        super().__init__(f"{source}: {problem}")
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """A part of the file in which every field is known."""
+
+
+class _FairSharing(_Part, frozen=True, kw_only=True):
+    enable: bool = True
+    preemption_strategies: tuple[FairStrategy, ...] = ()
+
+
+class _AdmissionFairSharing(_Part, frozen=True, kw_only=True):
+    usage_half_life_time: str
+    usage_sampling_interval: str = "5m"
+    resource_weights: dict[str, float | int | str] = {}
+
+
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+"""A number of things or seconds as Kueue takes it."""
+
+
+class _Requeuing(_Part, frozen=True, kw_only=True):
+    timestamp: RequeuingTimestamp = RequeuingTimestamp.EVICTION
+    backoff_limit_count: Count | None = None
+    backoff_base_seconds: Count = 60
+    backoff_max_seconds: Count = 3600
+
+
+class _WaitForPodsReady(_Part, frozen=True, kw_only=True):
+    enable: bool = True
+    timeout: str = "30m"
+    recovery_timeout: str | None = None
+    block_admission: bool = False
+    requeuing_strategy: _Requeuing = _Requeuing()
+
+
+class _Transformation(_Part, frozen=True, kw_only=True):
+    input: str
+    strategy: TransformationStrategy = TransformationStrategy.RETAIN
+    multiply_by: str = ""
+    outputs: dict[str, str | int | float] = {}
+
+
+class _Resources(_Part, frozen=True, kw_only=True):
+    exclude_resource_prefixes: tuple[str, ...] = ()
+    transformations: tuple[_Transformation, ...] = ()
+    quota_check_strategy: QuotaCheckStrategy = QuotaCheckStrategy.BLOCK_UNDECLARED
+    device_class_mappings: Any = None
+
+
+class _Retention(_Part, frozen=True, kw_only=True):
+    after_finished: str | None = None
+    after_deactivated_by_kueue: str | None = None
+
+
+class _RetentionPolicies(_Part, frozen=True, kw_only=True):
+    workloads: _Retention = _Retention()
+
+
+class _Kuelog(_Part, frozen=True, kw_only=True):
+    """What only kuelog knows."""
+
+    job_kinds: tuple[KindPart, ...] = ()
+    devices: bool = True
+    device_totals: bool = True
+    device_policies: dict[str, DevicePolicy] = {}
+    hami: HamiPart = HamiPart()
+
+
+class _File(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    api_version: str = ""
+    kind: str = "Configuration"
+    fair_sharing: _FairSharing | None = None
+    admission_fair_sharing: _AdmissionFairSharing | None = None
+    wait_for_pods_ready: _WaitForPodsReady = _WaitForPodsReady()
+    """On where nothing is said, as in Kueue."""
+    resources: _Resources = _Resources()
+    integrations: Integrations = Integrations()
+    object_retention_policies: _RetentionPolicies = _RetentionPolicies()
+    feature_gates: dict[str, bool] = {}
+    manage_jobs_without_queue_name: bool = False
+    managed_jobs_namespace_selector: Selector | None = None
+    kuelog: _Kuelog = _Kuelog()
+
+
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of a file, and what in it has no meaning here."""
+
+    settings: SettingsObserved
+    ignored: tuple[str, ...] = ()
+
+
+def read_configuration(path: Path) -> Configuration:
+    """The configuration in a file, or under `controller_manager_config.yaml` of a ConfigMap. Raises `ConfigurationBroken`."""
+    return configuration_of(document(path), path)
+
+
+def configuration_of(found: dict[str, Any], source: Path | str) -> Configuration:
+    """The configuration that these fields are; `source` is where they come from. Raises `ConfigurationBroken`."""
+    unknown = sorted(map(str, set(found) - _OF_NO_MEANING - {_camel(name) for name in _File.__struct_fields__}))
+    refused = [f"{one.field}: {one.message}" for one in problems_in({**found, "kind": "Configuration"})]
+    if problems := [*([f"unknown field {', '.join(unknown)}"] if unknown else []), *refused]:
+        raise ConfigurationBroken(source, "; ".join(problems))
+    try:
+        file = msgspec.convert(found, type=_File)
+        ignored = _OF_NO_MEANING & set(found)
+        if "podOptions" in (found.get("integrations") or {}):
+            ignored |= {"integrations.podOptions"}
+        return Configuration(settings=_settings(file), ignored=tuple(sorted(ignored)))
+    except msgspec.ValidationError as problem:
+        what, _, where = str(problem).partition(" - at `")
+        field = where.rstrip("`").removeprefix("$.")
+        raise ConfigurationBroken(source, f"{field}: {what}" if field else what) from problem
+    except (ValueError, Refused) as problem:
+        raise ConfigurationBroken(source, str(problem)) from problem
+
+
+def document(path: Path) -> dict[str, Any]:
+    """The fields of a file, or of the ConfigMap that it is. Raises `ConfigurationBroken`."""
+    try:
+        return _document(path)
+    except Unreadable as problem:
+        raise ConfigurationBroken(path, problem.what) from problem
+
+
+def _document(path: Path) -> dict[str, Any]:
+    found = yaml_file(path) or {}
+    if isinstance(found, dict) and found.get("kind") == "ConfigMap":
+        data = found.get("data")
+        inner = data.get("controller_manager_config.yaml") if isinstance(data, dict) else None
+        found = yaml_of(inner) if isinstance(inner, str) else None
+    if not isinstance(found, dict) or found.get("kind", "Configuration") != "Configuration":
+        raise ConfigurationBroken(path, "expected a Configuration of config.kueue.x-k8s.io, or a ConfigMap with one")
+    return found
+
+
+def _settings(file: _File) -> SettingsObserved:
+    fair, past, retention = file.fair_sharing, file.admission_fair_sharing, file.object_retention_policies.workloads
+    plain = SettingsObserved()
+    return SettingsObserved(
+        fair_sharing=fair is not None and fair.enable,
+        fair_strategies=(fair.preemption_strategies if fair is not None else ()) or plain.fair_strategies,
+        admission_fair_sharing=None
+        if past is None
+        else AdmissionFairSharing(
+            half_life=_at("admissionFairSharing.usageHalfLifeTime", duration, past.usage_half_life_time),
+            sampling=_at("admissionFairSharing.usageSamplingInterval", duration, past.usage_sampling_interval),
+            resource_weights={
+                name: _at(f"admissionFairSharing.resourceWeights[{name}]", _decimal, weight)
+                for name, weight in sorted(past.resource_weights.items())
+            },
+        ),
+        pods_ready=_pods_ready(file.wait_for_pods_ready),
+        exclude_resource_prefixes=file.resources.exclude_resource_prefixes,
+        transformations=tuple(
+            Transformation(
+                input=one.input,
+                strategy=one.strategy,
+                multiply_by=one.multiply_by,
+                outputs={
+                    name: _at(f"resources.transformations[{index}].outputs[{name}]", _quantity, factor)
+                    for name, factor in sorted(one.outputs.items())
+                },
+            )
+            for index, one in enumerate(file.resources.transformations)
+        ),
+        undeclared=file.resources.quota_check_strategy,
+        gates=dict(sorted(file.feature_gates.items())),
+        retain_finished=_maybe("objectRetentionPolicies.workloads.afterFinished", retention.after_finished),
+        retain_deactivated=_maybe(
+            "objectRetentionPolicies.workloads.afterDeactivatedByKueue", retention.after_deactivated_by_kueue
+        ),
+        devices=file.kuelog.devices,
+        device_totals=file.kuelog.device_totals,
+        device_policies=dict(sorted(file.kuelog.device_policies.items())),
+        frameworks=frameworks(file.integrations).frameworks,
+        external_frameworks=file.integrations.external_frameworks,
+        job_kinds=job_kinds(file.kuelog.job_kinds),
+        managed_namespaces=selector(file.managed_jobs_namespace_selector, "managedJobsNamespaceSelector"),
+        without_queue=file.manage_jobs_without_queue_name,
+        copied_labels=tuple(sorted(set(file.integrations.label_keys_to_copy))),
+        hami=hami_settings(file.kuelog.hami),
+    )
+
+
+def _pods_ready(rule: _WaitForPodsReady) -> PodsReadyRule | None:
+    if not rule.enable:
+        return None
+    again = rule.requeuing_strategy
+    return PodsReadyRule(
+        timeout=_at("waitForPodsReady.timeout", duration, rule.timeout),
+        recovery_timeout=_maybe("waitForPodsReady.recoveryTimeout", rule.recovery_timeout),
+        block_admission=rule.block_admission,
+        timestamp=again.timestamp,
+        backoff_limit=again.backoff_limit_count,
+        backoff_base=again.backoff_base_seconds * 1000,
+        backoff_max=again.backoff_max_seconds * 1000,
+    )
+
+
+def duration(text: str) -> Millis:
+    """Go's durations: `90s`, `1h30m`, `500ms`. Raises `ValueError`."""
+    found = _DURATION.findall(text)
+    if text != "0" and (not found or "".join(number + unit for number, unit in found) != text):
+        raise ValueError(f"{text!r} is not a duration such as 90s, 5m or 1h30m")
+    if len(text) > _LONGEST:
+        raise ValueError(f"{text[:_LONGEST]}... is too long for a duration such as 90s, 5m or 1h30m")
+    return int(sum(Decimal(number) * _UNITS[unit] for number, unit in found))
+
+
+def _at(field: str, read: Callable[[V], T], value: V) -> T:
+    """A value of the file. Raises `ValueError` naming its field."""
+    try:
+        return read(value)
+    except ValueError as problem:
+        raise ValueError(f"{field}: {problem}") from problem
+
+
+def _maybe(field: str, text: str | None) -> Millis | None:
+    return None if text is None else _at(field, duration, text)
+
+
+def _decimal(value: float | str) -> str:
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite() or number < 0:
+        raise ValueError(f"{value!r} is not a number of at least 0, such as 1 or 0.5")
+    return str(number)
+
+
+def _quantity(value: str | float) -> str:
+    if parse_quantity(value) < 0:
+        raise ValueError(f"{value!r} is negative: write a quantity of at least 0")
+    return str(value)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)

@@ -1,0 +1,157 @@
+"""The chart for Helm and the plain manifests, both as texts of files, from the same builders."""
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+
+from events.json_object import JsonObject
+from ops.files.yaml_text import yaml_text
+from ops.production.crds.definitions import manifests as definitions
+from ops.production.deploy.archiving import archivist
+from ops.production.deploy.chart_values import ChartValues, Chosen, Templated, template_text
+from ops.production.deploy.deployments import services, streams_job, visibility, webhook
+from ops.production.deploy.nats import chart_values, servers
+from ops.production.deploy.network import policies
+from ops.production.deploy.permissions import access
+from ops.production.deploy.roles import roles
+from ops.production.webhook.configurations import configurations, conversion
+
+NAMESPACE = "kuelog-system"
+VERSION = version("kuelog")
+NATS_CHART = {
+    "name": "nats",
+    "version": "1.x.x",
+    "repository": "https://nats-io.github.io/k8s/helm/charts/",
+    "condition": "nats.enabled",
+}
+HEAD = "# Made by `python -m ops.production.deploy`; change ops/production/deploy, not this file.\n"
+CHOICES: JsonObject = {
+    "image": {"repository": "kuelog", "tag": VERSION, "pullPolicy": "IfNotPresent"},
+    "replicas": 2,
+    "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}},
+    "nodeSelector": {},
+    "tolerations": [],
+    "configuration": {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"},
+    "bus": {"address": "kuelog-nats:4222", "replicas": "3", "maxBytes": "4294967296"},
+    "witness": {"volume": {"name": "witness", "emptyDir": {}}},
+    "archivist": {
+        "suspend": False,
+        "schedule": "*/10 * * * *",
+        "archive": "/var/lib/kuelog/archive",
+        "maxBytes": "0",
+        "days": "0",
+        "volume": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "50Gi"}}},
+    },
+    "certManager": False,
+    "visibility": True,
+    "networkPolicies": True,
+    "roles": {"create": True, "prefix": "kuelog"},
+    "crds": {"install": True, "annotations": {"helm.sh/resource-policy": "keep"}},
+}
+"""What an installation may choose, besides the values of NATS's chart."""
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Manifests that belong together, and the choice under which they are applied."""
+
+    name: str
+    build: Callable[[ChartValues], list[JsonObject]]
+    when: str = ""
+    unless: bool = False
+
+    def chosen(self, slots: Chosen) -> bool:
+        """Whether these values want it."""
+        return not self.when or bool(slots.whole(self.when)) is not self.unless
+
+    @property
+    def condition(self) -> str:
+        """The condition as Helm has it."""
+        return f"{'not ' if self.unless else ''}.Values.{self.when}" if self.when else ""
+
+
+def _crds(values: ChartValues) -> list[JsonObject]:
+    found: list[JsonObject] = []
+    for one in definitions():
+        meta = {**one["metadata"], "annotations": values.whole("crds.annotations")}
+        spec = {**one["spec"], "conversion": conversion("kuelog-webhook", values.namespace)}
+        found.append({**one, "metadata": meta, "spec": spec})
+    return found
+
+
+def _webhook_with_own_certificate(values: ChartValues) -> list[JsonObject]:
+    return [*webhook(values, cert_manager=False), *_asked(values, {})]
+
+
+def _webhook_with_cert_manager(values: ChartValues) -> list[JsonObject]:
+    from_ = {"cert-manager.io/inject-ca-from": f"{values.namespace}/kuelog-webhook"}
+    return [*webhook(values, cert_manager=True), *_asked(values, from_)]
+
+
+def _asked(values: ChartValues, annotations: dict[str, str]) -> list[JsonObject]:
+    spared = ["kube-system", values.namespace]
+    return configurations("kuelog-webhook", values.namespace, spared, annotations, values.settings)
+
+
+def _streams(values: ChartValues) -> list[JsonObject]:
+    return [*streams_job(values), *archivist(values)]
+
+
+PARTS = (
+    Part(name="crds", build=_crds, when="crds.install"),
+    Part(name="access", build=access),
+    Part(name="services", build=services),
+    Part(name="streams", build=_streams),
+    Part(name="webhook", build=_webhook_with_own_certificate, when="certManager", unless=True),
+    Part(name="webhook-cert-manager", build=_webhook_with_cert_manager, when="certManager"),
+    Part(name="visibility", build=visibility, when="visibility"),
+    Part(name="network", build=policies, when="networkPolicies"),
+    Part(name="roles", build=roles, when="roles.create"),
+)
+
+
+def chart_files() -> dict[str, str]:
+    """The chart: each file's text by its path."""
+    slots = Templated()
+    found = {
+        "Chart.yaml": HEAD
+        + yaml_text(
+            [
+                {
+                    "apiVersion": "v2",
+                    "name": "kuelog",
+                    "description": "Job admission for Kubernetes whose only truth is an append-only log",
+                    "type": "application",
+                    "version": VERSION,
+                    "appVersion": VERSION,
+                    "dependencies": [NATS_CHART],
+                }
+            ]
+        ),
+        "values.yaml": HEAD + yaml_text([{**CHOICES, "nats": chart_values()}]),
+    }
+    for part in PARTS:
+        found[f"templates/{part.name}.yaml"] = HEAD + template_text(part.build(slots), part.condition)
+    return found
+
+
+def manifests(
+    choices: Mapping[str, Any] = CHOICES, namespace: str = NAMESPACE, *, bus: bool = True
+) -> dict[str, list[JsonObject]]:
+    """Plain manifests by the name of their file, in the order in which they are applied; `bus` with NATS in them."""
+    slots = Chosen(choices, namespace)
+    home = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": namespace, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
+    }
+    found = {"namespace": [home], **({"nats": servers(slots)} if bus else {})}
+    return {**found, **{part.name: part.build(slots) for part in PARTS if part.chosen(slots)}}
+
+
+def manifest_files() -> dict[str, str]:
+    """The plain manifests: each file's text by its name, numbered in their order."""
+    return {
+        f"{number}0-{name}.yaml": HEAD + yaml_text(values) for number, (name, values) in enumerate(manifests().items())
+    }

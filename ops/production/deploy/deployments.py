@@ -1,0 +1,282 @@
+"""Each service as a Deployment of its own, with probes, a disruption budget and no more rights than it needs."""
+
+from events.json_object import JsonObject
+from ops.production.deploy.bus import USERS
+from ops.production.deploy.chart_values import ChartValues
+from ops.production.deploy.permissions import ON_CLUSTER, VISIBILITY, service_account, visibility_access
+from ops.production.visibility.api import GROUP, VERSIONS
+from ops.production.wiring import SERVICES
+
+METRICS, HEALTH, HTTPS = 8080, 8081, 9443
+CONFIGURATION = "/etc/kuelog/controller_manager_config.yaml"
+CERTIFICATE = "kuelog-webhook-certificate"
+USERS_SECRET = "kuelog-nats-users"
+TOKEN_SECRET = "kuelog-metrics-token"
+TOKEN = "/etc/kuelog-token/token"
+EVERYWHERE = "0.0.0.0"
+"""The kubelet and Prometheus come from other machines."""
+_USER_ID = 65532
+_LABEL = "app.kubernetes.io/name"
+_PART = "app.kubernetes.io/component"
+_TOKEN_VOLUME: JsonObject = {"name": "token", "secret": {"secretName": TOKEN_SECRET, "optional": True}}
+"""Without it metrics are only told within the pod, as to `kubectl port-forward`."""
+_TOKEN_MOUNT: JsonObject = {"name": "token", "mountPath": "/etc/kuelog-token", "readOnly": True}
+ON_BUS, ON_API = "kuelog.io/bus", "kuelog.io/api"
+"""Labels of pods that may speak with the bus, and with the API server."""
+
+
+def labels(service: str) -> dict[str, str]:
+    """By which the pods of a service are found."""
+    return {_LABEL: "kuelog", _PART: service}
+
+
+def services(values: ChartValues) -> list[JsonObject]:
+    """The services on the bus: account, Deployment and budget of each."""
+    found: list[JsonObject] = [_configuration(values)]
+    for service in SERVICES:
+        watches = ["--config", CONFIGURATION] if service == "watcher" else []
+        metrics = ["--metrics", str(METRICS), "--metrics-address", EVERYWHERE, "--metrics-token", TOKEN]
+        health = ["--health", str(HEALTH), "--health-address", EVERYWHERE, "--health-token", TOKEN]
+        args = ["run", service, *health, *metrics, "--witness", "/var/lib/kuelog", *watches]
+        container = container_of(values, service, args)
+        container["env"] = bus_address(values, service)
+        container["ports"] = [
+            {"name": "health", "containerPort": HEALTH},
+            {"name": "metrics", "containerPort": METRICS},
+        ]
+        container.update(_probes("health", "HTTP"))
+        container["volumeMounts"].append({"name": "witness", "mountPath": "/var/lib/kuelog"})
+        container["volumeMounts"].append(_TOKEN_MOUNT)
+        found.extend(
+            _deployed(values, service, container, [values.whole("witness.volume"), _TOKEN_VOLUME], on_bus=True)
+        )
+    return found
+
+
+def webhook(values: ChartValues, *, cert_manager: bool) -> list[JsonObject]:
+    """The webhook: no bus, a Service that the API server calls, and the Secret that its certificate is in."""
+    service = f"{values.namespace}/kuelog-webhook"
+    given = ["--cert-dir", "/etc/certificate"] if cert_manager else []
+    args = ["run", "webhook", "--port", str(HTTPS), "--service", service, "--config", CONFIGURATION, *given]
+    container = container_of(values, "webhook", args)
+    container["ports"] = [{"name": "https", "containerPort": HTTPS}]
+    container.update(_probes("https", "HTTPS"))
+    volumes: list[JsonObject] = []
+    if cert_manager:
+        container["volumeMounts"].append({"name": "certificate", "mountPath": "/etc/certificate", "readOnly": True})
+        volumes.append({"name": "certificate", "secret": {"secretName": CERTIFICATE}})
+    return [
+        *_deployed(values, "webhook", container, volumes, on_bus=False),
+        _service(values, "webhook"),
+        *(_issued(values) if cert_manager else [_empty_secret(values, "webhook")]),
+    ]
+
+
+def visibility(values: ChartValues) -> list[JsonObject]:
+    """The visibility API: on the bus, reached by the API server, which hands on what people ask it."""
+    name = f"kuelog-{VISIBILITY}"
+    args = [VISIBILITY, "--host", EVERYWHERE, "--port", str(HTTPS), "--service", f"{values.namespace}/{name}"]
+    container = container_of(values, VISIBILITY, args)
+    container["env"] = bus_address(values, VISIBILITY)
+    container["ports"] = [{"name": "https", "containerPort": HTTPS}]
+    container.update(_probes("https", "HTTPS"))
+    service = {"namespace": values.namespace, "name": name}
+    return [
+        *visibility_access(values),
+        *_deployed(values, VISIBILITY, container, [], on_bus=True),
+        _service(values, VISIBILITY),
+        _empty_secret(values, VISIBILITY),
+        *(
+            {
+                "apiVersion": "apiregistration.k8s.io/v1",
+                "kind": "APIService",
+                "metadata": {"name": f"{version}.{GROUP}"},
+                "spec": {
+                    "group": GROUP,
+                    "version": version,
+                    "groupPriorityMinimum": 100,
+                    "versionPriority": 100 - place,
+                    "service": service,
+                },
+            }
+            for place, version in enumerate(VERSIONS)
+        ),
+    ]
+
+
+def _service(values: ChartValues, service: str) -> JsonObject:
+    """What the API server calls."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": f"kuelog-{service}", "namespace": values.namespace},
+        "spec": {
+            "selector": labels(service),
+            "ports": [{"name": "https", "port": 443, "targetPort": "https"}],
+        },
+    }
+
+
+def _empty_secret(values: ChartValues, service: str) -> JsonObject:
+    """Filled by the service itself; it is there from the start, so that nobody needs the right to create Secrets."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": f"kuelog-{service}-certificate", "namespace": values.namespace},
+        "type": "Opaque",
+    }
+
+
+def _issued(values: ChartValues) -> list[JsonObject]:
+    """The certificate as cert-manager issues it."""
+    host = f"kuelog-webhook.{values.namespace}.svc"
+    issuer = {"name": "kuelog-webhook", "namespace": values.namespace}
+    return [
+        {"apiVersion": "cert-manager.io/v1", "kind": "Issuer", "metadata": issuer, "spec": {"selfSigned": {}}},
+        {
+            "apiVersion": "cert-manager.io/v1",
+            "kind": "Certificate",
+            "metadata": {"name": "kuelog-webhook", "namespace": values.namespace},
+            "spec": {
+                "secretName": CERTIFICATE,
+                "dnsNames": [host, f"{host}.cluster.local"],
+                "issuerRef": {"kind": "Issuer", "name": "kuelog-webhook"},
+            },
+        },
+    ]
+
+
+def streams_job(values: ChartValues) -> list[JsonObject]:
+    """A Job that creates the streams, three times each: the only one whose user may."""
+    args = ["deploy", "streams", "--replicas", values.text("bus.replicas"), "--max-bytes", values.text("bus.maxBytes")]
+    container = container_of(values, "streams", args)
+    container["env"] = bus_address(values, "streams")
+    account = service_account(values, "streams")
+    hooks = {
+        "helm.sh/hook": "post-install,post-upgrade",
+        "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
+    }
+    return [
+        account,
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "kuelog-streams", "namespace": values.namespace, "annotations": hooks},
+            "spec": {
+                "backoffLimit": 20,
+                "ttlSecondsAfterFinished": 600,
+                "template": {
+                    "metadata": {"labels": {**labels("streams"), ON_BUS: "true"}},
+                    "spec": {**pod_of(values, "streams", container, []), "restartPolicy": "OnFailure"},
+                },
+            },
+        },
+    ]
+
+
+def _configuration(values: ChartValues) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kuelog-configuration", "namespace": values.namespace},
+        "data": {"controller_manager_config.yaml": values.quoted_json("configuration")},
+    }
+
+
+def _deployed(
+    values: ChartValues, service: str, container: JsonObject, volumes: list[JsonObject], *, on_bus: bool
+) -> list[JsonObject]:
+    marks = {**({ON_BUS: "true"} if on_bus else {}), **({ON_API: "true"} if service in ON_CLUSTER else {})}
+    reads = "--config" in container["args"]
+    mounted = [{"name": "configuration", "configMap": {"name": "kuelog-configuration"}}] if reads else []
+    if reads:
+        container["volumeMounts"].append({"name": "configuration", "mountPath": "/etc/kuelog", "readOnly": True})
+    meta = {"name": f"kuelog-{service}", "namespace": values.namespace, "labels": labels(service)}
+    return [
+        service_account(values, service),
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": meta,
+            "spec": {
+                "replicas": values.whole("replicas"),
+                "selector": {"matchLabels": labels(service)},
+                "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+                "template": {
+                    "metadata": {"labels": {**labels(service), **marks}},
+                    "spec": pod_of(values, service, container, [*volumes, *mounted]),
+                },
+            },
+        },
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": meta,
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels(service)}},
+        },
+    ]
+
+
+def pod_of(values: ChartValues, service: str, container: JsonObject, volumes: list[JsonObject]) -> JsonObject:
+    """A pod that may do as little as a pod can."""
+    return {
+        "serviceAccountName": f"kuelog-{service}",
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER_ID,
+            "runAsGroup": _USER_ID,
+            "fsGroup": _USER_ID,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "priorityClassName": "system-cluster-critical",
+        "terminationGracePeriodSeconds": 15,
+        "nodeSelector": values.whole("nodeSelector"),
+        "tolerations": values.whole("tolerations"),
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": labels(service)},
+            }
+        ],
+        "containers": [container],
+        "volumes": [{"name": "tmp", "emptyDir": {}}, *volumes],
+    }
+
+
+def container_of(values: ChartValues, name: str, args: list[str]) -> JsonObject:
+    """What runs in it: one command of kuelog."""
+    return {
+        "name": name,
+        "image": f"{values.text('image.repository')}:{values.text('image.tag')}",
+        "imagePullPolicy": values.text("image.pullPolicy"),
+        "args": args,
+        "resources": values.whole("resources"),
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+
+
+def _probes(port: str, scheme: str) -> JsonObject:
+    def probe(path: str, **more: int) -> JsonObject:
+        return {"httpGet": {"path": path, "port": port, "scheme": scheme}, "timeoutSeconds": 5, **more}
+
+    return {
+        # Folding a long log takes its time, and the loop may be busy with it: only a loop that stands still is dead.
+        "livenessProbe": probe("/livez", initialDelaySeconds=20, periodSeconds=10, failureThreshold=6),
+        "readinessProbe": probe("/readyz", periodSeconds=5, failureThreshold=2),
+    }
+
+
+def bus_address(values: ChartValues, service: str) -> list[JsonObject]:
+    """The bus with the user of a service, as KUELOG_NATS."""
+    assert service in {one.name for one in USERS}, f"{service} is no user of the bus"
+    return [
+        {"name": "KUELOG_PASSWORD", "valueFrom": {"secretKeyRef": {"name": USERS_SECRET, "key": service}}},
+        {"name": "KUELOG_NATS", "value": f"nats://{service}:$(KUELOG_PASSWORD)@{values.text('bus.address')}"},
+    ]

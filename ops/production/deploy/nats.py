@@ -1,0 +1,144 @@
+"""Three servers of NATS with JetStream, for those who apply plain manifests; the chart takes NATS's own chart instead."""
+
+from events.json_object import JsonObject
+from ops.production.deploy.bus import USERS, server_configuration, server_file
+from ops.production.deploy.chart_values import Chosen
+from ops.production.deploy.deployments import USERS_SECRET
+
+IMAGE = "nats:2.12-alpine"
+STORE = "20Gi"
+_LABELS = {"app.kubernetes.io/name": "nats", "app.kubernetes.io/instance": "kuelog"}
+_USER_ID = 1000
+
+
+def passwords() -> list[JsonObject]:
+    """The environment of a server: a password for every user, from the common Secret."""
+    return [
+        {"name": one.variable, "valueFrom": {"secretKeyRef": {"name": USERS_SECRET, "key": one.name}}} for one in USERS
+    ]
+
+
+def chart_values() -> JsonObject:
+    """What NATS's own chart is told, as values of a dependency."""
+    return {
+        "enabled": True,
+        "config": {
+            "cluster": {"enabled": True, "replicas": 3},
+            "jetstream": {"enabled": True, "fileStore": {"enabled": True, "pvc": {"enabled": True, "size": STORE}}},
+            "merge": server_configuration(),
+        },
+        "container": {
+            "env": {one["name"]: {"valueFrom": one["valueFrom"]} for one in passwords()},
+        },
+        "podTemplate": {
+            "topologySpreadConstraints": {
+                "kubernetes.io/hostname": {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+            }
+        },
+        "natsBox": {"enabled": False},
+    }
+
+
+def servers(chosen: Chosen) -> list[JsonObject]:
+    """Configuration, services, the three servers and their disruption budget."""
+    meta: JsonObject = {"namespace": chosen.namespace, "labels": _LABELS}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "kuelog-nats", **meta},
+            "data": {"nats.conf": server_file(chosen.namespace)},
+        },
+        _service("kuelog-nats", meta, [("nats", 4222)]),
+        _service("kuelog-nats-headless", meta, [("nats", 4222), ("cluster", 6222), ("monitor", 8222)], headless=True),
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "kuelog-nats", **meta},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": _LABELS}},
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": {"name": "kuelog-nats", **meta},
+            "spec": {
+                "replicas": 3,
+                "serviceName": "kuelog-nats-headless",
+                "podManagementPolicy": "Parallel",
+                "selector": {"matchLabels": _LABELS},
+                "template": {"metadata": {"labels": _LABELS}, "spec": _pod()},
+                "volumeClaimTemplates": [
+                    {
+                        "metadata": {"name": "data"},
+                        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": STORE}}},
+                    }
+                ],
+            },
+        },
+    ]
+
+
+def _service(name: str, meta: JsonObject, ports: list[tuple[str, int]], *, headless: bool = False) -> JsonObject:
+    spec: JsonObject = {
+        "selector": _LABELS,
+        "ports": [{"name": port, "port": number, "targetPort": number} for port, number in ports],
+    }
+    if headless:
+        # The servers find each other before any of them is ready.
+        spec.update({"clusterIP": "None", "publishNotReadyAddresses": True})
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, **meta}, "spec": spec}
+
+
+def _pod() -> JsonObject:
+    def probe(path: str, **more: int) -> JsonObject:
+        return {"httpGet": {"path": path, "port": 8222}, "timeoutSeconds": 5, **more}
+
+    return {
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 60,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER_ID,
+            "runAsGroup": _USER_ID,
+            "fsGroup": _USER_ID,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": _LABELS},
+            }
+        ],
+        "containers": [
+            {
+                "name": "nats",
+                "image": IMAGE,
+                "args": ["--config", "/etc/nats/nats.conf"],
+                "env": [
+                    {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                    *passwords(),
+                ],
+                "ports": [
+                    {"name": "nats", "containerPort": 4222},
+                    {"name": "cluster", "containerPort": 6222},
+                    {"name": "monitor", "containerPort": 8222},
+                ],
+                "livenessProbe": probe("/healthz?js-enabled-only=true", initialDelaySeconds=10, periodSeconds=30),
+                "readinessProbe": probe("/healthz?js-server-only=true", periodSeconds=10),
+                "startupProbe": probe("/healthz", periodSeconds=10, failureThreshold=90),
+                "resources": {"requests": {"cpu": "200m", "memory": "512Mi"}, "limits": {"memory": "2Gi"}},
+                "securityContext": {
+                    "allowPrivilegeEscalation": False,
+                    "readOnlyRootFilesystem": True,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+                "volumeMounts": [
+                    {"name": "configuration", "mountPath": "/etc/nats", "readOnly": True},
+                    {"name": "data", "mountPath": "/data"},
+                ],
+            }
+        ],
+        "volumes": [{"name": "configuration", "configMap": {"name": "kuelog-nats"}}],
+    }

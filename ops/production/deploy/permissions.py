@@ -1,0 +1,217 @@
+"""What each service may do on the API server: the watcher only sees, the applier writes, those who decide have no access.
+
+The rules come from the tables that the code itself works with, so a kind that is added there is allowed here.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from events.json_object import JsonObject
+from events.settings import SettingsObserved
+from ops.production.crds.definitions import DEFINITIONS, GROUP
+from ops.production.deploy.chart_values import ChartValues
+from ops.production.visibility.api_service import API_SERVICES
+from ops.production.visibility.api_service import NAMES as API_NAMES
+from ops.production.visibility.front_proxy import CONFIG_MAP
+from ops.production.visibility.server import CONFIG_MAPS
+from ops.production.webhook.default_local_queues import LOCAL_QUEUES
+from ops.production.webhook.managed_namespaces import NAMESPACES
+from ops.production.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
+from services.applier.event_recorder import EVENTS
+from services.applier.writing import WORKLOADS
+from services.jobs.kinds import kinds_of, resource_of
+from services.jobs.table import POD
+from services.provisioning_kinds import REQUESTS, TEMPLATES
+from services.runtime.cluster_port import Resource
+from services.watcher.watched_kinds import CLUSTER_KINDS, IF_INSTALLED, JOB_KINDS, WORKLOAD_KIND, hami_configs
+
+REVIEWS = Resource(
+    group="authorization.k8s.io", plural="subjectaccessreviews", kind="SubjectAccessReview", namespaced=False
+)
+SEEING = ("list", "watch")
+_STATUS_TOO = ("", "batch")
+QUEUES = ("clusterqueues", "localqueues", "cohorts", "admissionchecks")
+"""What has a status that the applier writes, besides workloads."""
+
+HELD = ("clusterqueues", "resourceflavors", "admissionchecks")
+"""What the applier keeps from being deleted while something needs it."""
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True):
+    """Verbs on resources of one group; a subresource stands behind a slash."""
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+    def rule(self) -> JsonObject:
+        """The rule of a role."""
+        named = {"resourceNames": list(self.names)} if self.names else {}
+        return {"apiGroups": [self.group], "resources": list(self.resources), **named, "verbs": list(self.verbs)}
+
+
+def job_resources(settings: SettingsObserved) -> list[Resource]:
+    """Every kind of job that is managed; pods too, where something that serves with them is."""
+    kinds = kinds_of(settings)
+    return [resource_of(kind) for kind in (*kinds.by_place.values(), *((POD,) if kinds.serving else ()))]
+
+
+def _told_their_cards(settings: SettingsObserved) -> list[Grant]:
+    """Pods of any job are told which cards are their own."""
+    told = Grant(group="", resources=(POD.plural,), verbs=("get", "patch"))
+    return [told] if settings.devices and all(one.plural != POD.plural for one in job_resources(settings)) else []
+
+
+def parents(settings: SettingsObserved) -> list[Resource]:
+    """What serves with pods and says how many there are."""
+    return [resource_of(kind) for kind in kinds_of(settings).parents.values()]
+
+
+def seen(settings: SettingsObserved) -> list[Grant]:
+    """What the watcher looks at."""
+    looked_at = [*CLUSTER_KINDS, WORKLOAD_KIND, *JOB_KINDS, *IF_INSTALLED, *job_resources(settings), *parents(settings)]
+    return _by_group(looked_at, SEEING)
+
+
+def written(settings: SettingsObserved) -> list[Grant]:
+    """What the applier writes, and what it reads of it right before."""
+    jobs = job_resources(settings)
+    return [
+        Grant(group=EVENTS.group, resources=(EVENTS.plural,), verbs=("create", "patch")),
+        Grant(group=GROUP, resources=(WORKLOADS.plural,), verbs=("get", "create", "patch", "delete")),
+        Grant(group=GROUP, resources=QUEUES, verbs=("get",)),
+        # The finalizer that keeps them while something needs them.
+        Grant(group=GROUP, resources=HELD, verbs=("get", "patch")),
+        Grant(
+            group=GROUP,
+            resources=tuple(f"{one}/status" for one in (WORKLOADS.plural, *QUEUES)),
+            verbs=("patch",),
+        ),
+        *_by_group(jobs, ("get", "patch", "delete")),
+        *_told_their_cards(settings),
+        # A Job that is stopped loses its start time, and a pod is told why it ends: both are parts of the status.
+        *_by_group((one for one in jobs if one.group in _STATUS_TOO), ("patch",), part="/status"),
+        # What an autoscaler is asked, with the pods that it is asked for: made, and taken away.
+        Grant(group=REQUESTS.group, resources=(REQUESTS.plural,), verbs=("get", "create", "delete")),
+        Grant(group=TEMPLATES.group, resources=(TEMPLATES.plural,), verbs=("get", "create", "delete")),
+        # A Workload that belongs to a job keeps it from being deleted under it.
+        *_by_group([*jobs, *parents(settings)], ("update",), part="/finalizers"),
+    ]
+
+
+def asked(settings: SettingsObserved) -> list[Grant]:
+    """What the webhook needs on the whole cluster: default queues, labels of namespaces, and to tell its authority."""
+    del settings
+    told = [
+        Grant(group=resource.group, resources=(resource.plural,), verbs=("get", "patch"), names=(name,))
+        for resource, name in CONFIGURATIONS
+    ]
+    definitions = tuple(f"{plural}.{GROUP}" for plural in kueue_plurals())
+    return [
+        Grant(group=LOCAL_QUEUES.group, resources=(LOCAL_QUEUES.plural,), verbs=SEEING),
+        Grant(group=NAMESPACES.group, resources=(NAMESPACES.plural,), verbs=("get", *SEEING)),
+        *told,
+        Grant(group=DEFINED.group, resources=(DEFINED.plural,), verbs=("get", "patch"), names=definitions),
+    ]
+
+
+def reviewing(settings: SettingsObserved) -> list[Grant]:
+    """What the visibility API needs on the whole cluster: to ask who may read, and to tell its authority."""
+    del settings
+    return [
+        Grant(group=REVIEWS.group, resources=(REVIEWS.plural,), verbs=("create",)),
+        Grant(group=API_SERVICES.group, resources=(API_SERVICES.plural,), verbs=("get", "patch"), names=API_NAMES),
+    ]
+
+
+def kueue_plurals() -> list[str]:
+    """The resources of Kueue's group."""
+    return [one.plural for one in DEFINITIONS]
+
+
+VISIBILITY = "visibility"
+ON_CLUSTER = {"watcher": seen, "applier": written, "webhook": asked, VISIBILITY: reviewing}
+
+
+def _hami_configs(values: ChartValues) -> list[JsonObject]:
+    """The watcher reads HAMi's ConfigMaps by their names, and no other."""
+    maps = hami_configs(values.settings)
+    if not maps:
+        return []
+    named = Grant(group="", resources=(maps[0].plural,), verbs=SEEING, names=tuple(one.name for one in maps))
+    return _bound(values, "watcher", [named], within=maps[0].namespace)
+
+
+def service_account(values: ChartValues, service: str) -> JsonObject:
+    """The account of a service; only those that speak with the API server are given a token."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": f"kuelog-{service}", "namespace": values.namespace},
+        "automountServiceAccountToken": service in ON_CLUSTER,
+    }
+
+
+def access(values: ChartValues) -> list[JsonObject]:
+    """Roles and bindings of all services but the visibility API, which is installed by itself."""
+    found: list[JsonObject] = []
+    for service, grants in ON_CLUSTER.items():
+        if service != VISIBILITY:
+            found.extend(_bound(values, service, grants(values.settings)))
+    return [
+        *found,
+        *_hami_configs(values),
+        *_bound(values, "webhook", [_certificate("webhook")], within=values.namespace),
+    ]
+
+
+def visibility_access(values: ChartValues) -> list[JsonObject]:
+    """Roles and bindings of the visibility API."""
+    space, name = CONFIG_MAP
+    known = Grant(group=CONFIG_MAPS.group, resources=(CONFIG_MAPS.plural,), verbs=("get",), names=(name,))
+    return [
+        *_bound(values, VISIBILITY, ON_CLUSTER[VISIBILITY](values.settings)),
+        *_bound(values, VISIBILITY, [_certificate(VISIBILITY)], within=values.namespace),
+        *_bound(values, VISIBILITY, [known], within=space),
+    ]
+
+
+def _certificate(service: str) -> Grant:
+    names = (f"kuelog-{service}-certificate",)
+    return Grant(group=SECRETS.group, resources=(SECRETS.plural,), verbs=("get", "patch"), names=names)
+
+
+def _bound(values: ChartValues, service: str, grants: Sequence[Grant], *, within: str = "") -> list[JsonObject]:
+    """A role and its binding to a service's account, in one namespace or on the whole cluster."""
+    scope = "" if within else "Cluster"
+    # Roles beyond our namespace bear its name: two installations don't share them.
+    name = f"kuelog-{service}" if within == values.namespace else f"{values.namespace}-{service}"
+    place = {"namespace": within} if within else {}
+    account = {"kind": "ServiceAccount", "name": f"kuelog-{service}", "namespace": values.namespace}
+    api = "rbac.authorization.k8s.io"
+    return [
+        {
+            "apiVersion": f"{api}/v1",
+            "kind": f"{scope}Role",
+            "metadata": {"name": name, **place},
+            "rules": [one.rule() for one in grants],
+        },
+        {
+            "apiVersion": f"{api}/v1",
+            "kind": f"{scope}RoleBinding",
+            "metadata": {"name": name, **place},
+            "roleRef": {"apiGroup": api, "kind": f"{scope}Role", "name": name},
+            "subjects": [account],
+        },
+    ]
+
+
+def _by_group(resources: Iterable[Resource], verbs: tuple[str, ...], part: str = "") -> list[Grant]:
+    groups: dict[str, list[str]] = {}
+    for one in resources:
+        plurals = groups.setdefault(one.group, [])
+        if f"{one.plural}{part}" not in plurals:
+            plurals.append(f"{one.plural}{part}")
+    return [Grant(group=name, resources=tuple(groups[name]), verbs=verbs) for name in sorted(groups)]

@@ -1,0 +1,139 @@
+"""Whether a process lives and is ready, over HTTP: what probes ask.
+
+Live: the event loop turns, so it answers at all. Ready: everything that was on the log when it began is folded, every kind
+has been listed where it watches any, and nothing has halted it.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from aiohttp import web
+
+from events.subjects import CONTROL, FACTS
+from ops.production.listeners.bearer import trusted
+from ops.production.listeners.endpoint import Endpoint
+from ops.production.listeners.listening import listening
+from ops.production.log.capacity import TOLD
+from ops.production.wiring import Running
+from services.runtime.lane_host import LaneHost
+from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
+
+
+class Health:
+    """Asks the services of this process how they stand."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._ends: dict[tuple[str, str], int] = {}
+        """By lane and stream, where each stream ended when this lane was first asked about it, until it is folded."""
+
+    async def why_not(self) -> list[str]:
+        """What keeps the process from being ready; empty when nothing does."""
+        running = self._running
+        away = await self._away()
+        found = [*away, *(one for one in running.problems() if one not in away)]
+        watcher = running.watcher
+        if "watcher" in running.services and (watcher is None or not watcher.listed.is_set()):
+            found.append("not every kind has been listed yet")
+        found.extend(
+            f"{CONTROL} sequence {sequence}: {why}. Lanes go on; have it skipped with `kuelog log quarantine {CONTROL} {sequence}`"
+            for sequence, why in sorted(running.control.unread.items())
+        )
+        if set(running.services) - {"watcher"} and not running.hosts:
+            found.append("the services have not begun yet")
+        found.extend(f"{one.told()}: it is full" for one in await running.filled() if one.full)
+        if watcher is not None and watcher.halts.told:
+            found.append(f"watcher: {watcher.halts.told}")
+        for lane, host in sorted(running.hosts.items()):
+            if host.halted:
+                found.append(f"{lane}: {host.halted}")
+            found.extend(
+                f"{lane}: {who} fails, the others go on, and it is tried again when anything changes: {why}. Upgrade"
+                for who, why in sorted(host.halts.failing.items())
+            )
+            if not away:
+                found.extend(await self._behind(lane, host))
+        return found
+
+    async def worth_knowing(self) -> list[str]:
+        """What keeps nobody from being ready yet: how full the log is, and what the archivist could not do."""
+        found = [one.told() for one in await self._running.filled() if one.percent >= TOLD and not one.full]
+        archivist = self._running.archivist
+        return [*found, *([archivist.problem] if archivist is not None and archivist.problem else [])]
+
+    async def _away(self) -> list[str]:
+        """Why the bus does not answer now; it is asked anew each time, because a bus that is frozen says nothing."""
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                await self._running.ports.bus.stream(FACTS)
+        except TimeoutError:
+            return [f"the bus has not answered within {_ANSWER_S:.0f} s"]
+        except (LogUnavailable, UnsafeStream) as problem:
+            return [str(problem)]
+        return []
+
+    async def _behind(self, lane: str, host: LaneHost) -> list[str]:
+        found: list[str] = []
+        for stream in (host.own, *host.inputs):
+            key = (lane, stream.name)
+            if key not in self._ends:
+                try:
+                    async with asyncio.timeout(_ANSWER_S):
+                        self._ends[key] = (await stream.last()).sequence
+                except (LogUnavailable, LogGap, TimeoutError) as problem:
+                    found.append(str(problem) or f"{stream.name} has not answered within {_ANSWER_S:.0f} s")
+                    continue
+            folded = host.fold.base if stream is host.own else host.fold.position(stream.name)
+            if folded < self._ends[key]:
+                found.append(f"{lane}: {stream.name} is folded to {folded} of {self._ends[key]}")
+            else:
+                self._ends[key] = 0
+        return found
+
+
+async def _nothing() -> list[str]:
+    return []
+
+
+def health_app(
+    why_not: Callable[[], Awaitable[list[str]]],
+    token: Path | None,
+    worth_knowing: Callable[[], Awaitable[list[str]]] = _nothing,
+) -> web.Application:
+    """Probes: whether it is ready is told to everybody, such as the kubelet.
+
+    Why not, and what will keep it from that if nobody acts, which names streams and what is on them, is told to who asks from this machine or shows the token.
+    """
+
+    async def live(request: web.Request) -> web.Response:
+        del request
+        return web.Response(text="ok\n")
+
+    async def ready(request: web.Request) -> web.Response:
+        problems = await why_not()
+        if not trusted(request, token):
+            return web.Response(status=503 if problems else 200, text="not ready\n" if problems else "ok\n")
+        told = [*(problems or ["ok"]), *await worth_knowing()]
+        return web.Response(status=503 if problems else 200, text="\n".join(told) + "\n")
+
+    app = web.Application()
+    app.router.add_get("/livez", live)
+    app.router.add_get("/readyz", ready)
+    return app
+
+
+@asynccontextmanager
+async def health_served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
+    """Answer probes; none of it when the port is 0. Raises `PortTaken`."""
+    if not at.port:
+        yield
+        return
+    health = Health(running)
+    app = health_app(health.why_not, at.token, health.worth_knowing)
+    async with listening(app, at.port, what="probes", host=at.address):
+        yield
+
+
+_ANSWER_S = 2.0

@@ -1,0 +1,141 @@
+"""List and watch of one kind on the raw response stream: paging, bookmarks, 410, breaks, and kinds that come later."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+import structlog
+
+from ops.production.kubernetes.client import LONGEST_S, ApiRequests, failure_of, path_of
+from services.runtime.cluster_port import (
+    AccessRefused,
+    Changed,
+    ClusterUnavailable,
+    Listed,
+    ListExpired,
+    ObjectMissing,
+    Resource,
+    Sight,
+    Vanished,
+)
+
+log = structlog.get_logger()
+
+_PAGE = 500
+_WATCH_S = 240
+_RETRY_S, _MOST_S = 0.2, 5.0
+_ABSENT_S = 5.0
+_SHORT_S = 1.0
+"""A watch that ends sooner than this was not much of one."""
+_SHOWN = 300
+
+
+class _WatchLine(msgspec.Struct):
+    type: str
+    object: dict[str, Any]
+
+
+_line = msgspec.json.Decoder(_WatchLine)
+
+
+class Reflector:
+    """Sees the objects of any kind through one client; a watch is asked anew after so many seconds, and pages are so long."""
+
+    def __init__(self, client: ApiRequests, *, seconds: int = _WATCH_S, page: int = _PAGE) -> None:
+        self._client, self._seconds, self._page = client, seconds, page
+
+    async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
+        """All objects, then each change, for ever; after a gap everything is listed anew."""
+        failures = 0
+        """In a row, without a change seen in between."""
+        while True:
+            try:
+                objects, version = await self._list(resource)
+                yield Listed(objects, version)
+                async for sight in self._follow(resource, version):
+                    failures = 0
+                    yield sight
+            except ObjectMissing:
+                await _rest(_ABSENT_S)  # The kind is not installed; it may be some day.
+            except ListExpired:
+                log.info("listed anew", kind=resource.kind)
+                await _rest(_pause(failures))
+            except AccessRefused as problem:
+                log.warning("not seen", kind=resource.kind, problem=str(problem))
+                await _rest(_MOST_S)  # Rights may come, and an API server that starts does not know them yet.
+            except ClusterUnavailable as problem:
+                log.info("watch broken", kind=resource.kind, problem=str(problem))
+                await _rest(max(min(problem.retry_after, LONGEST_S), _pause(failures)))
+            failures += 1
+
+    async def _list(self, resource: Resource) -> tuple[list[dict[str, Any]], str]:
+        objects: list[dict[str, Any]] = []
+        token = ""
+        while True:
+            page = await self._page_of(
+                f"{path_of(resource, resource.namespace)}?{fields_of(resource)}limit={self._page}&continue={token}"
+            )
+            objects.extend(page.get("items") or ())
+            meta = page.get("metadata") or {}
+            token = meta.get("continue") or ""
+            if not token:
+                return objects, meta.get("resourceVersion", "")
+
+    async def _page_of(self, path: str) -> dict[str, Any]:
+        return await self._client.request("GET", path)
+
+    async def _follow(self, resource: Resource, version: str) -> AsyncIterator[Sight]:
+        loop, short = asyncio.get_running_loop(), 0
+        while True:
+            begun, seconds = loop.time(), self._seconds + round(self._seconds * random.random())
+            query = f"?{fields_of(resource)}watch=true&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds={seconds}"
+            async with aclosing(self._client.lines(path_of(resource, resource.namespace) + query)) as lines:
+                async for line in lines:
+                    sight, version = _sight(line, version)
+                    if sight is not None:
+                        yield sight
+            if loop.time() - begun >= _SHORT_S:
+                short = 0
+                continue
+            await _rest(_pause(short))
+            short += 1
+
+
+def fields_of(resource: Resource) -> str:
+    """The part of a query that asks for one name only: rights that name it are enough for that."""
+    return f"fieldSelector=metadata.name%3D{resource.name}&" if resource.name else ""
+
+
+async def _rest(seconds: float) -> None:
+    """So long, and up to twice as long: all watches of all services break at once, and must not come back at once."""
+    await asyncio.sleep(seconds * (1 + random.random()))
+
+
+def _pause(failures: int) -> float:
+    """Seconds after so many failures in a row."""
+    return min(_RETRY_S * 2 ** min(failures, 8), _MOST_S)
+
+
+def _sight(line: bytes, version: str) -> tuple[Sight | None, str]:
+    try:
+        told = _line.decode(line)
+    except RecursionError:
+        # Asked for again it would be no shallower; the others of its kind are still seen.
+        log.error("an object is nested too deep and left alone", begin=line[:_SHOWN].decode(errors="replace"))
+        return None, version
+    except msgspec.MsgspecError as problem:
+        raise ClusterUnavailable(f"a change can't be read: {problem}", _RETRY_S) from problem
+    if told.type == "ERROR":
+        found = failure_of(int(told.object.get("code") or 0), msgspec.json.encode(told.object))
+        raise found if isinstance(found, ClusterUnavailable) else ClusterUnavailable(str(found), _RETRY_S)
+    seen = str((told.object.get("metadata") or {}).get("resourceVersion") or version)
+    match told.type:
+        case "BOOKMARK":
+            return None, seen
+        case "DELETED":
+            return Vanished(told.object), seen
+        case _:
+            return Changed(told.object), seen

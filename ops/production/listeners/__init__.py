@@ -1,0 +1,1 @@
+"""Serving over HTTP: to whom, within which limits, with which certificate."""

@@ -1,0 +1,76 @@
+"""How full the streams of the log are, and how long they last as they have grown so far."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from ops.production.log.generations import Generation
+
+TOLD = 80
+"""From so many per cent on it is told, though nothing fails yet."""
+_DAY_S = 86_400
+
+
+class StreamFill(msgspec.Struct, frozen=True, kw_only=True):
+    """One stream that takes in."""
+
+    stream: str
+    bytes: int
+    limit: int
+    """0 when nothing limits it."""
+    days: float | None = None
+    """Until it is full, if it grows on as it has since its first message; None while nobody can tell."""
+
+    @property
+    def percent(self) -> int:
+        """How full it is."""
+        return self.bytes * 100 // self.limit if self.limit else 0
+
+    @property
+    def full(self) -> bool:
+        """Whether hardly a message has room: what is refused then depends on its size."""
+        return bool(self.limit) and self.limit - self.bytes < _ROOM
+
+    def told(self) -> str:
+        """For people."""
+        days = "" if self.days is None else f", full in about {self.days:.0f} days as it has grown"
+        return f"{self.stream} holds {self.bytes:,} of {self.limit:,} bytes ({self.percent} %){days}"
+
+
+_ROOM = 64 << 10
+"""So much a large commit takes."""
+
+
+def stream_fill(stream: str, one: Generation, now: datetime | None = None) -> StreamFill:
+    """How full a stream of the server is."""
+    return StreamFill(stream=stream, bytes=one.bytes, limit=one.limit, days=_days(one, now or datetime.now(UTC)))
+
+
+def _days(one: Generation, now: datetime) -> float | None:
+    if not one.begun or not one.limit or not one.bytes:
+        return None
+    days = (now - datetime.fromisoformat(one.begun)).total_seconds() / _DAY_S
+    return (one.limit - one.bytes) / (one.bytes / days) if days > 0 else None
+
+
+class CapacityMetrics:
+    """The same as metrics, of the last time that somebody looked."""
+
+    def __init__(self, found: Sequence[StreamFill]) -> None:
+        self._found = found
+
+    def collect(self) -> Iterator[Metric]:
+        """Bytes, limit and days of each stream."""
+        for name, text in (
+            ("kuelog_log_bytes", "Bytes that the stream of the log holds which takes in now."),
+            ("kuelog_log_limit_bytes", "Bytes that it may hold; when they are reached, nothing is admitted."),
+            ("kuelog_log_days_until_full", "Days until then, as it has grown since its first message."),
+        ):
+            family = GaugeMetricFamily(name, text, labels=["stream"])
+            for one in self._found:
+                value = {"kuelog_log_bytes": one.bytes, "kuelog_log_limit_bytes": one.limit}.get(name, one.days)
+                if value is not None:
+                    family.add_metric([one.stream], value)
+            yield family

@@ -1,0 +1,123 @@
+"""The log on NATS JetStream: a connection, and the streams on it with settings under which they lose nothing."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+
+from nats.aio.client import Client
+from nats.errors import Error
+from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
+from nats.js.errors import APIError, NotFoundError
+
+from ops.production.log.cancellable import cancellable
+from ops.production.log.capacity import StreamFill, stream_fill
+from ops.production.log.connection import Connection
+from ops.production.log.generations import generations, names_of
+from ops.production.log.jetstream_stream import JetStreamStream
+from ops.production.log.refusals import UNANSWERED, not_taken, refused, unanswered, unavailable
+from ops.production.log.shelf import BusShelf
+from services.runtime.log_errors import UnsafeStream
+from services.runtime.log_port import Stream
+from services.runtime.shelf_port import Shelf
+
+_GIB = 1 << 30
+
+
+class JetStreamBus:
+    """A connection to NATS, and the streams on it."""
+
+    def __init__(self, client: Client, *, replicas: int, max_bytes: int) -> None:
+        self.client = client
+        self.shelf: Shelf = BusShelf(client, replicas=replicas, max_bytes=max_bytes)
+        """Where saved worlds are kept for whoever starts anew."""
+        self._replicas, self._max_bytes = replicas, max_bytes
+
+    async def stream(self, name: str) -> Stream:
+        """The stream of that name, created with settings under which a log loses nothing. Raises `UnsafeStream`."""
+        js = self.client.jetstream()
+        try:
+            standing = False
+            for generation in names_of(name):
+                with suppress(NotFoundError):
+                    _check_safe(generation, (await cancellable(js.stream_info(generation))).config)
+                    standing = True
+            if not standing:
+                await cancellable(js.add_stream(self.settings_of(name)))
+        except APIError as problem:
+            raise refused(name, problem) from problem
+        except UNANSWERED as problem:
+            raise unanswered(self.client, f"$JS.API.STREAM.CREATE.{name}", name, problem) from problem
+        return JetStreamStream(self.client, name)
+
+    def connections(self) -> int:
+        """How often it was connected to."""
+        return 1 + int(self.client.stats["reconnects"])
+
+    async def filled(self, names: Sequence[str]) -> list[StreamFill]:
+        """How full the streams are that take in now. Raises `LogUnavailable`."""
+        found: list[StreamFill] = []
+        for name in names:
+            found += [stream_fill(name, one) for one in await generations(self.client, name) if one.takes_in]
+        return found
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self.client.close()
+
+    def settings_of(self, name: str) -> StreamConfig:
+        """The settings under which a stream of that name loses nothing."""
+        return StreamConfig(
+            name=name,
+            subjects=[subjects_of(name)],
+            storage=StorageType.FILE,
+            retention=RetentionPolicy.LIMITS,
+            discard=DiscardPolicy.NEW,
+            max_bytes=self._max_bytes,
+            num_replicas=self._replicas,
+            deny_delete=True,
+            deny_purge=True,
+            allow_direct=False,
+            duplicate_window=120,
+        )
+
+
+def subjects_of(name: str) -> str:
+    """The subjects that a stream takes in."""
+    family, _, place = name.partition("_")
+    rooms = {"FACTS": "kuelog.facts.>", "CONTROL": "kuelog.control.>"}
+    if family in rooms:
+        return rooms[family]
+    return f"kuelog.{ {'LOG': 'log', 'DEVICES': 'devices'}.get(family, family.lower()) }.{place}.>"
+
+
+def _check_safe(name: str, config: StreamConfig) -> None:
+    if config.discard != DiscardPolicy.NEW:
+        raise UnsafeStream(stream=name, field="discard", found=str(config.discard), wanted="new")
+    if config.storage != StorageType.FILE:
+        raise UnsafeStream(stream=name, field="storage", found=str(config.storage), wanted="file")
+    if not config.deny_delete or not config.deny_purge:
+        raise UnsafeStream(stream=name, field="deny_delete and deny_purge", found="off", wanted="on")
+
+
+def without_password(url: str) -> str:
+    """Addresses of the bus as they may be told: what stands before an @ is nobody's business."""
+    return re.sub(r"//[^/@,]*@", "//", url)
+
+
+async def connect(
+    url: str, *, name: str = "kuelog", replicas: int = 1, max_bytes: int = 4 * _GIB, patience: float = 10.0
+) -> JetStreamBus:
+    """Connect, and reconnect for ever. Raises `LogUnavailable` when the bus does not answer at first."""
+
+    client = Connection()
+    try:
+        async with asyncio.timeout(patience):
+            await client.begin(url.split(","), name=name)
+    except (TimeoutError, OSError, Error) as problem:
+        where = without_password(url)
+        raise not_taken(client, where) or unavailable(where, problem) from problem
+    return JetStreamBus(client, replicas=replicas, max_bytes=max_bytes)
+
+
+__all__ = ["JetStreamBus", "connect", "subjects_of", "without_password"]

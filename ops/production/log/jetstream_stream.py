@@ -1,0 +1,300 @@
+"""One stream of the log on NATS JetStream, through nats-py, with our own publishing and pulling.
+
+Appends carry the expected last sequence of the whole stream (docs/rules/log.md#expected-sequence) and wait for their
+acknowledgement (docs/rules/log.md#acknowledged). Publishing uses an inbox of its own, because the client's asynchronous
+publish loses errors (nats.py issue 985); reading overlaps its pulls.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise, takewhile
+from typing import Any
+
+import msgspec
+from nats.aio.client import Client
+from nats.errors import NoRespondersError
+from nats.js.errors import NotFoundError
+
+from events.event import Millis
+from ops.production.log.cancellable import cancellable
+from ops.production.log.connection import is_answered
+from ops.production.log.generations import Generation, decoded, generations, mark_subject
+from ops.production.log.pull import TRACE, PullReader, StreamGone, stored_at
+from ops.production.log.refusals import DEADLINE_S, UNANSWERED, not_stored, refusal, unavailable
+from services.runtime.log_errors import DiskFull, LogGap, LogMovedOn, LogRolled, LogUnavailable, TailLost, UnsafeStream
+from services.runtime.log_port import Entry, Head, Message
+
+WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
+_WINDOW = 256
+_SEAM_S = 0.1
+"""How soon we look again for the stream that goes on where one was rolled."""
+_REMEMBERED = 20_000
+"""Among so many of the last messages of a rolled stream a message is looked for that may have been stored twice."""
+
+
+class PublishAck(msgspec.Struct, frozen=True):
+    """JetStream's answer to a publish."""
+
+    stream: str = ""
+    seq: int = 0
+    duplicate: bool = False
+    error: dict[str, Any] | None = None
+
+
+class _Told(msgspec.Struct, frozen=True):
+    """What the answer to a question about a stream says of the server's time."""
+
+    ts: datetime | None = None
+
+
+_told = msgspec.json.Decoder(_Told)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _millis(moment: datetime) -> Millis:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+class JetStreamStream:
+    """One stream of the log on JetStream."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.name = name
+        self._client = client
+        self._js = client.jetstream()
+        self._open = name
+        """The stream of the server that took in what was appended when we last looked."""
+        self._unsure: set[str] = set()
+        """Ids of messages that were published and not acknowledged: they may be stored, perhaps before a roll."""
+
+    async def append(
+        self, subject: str, data: bytes, *, message_id: str, base: int, headers: Mapping[str, str] | None = None
+    ) -> int:
+        """Store on the condition that the stream ends at `base`; a lost acknowledgement is resolved by reading."""
+        sent = {**(headers or {}), "Nats-Msg-Id": message_id, "Nats-Expected-Last-Sequence": str(base)}
+        breaks = int(self._client.stats["reconnects"])
+        try:
+            reply = await cancellable(self._client.request(subject, data, timeout=DEADLINE_S, headers=sent))
+            ack = decoded(self.name, reply.data, PublishAck)
+        except UNANSWERED as problem:
+            return await self._resolve(subject, message_id, base, problem, breaks)
+        is_answered(self._client, subject)
+        if ack.error is None and not ack.duplicate:
+            return ack.seq
+        if ack.error is None or ack.error.get("err_code") in WRONG_LAST_SEQUENCE:
+            # Neither answer says enough of a repetition (docs/rules/log.md#lost-acknowledgement): look.
+            return await self._mine_or_moved_on(message_id, base)
+        raise refusal(self.name, ack.error)
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        """Store messages in order, a window at a time, each acknowledged; repetitions are dropped by their id."""
+        doubtful = self._unsure.intersection(message.message_id for message in messages)
+        stored = await self._stored_before_a_roll(doubtful) if doubtful else frozenset[str]()
+        self._unsure -= stored
+        messages = [message for message in messages if message.message_id not in stored]
+        for start in range(0, len(messages), _WINDOW):
+            window = messages[start : start + _WINDOW]
+            acks = await asyncio.gather(*(self._publish(message) for message in window), return_exceptions=True)
+            for answer in acks:
+                if isinstance(answer, BaseException):
+                    raise answer
+
+    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
+        """All behind `after`, then what comes; survives reconnects, and goes over the seams of what was rolled."""
+        position = after
+        mark = mark_subject(self.name)
+        while True:
+            try:
+                holding = await self._holding(position + 1, read=True)
+            except LogUnavailable:
+                holding = None
+            if holding is None:
+                await asyncio.sleep(_SEAM_S)
+                continue
+            try:
+                async for batch in PullReader(self._client, self.name, holding).batches(position):
+                    found = list(takewhile(lambda entry: entry.subject != mark, batch))
+                    for entry in found:
+                        if entry.sequence != position + 1:
+                            raise LogGap(stream=self.name, expected=position + 1, found=entry.sequence)
+                        position = entry.sequence
+                    if found:
+                        yield found
+                    if len(found) < len(batch):
+                        break
+            except StreamGone:
+                await asyncio.sleep(_SEAM_S)
+
+    async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
+        """All behind `after` up to the end as it is now."""
+        end = (await self.last()).sequence
+        if end <= after:
+            return
+        async for batch in self.follow(after):
+            inside = [entry for entry in batch if entry.sequence <= end]
+            yield inside
+            if batch[-1].sequence >= end:
+                return
+
+    async def last(self) -> Head:
+        """The end of the stream, asked of its leader."""
+        try:
+            info = await cancellable(self._js.stream_info(self._open))
+            first = max(info.config.first_seq or 1, 1)
+            if mark_subject(self.name) not in (info.config.subjects or ()) and info.state.last_seq >= first:
+                return _head(await self._get(self._open, info.state.last_seq))
+        except NotFoundError:
+            pass
+        except UNANSWERED as problem:
+            raise unavailable(self.name, problem) from problem
+        return await self._last_over_seams()
+
+    async def get(self, sequence: int) -> Entry:
+        """One message, from the leader and never from a stale replica."""
+        try:
+            entry = await self._get(self._open, sequence)
+        except NotFoundError:
+            holding = await self._holding(sequence)
+            try:
+                if holding is None:
+                    raise LogGap(stream=self.name, expected=sequence, found=0)
+                entry = await self._get(holding, sequence)
+            except NotFoundError as problem:
+                raise LogGap(stream=self.name, expected=sequence, found=0) from problem
+        if entry.subject == mark_subject(self.name):
+            # It was rolled since we last looked: the message of that sequence is in the stream that goes on.
+            holding = await self._holding(sequence)
+            if holding in (None, self._open):
+                raise LogGap(stream=self.name, expected=sequence, found=0)
+            self._open = holding or self._open
+            return await self.get(sequence)
+        return entry
+
+    async def _get(self, generation: str, sequence: int) -> Entry:
+        try:
+            raw = await cancellable(self._js.get_msg(generation, seq=sequence))
+        except NotFoundError:
+            raise
+        except UNANSWERED as problem:
+            raise unavailable(self.name, problem) from problem
+        headers = raw.headers or {}
+        return Entry(
+            stream=self.name,
+            sequence=sequence,
+            subject=raw.subject or "",
+            message_id=headers.get("Nats-Msg-Id", ""),
+            data=raw.data or b"",
+            trace=headers.get("traceparent", "")[TRACE],
+            stored=stored_at(headers, _millis(raw.time)) if raw.time is not None else 0,
+        )
+
+    async def now(self) -> Millis:
+        """The time of the server that leads the stream."""
+        try:
+            told = await self._told_time() or (await self._told_time() if await self._standing() else None)
+        except (*UNANSWERED, msgspec.MsgspecError) as problem:
+            raise unavailable(self.name, problem) from problem
+        return _millis(told) if told is not None else 0
+
+    async def _told_time(self) -> datetime | None:
+        reply = await cancellable(self._client.request(f"$JS.API.STREAM.INFO.{self._open}", timeout=DEADLINE_S))
+        return _told.decode(reply.data).ts
+
+    async def _last_over_seams(self) -> Head:
+        """The end of a stream that was rolled a moment ago, or holds nothing yet. Raises `LogUnavailable`."""
+        found = await self._standing()
+        for one in reversed(found):
+            if one.last >= one.first:
+                try:
+                    return _head(await self._get(one.name, one.last))
+                except NotFoundError as problem:
+                    # nats-server counts the first message of a stream before it has failed to write it.
+                    told = f"it counts message {one.last}, and has not stored it"
+                    raise DiskFull(stream=self.name, problem=told) from problem
+        return Head(sequence=found[-1].last) if found else Head()
+
+    async def _standing(self) -> list[Generation]:
+        """All streams of the server that hold this one, the oldest first."""
+        found = await generations(self._client, self.name)
+        for before, one in pairwise(found):
+            if one.first != before.last + 1:
+                raise UnsafeStream(
+                    stream=one.name, field="first_seq", found=str(one.first), wanted=f"{before.last + 1}"
+                )
+        self._open = next((one.name for one in found if one.takes_in), self._open)
+        return found
+
+    async def _holding(self, sequence: int, *, read: bool = False) -> str | None:
+        """The stream of the server in which a sequence is, or will be; None while none is there to take it in.
+
+        Raises `LogRolled` when what held it is gone, `TailLost` when all before it was read and is not there, `LogUnavailable`.
+        """
+        found = await self._standing()
+        if read and found and found[-1].takes_in and found[-1].last < sequence - 1:
+            raise TailLost(stream=self.name, read=sequence - 1, found=found[-1].last)
+        if found and sequence < found[0].first:
+            raise LogRolled(stream=self.name, expected=sequence, first=found[0].first)
+        for one in reversed(found):
+            if one.first <= sequence and (one.takes_in or not one.marked or sequence <= one.last):
+                return one.name
+        return None
+
+    async def _publish(self, message: Message) -> None:
+        breaks = int(self._client.stats["reconnects"])
+        try:
+            reply = await cancellable(
+                self._client.request(
+                    message.subject, message.data, timeout=DEADLINE_S, headers={"Nats-Msg-Id": message.message_id}
+                )
+            )
+        except UNANSWERED as problem:
+            if not isinstance(problem, NoRespondersError):
+                self._unsure.add(message.message_id)
+            await self.last()
+            raise not_stored(self._client, message.subject, self.name, problem, breaks) from problem
+        is_answered(self._client, message.subject)
+        ack = decoded(self.name, reply.data, PublishAck)
+        if ack.error is not None:
+            raise refusal(self.name, ack.error)
+        self._unsure.discard(message.message_id)
+
+    async def _stored_before_a_roll(self, ids: set[str]) -> frozenset[str]:
+        """Which messages were stored before a roll: the stream that goes on does not know the ids of the one before it."""
+        found: set[str] = set()
+        for one in await self._standing():
+            begin = max(one.last - _REMEMBERED, one.first - 1)
+            if one.takes_in or begin >= one.stored:
+                continue
+            async for batch in PullReader(self._client, self.name, one.name).batches(begin):
+                found |= ids.intersection(entry.message_id for entry in batch)
+                if batch[-1].sequence >= one.stored:
+                    break
+        return frozenset(found)
+
+    async def _resolve(self, subject: str, message_id: str, base: int, problem: Exception, breaks: int) -> int:
+        """No acknowledgement came: whether the message is there says whether it was stored."""
+        try:
+            return await self._mine_or_moved_on(message_id, base)
+        except LogMovedOn as moved:
+            if (await self.last()).sequence == base:
+                # Nothing was stored, nor by anyone else: the bus did not take it.
+                raise not_stored(self._client, subject, self.name, problem, breaks) from problem
+            raise moved from problem
+
+    async def _mine_or_moved_on(self, message_id: str, base: int) -> int:
+        head = await self.last()
+        if head.sequence < base:
+            raise TailLost(stream=self.name, read=base, found=head.sequence)
+        if head.sequence == base + 1 and head.message_id == message_id:
+            return head.sequence
+        if head.sequence > base:
+            entry = await self.get(base + 1)
+            if entry.message_id == message_id:
+                return entry.sequence
+        raise LogMovedOn(stream=self.name, base=base)
+
+
+def _head(entry: Entry) -> Head:
+    return Head(sequence=entry.sequence, message_id=entry.message_id, sha256=hashlib.sha256(entry.data).hexdigest())

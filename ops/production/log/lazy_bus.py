@@ -1,0 +1,65 @@
+"""A bus on JetStream that may come later than the services that use it: it is connected to when it is first asked."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from ops.production.log.capacity import StreamFill
+from ops.production.log.jetstream import JetStreamBus, connect
+from services.runtime.log_port import Stream
+from services.runtime.shelf_port import Kept, Shelf
+
+_PATIENCE_S = 3.0
+
+
+class LazyBus:
+    """Connects as soon as somebody answers at its address."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._bus: JetStreamBus | None = None
+        self._connecting = asyncio.Lock()
+        self.shelf: Shelf = _LateShelf(self)
+        """Where saved worlds are kept for whoever starts anew."""
+
+    async def stream(self, name: str) -> Stream:
+        """The stream of that name. Raises `LogUnavailable` while nobody answers, `UnsafeStream`."""
+        return await (await self.connected()).stream(name)
+
+    def connections(self) -> int:
+        """How often it was connected to."""
+        return self._bus.connections() if self._bus is not None else 0
+
+    async def filled(self, names: Sequence[str]) -> list[StreamFill]:
+        """How full the streams are that take in now. Raises `LogUnavailable`."""
+        return await (await self.connected()).filled(names)
+
+    async def connected(self) -> JetStreamBus:
+        """The bus itself. Raises `LogUnavailable`."""
+        async with self._connecting:
+            if self._bus is None:
+                self._bus = await connect(self._url, patience=_PATIENCE_S)
+        return self._bus
+
+    async def close(self) -> None:
+        """Let go of the connection, if there is one."""
+        if self._bus is not None:
+            await self._bus.close()
+
+
+class _LateShelf:
+    """The shelf on a bus that may come later."""
+
+    def __init__(self, bus: LazyBus) -> None:
+        self._bus = bus
+
+    async def prepare(self) -> None:
+        await (await self._bus.connected()).shelf.prepare()
+
+    async def put(self, key: str, data: bytes, *, upto: Mapping[str, int], rules: str) -> None:
+        await (await self._bus.connected()).shelf.put(key, data, upto=upto, rules=rules)
+
+    async def labels(self, key: str) -> list[Kept]:
+        return await (await self._bus.connected()).shelf.labels(key)
+
+    async def take(self, label: Kept) -> bytes | None:
+        return await (await self._bus.connected()).shelf.take(label)

@@ -1,0 +1,223 @@
+"""Reading a stream fast: an ephemeral ordered consumer whose next pull is on its way before the last one is used up."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import ConnectionClosedError, Error, NoRespondersError
+from nats.errors import TimeoutError as NatsTimeout
+
+from events.event import Millis
+from ops.production.log.cancellable import cancellable
+from ops.production.log.connection import told_of_return
+from ops.production.log.generations import NO_MESSAGE, NOT_THERE, as_answer, asked
+from services.runtime.log_errors import LogUnavailable, TailLost
+from services.runtime.log_port import Entry
+
+_BATCH = 1000
+_EXPIRES_S = 2.0
+_RETRY_S = 0.2
+_SEQUENCE_TOKEN = 5
+_STORED_TOKEN = 7
+"""When the message was stored, in nanoseconds since 1970."""
+_NANOS_PER_MILLI = 1_000_000
+_V2_TOKENS = 11
+_MOST_DIGITS = 15
+TRACE = slice(3, 35)
+"""Where W3C's traceparent names the trace."""
+
+
+class _Created(msgspec.Struct):
+    name: str = ""
+    error: dict[str, Any] | None = None
+
+
+STORED = "Kuelog-Stored"
+"""The header that says when a message was stored first, where it was restored from a backup: never later than it was."""
+
+
+def stored_at(headers: Mapping[str, str] | None, here: Millis) -> Millis:
+    """When a message was stored first, given when it was stored here."""
+    told = (headers or {}).get(STORED, "")
+    return min(int(told), here) if told.isascii() and told.isdecimal() and len(told) <= _MOST_DIGITS else here
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    data: str = ""
+
+
+class _Found(msgspec.Struct, frozen=True):
+    message: _Stored = _Stored()
+    error: dict[str, Any] | None = None
+
+
+class StreamGone(Exception):
+    """The stream of the server that was read is not there any more: it was rolled, archived and removed."""
+
+
+class PullReader:
+    """Reads one stream of the server from a sequence on, for ever, in order and without acknowledgements."""
+
+    def __init__(self, client: Client, stream: str, generation: str = "") -> None:
+        self._client, self._stream, self._generation = client, stream, generation or stream
+
+    async def batches(self, after: int) -> AsyncIterator[list[Entry]]:
+        """Batches of what is stored behind `after`; begins anew by itself after a break. Raises `StreamGone`, `TailLost`."""
+        position = after
+        last: Entry | None = None
+        while True:
+            try:
+                await self._still_there(last)
+                async for batch in self._session(position):
+                    yield batch
+                    last = batch[-1]
+                    position = last.sequence
+            except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, Error, LogUnavailable):
+                pass  # The connection is coming back by itself; until then there is nothing to read.
+            await asyncio.sleep(_RETRY_S)
+
+    async def _still_there(self, read: Entry | None) -> None:
+        """What was read last stands there still: a server may come back without what it had not brought to its disk.
+
+        Raises `TailLost`, `StreamGone`, `LogUnavailable`.
+        """
+        if read is None:
+            return
+        answer = await asked(self._client, f"STREAM.MSG.GET.{self._generation}", {"seq": read.sequence})
+        found = as_answer(self._generation, answer, _Found)
+        if found.error is not None:
+            if found.error.get("err_code") == NOT_THERE:
+                raise StreamGone
+            if found.error.get("err_code") != NO_MESSAGE:
+                raise LogUnavailable(stream=self._generation, problem=str(found.error.get("description")))
+            raise TailLost(stream=self._stream, read=read.sequence, found=read.sequence - 1)
+        if base64.b64decode(found.message.data) != read.data:
+            raise TailLost(
+                stream=self._stream,
+                read=read.sequence,
+                found=read.sequence,
+                problem=f"holds another message at sequence {read.sequence} than was read here",
+            )
+
+    async def _session(self, after: int) -> AsyncIterator[list[Entry]]:
+        consumer = await self._create(after)
+        inbox = self._client.new_inbox()
+        arrived: asyncio.Queue[Msg | None] = asyncio.Queue()
+
+        async def take(message: Msg) -> None:
+            arrived.put_nowait(message)
+
+        subscription = await self._client.subscribe(inbox, cb=take, pending_msgs_limit=0, pending_bytes_limit=0)
+        # The consumer lived in the memory of a server that may have ended: a lost connection ends the session.
+        with told_of_return(self._client, lambda: arrived.put_nowait(None)):
+            async for batch in self._pulled(after, consumer, inbox, arrived, subscription):
+                yield batch
+
+    async def _pulled(
+        self, after: int, consumer: str, inbox: str, arrived: "asyncio.Queue[Msg | None]", subscription: Subscription
+    ) -> AsyncIterator[list[Entry]]:
+        try:
+            subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._generation}.{consumer}"
+            pull = msgspec.json.encode({"batch": _BATCH, "expires": int(_EXPIRES_S * 1e9)})
+            await self._client.publish(subject, pull, reply=inbox)
+            await self._client.publish(subject, pull, reply=inbox)
+            position = after
+            while True:
+                batch, done, lost = await self._gather(arrived, position)
+                for _ in range(done):
+                    await self._client.publish(subject, pull, reply=inbox)
+                if batch:
+                    position = batch[-1].sequence
+                    yield batch
+                if lost:
+                    return
+        finally:
+            with suppress(ConnectionClosedError):
+                await subscription.unsubscribe()
+
+    async def _gather(self, arrived: "asyncio.Queue[Msg | None]", position: int) -> tuple[list[Entry], int, bool]:
+        """What has arrived, how many pulls are used up, and whether the session is lost."""
+        batch: list[Entry] = []
+        used = 0
+        try:
+            # Not wait_for: before Python 3.12 it can swallow the cancellation that ends this reader.
+            async with asyncio.timeout(_EXPIRES_S * 2.5):
+                message = await arrived.get()
+        except TimeoutError:
+            return batch, 0, True
+        while True:
+            if message is None:
+                return batch, used, True
+            if message.reply.startswith("$JS.ACK."):
+                entry = self._entry(message)
+                if entry.sequence != position + 1:
+                    # Nothing was lost on the way to here if the first message of all is another one: the stream has a gap.
+                    return [entry] if self._is_first(message) and entry.sequence > position else batch, used, True
+                position = entry.sequence
+                self._left -= 1
+                if self._left % _BATCH == 0:
+                    used += 1
+                    self._left += _BATCH
+                batch.append(entry)
+            else:
+                status = (message.headers or {}).get("Status", "")
+                if status not in {"404", "408", "100"}:
+                    return batch, used, True
+                if status != "100":
+                    used += 1
+                    self._left = 2 * _BATCH
+            if arrived.empty() or len(batch) >= 2 * _BATCH:
+                return batch, used, False
+            message = arrived.get_nowait()
+
+    def _entry(self, message: Msg) -> Entry:
+        tokens = message.reply.split(".")
+        # $JS.ACK.<stream>.<consumer>.<delivered>.<stream sequence>… ; longer since the account was put in front.
+        longer = 2 if len(tokens) >= _V2_TOKENS else 0
+        sequence = int(tokens[_SEQUENCE_TOKEN + longer])
+        return Entry(
+            stream=self._stream,
+            sequence=sequence,
+            subject=message.subject,
+            message_id=(message.headers or {}).get("Nats-Msg-Id", ""),
+            data=message.data,
+            trace=(message.headers or {}).get("traceparent", "")[TRACE],
+            stored=stored_at(message.headers, int(tokens[_STORED_TOKEN + longer]) // _NANOS_PER_MILLI),
+        )
+
+    @staticmethod
+    def _is_first(message: Msg) -> bool:
+        tokens = message.reply.split(".")
+        return tokens[_SEQUENCE_TOKEN + 3 if len(tokens) >= _V2_TOKENS else _SEQUENCE_TOKEN + 1] == "1"
+
+    async def _create(self, after: int) -> str:
+        self._left = 2 * _BATCH
+        config = {
+            "stream_name": self._generation,
+            "config": {
+                "deliver_policy": "by_start_sequence",
+                "opt_start_seq": after + 1,
+                "ack_policy": "none",
+                "replay_policy": "instant",
+                "inactive_threshold": int(30e9),
+                "mem_storage": True,
+                "num_replicas": 1,
+            },
+        }
+        reply = await cancellable(
+            self._client.request(
+                f"$JS.API.CONSUMER.CREATE.{self._generation}", msgspec.json.encode(config), timeout=_EXPIRES_S
+            )
+        )
+        created = msgspec.json.decode(reply.data, type=_Created)
+        if created.error is not None:
+            if created.error.get("err_code") == NOT_THERE:
+                raise StreamGone
+            raise Error(str(created.error.get("description")))
+        return created.name

@@ -1,0 +1,93 @@
+"""What JetStream says when it does not do what was asked, in our own errors: the stream's limit, the disk, or the bus away."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nats.aio.client import Client
+from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoRespondersError, NoServersError
+from nats.js.errors import APIError
+
+from ops.production.log.connection import closed_for, is_refused
+from services.runtime.log_errors import DiskFull, LogFull, LogUnavailable, NotAllowed
+
+UNANSWERED = (OSError, Error)
+"""What the client raises when no answer comes: its own errors, timeouts, and those of the connection."""
+DEADLINE_S = 5.0
+"""How long an answer to a message is waited for."""
+_STORE_FAILED, _STORAGE_EXCEEDED = 10077, frozenset({10023, 10047})
+_STREAM_FULL = ("maximum bytes exceeded", "maximum messages exceeded")
+"""What the server says of a store that has failed because of the stream's own limits and nothing else."""
+
+
+def refusal(stream: str, error: Mapping[str, Any]) -> LogUnavailable:
+    """Why the bus has not done something, by the error in its answer."""
+    code, why = error.get("err_code"), str(error.get("description") or _NOBODY)
+    if code == _STORE_FAILED and why in _STREAM_FULL:
+        return LogFull(stream=stream)
+    if code == _STORE_FAILED or code in _STORAGE_EXCEEDED:
+        return DiskFull(stream=stream, problem=why)
+    return LogUnavailable(stream=stream, problem=why)
+
+
+def refused(stream: str, problem: APIError) -> LogUnavailable:
+    """The same, of an error that the client has read already."""
+    return refusal(stream, {"err_code": problem.err_code, "description": problem.description})
+
+
+def unavailable(stream: str, problem: Exception) -> LogUnavailable:
+    """Of a question to which no answer came."""
+    return LogUnavailable(stream=stream, problem=told(problem))
+
+
+def unanswered(client: Client, subject: str, stream: str, problem: Exception) -> LogUnavailable:
+    """Of what was published to a subject, and to which no answer came: perhaps it may not be."""
+    if is_refused(client, subject):
+        return NotAllowed(stream=stream, subject=subject)
+    return not_taken(client, stream) or unavailable(stream, problem)
+
+
+def not_taken(client: Client, stream: str) -> LogUnavailable | None:
+    """Of a connection that the server has closed, or does not take: what it says of that; None when it takes it."""
+    said = closed_for(client)
+    return LogUnavailable(stream=stream, problem=_SAID.get(said, f"it says: {said}")) if said else None
+
+
+def not_stored(client: Client, subject: str, stream: str, problem: Exception, breaks: int) -> LogUnavailable:
+    """The same, of a message that a bus which answers questions has not stored; `breaks` of the connection had been before.
+
+    To a message that it can't write, or may not take, nats-server answers nothing at all.
+    """
+    if is_refused(client, subject):
+        return NotAllowed(stream=stream, subject=subject)
+    if (said := not_taken(client, stream)) is not None:
+        return said
+    if int(client.stats["reconnects"]) > breaks:
+        return LogUnavailable(stream=stream, problem="the connection broke before an answer came")
+    if isinstance(problem, TimeoutError):
+        return DiskFull(stream=stream, problem=f"it answers, but has stored nothing for {DEADLINE_S:.0f} s")
+    return unavailable(stream, problem)
+
+
+def told(problem: Exception) -> str:
+    """What the client raises, in words for a person."""
+    if isinstance(problem, APIError):
+        return str(problem.description or _NOBODY)
+    for kind, words in _WORDS:
+        if isinstance(problem, kind):
+            return words
+    return str(problem).removeprefix("nats: ") or type(problem).__name__
+
+
+_NOBODY = "nobody answers there: JetStream is off, or just starting"
+_STRANGER = "it does not let in this user with this password"
+_WORDS: tuple[tuple[type[Exception], str], ...] = (
+    (TimeoutError, "no answer in time"),
+    (NoRespondersError, _NOBODY),
+    (ConnectionClosedError, "the connection is closed"),
+    (NoServersError, "no server answers at that address"),
+    (AuthorizationError, _STRANGER),
+)
+_SAID = {
+    "authorization violation": _STRANGER,
+    "maximum connections exceeded": "it takes no more connections at the moment",
+}

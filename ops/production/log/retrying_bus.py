@@ -1,0 +1,188 @@
+"""The bus as services use it: what they ask waits until the bus answers, and what it lacked last is told.
+
+Services read and ask at any moment; a bus that is slow, restarts or comes later than they do must not end them. Storing is
+not repeated here: whoever stores knows what to do when it fails. A bus that comes back without the last messages of a stream is
+given them again before anything new is stored.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+import structlog
+
+from events.event import Millis
+from ops.production.log.given_back import GivingBack
+from ops.production.log.kept_tail import KeptTail
+from services.runtime.clock_port import Clock
+from services.runtime.log_errors import DiskFull, LogUnavailable, TailLost
+from services.runtime.log_port import Bus, Entry, Head, Message, Stream
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+_RETRY_MS = 500
+PAUSE_S = 1.5
+"""Who has just connected stores nothing for so long: those who have read what the bus may have lost are first."""
+
+paused_for = asyncio.sleep
+
+
+class RetryingBus:
+    """A bus whose streams wait for it. `connections` says how often it was connected to, where that is known."""
+
+    def __init__(self, bus: Bus, clock: Clock, connections: Callable[[], int] = lambda: 0) -> None:
+        self._bus, self._clock, self._connections = bus, clock, connections
+        self.problems: dict[str, str] = {}
+        """By stream and what was asked of it: why the bus did not do it the last time; nothing where it did."""
+        self.given_back: dict[str, int] = {}
+        """By stream, how many messages that it had lost were stored in it again from here."""
+        self._full: set[str] = set()
+        self._tails: dict[str, KeptTail] = {}
+        self._giving: dict[str, GivingBack] = {}
+        self._seen = 0
+        self._pausing = asyncio.Lock()
+
+    @property
+    def disk_full(self) -> bool:
+        """Whether the bus has told of a full disk the last time that anything was to be stored in a stream."""
+        return bool(self._full)
+
+    async def stream(self, name: str) -> Stream:
+        """The stream of that name, as soon as the bus has it. Raises `UnsafeStream`."""
+        stream = await self.until_answered(name, "open", lambda: self._bus.stream(name))
+        tail = self._tails.setdefault(name, KeptTail())
+        if name not in self._giving:
+            self._giving[name] = GivingBack(stream, tail, self._clock, self.problems, self.given_back)
+        return RetryingStream(stream, self, tail, self._giving[name])
+
+    def known(self, stream: str) -> int:
+        """The last sequence of a stream that was read or stored from here; 0 where none was."""
+        tail = self._tails.get(stream)
+        return 0 if tail is None else tail.end
+
+    async def close(self) -> None:
+        """Let go of the bus."""
+        await self._bus.close()
+
+    async def until_answered(self, stream: str, what: str, ask: Callable[[], Awaitable[T]]) -> T:
+        """What `ask` gives, asked again for as long as the bus is away."""
+        while True:
+            try:
+                return await self.noted(stream, what, ask)
+            except LogUnavailable:
+                await self._clock.sleep(_RETRY_MS)
+
+    async def noted(self, stream: str, what: str, ask: Callable[[], Awaitable[T]]) -> T:
+        """What `ask` gives, with a note of what was in its way. Raises `LogUnavailable`."""
+        key = f"{stream} {what}"
+        try:
+            found = await ask()
+        except LogUnavailable as problem:
+            (self._full.add if isinstance(problem, DiskFull) else self._full.discard)(key)
+            if self.problems.get(key) != str(problem):
+                self.problems[key] = str(problem)
+                log.warning("log unavailable", stream=stream, asked=what, problem=str(problem))
+            raise
+        self._full.discard(key)
+        if self.problems.pop(key, ""):
+            log.warning("log available again", stream=stream, asked=what)
+        return found
+
+    def connections(self) -> int:
+        """How often it was connected to."""
+        return self._connections()
+
+    async def pause(self) -> None:
+        """Return when, after the last connection, those had their time who have read what may be lost."""
+        async with self._pausing:
+            while (now := self._connections()) != self._seen:
+                await paused_for(PAUSE_S)
+                self._seen = now
+
+
+class RetryingStream:
+    """One stream of a patient bus."""
+
+    def __init__(self, stream: Stream, bus: RetryingBus, tail: KeptTail, giving: GivingBack) -> None:
+        self._stream, self._bus, self._tail, self._giving = stream, bus, tail, giving
+
+    @property
+    def name(self) -> str:
+        """The stream's name."""
+        return self._stream.name
+
+    async def append(
+        self, subject: str, data: bytes, *, message_id: str, base: int, headers: Mapping[str, str] | None = None
+    ) -> int:
+        """Store on a condition, as the stream does."""
+        await self._whole()
+        try:
+            sequence = await self._append(subject, data, message_id, base, headers)
+        except TailLost:
+            await self._giving.back()
+            sequence = await self._append(subject, data, message_id, base, headers)
+        self._tail.note([Entry(stream=self.name, sequence=sequence, subject=subject, message_id=message_id, data=data)])
+        return sequence
+
+    async def _append(
+        self, subject: str, data: bytes, message_id: str, base: int, headers: Mapping[str, str] | None
+    ) -> int:
+        return await self._bus.noted(
+            self.name,
+            "store",
+            lambda: self._stream.append(subject, data, message_id=message_id, base=base, headers=headers),
+        )
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        """Store, as the stream does."""
+        # Whoever has folded what is not there any more says so; what was seen is told all the same.
+        with suppress(TailLost):
+            await self._whole()
+        await self._bus.noted(self.name, "store", lambda: self._stream.publish(messages))
+        self._tail.published(messages)
+
+    async def _whole(self) -> None:
+        """Return when, after the last connection, it was seen to that nothing is missing that is known here. Raises `TailLost`."""
+        while (now := self._bus.connections()) != self._giving.seen_to:
+            await self._bus.pause()
+            await self._giving.back()
+            self._giving.seen_to = now
+
+    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
+        """All behind `after`, then what comes; it survives by itself that the bus is away.
+
+        What the bus has lost of what was read is given back first. Raises `LogGap`, `TailLost`.
+        """
+        position = after
+        while True:
+            try:
+                async for batch in self._stream.follow(position):
+                    self._tail.note(batch)
+                    position = max(position, batch[-1].sequence)
+                    yield batch
+            except TailLost:
+                await self._giving.back(position)
+
+    async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
+        """All behind `after` up to the end as it is now, however long that takes."""
+        end = (await self.last()).sequence
+        if end <= after:
+            return
+        async for batch in self.follow(after):
+            yield [entry for entry in batch if entry.sequence <= end]
+            if batch[-1].sequence >= end:
+                return
+
+    async def last(self) -> Head:
+        """The end of the stream, as soon as the bus says it."""
+        return await self._bus.until_answered(self.name, "read", self._stream.last)
+
+    async def now(self) -> Millis:
+        """The bus's own time, as soon as it says it."""
+        return await self._bus.until_answered(self.name, "read", self._stream.now)
+
+    async def get(self, sequence: int) -> Entry:
+        """One message, as soon as the bus gives it. Raises `LogGap`."""
+        return await self._bus.until_answered(self.name, "read", lambda: self._stream.get(sequence))

@@ -1,0 +1,268 @@
+"""A cluster that Kueue has managed, as it was found at one moment, and in what kuelog would differ from Kueue there."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import msgspec
+
+from events.json_object import JsonObject
+from events.quantity import BadQuantity, from_units, to_units
+from events.settings import SettingsObserved
+from events.workload import ConditionStatus
+from ops.production.kubernetes.client import KubeClient, path_of
+from ops.production.kubernetes.reflector import fields_of
+from projections.queues.status import FlavorUse, cluster_queue_status, tallies
+from projections.world import World
+from services.jobs.job_status import finished_of, is_suspended
+from services.jobs.kinds import kinds_of
+from services.jobs.pods import group_of, is_gated, is_over
+from services.jobs.table import POD
+from services.runtime.cluster_port import Listed, ObjectMissing, Reader, Resource, Sight
+from services.watcher.installed_kinds import DEFINITIONS, InstalledKinds
+from services.watcher.view import View
+from services.watcher.watched_kinds import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND, seen_first
+
+DEPLOYMENTS = Resource(group="apps", plural="deployments", kind="Deployment")
+ASKED = (
+    Resource(
+        group="admissionregistration.k8s.io",
+        plural="mutatingwebhookconfigurations",
+        kind="MutatingWebhookConfiguration",
+        namespaced=False,
+    ),
+    Resource(
+        group="admissionregistration.k8s.io",
+        plural="validatingwebhookconfigurations",
+        kind="ValidatingWebhookConfiguration",
+        namespaced=False,
+    ),
+)
+_MANAGER, _KUEUES_SERVICE = "kueue-controller-manager", "kueue-webhook-service"
+_PAGE = 500
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is not as under Kueue."""
+
+    object: str
+    code: str
+    what: str
+    consequence: str
+    instead: str = ""
+    blocks: bool = False
+    """Nothing is recorded while this is so."""
+
+
+class Found(Reader):
+    """Each kind is listed once; whoever watches sees the same objects again, and then nothing more."""
+
+    def __init__(self, client: KubeClient, settings: SettingsObserved) -> None:
+        self.objects: dict[str, list[JsonObject]] = {}
+        """By `plural.group`."""
+        self._versions: dict[str, str] = {}
+        self.kinds, self._settings = kinds_of(settings), settings
+        self._client = client
+
+    async def take(self) -> None:
+        """List everything. Raises what the client raises."""
+        for resource in (*seen_first(self._settings), WORKLOAD_KIND, *JOB_KINDS, DEPLOYMENTS, *ASKED):
+            self.objects[_place(resource)] = await self._list(resource)
+        for resource in self.installed():
+            self.objects[_place(resource)] = await self._list(resource)
+
+    def installed(self) -> list[Resource]:
+        """The kinds of jobs that come with definitions of their own and are there."""
+        sight = Listed(self.objects[_place(DEFINITIONS)])
+        return InstalledKinds(self.kinds.by_place.values()).see(sight)[0]
+
+    async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
+        """What was found; never anything after it."""
+        place = _place(resource)
+        yield Listed(self.objects.get(place, []), self._versions.get(place, ""))
+
+    def jobs(self) -> Iterator[tuple[str, JsonObject]]:
+        """Every job, with the word for its kind."""
+        for word, kind in sorted(self.kinds.by_place.items()):
+            for value in self.objects.get(f"{kind.plural}.{kind.group}", ()):
+                yield word, value
+
+    def of(self, resource: Resource) -> list[JsonObject]:
+        """All objects of a kind."""
+        return self.objects.get(_place(resource), [])
+
+    async def _list(self, resource: Resource) -> list[JsonObject]:
+        objects: list[JsonObject] = []
+        token = ""
+        while True:
+            try:
+                page = await self._client.request(
+                    "GET",
+                    f"{path_of(resource, resource.namespace)}?{fields_of(resource)}limit={_PAGE}&continue={token}",
+                )
+            except ObjectMissing:
+                return []  # A kind that is not installed has no objects.
+            objects.extend(page.get("items") or ())
+            meta = page.get("metadata") or {}
+            token = meta.get("continue") or ""
+            if not token:
+                self._versions[_place(resource)] = meta.get("resourceVersion", "")
+                return objects
+
+
+def differences(found: Found, view: View, world: World) -> list[Difference]:
+    """Everything that is to be said before anything is recorded; what blocks comes first."""
+    told = [
+        *_still_managed(found),
+        *_would_stop(found, view, world),
+        *_refused(world),
+        *_not_counted(found, view),
+        *_usage(found, world),
+    ]
+    return sorted(told, key=lambda one: (not one.blocks, one.code, one.object))
+
+
+def running(found: Found, view: View) -> list[tuple[str, str]]:
+    """The jobs that run now and belong to a queue, each with its workload."""
+    jobs: dict[str, str] = {}
+    for word, value in found.jobs():
+        kind, meta = found.kinds.by_place[word], value["metadata"]
+        stands = is_gated(value) or is_over(value) if kind is POD else is_suspended(kind, value)
+        group = group_of(value) if kind is POD else ""
+        place = f"PodGroup/{meta['namespace']}/{group}" if group else f"{word}/{meta['namespace']}/{meta['name']}"
+        workload = view.by_source.get(place)
+        if workload is not None and not stands and finished_of(kind, value) is None:
+            jobs[place] = workload
+    return list(jobs.items())
+
+
+def _still_managed(found: Found) -> Iterator[Difference]:
+    for one in found.of(DEPLOYMENTS):
+        meta = one["metadata"]
+        if meta["name"].endswith(_MANAGER) and (one.get("spec") or {}).get("replicas", 1):
+            yield Difference(
+                object=f"Deployment {meta['namespace']}/{meta['name']}",
+                code="KueueRuns",
+                what="Kueue's manager still runs",
+                consequence="two would decide about the same jobs",
+                instead=f"kubectl -n {meta['namespace']} scale deployment {meta['name']} --replicas=0",
+                blocks=True,
+            )
+    for resource in ASKED:
+        for one in found.of(resource):
+            services = {
+                ((hook.get("clientConfig") or {}).get("service") or {}).get("name")
+                for hook in one.get("webhooks") or ()
+            }
+            if _KUEUES_SERVICE in services:
+                yield Difference(
+                    object=f"{resource.kind} {one['metadata']['name']}",
+                    code="KueueIsAsked",
+                    what="the API server still asks Kueue's webhooks",
+                    consequence="no job can be created or started while Kueue does not run",
+                    instead=f"kubectl delete {resource.plural} {one['metadata']['name']}",
+                )
+
+
+def _would_stop(found: Found, view: View, world: World) -> Iterator[Difference]:
+    for place, key in running(found, view):
+        workload = world.workloads.get(key)
+        if workload is None or workload.admission is None:
+            yield Difference(
+                object=place,
+                code="RunsWithoutAdmission",
+                what="the job runs, and its Workload holds no quota",
+                consequence="it would be stopped until quota is found for it",
+                instead="suspend it, or take the queue's name from it, and adopt again",
+                blocks=True,
+            )
+
+
+def _refused(world: World) -> Iterator[Difference]:
+    for place, one in sorted(world.refused.items()):
+        yield Difference(
+            object=place,
+            code="Refused",
+            what="; ".join(f"{problem.field}: {problem.message}" for problem in one.problems),
+            consequence="kuelog leaves it alone: it is neither counted nor decided about",
+            instead="; ".join(problem.instead for problem in one.problems if problem.instead),
+        )
+
+
+def _not_counted(found: Found, view: View) -> Iterator[Difference]:
+    """Workloads that hold quota under Kueue and belong to nothing that is known here."""
+    for one in found.of(WORKLOAD_KIND):
+        meta, status = one["metadata"], one.get("status") or {}
+        key = f"{meta['namespace']}/{meta['name']}"
+        name = f"Workload {key}"
+        if not status.get("admission") or _is_finished(status):
+            continue
+        if key not in view.workloads:
+            owner = next((own for own in meta.get("ownerReferences") or () if own.get("controller")), {})
+            yield Difference(
+                object=name,
+                code="OwnerUnknown",
+                what=f"it belongs to {owner.get('kind', 'something')} {owner.get('name', '')}".rstrip(),
+                consequence="kuelog does not manage this kind: what it runs on is not counted",
+                instead="name its kind in the configuration, or keep its queue's quota free of it",
+            )
+        for part, code, said in (
+            (status.get("clusterName"), "RunsElsewhere", "it runs on another cluster"),
+            (_placed(status), "TopologyNotKept", "it was placed by topology"),
+        ):
+            if part:
+                yield Difference(
+                    object=name, code=code, what=said, consequence="it goes on, and this is not looked after any more"
+                )
+
+
+def _usage(found: Found, world: World) -> Iterator[Difference]:
+    queues = next(one for one in CLUSTER_KINDS if one.kind == "ClusterQueue")
+    for one in found.of(queues):
+        name = one["metadata"]["name"]
+        if name not in world.cluster_queues:
+            continue
+        ours = _amounts(cluster_queue_status(world, name, tallies(world, name)).reservation)
+        theirs = _shown((one.get("status") or {}).get("flavorsReservation"))
+        for flavor, resource in sorted({*ours, *theirs}):
+            here, there = ours.get((flavor, resource), 0), theirs.get((flavor, resource), 0)
+            if here != there:
+                yield Difference(
+                    object=f"ClusterQueue {name}",
+                    code="UsageDiffers",
+                    what=f"{resource} of {flavor}: Kueue shows {from_units(resource, there)} reserved, "
+                    f"here it is {from_units(resource, here)}",
+                    consequence="as many jobs fit as these numbers say",
+                    instead="look for workloads above that are not counted; Kueue's status may also be old",
+                )
+
+
+def _amounts(uses: tuple[FlavorUse, ...]) -> dict[tuple[str, str], int]:
+    return {(use.flavor, one.resource): one.total for use in uses for one in use.resources if one.total}
+
+
+def _shown(uses: Any) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for use in uses or ():
+        for one in use.get("resources") or ():
+            try:
+                amount = to_units(one["name"], one.get("total", 0))
+            except BadQuantity:
+                continue  # What can't be read can't be compared.
+            if amount:
+                found[use["name"], one["name"]] = amount
+    return found
+
+
+def _is_finished(status: JsonObject) -> bool:
+    return any(
+        one.get("type") == "Finished" and one.get("status") == ConditionStatus.TRUE
+        for one in status.get("conditions") or ()
+    )
+
+
+def _placed(status: JsonObject) -> bool:
+    return any(one.get("topologyAssignment") for one in status["admission"].get("podSetAssignments") or ())
+
+
+def _place(resource: Resource) -> str:
+    return f"{resource.plural}.{resource.group}/{resource.name}".rstrip("/")

@@ -1,0 +1,82 @@
+"""Who is answered by the visibility API: whom the front proxy names, and the API server lets read it."""
+
+import structlog
+from aiohttp import web
+
+from events.json_object import JsonObject
+from ops.production.listeners.access_review import AccessReviews
+from ops.production.visibility.api import GROUP, VERSIONS, Refused
+from ops.production.visibility.front_proxy import FrontProxy, Unproven, who_asks
+from services.runtime.cluster_port import (
+    AccessRefused,
+    ClusterUnavailable,
+    ListExpired,
+    ObjectConflict,
+    ObjectInvalid,
+    ObjectMissing,
+)
+
+log = structlog.get_logger()
+
+_UNAUTHORIZED, _FORBIDDEN, _NOT_READY = 401, 403, 503
+_UNANSWERED = (AccessRefused, ClusterUnavailable, ListExpired, ObjectConflict, ObjectInvalid, ObjectMissing)
+
+
+class AccessByReview:
+    """Believes the front proxy, and asks the API server about whom it names."""
+
+    def __init__(self, reviews: AccessReviews) -> None:
+        self.proxy: FrontProxy | None = None
+        """How the front proxy is known, as soon as that is known."""
+        self._reviews = reviews
+
+    async def check(self, request: web.Request, parts: list[str]) -> None:
+        """Raise `Refused` for everybody who may not ask for the path of these parts, below /apis."""
+        if self.proxy is None:
+            raise Refused(_NOT_READY, "ServiceUnavailable", "the API server's front proxy is not known yet")
+        try:
+            person = who_asks(request, self.proxy)
+        except Unproven as problem:
+            raise Refused(_UNAUTHORIZED, "Unauthorized", str(problem)) from problem
+        asked = attributes_of(parts)
+        try:
+            allowed = await self._reviews.allowed(person, asked)
+        except _UNANSWERED as problem:
+            log.warning("no review of access", problem=str(problem))
+            told = "the API server does not say who may read this"
+            raise Refused(_NOT_READY, "ServiceUnavailable", told) from problem
+        if not allowed:
+            raise Refused(_FORBIDDEN, "Forbidden", f'User "{person.user}" cannot get {_said(asked)}')
+
+
+def attributes_of(parts: list[str]) -> JsonObject:
+    """What is asked, in the words of a SubjectAccessReview."""
+    match parts:
+        case [group, version, "clusterqueues" as plural, name, part] if group == GROUP and version in VERSIONS:
+            return {"resourceAttributes": _resource(version, plural, part, name, "")}
+        case [group, version, "namespaces", space, "localqueues" as plural, name, part] if (
+            group == GROUP and version in VERSIONS
+        ):
+            return {"resourceAttributes": _resource(version, plural, part, name, space)}
+        case _:
+            return {"nonResourceAttributes": {"verb": "get", "path": "/".join(("/apis", *parts))}}
+
+
+def _resource(version: str, plural: str, part: str, name: str, namespace: str) -> JsonObject:
+    return {
+        "verb": "get",
+        "group": GROUP,
+        "version": version,
+        "resource": plural,
+        "subresource": part,
+        "name": name,
+        "namespace": namespace,
+    }
+
+
+def _said(asked: JsonObject) -> str:
+    resource = asked.get("resourceAttributes")
+    if resource is None:
+        return f'path "{asked["nonResourceAttributes"]["path"]}"'
+    space = f' in the namespace "{resource["namespace"]}"' if resource["namespace"] else " at the cluster scope"
+    return f'resource "{resource["resource"]}/{resource["subresource"]}" in API group "{GROUP}"{space}'

@@ -1,0 +1,36 @@
+"""The API server where it hands requests on: the APIServices of the visibility API, which have to know its authority."""
+
+from typing import Any
+
+import structlog
+
+from ops.production.visibility.api import GROUP, VERSIONS
+from services.runtime.cluster_port import ObjectMissing, Resource, Writer
+
+log = structlog.get_logger()
+
+API_SERVICES = Resource(group="apiregistration.k8s.io", plural="apiservices", kind="APIService", namespaced=False)
+NAMES = tuple(f"{version}.{GROUP}" for version in VERSIONS)
+
+
+class Aggregated:
+    """Those APIServices that lead to our service; the others are left alone."""
+
+    def __init__(self, writer: Writer, *, namespace: str, service: str) -> None:
+        self._writer = writer
+        self._place = (namespace, service)
+
+    async def tell(self, authorities: str) -> None:
+        """Have them know the authority. May raise `ObjectConflict`."""
+        for name in NAMES:
+            try:
+                found = await self._writer.get(API_SERVICES, "", name)
+            except ObjectMissing:
+                continue  # Not installed, or not yet.
+            spec: dict[str, Any] = found["spec"]
+            leads = spec.get("service") or {}
+            if (leads.get("namespace"), leads.get("name")) != self._place or spec.get("caBundle") == authorities:
+                continue
+            version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            await self._writer.merge(API_SERVICES, "", name, {"metadata": version, "spec": {"caBundle": authorities}})
+            log.info("told", api=name)

@@ -1,0 +1,172 @@
+"""The webhook configurations: which objects the API server asks us about, and where."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from events.job_kind import JobKind
+from events.json_object import JsonObject
+from events.selector import LabelSelector
+from events.settings import SettingsObserved
+from ops.production.crds.definitions import DEFINITIONS, GROUP
+from projections.world import DEFAULT_SETTINGS
+from services.jobs.kinds import Kinds, kinds_of
+from services.jobs.table import POD
+
+MUTATING, VALIDATING = "kuelog-mutating-webhook-configuration", "kuelog-validating-webhook-configuration"
+MUTATE, VALIDATE, CONVERT = "/mutate", "/validate", "/convert"
+QUEUE = "kueue.x-k8s.io/queue-name"
+_SPACE = "kubernetes.io/metadata.name"
+_TIMEOUT_S = 10
+
+
+class Watched(msgspec.Struct, frozen=True, kw_only=True):
+    """Kinds that are asked about together."""
+
+    name: str
+    kinds: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
+    """Group, versions and resources."""
+    labelled: bool = False
+    """Only objects that name a queue: nothing else of this kind waits for us."""
+
+
+KUEUES = Watched(
+    name="kueue",
+    kinds=(
+        (
+            GROUP,
+            ("v1beta1", "v1beta2"),
+            tuple(one.plural for one in DEFINITIONS if one.kind not in ("Topology", "WorkloadPriorityClass")),
+        ),
+    ),
+)
+
+
+def _rules(kinds: Iterable[JobKind]) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
+    found: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
+    for kind in kinds:
+        found.setdefault((kind.group, kind.versions), {})[kind.plural] = None
+    return tuple((group, versions, tuple(found[group, versions])) for group, versions in sorted(found))
+
+
+def jobs(kinds: Kinds) -> Watched:
+    """Every job: one that names no queue may be meant for the default one of its namespace."""
+    return Watched(name="job", kinds=_rules(one for one in kinds.by_place.values() if one.plural != POD.plural))
+
+
+def pods(kinds: Kinds) -> Watched:
+    """No pod waits for us that names no queue, so that a cluster can start what brings us back; unless all are managed."""
+    managed = POD.place in kinds.by_place or kinds.serving
+    return Watched(name="pod", kinds=_rules([POD]) if managed else (), labelled=not kinds.takes_all)
+
+
+def serving(kinds: Kinds) -> Watched:
+    """What hands its queue to the pods that it makes."""
+    return Watched(name="serving", kinds=_rules(kinds.serving), labelled=not kinds.takes_all)
+
+
+def where(service: str, namespace: str, path: str, authorities: str = "") -> JsonObject:
+    """How the API server reaches us; `authorities` is base64."""
+    found: JsonObject = {"service": {"name": service, "namespace": namespace, "path": path, "port": 443}}
+    return {**found, "caBundle": authorities} if authorities else found
+
+
+def configurations(
+    service: str,
+    namespace: str,
+    spared: list[str],
+    annotations: dict[str, str] | None = None,
+    settings: SettingsObserved = DEFAULT_SETTINGS,
+) -> list[JsonObject]:
+    """Both configurations. The `spared` namespaces never wait for us: what brings us back runs in them."""
+    kinds = kinds_of(settings)
+    where_jobs_are = _namespaces(spared, settings.managed_namespaces)
+
+    def of_jobs(letter: str, watched: Watched, *operations: str) -> list[JsonObject]:
+        path = MUTATE if letter == "m" else VALIDATE
+        made = _webhook(letter, watched, service, namespace, where_jobs_are, path, operations)
+        return [made] if watched.kinds else []
+
+    mutating = [
+        *of_jobs("m", jobs(kinds), "CREATE"),
+        *of_jobs("m", pods(kinds), "CREATE"),
+        *of_jobs("m", serving(kinds), "CREATE", "UPDATE"),
+    ]
+    validating = [
+        _webhook("v", KUEUES, service, namespace, None, VALIDATE, ("CREATE", "UPDATE")),
+        *of_jobs("v", jobs(kinds), "CREATE", "UPDATE"),
+        *of_jobs("v", serving(kinds), "UPDATE"),
+    ]
+    return [
+        _configuration("Mutating", MUTATING, mutating, annotations),
+        _configuration("Validating", VALIDATING, validating, annotations),
+    ]
+
+
+def conversion(service: str, namespace: str, authorities: str = "") -> JsonObject:
+    """The part of a definition that says who converts between its versions."""
+    return {
+        "strategy": "Webhook",
+        "webhook": {
+            "conversionReviewVersions": ["v1"],
+            "clientConfig": where(service, namespace, CONVERT, authorities),
+        },
+    }
+
+
+def _configuration(kind: str, name: str, webhooks: list[JsonObject], annotations: dict[str, str] | None) -> JsonObject:
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": f"{kind}WebhookConfiguration",
+        "metadata": {"name": name, **({"annotations": annotations} if annotations else {})},
+        "webhooks": webhooks,
+    }
+
+
+def _namespaces(spared: list[str], managed: LabelSelector | None) -> JsonObject:
+    """In which namespaces jobs wait for us."""
+    found: JsonObject = {"matchExpressions": [{"key": _SPACE, "operator": "NotIn", "values": spared}]}
+    if managed is not None:
+        found["matchExpressions"] += [
+            {"key": one.key, "operator": str(one.operator), **({"values": list(one.values)} if one.values else {})}
+            for one in managed.expressions
+        ]
+    return {**({"matchLabels": managed.labels} if managed is not None and managed.labels else {}), **found}
+
+
+def _webhook(
+    letter: str,
+    watched: Watched,
+    service: str,
+    namespace: str,
+    namespaces: JsonObject | None,
+    path: str,
+    operations: tuple[str, ...],
+) -> JsonObject:
+    found: JsonObject = {
+        "name": f"{letter}{watched.name}.kuelog.io",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "reinvocationPolicy": "Never",
+        "timeoutSeconds": _TIMEOUT_S,
+        "clientConfig": where(service, namespace, path),
+        "rules": [
+            {
+                "apiGroups": [group],
+                "apiVersions": list(versions),
+                "resources": list(resources),
+                "operations": list(operations),
+                "scope": "*",
+            }
+            for group, versions, resources in watched.kinds
+        ],
+    }
+    if letter == "v":
+        del found["reinvocationPolicy"]
+    if namespaces is not None:
+        found["namespaceSelector"] = namespaces
+    if watched.labelled:
+        found["objectSelector"] = {"matchExpressions": [{"key": QUEUE, "operator": "Exists"}]}
+    return found

@@ -1,0 +1,80 @@
+"""ConversionReview of v1: Kueue's objects between v1beta1 and v1beta2, each in the order it came."""
+
+import msgspec
+import structlog
+
+from events.json_object import JsonObject
+from ops.production.webhook.review import ReviewBroken, place_of
+from projections.validation.conversion import GROUP, STORED, to_v1beta2
+from projections.validation.to_beta1 import to_beta1
+
+log = structlog.get_logger()
+
+_TOLD = 300
+OLDER = f"{GROUP}/v1beta1"
+
+
+class _Wanted(msgspec.Struct, kw_only=True, rename="camel"):
+    uid: str
+    desired: str = msgspec.field(name="desiredAPIVersion")
+    objects: list[msgspec.Raw] = []
+
+
+class _Review(msgspec.Struct, kw_only=True, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    request: _Wanted
+
+
+class Inconvertible(Exception):
+    """There is no way from the one version to the other."""
+
+    def __init__(self, found: str, wanted: str) -> None:
+        super().__init__(f"nothing leads from {found or 'no version'} to {wanted}; there are {STORED} and {OLDER}")
+
+
+_review = msgspec.json.Decoder(_Review)
+
+
+def answer_conversion(raw: bytes) -> JsonObject:
+    """The review with all its objects in the version that was asked for, or with the reason why not."""
+    try:
+        review = _review.decode(raw)
+    except RecursionError as problem:
+        raise ReviewBroken("nested too deeply") from problem
+    except ValueError as problem:  # of msgspec, and of bytes that are not UTF-8
+        raise ReviewBroken(str(problem)) from problem
+    wanted = review.request
+    response: JsonObject = {"uid": wanted.uid, "result": {"status": "Success"}}
+    try:
+        # One at a time: all of a long list as objects would take many times its size.
+        response["convertedObjects"] = [_converted(one, wanted.desired) for one in wanted.objects]
+    except Inconvertible as problem:
+        response["convertedObjects"] = []
+        response["result"] = {"status": "Failure", "message": str(problem)}
+    except Exception as problem:  # noqa: BLE001 - anything can be sent, and each question gets an answer
+        log.warning("not converted", problem=f"{type(problem).__name__}: {problem}"[:_TOLD], at=place_of(problem))
+        response["convertedObjects"] = []
+        told = f"an object can't be read: {type(problem).__name__}: {problem}"[:_TOLD]
+        response["result"] = {"status": "Failure", "message": told}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
+
+
+def _converted(raw: msgspec.Raw, wanted: str) -> msgspec.Raw:
+    value = msgspec.json.decode(raw, type=JsonObject)
+    found = converted(value, wanted)
+    return raw if found is value else msgspec.Raw(msgspec.json.encode(found))
+
+
+def converted(value: JsonObject, wanted: str) -> JsonObject:
+    """One object in that version; its metadata is the API server's. Raises `Inconvertible`."""
+    found = str(value.get("apiVersion", ""))
+    match (found, wanted):
+        case (same, other) if same == other:
+            return value
+        case (older, newer) if older == OLDER and newer == STORED:
+            return to_v1beta2(value)[0]
+        case (newer, older) if newer == STORED and older == OLDER:
+            return {**to_beta1(value), "apiVersion": OLDER}
+        case _:
+            raise Inconvertible(found, wanted)

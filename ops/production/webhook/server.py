@@ -1,0 +1,105 @@
+"""The webhooks over HTTPS: four paths, a certificate that may change while they are served."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import msgspec
+import structlog
+from aiohttp import web
+
+from events.json_object import JsonObject
+from events.settings import SettingsObserved
+from ops.production.listeners.certificate import Certificate
+from ops.production.listeners.listener_limits import ConnectionLimiter, Limits
+from ops.production.listeners.listening import listening
+from ops.production.webhook.configurations import CONVERT, MUTATE, VALIDATE
+from ops.production.webhook.conversion import answer_conversion
+from ops.production.webhook.default_local_queues import DefaultLocalQueues
+from ops.production.webhook.managed_namespaces import ManagedNamespaces
+from ops.production.webhook.review import ReviewBroken, ReviewRequest, changed, judged, place_of, read_review, refused
+from ops.production.webhook.verdicts import problems_of, stored
+from services.runtime.cluster_port import ClusterUnavailable
+
+log = structlog.get_logger()
+
+_MOST_REVIEWED = 8 << 20
+"""Bytes: an API server takes requests of 3 MiB, and shows an object as it was and as it will be."""
+_MOST_CONVERTED = 32 << 20
+"""Bytes: a whole list may be converted at once."""
+_TOLD = 300
+_CROWD: web.AppKey[ConnectionLimiter] = web.AppKey("crowd", ConnectionLimiter)
+
+
+def webhook_app(
+    settings: SettingsObserved,
+    local_queues: DefaultLocalQueues,
+    rooms: ManagedNamespaces,
+    ready: Callable[[], bool],
+    limits: Limits | None = None,
+) -> web.Application:
+    """The application: reviews are answered from what was sent alone, and from what is known of namespaces."""
+    crowd = ConnectionLimiter(limits or Limits())
+
+    async def mutate(request: web.Request) -> web.Response:
+        asked = read_review(await crowd.body(request, _MOST_REVIEWED))
+        managed = await rooms.managed(asked.namespace)
+        return _reply(
+            _judged(asked, lambda: changed(asked, stored(asked, local_queues.open, settings, managed=managed)))
+        )
+
+    async def validate(request: web.Request) -> web.Response:
+        asked = read_review(await crowd.body(request, _MOST_REVIEWED))
+        return _reply(_judged(asked, lambda: judged(asked, problems_of(asked, settings))))
+
+    async def convert(request: web.Request) -> web.Response:
+        return _reply(answer_conversion(await crowd.body(request, _MOST_CONVERTED)))
+
+    async def live(request: web.Request) -> web.Response:
+        del request
+        return web.Response(text="ok\n")
+
+    async def readiness(request: web.Request) -> web.Response:
+        del request
+        return web.Response(text="ok\n") if ready() else web.Response(status=503, text="local queues not listed yet\n")
+
+    app = web.Application(middlewares=[_broken])
+    app[_CROWD] = crowd
+    app.router.add_post(MUTATE, mutate)
+    app.router.add_post(VALIDATE, validate)
+    app.router.add_post(CONVERT, convert)
+    app.router.add_get("/livez", live)
+    app.router.add_get("/readyz", readiness)
+    return app
+
+
+def served_webhooks(
+    app: web.Application, certificate: Certificate, port: int, host: str | None = None
+) -> AbstractAsyncContextManager[int]:
+    """Serve over TLS; the port that is listened on. Raises `PortTaken`."""
+    return listening(app, port, what="webhooks", host=host, tls=certificate.context, crowd=app[_CROWD])
+
+
+@web.middleware
+async def _broken(request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
+    """What is no review is the caller's mistake."""
+    try:
+        return await handler(request)
+    except ReviewBroken as problem:
+        return web.Response(status=400, text=f"{problem}\n")
+    except ClusterUnavailable as problem:
+        log.warning("not judged", path=request.path, problem=str(problem))
+        return web.Response(status=503, text="the API server does not answer\n")
+
+
+def _judged(request: ReviewRequest, judge: Callable[[], JsonObject]) -> JsonObject:
+    """The verdict; an object of a shape that nobody expected is refused, not let through."""
+    try:
+        return judge()
+    except Exception as problem:  # noqa: BLE001 - anything can be sent, and each question gets an answer
+        log.warning("not judged", problem=f"{type(problem).__name__}: {problem}"[:_TOLD], at=place_of(problem))
+        return refused(request, f"the object can't be read: {type(problem).__name__}: {problem}"[:_TOLD])
+
+
+def _reply(value: JsonObject) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), content_type="application/json")

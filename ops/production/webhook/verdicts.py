@@ -1,0 +1,109 @@
+"""What the webhooks say of an object: how it is stored, and what is wrong with it; pure."""
+
+from collections.abc import Set as AbstractSet
+
+from events.json_object import JsonObject
+from events.settings import SettingsObserved
+from ops.production.webhook.configurations import QUEUE
+from ops.production.webhook.review import ReviewRequest
+from projections.validation.conversion import GROUP, to_v1beta2, written_field
+from projections.validation.every_kind import validate, validate_update
+from projections.validation.problem import Problem, immutable
+from services.jobs.defaulting import named_queue, queued_later, waiting
+from services.jobs.kinds import kinds_of
+from services.jobs.serving_rules import serving_problems
+from services.watcher.problems import Refused
+from services.watcher.simple_kinds import SIMPLE
+
+DEFAULT_QUEUE = "default"
+_MAKERS_OF_JOBS = frozenset({"CronJob"})
+"""Owners that are not managed themselves: the jobs that they make are."""
+
+
+def stored(
+    request: ReviewRequest, local_queues: AbstractSet[str], settings: SettingsObserved, *, managed: bool = True
+) -> JsonObject:
+    """The object as it is to be stored; `local_queues` are the namespaces with a local queue for everybody.
+
+    `managed` says whether jobs of its namespace are ours at all.
+    """
+    value = request.object or {}
+    kind = request.kind.get("kind", "")
+    if not managed or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
+        return value
+    if request.operation == "UPDATE":
+        return queued_later(value, kind, kinds_of(settings))
+    if request.namespace in local_queues and _takes_default(kind, value):
+        meta: JsonObject = value.get("metadata") or {}
+        labels = {**(meta.get("labels") or {}), QUEUE: DEFAULT_QUEUE}
+        value = {**value, "metadata": {**meta, "labels": labels}}
+    return waiting(value, kind, kinds_of(settings))
+
+
+def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Problem]:
+    """What lint would say, and the watcher; an object that is leaving is held up by nothing."""
+    value = request.object
+    if value is None or request.sub_resource or (value.get("metadata") or {}).get("deletionTimestamp"):
+        return []
+    kueues = request.kind.get("group") == GROUP
+    if not kueues and not named_queue(value) and not named_queue(request.old_object or {}):
+        return []
+    group, kind = request.kind.get("group", ""), request.kind.get("kind", "")
+    if kinds_of(settings).serves(group, kind):
+        return serving_problems(group, kind, request.old_object, value) if request.old_object is not None else []
+    newest, found = to_v1beta2({**value, "kind": request.kind.get("kind", value.get("kind", ""))})
+    old = request.old_object
+    if request.operation == "UPDATE" and old is not None:
+        before = to_v1beta2(old)[0]
+        if _meant(before) == _meant(newest):
+            # What was stored under older rules may still be labelled, annotated and let go.
+            return _moved(old, value)
+        found = [*found, *validate_update(before, newest, settings), *_moved(old, value)]
+    else:
+        found = [*found, *validate(newest, settings)]
+    return [_as_written(value, one) for one in found or _untranslatable(newest)]
+
+
+def _takes_default(kind: str, value: JsonObject) -> bool:
+    owners: list[JsonObject] = (value.get("metadata") or {}).get("ownerReferences") or []
+    owned = any(one.get("controller") and one.get("kind") not in _MAKERS_OF_JOBS for one in owners)
+    return kind != "Pod" and not owned and not named_queue(value)
+
+
+def _meant(value: JsonObject) -> JsonObject:
+    """All of an object but what others say of it."""
+    return {name: part for name, part in value.items() if name not in ("metadata", "status")}
+
+
+def _moved(old: JsonObject, new: JsonObject) -> list[Problem]:
+    """A job that runs stays in its queue."""
+    spec: JsonObject = new.get("spec") or {}
+    if "suspend" not in spec or spec["suspend"] or named_queue(old) == named_queue(new):
+        return []
+    return [immutable(f"metadata.labels[{QUEUE}]", named_queue(new))]
+
+
+def _untranslatable(value: JsonObject) -> list[Problem]:
+    read = SIMPLE.get(str(value.get("kind")))
+    try:
+        if read is not None:
+            read(value)
+    except Refused as refused:
+        return [
+            Problem(field=one.field, code="Invalid", what=one.message, instead=one.instead) for one in refused.problems
+        ]
+    return []
+
+
+def _as_written(value: JsonObject, problem: Problem) -> Problem:
+    """The problem under the name that its field has in the object that was sent."""
+    return Problem(
+        field=written_field(value, problem.field),
+        code=problem.code,
+        what=problem.what,
+        consequence=problem.consequence,
+        instead=problem.instead,
+        severity=problem.severity,
+        origin=problem.origin,
+        value=problem.value,
+    )

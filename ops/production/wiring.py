@@ -1,0 +1,345 @@
+"""Settings to ports to services: the only place where the parts are put together."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from events.rules import RULES
+from events.settings import SettingsObserved
+from events.subjects import CONTROL, FACTS, decisions_stream, devices_stream
+from ops.files.reading import Unreadable
+from ops.production.archive.witness import HeadWitness, WitnessKeyMissing
+from ops.production.log.capacity import StreamFill
+from ops.production.log.control import read_control, record_rate
+from ops.production.log.retrying_bus import RetryingBus
+from ops.production.log.snapshots import EVERY, Snapshots
+from ops.production.process.clock import ScaledClock
+from ops.production.process.telemetry import SpanTracer
+from projections.world import World
+from services.accountant.decide import Accountant
+from services.admitter.decide import Admitter
+from services.applier.low_priority_writes import LowPriorityWrites
+from services.applier.provisioning_shell import ProvisioningWriter
+from services.applier.queue_status_shell import QueueStatusWriter
+from services.applier.shell import Applier
+from services.preemptor.decide import Preemptor
+from services.queue_manager.decide import QueueManager
+from services.runtime.admission_window import AdmissionWindow
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import Reader, Writer
+from services.runtime.control_log import Control
+from services.runtime.lane_fold import LaneFold
+from services.runtime.lane_halts import REGRESSED, WITNESS
+from services.runtime.lane_host import Decider, LaneHost, Tracer
+from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
+from services.runtime.log_port import Bus, Stream
+from services.runtime.shelf_port import Shelf
+from services.watcher.shell import Watcher
+
+log = structlog.get_logger()
+
+PARTITION, POOL = "0", "default"
+LANE, DEVICE_LANE = decisions_stream(PARTITION), devices_stream(POOL)
+SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
+WITNESSED = (LANE, DEVICE_LANE, FACTS, CONTROL)
+ROLLED = (LANE, DEVICE_LANE, FACTS)
+"""The streams that grow: what people enter on CONTROL stays few, and is read from its beginning by all."""
+WITNESS_EVERY_MS = 5_000
+_SAVED_EVERY_MS = 10_000
+"""How often a replica that can't go on looks for a saved world at which it can begin."""
+
+_DECIDERS: dict[str, Callable[[], Decider]] = {
+    "queue-manager": QueueManager,
+    "admitter": Admitter,
+    "preemptor": Preemptor,
+}
+
+
+class Archiving(Protocol):
+    """Who looks after the length of the log, beside the witness."""
+
+    problem: str
+    """Why the last look came to nothing; empty when all is well."""
+
+    async def run(self, clock: Clock, signed: Callable[[], bool]) -> None:
+        """Look every so often, until cancelled, as long as what is signed counts."""
+        ...
+
+
+class BeginsAnew(Exception):
+    """A lane has missed what is not stored any more, and a saved world lies behind it."""
+
+
+class Ports(msgspec.Struct, kw_only=True):
+    """The world outside, as services see it."""
+
+    bus: Bus
+    reader: Reader
+    writer: Writer
+    clock: Clock
+    shelf: Shelf | None = None
+    """Where saved worlds are shared; they are not when there is none."""
+    filled: Callable[[Sequence[str]], Awaitable[list[StreamFill]]] | None = None
+    """How full streams are, where the bus can tell."""
+    connections: Callable[[], int] = lambda: 0
+    """How often the bus was connected to, where that is known."""
+
+
+class Running:
+    """Some services, or all, in this process."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        services: Sequence[str] = SERVICES,
+        *,
+        settings: SettingsObserved | None = None,
+        witness: Path | None = None,
+        replica: str = "",
+        tracer: Tracer | None = None,
+        archivist: Archiving | None = None,
+        snapshots_every: int = EVERY,
+    ) -> None:
+        self.ports, self.services = ports, tuple(services)
+        self.watcher: Watcher | None = None
+        self.hosts: dict[str, LaneHost] = {}
+        self.control = Control()
+        """What is skipped, and what is wrong on the stream of control itself."""
+        self.regressed = ""
+        self.witness_problem = ""
+        """Why the witness can take no note at the moment; empty when it can."""
+        self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
+        self._tracer = tracer or SpanTracer()
+        self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
+        self.archivist = archivist
+        self._witness = HeadWitness(witness) if witness is not None else None
+        folder = witness / "snapshots" if witness is not None else None
+        self._snapshots = Snapshots(folder, RULES, ports.shelf, every=snapshots_every)
+
+    async def run(self) -> None:
+        """Serve until cancelled; who was away until what it had not read was rolled begins anew, as one does that starts."""
+        while True:
+            try:
+                # A task of its own: before Python 3.13 a group that fails leaves a mark of cancellation on its task.
+                return await asyncio.create_task(self._serve())
+            except* BeginsAnew as found:
+                log.warning("begins anew", problem=str(found.exceptions[0]))
+
+    async def _serve(self) -> None:
+        bus, clock = self._bus, self.ports.clock
+        facts = await bus.stream(FACTS)
+        lane, devices = await bus.stream(LANE), await bus.stream(DEVICE_LANE)
+        await self._check()
+        await self._prepare_shelf()
+        control = await self._heed_control()
+        tracer = self._tracer
+        async with asyncio.TaskGroup() as tasks:
+            deciders = [make() for name, make in _DECIDERS.items() if name in self.services]
+            observers: list[Callable[..., None]] = []
+            if "applier" in self.services:
+                spare = LowPriorityWrites(clock)
+                applier = Applier(self.ports.writer, facts, clock, LANE, spare)
+                observers.append(applier.observe)
+                tasks.create_task(applier.run())
+                statuses = QueueStatusWriter(self.ports.writer, clock, spare)
+                observers.append(statuses.observe)
+                tasks.create_task(statuses.run())
+                asking = ProvisioningWriter(self.ports.writer, facts, clock, spare)
+                observers.append(asking.observe)
+                tasks.create_task(asking.run())
+            tasks.create_task(self._snapshots.run())
+            if deciders or observers or "visibility" in self.services:
+                self.hosts[LANE] = LaneHost(
+                    own=lane,
+                    inputs=[devices, facts],
+                    deciders=deciders,
+                    clock=clock,
+                    tracer=tracer,
+                    rules=RULES,
+                    replica=self._replica,
+                    observers=observers,
+                    fold=await self._begin(lane),
+                    keepers=[self._snapshots.settled],
+                    mark=self._snapshots.mark,
+                    window=AdmissionWindow(),
+                )
+            if "accountant" in self.services:
+                self.hosts[DEVICE_LANE] = LaneHost(
+                    own=devices,
+                    inputs=[facts, lane],
+                    deciders=[Accountant()],
+                    clock=clock,
+                    tracer=tracer,
+                    rules=RULES,
+                    replica=self._replica,
+                    fold=await self._begin(devices),
+                    keepers=[self._snapshots.settled],
+                    mark=self._snapshots.mark,
+                )
+            for host in self.hosts.values():
+                tasks.create_task(host.run())
+                tasks.create_task(self._begin_anew(host))
+            if "watcher" in self.services:
+                self.watcher = Watcher(
+                    self.ports.reader,
+                    facts,
+                    clock,
+                    settings=self._settings,
+                    shelf=self.ports.shelf,
+                    control=self.control,
+                )
+                tasks.create_task(self.watcher.run())
+            if self._witness is not None:
+                tasks.create_task(self._keep_witness())
+                if self.archivist is not None:
+                    tasks.create_task(self.archivist.run(clock, lambda: not self.regressed))
+            tasks.create_task(self._follow_control(control))
+
+    async def _heed_control(self) -> Stream:
+        """Know what is skipped before anything else is decoded, and have the clock on record if it is not the wall's."""
+        stream, clock = await self._bus.stream(CONTROL), self.ports.clock
+        await read_control(stream, self.control)
+        if isinstance(clock, ScaledClock) and clock.scale > 1:
+            await record_rate(stream, self.control, round(clock.scale * 1000), clock.began)
+        return stream
+
+    async def _follow_control(self, control: Stream) -> None:
+        """What is skipped from now on lifts what it had halted."""
+        try:
+            async for batch in control.follow(self.control.position):
+                self.control.take(batch)
+                for host in self.hosts.values():
+                    host.nudge()
+                if self.watcher is not None:
+                    self.watcher.nudge()
+        except LogRegressed as problem:
+            for host in self.hosts.values():
+                host.stop_deciding(str(problem), REGRESSED)
+
+    def world_of_cards(self) -> World | None:
+        """What this process has folded about cards; None if it runs no service that folds."""
+        host = self.hosts.get(DEVICE_LANE) or self.hosts.get(LANE)
+        return host.fold.world if host is not None else None
+
+    async def filled(self) -> list[StreamFill]:
+        """How full the streams of the log are; nothing when the bus can't tell, or not now."""
+        try:
+            async with asyncio.timeout(_LAST_NOTE_S):
+                return [] if self.ports.filled is None else await self.ports.filled(WITNESSED)
+        except (LogUnavailable, TimeoutError):
+            return []
+
+    def problems(self) -> list[str]:
+        """What is amiss with the bus and with the disk of the witness; empty when nothing is."""
+        found = [*self._bus.problems.values(), self.regressed, self.witness_problem, self._snapshots.problem]
+        return list(dict.fromkeys(filter(None, found)))
+
+    @property
+    def given_back(self) -> dict[str, int]:
+        """By stream, how many messages that the bus had lost were stored in it again from here."""
+        return self._bus.given_back
+
+    def known(self, stream: str) -> int:
+        """The last sequence of a stream that was read or stored from here."""
+        return self._bus.known(stream)
+
+    def disk_full(self) -> bool:
+        """Whether the bus says that its disk is full."""
+        return self._bus.disk_full
+
+    async def quiet(self) -> None:
+        """Return when everything that was seen so far has been decided."""
+        for host in self.hosts.values():
+            await host.quiet.wait()
+
+    async def _begin(self, stream: Stream) -> LaneFold:
+        """Where a lane's fold begins: at a good snapshot, or at zero."""
+        fold = await self._snapshots.load(stream)
+        fold.control = self.control
+        return fold
+
+    async def _begin_anew(self, host: LaneHost) -> None:
+        """End this run when a saved world lies behind what the lane has missed. Raises `BeginsAnew`."""
+        missed = await host.missed.get()
+        while True:
+            fold = await self._begin(host.own)
+            reached = fold.base if missed.stream == fold.lane else fold.position(missed.stream)
+            if reached + 1 >= missed.found:
+                raise BeginsAnew(str(missed))
+            await self.ports.clock.sleep(_SAVED_EVERY_MS)
+
+    async def _prepare_shelf(self) -> None:
+        if self.ports.shelf is not None:
+            try:
+                await self.ports.shelf.prepare()
+            except LogUnavailable as problem:
+                log.warning("no saved worlds are shared", problem=str(problem))
+
+    async def _check(self) -> None:
+        if self._witness is None:
+            return
+        for name in WITNESSED:
+            await self._witness.check(await self._bus.stream(name))
+
+    async def _keep_witness(self) -> None:
+        """Compare and take note, every so often; on a mismatch nothing is decided any more."""
+        try:
+            while True:
+                try:
+                    await self._take_note()
+                    self.witness_problem = ""
+                    self._go_on_deciding()
+                except (OSError, Unreadable) as problem:
+                    # A full disk, or another process that is frozen with the folder in its hands: it is tried again.
+                    told = problem.strerror if isinstance(problem, OSError) else ""
+                    self.witness_problem = f"the witness can take no note: {told or problem}"
+                    log.warning("no note taken", problem=self.witness_problem)
+                except (LogRegressed, LogGap, WitnessKeyMissing) as problem:
+                    self.regressed = str(problem)
+                    log.error("log regressed", problem=self.regressed)
+                    for host in self.hosts.values():
+                        host.stop_deciding(self.regressed, WITNESS)
+                except LogUnavailable as problem:
+                    log.warning("log unavailable", problem=str(problem))
+                await self.ports.clock.sleep(WITNESS_EVERY_MS)
+        finally:
+            # What was decided since the last time is worth a proof too; but an end must not wait for a bus that is gone.
+            with suppress(LogRegressed, LogUnavailable, LogGap, OSError, WitnessKeyMissing):
+                async with asyncio.timeout(_LAST_NOTE_S):
+                    await self._take_note()
+
+    def _go_on_deciding(self) -> None:
+        """What was lost is there again, given back by those who had read it, or from a replica of the bus."""
+        if self.regressed:
+            log.warning("the log is again what was witnessed")
+            self.regressed = ""
+            for host in self.hosts.values():
+                host.decide_again(WITNESS)
+
+    async def _take_note(self) -> None:
+        if self._witness is None:
+            return
+        for name in WITNESSED:
+            stream = await self.ports.bus.stream(name)
+            await self._witness.check(stream)
+            await self._witness.witness(stream)
+
+
+async def stopped(task: "asyncio.Task[None]") -> None:
+    """Cancel the services and wait for their end, but not for ever.
+
+    Before Python 3.12 a client's `wait_for` can swallow a cancellation; the event loop's own end then gets it out.
+    """
+    task.cancel()
+    await asyncio.wait({task}, timeout=_PATIENCE_S)
+
+
+_PATIENCE_S = 5.0
+_LAST_NOTE_S = 2.0

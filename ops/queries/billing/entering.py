@@ -1,0 +1,96 @@
+"""Price lists and corrections as operators enter them: checked against the ledger first, then stored for good."""
+
+from collections.abc import Sequence
+
+from events.billing import CorrectionEntered, PriceListSet
+from events.commit import GENESIS, bytes_hash
+from events.control import Quarantined
+from events.event import Millis
+from events.subjects import CONTROL
+from events.timestamp import format_timestamp
+from ops.production.log.control import say_behind
+from ops.queries.billing.problems import BillRefused
+from projections.billing.ledger import Ledger
+from projections.billing.money import BadAmount, parse_money
+from services.runtime.log_errors import LogMovedOn
+from services.runtime.log_port import Bus, Entry
+
+
+async def enter(
+    bus: Bus, event: PriceListSet | CorrectionEntered | Quarantined, at: Millis, entered: Sequence[Entry]
+) -> int:
+    """Store it on the stream of control, behind what was entered when it was checked; its sequence. Raises `BillRefused`."""
+    control = await bus.stream(CONTROL)
+    base, prev_hash = (entered[-1].sequence, bytes_hash(entered[-1].data)) if entered else (0, GENESIS)
+    try:
+        return await say_behind(control, event, at, base=base, prev_hash=prev_hash)
+    except LogMovedOn as moved:
+        raise BillRefused("somebody else has entered something at the same time: look at it, and ask again") from moved
+
+
+def check_prices(ledger: Ledger, event: PriceListSet, now: Millis) -> None:
+    """What was charged stays as it is: only the first list may start in the past. Raises `BillRefused`."""
+    known = ledger.prices.at(event.starts)
+    if event.starts < now and known is not None:
+        raise BillRefused(
+            f"the price list would start at {format_timestamp(event.starts)}, where {known.event.name!r} is in force: "
+            "what was charged is never changed. Let it start now or later, and enter corrections for the time before"
+        )
+    others = {one.event.currency for one in ledger.prices.lists} - {event.currency}
+    if others:
+        raise BillRefused(
+            f"the price list is in {event.currency}, but prices so far are in {', '.join(sorted(others))}: one ledger "
+            "keeps one currency"
+        )
+
+
+def check_correction(ledger: Ledger, event: CorrectionEntered) -> CorrectionEntered:
+    """The correction with the tenant of the entry that it names. Raises `BillRefused`."""
+    if event.amount:
+        return _check_amount(ledger, event)
+    entry = ledger.cards.found.get(event.entry)
+    if entry is None:
+        raise BillRefused(f"the ledger has no entry {event.entry}: `kuelog bill entries` lists them with their ids")
+    if entry.ended is None:
+        raise BillRefused(f"entry {event.entry} still goes on: correct it when it has ended")
+    if any(one.event.entry == event.entry for one in ledger.corrections):
+        raise BillRefused(f"entry {event.entry} was corrected before: enter the difference as an amount")
+    if (event.since is None) is not (event.until is None):
+        raise BillRefused("a replacement needs both --since and --until; without them the entry is only reversed")
+    if event.since is not None and event.until is not None and event.until <= event.since:
+        raise BillRefused("the replacement ends before it starts: --until has to be later than --since")
+    return CorrectionEntered(
+        tenant=entry.holder.tenant,
+        entry=event.entry,
+        since=event.since,
+        until=event.until,
+        reason=event.reason,
+        author=event.author,
+        approved_by=event.approved_by,
+    )
+
+
+def check_tenant(ledger: Ledger, tenant: str) -> None:
+    """Whether the log has ever heard of it. Raises `BillRefused`."""
+    if tenant not in ledger.tenants:
+        raise BillRefused(f"the log knows no tenant {tenant}; it knows {_some(sorted(ledger.tenants))}")
+
+
+def _check_amount(ledger: Ledger, event: CorrectionEntered) -> CorrectionEntered:
+    if event.entry or event.since is not None:
+        raise BillRefused("a correction is either of an entry or an amount, not both")
+    try:
+        amount = parse_money(event.amount)
+    except BadAmount as bad:
+        raise BillRefused(str(bad)) from bad
+    if not amount:
+        raise BillRefused("an amount of zero corrects nothing")
+    if not ledger.prices.lists:
+        raise BillRefused("no price list says in which currency the amount is: enter one with `kuelog price set`")
+    check_tenant(ledger, event.tenant)
+    return event
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:20])
+    return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown or "none"  # noqa: PLR2004

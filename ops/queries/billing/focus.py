@@ -1,0 +1,204 @@
+"""A bill as a FOCUS 1.2 data set: a row per charge, each with the place on the log that it comes from."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+import msgspec
+
+from events.billing import LineKind, Meter
+from events.event import Millis
+from events.timestamp import format_timestamp
+from ops.queries.billing.focus_columns import NAMES
+from projections.billing.charge import (
+    Amount,
+    Charge,
+    Piece,
+    amounts,
+    charges,
+    pieces,
+    roundings,
+)
+from projections.billing.entry import Window
+from projections.billing.ledger import Ledger
+from projections.billing.money import decimal, quotient
+from projections.calendar import month_after, month_of
+
+QUANTITY_PLACES = 18
+_UNITS = {
+    Meter.MEMORY: ("GiB-Hours", "GPU memory"),
+    Meter.CORES: ("GPU-Hours", "GPU cores"),
+    Meter.DOMINANT: ("GPU-Hours", "GPU dominant share"),
+    Meter.CARD: ("GPU-Hours", "GPU held"),
+    Meter.EXCLUSIVE: ("GPU-Hours", "GPU exclusive"),
+    Meter.SLOTS: ("Slot-Hours", "GPU slots"),
+}
+_SECOND: Millis = 1000
+
+Row = tuple[str, ...]
+
+
+class Seller(msgspec.Struct, frozen=True):
+    """In whose name bills are made."""
+
+    provider: str = "kuelog"
+    publisher: str = "kuelog"
+    issuer: str = "kuelog"
+
+
+def rows(ledger: Ledger, window: Window, tenant: str = "", seller: Seller | None = None) -> Iterator[Row]:
+    """All rows, in the order of the log; texts by column, empty for null. What has no price has no row."""
+    common = _common(seller or Seller())
+    due: dict[tuple[str, Millis], int] = {}
+    for piece in pieces(ledger, window):
+        who = piece.entry.holder.tenant
+        if tenant and who != tenant:
+            continue
+        found = charges(piece)
+        if not found:
+            continue
+        bearing, month = {**common, **_of_piece(piece)}, month_of(piece.booked)
+        for charge in found:
+            due[who, month] = due.get((who, month), 0) + charge.cost
+            yield _row({**bearing, **_of_charge(piece, charge)})
+    for amount in amounts(ledger, window):
+        if not tenant or amount.tenant == tenant:
+            month = month_of(amount.booked)
+            due[amount.tenant, month] = due.get((amount.tenant, month), 0) + amount.cost
+            yield _row({**common, **_of_amount(amount)})
+    for amount in roundings(due, ledger):
+        yield _row({**common, **_of_amount(amount)})
+
+
+def _row(found: dict[str, str]) -> Row:
+    return tuple(found.get(name, "") for name in NAMES)
+
+
+def _common(seller: Seller) -> dict[str, str]:
+    return {
+        "Provider": seller.provider,
+        "Publisher": seller.publisher,
+        "InvoiceIssuer": seller.issuer,
+        "ServiceCategory": "AI and Machine Learning",
+        "ServiceSubcategory": "Machine Learning",
+        "ServiceName": "GPU Queue",
+    }
+
+
+def _account(tenant: str, booked: Millis) -> Mapping[str, str]:
+    return _account_of_month(tenant, month_of(booked))
+
+
+@cache
+def _account_of_month(tenant: str, month: Millis) -> Mapping[str, str]:
+    return {
+        "BillingAccountId": tenant,
+        "BillingAccountName": tenant,
+        "BillingAccountType": "Tenant",
+        "SubAccountId": tenant,
+        "SubAccountName": tenant,
+        "SubAccountType": "Namespace",
+        "BillingPeriodStart": format_timestamp(month),
+        "BillingPeriodEnd": format_timestamp(month_after(month)),
+    }
+
+
+def _of_piece(piece: Piece) -> dict[str, str]:
+    holder, slice_ = piece.entry.holder, piece.entry.slice
+    tags = {"kuelog/queue": holder.cluster_queue, "kuelog/workload": holder.workload, "kuelog/job": holder.job}
+    corrects = piece.kind in {LineKind.CORRECTION, LineKind.CREDIT}
+    return {
+        **_account(holder.tenant, piece.booked),
+        # A period is told in whole seconds: outwards, so that none is empty; the exact one stands beside it.
+        "ChargePeriodStart": format_timestamp(piece.since),
+        "ChargePeriodEnd": format_timestamp(-(-piece.until // _SECOND) * _SECOND),
+        "ResourceId": slice_.card.uuid,
+        "ResourceName": f"{slice_.node}/{slice_.card.index}",
+        "ResourceType": "GPU" if slice_.exclusive else "GPU slice",
+        "Tags": _json({key: value for key, value in tags.items() if value}),
+        "x_AllocationId": f"{piece.entry.id}/{piece.since}",
+        "x_Attempt": str(holder.attempt),
+        "x_ClusterQueue": holder.cluster_queue,
+        "x_CorrectsEntryId": piece.entry.id if corrects else "",
+        "x_CoresPct": str(slice_.cores),
+        "x_DeviceUuid": slice_.card.uuid,
+        "x_EntryId": piece.entry.id,
+        "x_Exclusive": "true" if slice_.exclusive else "false",
+        "x_Flavor": slice_.flavor,
+        "x_IntervalStartMs": str(piece.since),
+        "x_IntervalEndMs": str(piece.until),
+        "x_LineKind": piece.kind,
+        "x_LocalQueue": holder.local_queue,
+        "x_LogPlace": piece.place or f"{piece.entry.began.lane}/{piece.entry.began.sequence}",
+        "x_MemMiB": str(slice_.memory),
+        "x_Node": slice_.node,
+    }
+
+
+def _of_charge(piece: Piece, charge: Charge) -> dict[str, str]:
+    rate, prices = charge.rate, piece.prices
+    unit, meter = _UNITS[rate.meter]
+    list_cost, cost = decimal(charge.list_cost), decimal(charge.cost)
+    found = {
+        "BilledCost": cost,
+        "EffectiveCost": cost,
+        "ContractedCost": cost,
+        "ListCost": list_cost,
+        "BillingCurrency": prices.event.currency if prices is not None else "",
+        "ChargeDescription": f"{meter} of {piece.entry.slice.card.model}, {piece.entry.holder.job}, {piece.kind}",
+        "ChargeFrequency": "Usage-Based",
+    }
+    late = month_of(piece.since) < month_of(piece.booked)
+    if piece.kind is LineKind.CREDIT:
+        return {**found, "ChargeCategory": "Credit", "ChargeFrequency": "One-Time"}
+    if piece.sign < 0 and not late:
+        # Within the period that is still open a reversal is no correction to FOCUS, and usage can't be negative.
+        return {**found, "ChargeCategory": "Adjustment", "ChargeFrequency": "One-Time"}
+    volume = quotient(charge.numerator, charge.denominator, QUANTITY_PLACES)
+    details = {"CoreCount": piece.entry.slice.card.cores, "x_Model": piece.entry.slice.card.model}
+    place = prices.place if prices is not None else ""
+    reserved = piece.entry.kind is LineKind.RESERVATION
+    attempt = piece.entry.holder.attempt
+    if attempt:
+        found["CapacityReservationId"] = f"{piece.entry.holder.workload}@{attempt}"
+        found["CapacityReservationStatus"] = "Unused" if reserved else "Used"
+    return {
+        **found,
+        "ChargeCategory": "Usage",
+        "ChargeClass": "Correction" if late else "",
+        "ConsumedQuantity": volume,
+        "ConsumedUnit": unit,
+        "PricingQuantity": volume,
+        "PricingUnit": unit,
+        "PricingCategory": "Standard",
+        "ListUnitPrice": decimal(rate.list_price),
+        "ContractedUnitPrice": decimal(rate.contracted),
+        "SkuId": rate.sku,
+        "SkuMeter": meter,
+        "SkuPriceId": f"{place}/{rate.sku}",
+        "SkuPriceDetails": _json(details),
+    }
+
+
+def _of_amount(amount: Amount) -> dict[str, str]:
+    month = month_of(amount.about)
+    cost = decimal(amount.cost)
+    return {
+        **_account(amount.tenant, amount.booked),
+        "BilledCost": cost,
+        "EffectiveCost": cost,
+        "ContractedCost": cost,
+        "ListCost": cost,
+        "BillingCurrency": amount.currency,
+        "ChargeCategory": "Adjustment",
+        "ChargeClass": "Correction" if month < month_of(amount.booked) else "",
+        "ChargeDescription": amount.text,
+        "ChargeFrequency": "One-Time",
+        "ChargePeriodStart": format_timestamp(month),
+        "ChargePeriodEnd": format_timestamp(month_after(month)),
+        "x_LineKind": amount.kind,
+        "x_LogPlace": amount.place,
+    }
+
+
+def _json(value: Mapping[str, object]) -> str:
+    return msgspec.json.encode(value, order="deterministic").decode()

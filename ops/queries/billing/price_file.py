@@ -1,0 +1,100 @@
+"""A price list as people write it, in YAML; numbers are taken as they are written, never as floating point."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from events.billing import LineKind, Meter, Price, PriceListSet
+from events.event import Millis
+from ops.files.reading import Unreadable, text_of, yaml_as_written
+from ops.queries.billing.period import time
+from ops.queries.billing.problems import BillRefused
+from projections.billing.money import BadAmount, parse_money
+
+_TOP = frozenset({"name", "currency", "decimals", "from", "charges", "credits", "prices"})
+_ROW = frozenset({"meter", "price", "flavor", "model", "tenant"})
+_CHARGEABLE = (LineKind.USAGE, LineKind.RESERVATION, LineKind.UNRESERVED)
+
+
+def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first: Millis) -> PriceListSet:
+    """The price list of a file; from now on, where it does not say from when. Raises `BillRefused`."""
+    try:
+        found = yaml_as_written(text_of(path))
+    except Unreadable as problem:
+        raise BillRefused(f"{path} can't be read: {problem.what}") from problem
+    if not isinstance(found, dict):
+        _refuse(path, "it", "has to be a mapping with name, currency and prices")
+    _only(path, found, _TOP, "the price list")
+    currency = str(found.get("currency", ""))
+    if len(currency) != len("EUR") or not currency.isalpha() or not currency.isupper():
+        _refuse(path, f"currency {currency!r}", "has to be an ISO 4217 code such as EUR")
+    decimals = str(found.get("decimals", "2"))
+    if decimals not in {"0", "1", "2", "3", "4"}:
+        _refuse(path, f"decimals {decimals!r}", "has to be 0 to 4")
+    rows = found.get("prices") or []
+    if not isinstance(rows, list) or not rows:
+        _refuse(path, "prices", "has to be a list with at least one price")
+    prices = tuple(_price(path, place, row) for place, row in enumerate(rows, 1))
+    seen: set[tuple[str, ...]] = set()
+    for price in prices:
+        key = (price.meter, price.flavor, price.model, price.tenant)
+        if key in seen:
+            _refuse(path, f"{price.meter} of {price.flavor or price.model or 'all cards'}", "is priced twice")
+        seen.add(key)
+    charges = tuple(_kind(path, text) for text in _list(path, found, "charges", _CHARGEABLE))
+    return PriceListSet(
+        name=str(found.get("name") or path.stem),
+        currency=currency,
+        starts=time(str(found["from"]), first) if "from" in found else now,
+        prices=prices,
+        decimals=int(decimals),
+        charges=charges,
+        credits=tuple(str(text) for text in _list(path, found, "credits", ("Preempted",))),
+        author=author,
+        reason=reason,
+    )
+
+
+def _price(path: Path, place: int, row: Any) -> Price:
+    if not isinstance(row, dict):
+        _refuse(path, f"price {place}", "has to be a mapping with meter and price")
+    _only(path, row, _ROW, f"price {place}")
+    meters = ", ".join(Meter)
+    try:
+        meter = Meter(str(row.get("meter", "")))
+    except ValueError:
+        _refuse(path, f"price {place}: meter {row.get('meter', '')!r}", f"has to be one of {meters}")
+    text = str(row.get("price", ""))
+    try:
+        negative = parse_money(text) < 0
+    except BadAmount as bad:
+        raise BillRefused(f"{path}: price {place}: {bad}") from bad
+    if negative:
+        _refuse(
+            path, f"price {place}: {text}", "has to be zero or more; what is given back is a credit or a correction"
+        )
+    names = {name: str(row.get(name, "")) for name in ("flavor", "model", "tenant")}
+    return Price(meter=meter, unit_price=text, **names)
+
+
+def _list(path: Path, found: Mapping[str, Any], name: str, otherwise: Sequence[str]) -> Sequence[str]:
+    words = found.get(name, otherwise)
+    if not isinstance(words, list | tuple) or not all(isinstance(one, str) for one in words):
+        _refuse(path, name, "has to be a list of words")
+    return words
+
+
+def _kind(path: Path, text: str) -> LineKind:
+    if text not in _CHARGEABLE:
+        _refuse(path, f"charges: {text!r}", f"has to be among {', '.join(_CHARGEABLE)}")
+    return LineKind(text)
+
+
+def _only(path: Path, found: Mapping[str, object], known: frozenset[str], what: str) -> None:
+    strange = sorted(set(found) - known)
+    if strange:
+        _refuse(path, f"{what} has {', '.join(strange)}, which", f"is unknown; it may have {', '.join(sorted(known))}")
+
+
+def _refuse(path: Path, what: str, why: str) -> NoReturn:
+    raise BillRefused(f"{path}: {what} {why}")

@@ -1,0 +1,88 @@
+"""Which messages may be skipped: those that nothing rests on yet, and those that halt a lane."""
+
+from collections.abc import Mapping, Sequence
+
+from events.subjects import CONTROL
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.queries.audit.chain import link_of
+from ops.queries.replay import fold_lane
+from services.runtime.control_log import Control
+from services.runtime.lane_errors import MessageHalts
+from services.runtime.log_port import Entry
+
+Entries = Mapping[str, Sequence[Entry]]
+
+
+class QuarantineRefused(ValueError):
+    """A message that must not be skipped, and why."""
+
+    def __init__(self, why: str, *, first: tuple[str, int] | None = None) -> None:
+        super().__init__(why)
+        self.first = first
+        """What has to be skipped before it, by stream and sequence; None when that would not help."""
+
+
+def refuse_if_folded(entries: Entries, stream: str, sequence: int) -> None:
+    """Raises `QuarantineRefused` for a message that decisions rest on, unless it is what halts a lane."""
+    if stream == CONTROL:
+        if sequence not in Control(entries.get(CONTROL, ())).unread:
+            raise QuarantineRefused(
+                f"{CONTROL} {sequence} counts: what was said there is taken back by saying otherwise"
+            )
+        return
+    by = _resting(entries, stream, sequence)
+    if by is None:
+        return
+    halts = halting(entries)
+    if (stream, sequence) in halts:
+        return
+    if by in halts:
+        raise QuarantineRefused(
+            f"{by[0]} {by[1]} rests on {stream} {sequence}, and halts its lane: have that skipped first", first=by
+        )
+    raise QuarantineRefused(
+        f"{stream} {sequence} is folded, and {by[0]} {by[1]} rests on it: to skip it would change history. "
+        "Put right in the cluster what it says, so that a later fact replaces it"
+    )
+
+
+def halting(entries: Entries) -> set[tuple[str, int]]:
+    """The messages that a lane can't go past, by stream and sequence."""
+    found: set[tuple[str, int]] = set()
+    for lane in (LANE, DEVICE_LANE):
+        try:
+            fold_lane(lane, entries)
+        except MessageHalts as halt:
+            found.add((halt.stream, halt.sequence))
+    for lane in (LANE, DEVICE_LANE):
+        found |= {(lane, sequence) for sequence in _ahead_of_inputs(entries, lane)}
+    return found
+
+
+def _ahead_of_inputs(entries: Entries, lane: str) -> list[int]:
+    """Commits that rest on more than there is."""
+    control = Control(entries.get(CONTROL, ()))
+    ends = {name: found[-1].sequence if found else 0 for name, found in entries.items()}
+    envelopes = [
+        (entry.sequence, link_of(entry).envelope) for entry in entries.get(lane, ()) if not control.skips(entry)
+    ]
+    return [
+        sequence
+        for sequence, envelope in envelopes
+        if envelope is not None and any(run.upto > ends.get(run.stream, 0) for run in envelope.inputs)
+    ]
+
+
+def _resting(entries: Entries, stream: str, sequence: int) -> tuple[str, int] | None:
+    """The first commit that was made on a message."""
+    control = Control(entries.get(CONTROL, ()))
+    for lane in (LANE, DEVICE_LANE):
+        for entry in entries.get(lane, ()):
+            envelope = None if control.skips(entry) else link_of(entry).envelope
+            if envelope is None:
+                continue
+            if lane == stream and entry.sequence > sequence and envelope.base >= sequence:
+                return lane, entry.sequence
+            if any(run.stream == stream and run.upto >= sequence for run in envelope.inputs):
+                return lane, entry.sequence
+    return None

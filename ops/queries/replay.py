@@ -1,0 +1,279 @@
+"""Replay: fold the log from zero in its canonical order, and decide every decision again."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from events.catalogue import AnyEvent, Decision
+from events.codec import encode
+from events.commit import Commit, Sighting
+from events.event import Millis
+from events.rules import RULES
+from events.subjects import CONTROL, FACTS
+from ops.production.log.snapshots import image_of
+from projections.amiss import Amiss
+from projections.log_position import LogPosition
+from projections.object_versions import FoldedFacts
+from projections.state_hash import state_hash
+from services.accountant.decide import Accountant
+from services.admitter.decide import Admitter
+from services.preemptor.decide import Preemptor
+from services.queue_manager.decide import QueueManager
+from services.runtime.control_log import Control
+from services.runtime.lane_fold import LaneFold
+from services.runtime.lane_host import Decider
+from services.runtime.log_port import Entry
+from services.runtime.stored_message import Opened, Passed, open_message
+
+Listener = Callable[[AnyEvent, LogPosition], None]
+Progress = Callable[[int, int], None]
+"""Hears how many commits of how many are folded."""
+_TOLD_EVERY = 200
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision that comes out otherwise when it is decided again."""
+
+    lane: str
+    sequence: int
+    author: str
+    recorded: bytes
+    decided: bytes
+    at: Millis = 0
+    rules: str = ""
+    """The version of the rules under which it was decided."""
+    led: tuple[Entry, ...] = ()
+    """The inputs that were folded since the commit before."""
+
+
+class OtherState(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit that names another state than the one that the log leads to."""
+
+    sequence: int
+    author: str
+    recorded: str
+    folded: str
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a replay of one lane found."""
+
+    lane: str
+    commits: int
+    events: int
+    facts: int
+    state_hash: str
+    began: int = 0
+    """The commit of the snapshot that the fold began at; 0 where it began at the beginning."""
+    verified: int = 0
+    """How many commits were decided again."""
+    rules: tuple[str, ...] = ()
+    """The versions of the rules under which they were decided."""
+    differences: tuple[Difference, ...] = ()
+    states: int = 0
+    """How many commits name the state behind them, and were held against it."""
+    other_states: tuple[OtherState, ...] = ()
+    amiss: tuple[Amiss, ...] = ()
+    """Messages whose author, subject or time is not as it must be."""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the log is not what those who may write it would have written."""
+        return bool(self.differences or self.other_states or self.amiss)
+
+
+def fold_lane(
+    lane: str,
+    entries: Mapping[str, Sequence[Entry]],
+    *,
+    verify: bool = False,
+    listener: Listener | None = None,
+    start: LaneFold | None = None,
+    told: Progress | None = None,
+) -> tuple[LaneFold, Replayed]:
+    """Fold one lane from zero, or on from a snapshot; with `verify` decide each of its decisions again, compare bytes."""
+    fold = start or LaneFold(lane)
+    began = fold.base
+    fold.control = Control(entries.get(CONTROL, ()))
+    inputs = {name: found for name, found in entries.items() if name not in (lane, CONTROL)}
+    feeds = _Feeds(fold, inputs)
+    again = _Again(inputs) if verify else None
+    events = 0
+    rules: dict[str, None] = {}
+    commits = _behind(entries.get(lane, ()), began)
+    for count, entry in enumerate(commits):
+        if told is not None and count % _TOLD_EVERY == 0:
+            told(count, len(commits))
+        commit = fold.decode(entry)
+        if commit is None:
+            fold.skip(entry)
+            continue
+        feeds.offer(commit)
+        rules[commit.rules] = None
+        if again is None or not again.compare(fold, entry, commit):
+            fold.fold_commit(entry, commit)
+        if again is not None:
+            again.compare_state(fold, entry, commit)
+        events += len(commit.events)
+        if listener is not None:
+            for event in commit.events:
+                listener(event, LogPosition(lane=lane, sequence=entry.sequence, at=commit.at))
+    facts = sum(fold.settled.get(name, 0) for name in inputs if name == FACTS)
+    feeds.offer_rest()
+    fold.fold_inputs()
+    return fold, Replayed(
+        lane=lane,
+        commits=len(commits),
+        events=events,
+        facts=facts,
+        state_hash=state_hash(fold.world),
+        began=began,
+        verified=again.verified if again is not None else 0,
+        rules=tuple(rules),
+        differences=tuple(again.differences) if again is not None else (),
+        states=again.states if again is not None else 0,
+        other_states=tuple(again.other_states) if again is not None else (),
+        amiss=tuple(one for _, one in sorted(fold.world.amiss.items())),
+    )
+
+
+class _Feeds:
+    """The inputs of a lane, handed to its fold as far as the next commit rests on them: a long log is never held whole."""
+
+    def __init__(self, fold: LaneFold, inputs: Mapping[str, Sequence[Entry]]) -> None:
+        self._fold = fold
+        self._left = {name: iter(_behind(found, fold.position(name))) for name, found in inputs.items()}
+        self._next = {name: next(left, None) for name, left in self._left.items()}
+
+    def offer(self, commit: Commit) -> None:
+        """Hand over what a commit rests on."""
+        for run in commit.inputs:
+            self._offer(run.stream, run.upto)
+
+    def offer_rest(self) -> None:
+        """Hand over what is left."""
+        for stream in self._left:
+            self._offer(stream, None)
+
+    def _offer(self, stream: str, upto: int | None) -> None:
+        found: list[Entry] = []
+        entry = self._next.get(stream)
+        while entry is not None and (upto is None or entry.sequence <= upto):
+            found.append(entry)
+            entry = self._next[stream] = next(self._left[stream], None)
+        if found:
+            self._fold.offer(stream, found)
+
+
+def _behind(entries: Sequence[Entry], sequence: int) -> Sequence[Entry]:
+    """What is stored behind a sequence."""
+    return entries[max(sequence + 1 - entries[0].sequence, 0) :] if sequence and entries else entries
+
+
+class _Again:
+    """Decides commits again, each on the state that it was made on, and keeps those that come out otherwise.
+
+    Whoever decides looks at what has moved, as it did then. Once in as many commits as there are workloads everything is
+    looked at, so that one whom a service had passed over is found, at a cost that stays in proportion to the log.
+    """
+
+    def __init__(self, inputs: Mapping[str, Sequence[Entry]]) -> None:
+        self.differences: list[Difference] = []
+        self.other_states: list[OtherState] = []
+        self.verified = self.states = 0
+        self._inputs = inputs
+        self._since_all = 0
+        made: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
+        self._deciders = {one.name: one for one in made}
+
+    def compare(self, fold: LaneFold, entry: Entry, commit: Commit) -> bool:
+        """Decide one commit again; whether it is folded by that."""
+        if commit.author not in self._deciders:
+            return False
+        self.verified += 1
+        settled = dict(fold.settled)
+        recorded = encode_events(commit.events)
+        decided = encode_events(self._decide_again(fold, commit))
+        chained = (commit.base, commit.prev_hash) == (fold.base, fold.prev_hash)
+        if recorded == decided and chained and not self._hurried(fold, entry):
+            fold.settled_as_decided(entry.sequence, entry.data, commit)
+            return True
+        fold.rewind()
+        if recorded != decided:
+            self.differences.append(
+                Difference(
+                    lane=fold.lane,
+                    sequence=entry.sequence,
+                    author=commit.author,
+                    recorded=recorded,
+                    decided=decided,
+                    at=commit.at,
+                    rules=commit.rules,
+                    led=tuple(self._led(fold, settled, commit)),
+                )
+            )
+        return False
+
+    def compare_state(self, fold: LaneFold, entry: Entry, commit: Commit) -> None:
+        """Hold the state behind a commit against the one that the commit names; other rules may hold it otherwise."""
+        if not commit.state_hash or commit.rules != RULES or self._hurried(fold, entry):
+            return
+        self.states += 1
+        found = hashlib.sha256(image_of(fold)).hexdigest()
+        if found != commit.state_hash:
+            other = OtherState(sequence=fold.base, author=commit.author, recorded=commit.state_hash, folded=found)
+            self.other_states.append(other)
+
+    def _hurried(self, fold: LaneFold, entry: Entry) -> bool:
+        found = fold.opened(entry)
+        return isinstance(found, Opened) and bool(found.hurried)
+
+    def _decide_again(self, fold: LaneFold, commit: Commit) -> list[Decision]:
+        """Fold the commit's inputs ahead, and ask its author again."""
+        fold.fold_ahead(commit.inputs)
+        self._since_all += 1
+        if self._since_all > len(fold.world.workloads):
+            self._since_all = 0
+            fold.world.review_all()
+        fold.world.advance(commit.at)
+        place = LogPosition(lane=fold.lane, sequence=commit.base + 1, at=commit.at)
+        return self._deciders[commit.author].decide(fold.world, place)
+
+    def _led(self, fold: LaneFold, settled: Mapping[str, int], commit: Commit) -> Iterator[Entry]:
+        ends = dict(settled)
+        for run in commit.inputs:
+            stored = self._inputs.get(run.stream, ())
+            first = stored[0].sequence if stored else 0
+            yield from (
+                entry
+                for entry in stored[max(ends.get(run.stream, 0) + 1 - first, 0) : run.upto + 1 - first]
+                if not fold.control.skips(entry)
+            )
+            ends[run.stream] = run.upto
+
+
+def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
+    """Tell every event of the log in the order of its time; events of one time in the order of their streams."""
+    told: list[tuple[int, str, int, int, AnyEvent]] = []
+    control, facts = Control(entries.get(CONTROL, ())), FoldedFacts()
+    for name, found in entries.items():
+        for entry in found:
+            opened = open_message(entry, control)
+            if isinstance(opened, Passed):
+                continue
+            message = opened.message
+            if isinstance(message, Sighting) and not facts.folds(message):
+                continue
+            events = (message.fact,) if isinstance(message, Sighting) else message.events
+            told.extend((message.at, name, entry.sequence, i, event) for i, event in enumerate(events))
+    for at, name, sequence, _, event in sorted(told, key=lambda one: one[:4]):
+        listener(event, LogPosition(lane=name, sequence=sequence, at=at))
+
+
+def encode_events(events: Sequence[Decision]) -> bytes:
+    """The bytes by which decisions are compared."""
+    return b"\n".join(encode(event) for event in events)
+
+
+__all__ = ["Difference", "OtherState", "Replayed", "fold_lane", "listen"]

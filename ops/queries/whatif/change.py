@@ -1,0 +1,235 @@
+"""What is changed at a fork: fields that are set, manifests that are applied, objects that are removed."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from events.catalogue import Fact
+from events.control import ObjectRefused, ObjectRemoved
+from events.json_object import JsonObject
+from events.settings import SettingsObserved
+from events.workload import WorkloadDeleted, WorkloadSubmitted
+from ops.files.manifests import Document, ManifestBroken, read_manifests
+from ops.files.reading import Unreadable, yaml_of
+from ops.queries.settings_change import BadChange, changed_settings
+from ops.queries.whatif.course import Happening
+from ops.queries.whatif.manifest import manifest_of
+from projections.explanation.about import KINDS, canonical, objects_of
+from projections.validation.conversion import to_v1beta2
+from projections.world import World
+from services.watcher.problems import Refused
+from services.watcher.simple_kinds import SIMPLE
+from services.watcher.view import View
+
+_STEP = re.compile(r"([^.\[\]]+)|\[([^\]]+)\]")
+_OBJECTS = {
+    "clusterqueue": "ClusterQueue",
+    "cohort": "Cohort",
+    "localqueue": "LocalQueue",
+    "resourceflavor": "ResourceFlavor",
+    "node": "Node",
+    "job": "Job",
+    "workload": "Workload",
+}
+
+
+class Setting:
+    """One `--set KIND/NAME:PATH=VALUE`. Raises `BadChange`."""
+
+    def __init__(self, text: str) -> None:
+        about, colon, rest = text.partition(":")
+        path, equals, value = rest.partition("=")
+        kind = KINDS.get(about.partition("/")[0].lower(), "")
+        if not colon or not equals or kind not in ("clusterqueue", "cohort", "localqueue", "resourceflavor"):
+            raise BadChange(
+                f"{text!r} is no change: write clusterqueue/NAME:spec.PATH=VALUE (or cohort/, localqueue/NS/, flavor/)"
+            )
+        self.object, self.text, self.path = canonical(about), text, path
+        try:
+            self.value: Any = yaml_of(value) if value else ""
+        except Unreadable as problem:
+            raise BadChange(f"{text!r}: {value!r} is no value") from problem
+
+    def apply(self, manifest: JsonObject) -> None:
+        """Set the field. List items go by their name or their number. Raises `BadChange`."""
+        steps = [name or item for name, item in _STEP.findall(self.path)]
+        if not steps:
+            raise BadChange(f"{self.text!r} names no field")
+        place: Any = manifest
+        for step in steps[:-1]:
+            place = _into(place, step, self.text)
+        last = steps[-1]
+        if isinstance(place, list):
+            place[_index(place, last, self.text)] = self.value
+        elif isinstance(place, dict):
+            place[last] = self.value
+        else:
+            raise BadChange(f"{self.text!r}: there is nothing below {steps[-2]}")
+
+
+class Changes:
+    """All that is changed at a fork."""
+
+    def __init__(
+        self,
+        settings: Sequence[str] = (),
+        files: Sequence[Path] = (),
+        removed: Sequence[str] = (),
+        rules: Sequence[str] = (),
+    ) -> None:
+        self._settings = [Setting(text) for text in settings]
+        self._removed = [canonical(name) for name in removed]
+        for name in self._removed:
+            if name.partition("/")[0] not in _OBJECTS:
+                raise BadChange(f"{name} can't be removed: write one of {', '.join(sorted(_OBJECTS))}/NAME")
+        self._applied = [_fact_of(document) for document in read_manifests(files)]
+        self._rules = tuple(rules)
+        self._used: set[str] = set()
+
+    def at_fork(self, world: World) -> list[Fact]:
+        """The facts that make a world what it would be with these changes."""
+        found: list[Fact] = []
+        tables = (world.flavors, world.cohorts, world.cluster_queues, world.local_queues)
+        for table in tables:
+            for fact in table.values():
+                changed = self._changed(fact)
+                if changed is not None and changed != fact:
+                    found.append(changed)
+        if self._rules:
+            found.append(changed_settings(world.settings, self._rules))
+        found.extend(self._applied)
+        for name in self._removed:
+            found.extend(self._removal(world, name))
+        return found
+
+    def of(self, happenings: Sequence[Happening]) -> list[Happening]:
+        """What is to come, with the changes: a changed object stays so when it is seen again."""
+        kept: list[Happening] = []
+        applied = {objects_of(fact)[0] for fact in self._applied}
+        gone = set(self._removed)
+        for one in happenings:
+            objects = objects_of(one.fact)
+            about = objects[0] if objects else ""
+            # Jobs for a queue that is gone still arrive: they wait before a door that leads nowhere.
+            lost = {each for each in objects if each in gone and (each == about or each.startswith("job/"))}
+            if lost:
+                self._used.update(lost)
+                continue
+            if about in applied:
+                continue
+            changed = self._changed(one.fact)
+            kept.append(one if changed is None else Happening(one.at, changed, one.sequence))
+        return kept
+
+    def check_used(self) -> None:
+        """Every change was about something. Raises `BadChange` naming the first that was not."""
+        for name in (*(one.object for one in self._settings), *self._removed):
+            if name not in self._used:
+                raise BadChange(f"there is no {name.replace('/', ' ', 1)} on the log from this point on")
+
+    def _changed(self, fact: Fact) -> Fact | None:
+        if isinstance(fact, SettingsObserved):
+            return changed_settings(fact, self._rules) if self._rules else None
+        objects = objects_of(fact)
+        wanted = [one for one in self._settings if objects and one.object == objects[0]]
+        manifest = manifest_of(fact) if wanted else None
+        if manifest is None:
+            return None
+        told = ", ".join(one.text for one in wanted)
+        before = _read(manifest, told)
+        for one in wanted:
+            one.apply(manifest)
+            self._used.add(one.object)
+        after = _read(manifest, told)
+        # What a manifest can't say exactly, and what nobody set, stays as it was recorded.
+        names = [name for name in fact.__struct_fields__ if getattr(before, name) != getattr(after, name)]
+        return replace(fact, **{name: getattr(after, name) for name in names})
+
+    def _removal(self, world: World, name: str) -> list[Fact]:
+        kind, _, rest = name.partition("/")
+        keys = [rest] if kind == "workload" else []
+        if kind == "job":
+            space, _, job = rest.partition("/")
+            found = (one for one in world.workloads.values() if one.owner is not None and one.namespace == space)
+            keys = [one.key for one in found if one.owner is not None and one.owner.name == job]
+        if kind in ("job", "workload"):
+            there = [key for key in keys if key in world.workloads]
+            self._used.update({name} if there else set())
+            return [WorkloadDeleted(workload=key) for key in there]
+        tables: dict[str, Any] = {
+            "clusterqueue": world.cluster_queues,
+            "cohort": world.cohorts,
+            "localqueue": world.local_queues,
+            "resourceflavor": world.flavors,
+            "node": world.nodes,
+        }
+        if rest not in tables[kind]:
+            return []
+        self._used.add(name)
+        space, slash, own = rest.rpartition("/")
+        return [ObjectRemoved(kind=_OBJECTS[kind], namespace=space if slash else "", name=own)]
+
+
+def submissions(files: Sequence[Path], world: World, at: int) -> list[Fact]:
+    """The jobs of these files as they would be seen now. Raises `ManifestBroken`."""
+    found: list[Fact] = []
+    view = View()
+    for fact in (*world.priority_classes.values(), *world.local_queues.values()):
+        view.fold(fact)
+    for number, document in enumerate(read_manifests(files)):
+        meta = dict(document.value.get("metadata") or {})
+        meta.setdefault("namespace", "default")
+        meta.setdefault("name", f"{meta.get('generateName', 'job-')}{number}")
+        meta.setdefault("uid", f"whatif-{number}")
+        facts = view.see(document.value["kind"], {**document.value, "metadata": meta})
+        for one in facts:
+            if isinstance(one, ObjectRefused):
+                raise _broken(document, "; ".join(f"{each.field}: {each.message}" for each in one.problems))
+        submitted = [replace(one, created_at=at) for one in facts if isinstance(one, WorkloadSubmitted)]
+        if not submitted:
+            raise _broken(document, "it is no job that a queue manages: give it the label kueue.x-k8s.io/queue-name")
+        found.extend(submitted)
+    return found
+
+
+def _fact_of(document: Document) -> Fact:
+    return _read(document.value, document.label, document)
+
+
+def _read(manifest: JsonObject, told: str, document: Document | None = None) -> Fact:
+    kind = str(manifest.get("kind"))
+    if kind not in SIMPLE:
+        raise BadChange(f"{told}: a {kind} can't be changed here; --submit takes jobs")
+    try:
+        return SIMPLE[kind](to_v1beta2(manifest)[0])
+    except Refused as problem:
+        if document is not None:
+            raise _broken(document, str(problem)) from problem
+        raise BadChange(f"{told}: {problem}") from problem
+
+
+def _broken(document: Document, problem: str) -> ManifestBroken:
+    return ManifestBroken(file=document.file, line=document.line, problem=f"{document.label}: {problem}")
+
+
+def _into(place: Any, step: str, text: str) -> Any:
+    if isinstance(place, list):
+        return place[_index(place, step, text)]
+    if not isinstance(place, dict):
+        raise BadChange(f"{text!r}: there is nothing below {step}")
+    if step not in place or place[step] is None:
+        place[step] = {}
+    return place[step]
+
+
+def _index(place: list[Any], step: str, text: str) -> int:
+    names = [one.get("name") if isinstance(one, dict) else one for one in place]
+    if step in names:
+        return names.index(step)
+    if step.isdigit() and int(step) < len(place):
+        return int(step)
+    known = ", ".join(str(name if name is not None else number) for number, name in enumerate(names))
+    raise BadChange(f"{text!r}: there is no {step}; there are {known or 'none'}")

@@ -1,0 +1,63 @@
+"""Where a run takes place: facts are told to it, and those who decide take turns on it."""
+
+from typing import Protocol
+
+from events.catalogue import Decision, Fact
+from events.event import Millis
+from ops.production.wiring import LANE
+from projections.evolve import evolve
+from projections.log_position import LogPosition
+from projections.world import World
+from services.accountant.decide import Accountant
+from services.admitter.decide import Admitter
+from services.preemptor.decide import Preemptor
+from services.queue_manager.decide import QueueManager
+from services.runtime.lane_host import Decider
+
+FAR = 1 << 40
+"""Sequences of facts that are only thought of: behind everything that is on a log."""
+
+
+class Stage(Protocol):
+    """A world, and what moves it."""
+
+    @property
+    def world(self) -> World:
+        """What is true on the lane of admission."""
+        ...
+
+    def tell(self, fact: Fact, at: Millis) -> None:
+        """Something was seen."""
+        ...
+
+    def turn(self, at: Millis) -> list[Decision]:
+        """Let everybody speak once; what was said."""
+        ...
+
+
+class OneWorld:
+    """The deciders of both lanes on one world, as services in one process take turns; nothing is stored."""
+
+    def __init__(self, world: World, sequence: int = 0) -> None:
+        self.world = world
+        self._sequence, self._facts = sequence, 0
+        self._deciders: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
+
+    def tell(self, fact: Fact, at: Millis) -> None:
+        """Fold a fact."""
+        self._facts += 1
+        evolve(self.world, fact, LogPosition(lane="FACTS", sequence=FAR + self._facts, at=at))
+
+    def turn(self, at: Millis) -> list[Decision]:
+        """Let each decider speak once."""
+        world, said = self.world, list[Decision]()
+        world.advance(at)
+        for decider in self._deciders:
+            events = decider.decide(world, LogPosition(lane=LANE, sequence=self._sequence + 1, at=at))
+            if events:
+                self._sequence += 1
+                said.extend(events)
+        world.settle()
+        if not said:
+            world.reviewed()
+        return said

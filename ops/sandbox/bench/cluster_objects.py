@@ -1,0 +1,65 @@
+"""A generated load as Kubernetes objects: queues, and Workload objects without a job behind them."""
+
+from collections.abc import Iterator
+
+from events.json_object import JsonObject
+from events.quantity import from_units
+from ops.sandbox.bench.load import FLAVOR, RESOURCE, Arrival, Load, queues_of
+from services.runtime.cluster_port import Resource
+
+_GROUP, _VERSION = "kueue.x-k8s.io", "v1beta2"
+API = f"{_GROUP}/{_VERSION}"
+SPACE = "kuelog-bench"
+FLAVORS = Resource(group=_GROUP, version=_VERSION, plural="resourceflavors", kind="ResourceFlavor", namespaced=False)
+CLUSTER_QUEUES = Resource(group=_GROUP, version=_VERSION, plural="clusterqueues", kind="ClusterQueue", namespaced=False)
+LOCAL_QUEUES = Resource(group=_GROUP, version=_VERSION, plural="localqueues", kind="LocalQueue")
+NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
+WORKLOADS = Resource(group=_GROUP, version=_VERSION, plural="workloads", kind="Workload")
+
+
+def platform_objects(load: Load) -> Iterator[tuple[Resource, JsonObject]]:
+    """The namespace, the flavor and all queues, in the order in which they are created."""
+    yield NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}
+    yield FLAVORS, {"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": FLAVOR}, "spec": {}}
+    for cohort, name, queues in queues_of(load):
+        quota: JsonObject = {"name": RESOURCE, "nominalQuota": str(queues.nominal_quota)}
+        if queues.borrowing_limit is not None:
+            quota["borrowingLimit"] = str(queues.borrowing_limit)
+        flavor = {"name": FLAVOR, "resources": [quota]}
+        spec: JsonObject = {
+            "cohortName": cohort,
+            "namespaceSelector": {},
+            "preemption": {
+                "withinClusterQueue": str(queues.within_cluster_queue),
+                "reclaimWithinCohort": str(queues.reclaim_within_cohort),
+            },
+            "resourceGroups": [{"coveredResources": [RESOURCE], "flavors": [flavor]}],
+        }
+        yield CLUSTER_QUEUES, {"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec}
+        local_queue = {"name": name, "namespace": SPACE}
+        yield (
+            LOCAL_QUEUES,
+            {"apiVersion": API, "kind": "LocalQueue", "metadata": local_queue, "spec": {"clusterQueue": name}},
+        )
+
+
+def workload_object(arrival: Arrival) -> JsonObject:
+    """The Workload object of one arrival."""
+    spec = arrival.fact.spec
+    container = {"name": "c", "resources": {"requests": {RESOURCE: from_units(RESOURCE, arrival.asked)}}}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    return {
+        "apiVersion": API,
+        "kind": "Workload",
+        "metadata": {"name": name_of(arrival), "namespace": SPACE},
+        "spec": {
+            "queueName": spec.queue,
+            "priority": spec.priority,
+            "podSets": [{"name": "main", "count": 1, "template": template}],
+        },
+    }
+
+
+def name_of(arrival: Arrival) -> str:
+    """The object's name."""
+    return arrival.fact.uid

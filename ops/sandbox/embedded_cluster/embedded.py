@@ -1,0 +1,114 @@
+"""The embedded cluster as a whole: API, controllers and a kubeconfig, started and stopped together."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from ops.production.process.clock import ScaledClock
+from ops.sandbox.embedded_cluster.api import Aggregated, Api
+from ops.sandbox.embedded_cluster.controller import Controller
+from ops.sandbox.embedded_cluster.failures import ApiFailure
+from ops.sandbox.embedded_cluster.faults import Faults
+from ops.sandbox.embedded_cluster.garbage import Garbage
+from ops.sandbox.embedded_cluster.job_controller import JobController
+from ops.sandbox.embedded_cluster.kubelet import Kubelet
+from ops.sandbox.embedded_cluster.resources import Mutator, Resources
+from ops.sandbox.embedded_cluster.scheduler import Scheduler
+from ops.sandbox.embedded_cluster.store import Store
+from ops.sandbox.embedded_cluster.versions import Converter, renamed
+
+
+class EmbeddedCluster:
+    """A Kubernetes API on loopback with what makes jobs run behind it."""
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        data_dir: Path | None = None,
+        clock: ScaledClock | None = None,
+        mutators: Sequence[Mutator] = (),
+        converter: Converter = renamed,
+        controllers: bool = True,
+        kubeconfig: Path | None = None,
+    ) -> None:
+        self.clock = clock or ScaledClock()
+        self.store = Store(data_dir / "api.jsonl" if data_dir is not None else None)
+        self.resources = Resources(self.store, self.clock.now, mutators, converter)
+        self.faults = Faults()
+        self.aggregated: dict[str, Aggregated] = {}
+        """Servers that answer for groups of their own, by group."""
+        self.url = ""
+        self.kubeconfig = kubeconfig
+        self._port = port
+        self._controllers: list[Controller] = (
+            [kind(self.resources, self.clock) for kind in (Garbage, Scheduler, Kubelet, JobController)]
+            if controllers
+            else []
+        )
+        self._runner: web.AppRunner | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Serve, and write the kubeconfig where one was asked for."""
+        api = Api(self.resources, self.clock.now, self.faults, self.aggregated)
+        self._runner = web.AppRunner(api.app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
+        await site.start()
+        # Whoever has connected comes back to the same port after a restart.
+        self._port = int(self._runner.addresses[0][1])
+        self.url = f"http://127.0.0.1:{self._port}"
+        if self.kubeconfig is not None:
+            self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
+            self.kubeconfig.write_text(kubeconfig_text(self.url))
+        self.start_controllers()
+
+    def start_controllers(self) -> None:
+        """Let what makes jobs run begin; all there is for those who speak to the objects in this process."""
+        self._tasks = [asyncio.create_task(self._keep(controller)) for controller in self._controllers]
+
+    async def stop(self) -> None:
+        """Stop serving; open watches end."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.store.break_watches()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        self.store.close()
+
+    def add(self, value: dict[str, Any]) -> None:
+        """Create an object from within, for instance the nodes of a scenario; there already is as good."""
+        group, _, version = value["apiVersion"].rpartition("/")
+        kind = next(
+            one
+            for one in self.resources.kinds()
+            if (one.group, one.version, one.kind) == (group, version, value["kind"])
+        )
+        try:
+            self.resources.create(kind, value["metadata"].get("namespace", ""), value)
+        except ApiFailure as failure:
+            if failure.body["reason"] != "AlreadyExists":
+                raise
+
+    async def _keep(self, controller: Controller) -> None:
+        """A conflict of two controllers is looked at again, not the end of one."""
+        while True:
+            try:
+                await controller.run()
+            except ApiFailure:
+                await asyncio.sleep(0.01)
+
+
+def kubeconfig_text(url: str) -> str:
+    """A kubeconfig for this API: plain HTTP on loopback, nobody to prove oneself to."""
+    return (
+        "apiVersion: v1\nkind: Config\ncurrent-context: kuelog\n"
+        f"clusters:\n- name: kuelog\n  cluster:\n    server: {url}\n"
+        "contexts:\n- name: kuelog\n  context:\n    cluster: kuelog\n    user: kuelog\n"
+        "users:\n- name: kuelog\n  user: {}\n"
+    )

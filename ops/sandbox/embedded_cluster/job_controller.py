@@ -1,0 +1,207 @@
+"""The Job controller: pods for jobs that may run, none for suspended ones, and the status that says so."""
+
+import hashlib
+from typing import Any
+
+from events.timestamp import format_timestamp
+from ops.production.process.clock import ScaledClock
+from ops.sandbox.embedded_cluster.controller import Controller
+from ops.sandbox.embedded_cluster.resources import Resources
+from ops.sandbox.embedded_cluster.selection import look
+from ops.sandbox.embedded_cluster.store import Change, Name, Object
+
+JOBS, PODS = "jobs.batch", "pods"
+_OVER = ("Succeeded", "Failed")
+
+
+class JobController(Controller):
+    """Keeps as many pods as a job's parallelism and what is left of its completions ask for."""
+
+    def __init__(self, resources: Resources, clock: ScaledClock) -> None:
+        super().__init__(resources, clock)
+        self._owned: dict[str, dict[Name, None]] = {}
+        """The pods that each job was ever seen to own, by the job's UID."""
+
+    def kinds(self) -> tuple[str, ...]:
+        """Jobs, and the pods that they own."""
+        return (JOBS, PODS)
+
+    def changed(self, change: Change, name: Name) -> None:
+        """A pod's change is its job's business."""
+        if change.key == PODS:
+            owner = _owner(change.object)
+            if owner is not None:
+                self._own(owner["uid"], name, gone=change.type == "DELETED")
+            job = self.store.get(JOBS, (name[0], owner["name"])) if owner is not None else None
+            if job is not None and owner is not None and job["metadata"]["uid"] == owner["uid"]:
+                self.look(JOBS, (name[0], owner["name"]), job)
+        else:
+            super().changed(change, name)
+
+    def look(self, key: str, name: Name, value: Object) -> None:
+        """Create or delete pods, then tell the status."""
+        if key == PODS and (owner := _owner(value)) is not None:
+            self._own(owner["uid"], name, gone=False)
+        if key != JOBS or value["metadata"].get("deletionTimestamp") or _ended(value):
+            return
+        spec = value["spec"]
+        pods = self._pods(value)
+        alive = [pod for pod in pods if look(pod, "status.phase") not in _OVER]
+        active = [pod for pod in alive if not pod["metadata"].get("deletionTimestamp")]
+        succeeded = sum(1 for pod in pods if look(pod, "status.phase") == "Succeeded")
+        failed = sum(1 for pod in pods if look(pod, "status.phase") == "Failed")
+        completions = spec.get("completions")
+        conditions: list[Object] = list(look(value, "status.conditions") or [])
+        started = look(value, "status.startTime")
+        if spec.get("suspend"):
+            for pod in active:
+                self._delete(pod)
+            active, started = [], None
+            self._set(conditions, "Suspended", "True", "JobSuspended", "Job suspended")
+        else:
+            started = started or format_timestamp(self.clock.now())
+            if any(one["type"] == "Suspended" for one in conditions):
+                self._set(conditions, "Suspended", "False", "JobResumed", "Job resumed")
+            active = self._steer(value, pods, active, succeeded, failed, conditions)
+        ready = sum(1 for pod in active if look(pod, 'status.conditions[?(@.type=="Ready")].status') == "True")
+        status: dict[str, Any] = {
+            "active": len(active),
+            "ready": ready,
+            "succeeded": succeeded,
+            "failed": failed,
+            "terminating": len(
+                [
+                    p
+                    for p in self._pods(value)
+                    if p["metadata"].get("deletionTimestamp") and look(p, "status.phase") not in _OVER
+                ]
+            ),
+            "conditions": conditions,
+        }
+        if started:
+            status["startTime"] = started
+        if any(one["type"] == "Complete" and one["status"] == "True" for one in conditions):
+            status["completionTime"] = format_timestamp(self.clock.now())
+        shown = {field: count for field, count in status.items() if count != 0 or field in ("ready", "terminating")}
+        del completions
+        kind = self.resources.kind("batch", "v1", "jobs")
+        self.resources.update(kind, name, {"metadata": {}, "status": shown}, subresource="status")
+
+    def _steer(
+        self,
+        job: Object,
+        pods: list[Object],
+        active: list[Object],
+        succeeded: int,
+        failed: int,
+        conditions: list[Object],
+    ) -> list[Object]:
+        spec = job["spec"]
+        completions, parallelism = spec.get("completions"), spec.get("parallelism", 1)
+        if failed > spec.get("backoffLimit", 6):
+            for pod in active:
+                self._delete(pod)
+            for kind in ("FailureTarget", "Failed"):
+                self._set(
+                    conditions, kind, "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+                )
+            return []
+        done = succeeded >= completions if completions is not None else bool(succeeded) and not active
+        if done:
+            for pod in active:
+                self._delete(pod)
+            self._set(
+                conditions,
+                "SuccessCriteriaMet",
+                "True",
+                "CompletionsReached",
+                "Reached expected number of succeeded pods",
+            )
+            self._set(conditions, "Complete", "True", "CompletionsReached", "Reached expected number of succeeded pods")
+            return []
+        wanted = parallelism if completions is None else min(parallelism, completions - succeeded)
+        if completions is None and succeeded:
+            wanted = len(active)
+        for pod in active[wanted:]:
+            self._delete(pod)
+        used = {look(pod, "metadata.annotations.batch\\.kubernetes\\.io/job-completion-index") for pod in active}
+        used |= {
+            look(pod, "metadata.annotations.batch\\.kubernetes\\.io/job-completion-index")
+            for pod in pods
+            if look(pod, "status.phase") == "Succeeded"
+        }
+        made = [self._create(job, len(pods) + i, used) for i in range(wanted - len(active))]
+        return [*active[:wanted], *made]
+
+    def _pods(self, job: Object) -> list[Object]:
+        names = self._owned.get(job["metadata"]["uid"], {})
+        return [pod for name in names if (pod := self.store.get(PODS, name)) is not None]
+
+    def _own(self, uid: str, name: Name, *, gone: bool) -> None:
+        owned = self._owned.setdefault(uid, {})
+        if gone:
+            owned.pop(name, None)
+        else:
+            owned[name] = None
+
+    def _create(self, job: Object, number: int, used: set[Any]) -> Object:
+        meta, template = job["metadata"], job["spec"]["template"]
+        digest = hashlib.sha256(f"{meta['uid']}/{number}/{self.store.version}".encode()).hexdigest()[:5]
+        annotations = dict((template.get("metadata") or {}).get("annotations") or {})
+        if job["spec"].get("completionMode") == "Indexed":
+            index = next(str(i) for i in range(job["spec"]["completions"]) if str(i) not in used)
+            used.add(index)
+            annotations["batch.kubernetes.io/job-completion-index"] = index
+        owner = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "name": meta["name"],
+            "uid": meta["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        pod = {
+            "metadata": {
+                "name": f"{meta['name']}-{digest}",
+                "labels": (template.get("metadata") or {}).get("labels") or {},
+                "annotations": annotations,
+                "ownerReferences": [owner],
+            },
+            "spec": template.get("spec") or {},
+        }
+        made = self.resources.create(self.resources.kind("", "v1", "pods"), meta["namespace"], pod)
+        self._own(meta["uid"], (meta["namespace"], made["metadata"]["name"]), gone=False)
+        return made
+
+    def _delete(self, pod: Object) -> None:
+        meta = pod["metadata"]
+        if not meta.get("deletionTimestamp"):
+            self.resources.delete(self.resources.kind("", "v1", "pods"), (meta["namespace"], meta["name"]))
+
+    def _set(self, conditions: list[Object], kind: str, status: str, reason: str, message: str) -> None:
+        found = next((one for one in conditions if one["type"] == kind), None)
+        if found is not None and found["status"] == status:
+            return
+        if found is not None:
+            conditions.remove(found)
+        now = format_timestamp(self.clock.now())
+        conditions.append(
+            {
+                "type": kind,
+                "status": status,
+                "reason": reason,
+                "message": message,
+                "lastProbeTime": now,
+                "lastTransitionTime": now,
+            }
+        )
+
+
+def _owner(pod: Object) -> Object | None:
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return next((one for one in owners if one.get("kind") == "Job" and one.get("controller")), None)
+
+
+def _ended(job: Object) -> bool:
+    conditions = look(job, "status.conditions") or ()
+    return any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions)

@@ -1,0 +1,207 @@
+"""The kinds that the embedded API serves: the built-in ones, and those that custom resource definitions add."""
+
+from typing import Any
+
+import msgspec
+
+from ops.sandbox.embedded_cluster.merge_rules import MergeRule
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column of the table that kubectl prints: its name, and the path of the value below the object."""
+
+    name: str
+    path: str
+    type: str = "string"
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind in one version."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool
+    short: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    status: bool = False
+    scale: dict[str, str] | None = None
+    columns: tuple[Column, ...] = ()
+    schema: dict[str, Any] | None = None
+    storage: str = ""
+    """The version in which objects are kept; the same as `version` unless a definition has several."""
+    selectable: tuple[str, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        """`group/version`, or the version alone for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def key(self) -> str:
+        """What the store files it under: one place for all versions."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def merging(self) -> MergeRule:
+        """How its objects merge."""
+        return MergeRule(self.schema)
+
+    @property
+    def singular(self) -> str:
+        """The name in the singular."""
+        return self.kind.lower()
+
+
+def _kind(
+    group: str,
+    version: str,
+    kind: str,
+    plural: str,
+    short: str = "",
+    *,
+    namespaced: bool = True,
+    status: bool = False,
+    scale: dict[str, str] | None = None,
+    columns: tuple[tuple[str, str], ...] = (),
+    categories: tuple[str, ...] = (),
+) -> Kind:
+    return Kind(
+        group=group,
+        version=version,
+        kind=kind,
+        plural=plural,
+        namespaced=namespaced,
+        short=tuple(short.split()),
+        status=status,
+        scale=scale,
+        columns=tuple(Column(name, path) for name, path in columns),
+        categories=categories,
+    )
+
+
+_REPLICAS = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+BUILT_IN: tuple[Kind, ...] = (
+    _kind(
+        "", "v1", "Namespace", "namespaces", "ns", namespaced=False, status=True, columns=(("Status", "status.phase"),)
+    ),
+    _kind(
+        "",
+        "v1",
+        "Node",
+        "nodes",
+        "no",
+        namespaced=False,
+        status=True,
+        columns=(("Status", "@node-status"), ("Version", "status.nodeInfo.kubeletVersion")),
+    ),
+    _kind(
+        "",
+        "v1",
+        "Pod",
+        "pods",
+        "po",
+        status=True,
+        categories=("all",),
+        columns=(("Ready", "@pod-ready"), ("Status", "@pod-status"), ("Node", "spec.nodeName")),
+    ),
+    _kind("", "v1", "PodTemplate", "podtemplates"),
+    _kind(
+        "",
+        "v1",
+        "Event",
+        "events",
+        "ev",
+        columns=(("Type", "type"), ("Reason", "reason"), ("Object", "@event-object"), ("Message", "message")),
+    ),
+    _kind("", "v1", "ConfigMap", "configmaps", "cm"),
+    _kind("", "v1", "Secret", "secrets"),
+    _kind("", "v1", "Service", "services", "svc"),
+    _kind("", "v1", "ServiceAccount", "serviceaccounts", "sa"),
+    _kind("", "v1", "LimitRange", "limitranges", "limits"),
+    _kind("", "v1", "ResourceQuota", "resourcequotas", "quota", status=True),
+    _kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", status=True),
+    _kind(
+        "batch",
+        "v1",
+        "Job",
+        "jobs",
+        status=True,
+        categories=("all",),
+        columns=(("Status", "@job-status"), ("Completions", "@job-completions"), ("Suspended", "spec.suspend")),
+    ),
+    _kind("batch", "v1", "CronJob", "cronjobs", "cj", status=True, categories=("all",)),
+    _kind(
+        "scheduling.k8s.io",
+        "v1",
+        "PriorityClass",
+        "priorityclasses",
+        "pc",
+        namespaced=False,
+        columns=(("Value", "value"), ("Global-Default", "globalDefault")),
+    ),
+    _kind("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", namespaced=False, columns=(("Handler", "handler"),)),
+    _kind("apps", "v1", "Deployment", "deployments", "deploy", status=True, scale=_REPLICAS, categories=("all",)),
+    _kind("apps", "v1", "StatefulSet", "statefulsets", "sts", status=True, scale=_REPLICAS, categories=("all",)),
+    _kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False),
+    _kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
+    _kind("rbac.authorization.k8s.io", "v1", "Role", "roles"),
+    _kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings"),
+    _kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", status=True),
+    _kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", "netpol"),
+    _kind(
+        "admissionregistration.k8s.io",
+        "v1",
+        "MutatingWebhookConfiguration",
+        "mutatingwebhookconfigurations",
+        namespaced=False,
+    ),
+    _kind(
+        "admissionregistration.k8s.io",
+        "v1",
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+        namespaced=False,
+    ),
+    _kind("apiregistration.k8s.io", "v1", "APIService", "apiservices", namespaced=False, status=True),
+    _kind("coordination.k8s.io", "v1", "Lease", "leases", columns=(("Holder", "spec.holderIdentity"),)),
+    _kind(
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        "crd crds",
+        namespaced=False,
+        status=True,
+    ),
+)
+
+
+def kinds_of(definition: dict[str, Any]) -> list[Kind]:
+    """The kinds that a CustomResourceDefinition adds, one per served version."""
+    spec = definition["spec"]
+    names = spec["names"]
+    storage = next((one["name"] for one in spec["versions"] if one.get("storage")), spec["versions"][0]["name"])
+    return [
+        Kind(
+            group=spec["group"],
+            version=one["name"],
+            kind=names["kind"],
+            plural=names["plural"],
+            namespaced=spec.get("scope") == "Namespaced",
+            short=tuple(names.get("shortNames", ())),
+            categories=tuple(names.get("categories", ())),
+            status="status" in one.get("subresources", {}),
+            scale=one.get("subresources", {}).get("scale"),
+            columns=tuple(
+                Column(column["name"], column["jsonPath"].lstrip("."), column.get("type", "string"))
+                for column in one.get("additionalPrinterColumns", ())
+            ),
+            schema=one.get("schema", {}).get("openAPIV3Schema"),
+            storage=storage,
+            selectable=tuple(field["jsonPath"].lstrip(".") for field in one.get("selectableFields", ())),
+        )
+        for one in spec["versions"]
+        if one.get("served", True)
+    ]

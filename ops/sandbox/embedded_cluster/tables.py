@@ -1,0 +1,107 @@
+"""The tables that kubectl prints: columns of a kind, and the cells of its objects."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from events.event import Millis
+from events.timestamp import parse_timestamp
+from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.selection import look
+from ops.sandbox.embedded_cluster.store import Object
+
+
+def table(kind: Kind, objects: Sequence[Object], now: Millis, list_meta: Object) -> Object:
+    """A meta.k8s.io/v1 Table of these objects."""
+    columns = [{"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0}]
+    columns += [
+        {
+            "name": column.name,
+            "type": column.type if column.type != "date" else "string",
+            "format": "",
+            "description": "",
+            "priority": 0,
+        }
+        for column in kind.columns
+        if column.name != "Age"
+    ]
+    columns.append({"name": "Age", "type": "string", "format": "", "description": "", "priority": 0})
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": list_meta,
+        "columnDefinitions": columns,
+        "rows": [{"cells": _cells(kind, value, now), "object": _partial(value)} for value in objects],
+    }
+
+
+def _cells(kind: Kind, value: Object, now: Millis) -> list[Any]:
+    cells: list[Any] = [value["metadata"]["name"]]
+    for column in kind.columns:
+        if column.name == "Age":
+            continue
+        found = _SPECIAL[column.path](value) if column.path.startswith("@") else look(value, column.path)
+        if column.type == "date" and isinstance(found, str):
+            found = age(found, now)
+        cells.append("<none>" if found is None else found if isinstance(found, int) else str(found))
+    cells.append(age(value["metadata"].get("creationTimestamp", ""), now))
+    return cells
+
+
+def age(text: str, now: Millis) -> str:
+    """How long ago, as kubectl says it."""
+    if not text:
+        return "<unknown>"
+    seconds = max((now - parse_timestamp(text)) // 1000, 0)
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= 2 * size or (unit != "m" and seconds >= size):
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def _partial(value: Object) -> Object:
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"]}
+
+
+def _node_status(value: Object) -> str:
+    ready = look(value, 'status.conditions[?(@.type=="Ready")].status')
+    status = "Ready" if ready == "True" else "NotReady"
+    return f"{status},SchedulingDisabled" if look(value, "spec.unschedulable") else status
+
+
+def _pod_ready(value: Object) -> str:
+    ready = look(value, 'status.conditions[?(@.type=="Ready")].status') == "True"
+    total = len(look(value, "spec.containers") or ())
+    return f"{total if ready else 0}/{total}"
+
+
+def _pod_status(value: Object) -> str:
+    if value["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    phase = str(look(value, "status.phase") or "Pending")
+    return {"Succeeded": "Completed", "Failed": "Error"}.get(phase, phase)
+
+
+def _event_object(value: Object) -> str:
+    about = value.get("involvedObject") or value.get("regarding") or {}
+    return f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}"
+
+
+def _job_status(value: Object) -> str:
+    for kind in ("Complete", "Failed", "Suspended"):
+        if look(value, f'status.conditions[?(@.type=="{kind}")].status') == "True":
+            return kind
+    return "Running"
+
+
+def _job_completions(value: Object) -> str:
+    return f"{look(value, 'status.succeeded') or 0}/{look(value, 'spec.completions') or 1}"
+
+
+_SPECIAL: dict[str, Callable[[Object], str]] = {
+    "@node-status": _node_status,
+    "@pod-ready": _pod_ready,
+    "@pod-status": _pod_status,
+    "@event-object": _event_object,
+    "@job-status": _job_status,
+    "@job-completions": _job_completions,
+}

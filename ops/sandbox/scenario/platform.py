@@ -1,0 +1,154 @@
+"""A whole platform in one process: a real nats-server, the embedded cluster, and all services on top."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from events.settings import SettingsObserved
+from ops.files.run_folder import check_demo, clear_for_demo, held, keep_from_demos
+from ops.production.archive.archivist import Limits, archivist_of
+from ops.production.crds.definitions import GROUP
+from ops.production.crds.definitions import manifests as crds
+from ops.production.kubernetes.client import KubeClient
+from ops.production.kubernetes.client import connect as connect_kube
+from ops.production.kubernetes.reflector import Reflector
+from ops.production.log.jetstream import JetStreamBus
+from ops.production.log.jetstream import connect as connect_bus
+from ops.production.log.server import NatsServer
+from ops.production.log.server_keeper import kept
+from ops.production.process.clock import ScaledClock
+from ops.production.visibility.api import GROUP as VISIBILITY
+from ops.production.visibility.api import Visibility
+from ops.production.visibility.server import Followed
+from ops.production.webhook.conversion import converted
+from ops.production.wiring import SERVICES, Ports, Running, stopped
+from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
+from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.resources import Mutator
+from ops.sandbox.embedded_cluster.versions import renamed
+from projections.flavors.affinity import selects
+from services.jobs.kinds import kinds_of
+from services.jobs.suspension import suspend_queued
+
+
+class Platform(msgspec.Struct, kw_only=True):
+    """Everything that runs, and where to find it."""
+
+    cluster: EmbeddedCluster
+    server: NatsServer
+    bus: JetStreamBus
+    client: KubeClient
+    clock: ScaledClock
+    running: Running
+    task: asyncio.Task[None]
+
+    def check(self) -> None:
+        """Raise what a service has failed with, if one has."""
+        if self.task.done():
+            self.task.result()
+
+
+def suspend(operation: str, kind: Any, value: dict[str, Any]) -> dict[str, Any]:
+    """The part of the mutating webhook, played by the embedded API itself."""
+    return suspend_queued(operation, kind.kind, value)
+
+
+def convert(value: dict[str, Any], wanted: str) -> dict[str, Any]:
+    """The converting webhook, played by the embedded API itself."""
+    return converted(value, wanted) if wanted.partition("/")[0] == GROUP else renamed(value, wanted)
+
+
+def suspending(settings: SettingsObserved, labels: Callable[[str], Mapping[str, str]]) -> Mutator:
+    """The same under a configuration; `labels` are those of a namespace."""
+    kinds, chosen = kinds_of(settings), settings.managed_namespaces
+
+    def mutate(operation: str, kind: Kind, value: dict[str, Any]) -> dict[str, Any]:
+        namespace = value["metadata"].get("namespace", "")
+        if namespace and chosen is not None and not selects(chosen, labels(namespace)):
+            return value
+        return suspend_queued(operation, kind.kind, value, kinds)
+
+    return mutate
+
+
+@asynccontextmanager
+async def platform(
+    data: Path,
+    *,
+    scale: float = 1.0,
+    settings: SettingsObserved | None = None,
+    services: Sequence[str] = SERVICES,
+    fresh: bool = True,
+    port: int = 0,
+    rolled: Limits | None = None,
+) -> AsyncGenerator[Platform, None]:
+    """Start all of it in a folder, and stop all of it at the end; `fresh` as a demo, in a folder that it clears.
+
+    Raises `FolderHeld`, `FolderUnusable`, `NotADemosFolder`.
+    """
+    if fresh:
+        check_demo(data)
+    with held(data):
+        if fresh:
+            clear_for_demo(data)
+        else:
+            keep_from_demos(data)
+        async with _served(data, scale, settings or SettingsObserved(), services, port, rolled) as on:
+            yield on
+
+
+@asynccontextmanager
+async def _served(
+    data: Path, scale: float, settings: SettingsObserved, services: Sequence[str], port: int, rolled: Limits | None
+) -> AsyncGenerator[Platform, None]:
+    clock = ScaledClock(scale)
+
+    def labels(namespace: str) -> Mapping[str, str]:
+        found = cluster.store.get("namespaces", ("", namespace)) or {"metadata": {}}
+        return {"kubernetes.io/metadata.name": namespace, **(found["metadata"].get("labels") or {})}
+
+    cluster = EmbeddedCluster(
+        clock=clock,
+        data_dir=data / "cluster",
+        kubeconfig=data / "kubeconfig",
+        mutators=(suspending(settings, labels),),
+        converter=convert,
+        port=port,
+    )
+    for crd in crds():
+        cluster.add(crd)
+    server = NatsServer(data / "nats")
+    await cluster.start()
+    try:
+        await server.start()
+        bus = await connect_bus(server.url)
+        client = await connect_kube(str(data / "kubeconfig"))
+        ports = Ports(
+            bus=bus,
+            reader=Reflector(client),
+            writer=client,
+            clock=clock,
+            shelf=bus.shelf,
+            filled=bus.filled,
+            connections=bus.connections,
+        )
+        archivist = archivist_of(bus, data, limits=rolled)
+        running = Running(ports, services, settings=settings, witness=data / "witness", archivist=archivist)
+        cluster.aggregated[VISIBILITY] = Visibility(Followed(running).world)
+        task = asyncio.create_task(running.run())
+        try:
+            async with kept(server, running.disk_full):
+                yield Platform(
+                    cluster=cluster, server=server, bus=bus, client=client, clock=clock, running=running, task=task
+                )
+        finally:
+            await stopped(task)
+            await client.close()
+            await bus.close()
+    finally:
+        await server.stop()
+        await cluster.stop()

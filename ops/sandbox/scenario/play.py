@@ -1,0 +1,153 @@
+"""Playing a scenario: nodes are added, manifests applied when their time comes, until every job has come to its end."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ops.files.manifests import Document, read_manifests
+from ops.sandbox.embedded_cluster.failures import ApiFailure
+from ops.sandbox.embedded_cluster.fault_injection import set_card_health, set_node_ready
+from ops.sandbox.embedded_cluster.nodes import gpu_node
+from ops.sandbox.embedded_cluster.store import Store
+from ops.sandbox.scenario.agreement import agreement
+from ops.sandbox.scenario.platform import Platform
+from ops.sandbox.scenario.script import ScenarioBroken, Script, Step
+from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
+
+Tell = Callable[[str], None]
+
+_LOOK_S = 0.1
+_OVER = frozenset({"ExceedsCardCapacity", "ExceedsMaxQuota", "NoMatchingFlavor", "Misconfigured"})
+"""Refusals that no passing of time will change."""
+
+
+class ManifestRefused(Exception):
+    """The API did not take a manifest."""
+
+    def __init__(self, document: Document, problem: str) -> None:
+        super().__init__(f"{document.place}: {document.label}: {problem}")
+
+
+async def play(script: Script, folder: Path, on: Platform, *, loose: bool, tell: Tell) -> list[bool]:
+    """Play all steps, then wait until every workload has finished or can never run.
+
+    Gives, where the script asks for it, whether log and cluster agreed before each step and at the end.
+    """
+    agreed: list[bool] = []
+    _add_nodes(script, on)
+    names = dict.fromkeys(name for step in script.steps for name in step.apply)
+    documents = read_manifests([folder / name for name in names], loose=loose)
+    begin = on.clock.now()
+    for step in script.steps:
+        await on.clock.sleep(begin + step.at * 1000 - on.clock.now())
+        on.check()
+        if script.agree:
+            agreed.append(await agreement(on))
+        if step.say:
+            tell(f"{step.at:>4} s  {step.say}")
+        for document in documents:
+            if Path(document.file).name in step.apply:
+                await apply(on, document, script.run_seconds)
+        befall(on.cluster.store, step)
+    end = begin + script.at_most * 1000
+    while on.clock.now() < end:
+        on.check()
+        if await _settled(on):
+            break
+        await asyncio.sleep(_LOOK_S)
+    if script.agree:
+        agreed.append(await agreement(on))
+    return agreed
+
+
+def befall(store: Store, step: Step) -> None:
+    """What a step lets happen to cards and nodes. Raises `ScenarioBroken`."""
+    try:
+        for card in step.cards:
+            set_card_health(store, card.node, card.card, healthy=card.healthy)
+        for node in step.nodes:
+            set_node_ready(store, node.node, ready=node.ready)
+    except ApiFailure as failure:
+        raise ScenarioBroken(Path("scenario.yaml"), f"at {step.at} s: {failure}") from failure
+
+
+def _add_nodes(script: Script, on: Platform) -> None:
+    for pool in script.nodes:
+        for number in range(1, pool.count + 1):
+            on.cluster.add(
+                gpu_node(
+                    f"{pool.prefix}-{number}",
+                    product=pool.product,
+                    zone=pool.zone,
+                    cards=pool.cards,
+                    memory_mib=pool.memory_mib,
+                    model=pool.model,
+                    vendor=pool.vendor,
+                    cores=pool.cores,
+                )
+            )
+
+
+async def apply(on: Platform, document: Document, run_seconds: int = 0) -> None:
+    """Create an object, or bring it to what the manifest says. Raises `ManifestRefused`."""
+    value = document.value
+    if run_seconds and value.get("kind") == "Job":
+        value = _running(value, run_seconds)
+    resource = _resource(on, value)
+    if resource is None:
+        raise ManifestRefused(document, f"the cluster knows no {value.get('kind')} of {value.get('apiVersion')}")
+    meta = value.get("metadata") or {}
+    namespace = meta.get("namespace") or ("default" if resource.namespaced else "")
+    try:
+        await on.client.create(resource, namespace, value)
+    except ObjectConflict:
+        await on.client.merge(resource, namespace, meta["name"], value)
+    except (ObjectInvalid, ObjectMissing) as problem:
+        raise ManifestRefused(document, str(problem)) from problem
+
+
+def _resource(on: Platform, value: dict[str, Any]) -> Resource | None:
+    group, _, version = str(value.get("apiVersion", "")).rpartition("/")
+    for kind in on.cluster.resources.kinds():
+        if (kind.group, kind.version, kind.kind) == (group, version, value.get("kind")):
+            return Resource(
+                group=group, version=version, plural=kind.plural, kind=kind.kind, namespaced=kind.namespaced
+            )
+    return None
+
+
+def _running(job: dict[str, Any], seconds: int) -> dict[str, Any]:
+    template = job["spec"]["template"]
+    meta = template.get("metadata") or {}
+    annotations = {"kuelog.io/run-seconds": str(seconds), **(meta.get("annotations") or {})}
+    return {
+        **job,
+        "spec": {**job["spec"], "template": {**template, "metadata": {**meta, "annotations": annotations}}},
+    }
+
+
+async def _settled(on: Platform) -> bool:
+    """Whether every job has ended, or is refused for good, and every card is given back."""
+    quiet = asyncio.create_task(on.running.quiet())
+    await asyncio.wait({quiet, on.task}, return_when=asyncio.FIRST_COMPLETED)
+    quiet.cancel()
+    on.check()
+    if not on.running.hosts:
+        return False  # The services have not even begun.
+    for host in on.running.hosts.values():
+        world = host.fold.world
+        jobs = len(on.cluster.store.of("jobs.batch"))
+        if len(world.workloads) + len(world.refused) < jobs:
+            return False
+        for workload in world.workloads.values():
+            attempt = workload.attempt
+            refused = attempt is not None and getattr(attempt, "reason", "") in _OVER
+            parked = world.lines.of(workload.line).parked.get(workload.key, "") in _OVER
+            if not workload.finished and not refused and not parked:
+                return False
+            if workload.finished and not workload.finish_shown:
+                return False
+        if world.cards.holdings:
+            return False
+    return True

@@ -1,0 +1,144 @@
+"""A scenario as it is written: nodes, steps in time, and expectations."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from events.device import DriftKind
+from ops.files.reading import Unreadable, yaml_file
+
+
+class NodePool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Nodes of one kind, named `<prefix>-1` and so on."""
+
+    count: int
+    prefix: str
+    product: str
+    zone: str
+    cards: int
+    memory_mib: int = msgspec.field(name="memoryMiB")
+    model: str
+    vendor: Literal["NVIDIA", "AMD", "Ascend910B3"] = "NVIDIA"
+    cores: int = 100
+    """Percent, or the compute units and AI cores that a card of AMD and Ascend has."""
+
+
+class CardReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What the device plugin of a node reports of one card from then on."""
+
+    node: str
+    card: str
+    healthy: bool
+
+
+class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether anything is heard of a node from then on."""
+
+    node: str
+    ready: bool
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """What happens at a time of the scenario, in seconds from its beginning: manifests applied, cards, nodes."""
+
+    at: int
+    apply: tuple[str, ...] = ()
+    cards: tuple[CardReport, ...] = ()
+    nodes: tuple[NodeReport, ...] = ()
+    say: str = ""
+
+
+class Expectation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One thing that has to be seen to happen to a job; what is named has to hold."""
+
+    job: str
+    waits: bool = False
+    flavor: str = ""
+    borrows: bool = False
+    reclaims: bool = False
+    preempted_by: str = ""
+    runs_again: bool = False
+    refused: str = ""
+    finished: bool = False
+
+
+class DriftExpectation(msgspec.Struct, frozen=True, kw_only=True):
+    """A difference that has to be told, and to be resolved later; of a job, or `pod:namespace/name`."""
+
+    kind: DriftKind
+    holder: str = ""
+
+
+class Script(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A whole scenario."""
+
+    title: str
+    nodes: tuple[NodePool, ...]
+    steps: tuple[Step, ...]
+    expect: tuple[Expectation, ...] = ()
+    drift: tuple[DriftExpectation, ...] = ()
+    returned: tuple[str, ...] = ()
+    """Cards that have to come back into service."""
+    short: tuple[str, ...] = ()
+    """Flavors whose cards have to be told short of their quota, and to cover it again."""
+    agree: bool = False
+    """Whether log and cluster have to agree about every card before each step and at the end."""
+    clock_scale: Annotated[int, msgspec.Meta(ge=1)] = 10
+    at_most: int = 600
+    """Scenario seconds after which it is over in any case."""
+    run_seconds: int = 0
+    """How long pods run that do not say so themselves."""
+
+
+class ScenarioBroken(Exception):
+    """A scenario file that can't be read."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+
+
+DEFAULT_NODES = (
+    NodePool(
+        count=4,
+        prefix="gpu-v100",
+        product="Tesla-V100-32GB",
+        zone="gpu-zone-a",
+        cards=8,
+        memory_mib=32768,
+        model="NVIDIA-Tesla V100-SXM2-32GB",
+    ),
+    NodePool(
+        count=2,
+        prefix="gpu-a100",
+        product="Tesla-A100-80GB",
+        zone="gpu-zone-b",
+        cards=8,
+        memory_mib=81920,
+        model="NVIDIA-A100-SXM4-80GB",
+    ),
+)
+"""The platform of the AI scenario: 4 nodes with 8 V100-32GB, 2 nodes with 8 A100-80GB."""
+
+
+def load(folder: Path) -> Script:
+    """The scenario of a folder: its scenario.yaml, or all of its manifests at once. Raises `ScenarioBroken`."""
+    path = folder / "scenario.yaml"
+    if not folder.is_dir():
+        raise ScenarioBroken(folder, "there is no such folder")
+    if not path.exists():
+        files = tuple(sorted(one.name for one in folder.glob("*.y*ml")))
+        if not files:
+            raise ScenarioBroken(folder, "holds no manifests")
+        return Script(
+            title=f"the manifests of {folder.name}, as they are",
+            nodes=DEFAULT_NODES,
+            steps=(Step(at=0, apply=files),),
+            run_seconds=30,
+        )
+    try:
+        return msgspec.convert(yaml_file(path), Script)
+    except Unreadable as problem:
+        raise ScenarioBroken(path, problem.what) from problem
+    except msgspec.ValidationError as problem:
+        raise ScenarioBroken(path, str(problem)) from problem

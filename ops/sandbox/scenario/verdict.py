@@ -1,0 +1,132 @@
+"""Whether what a scenario expects was seen to happen, judged by the log alone."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
+from events.preemption import PreemptionOrdered
+from events.workload import WorkloadFinished
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.queries.replay import fold_lane, listen
+from ops.sandbox.scenario.card_verdict import CardVerdict, judge_cards
+from ops.sandbox.scenario.script import Expectation, Script
+from projections.devices.card_time import CardTime
+from projections.workloads.timeline import Moment, Timeline
+from services.runtime.lane_fold import LaneFold
+from services.runtime.log_port import Entry
+
+
+class Verdict(msgspec.Struct, kw_only=True):
+    """All that can be said about a run from its log."""
+
+    timeline: Timeline
+    cards: CardTime
+    fold: LaneFold
+    findings: list[CardVerdict]
+
+    @property
+    def held(self) -> bool:
+        """Every expectation held."""
+        return all(finding.held for finding in self.findings)
+
+
+def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
+    """Fold the log from zero, twice, decide everything again, and compare with what was expected."""
+    timeline, cards = Timeline(), CardTime()
+    listen(entries, timeline.fold)
+    listen({DEVICE_LANE: entries[DEVICE_LANE]}, cards.fold)
+    findings: list[CardVerdict] = []
+    for expectation in script.expect:
+        findings.extend(_judge(expectation, timeline))
+    findings.extend(judge_cards(script, entries, timeline))
+    fold, first = fold_lane(LANE, entries, verify=True)
+    _, second = fold_lane(LANE, entries)
+    devices, third = fold_lane(DEVICE_LANE, entries, verify=True)
+    decided = first.commits + third.commits
+    differing = first.differences + third.differences
+    findings.append(
+        CardVerdict(
+            what="every decision, decided again on the state it was made on, gives the same bytes",
+            held=not differing,
+            seen=f"{decided - len(differing)} of {decided} commits"
+            + (f"; first difference: {differing[0].lane} {differing[0].sequence}" if differing else ""),
+        )
+    )
+    findings.append(
+        CardVerdict(
+            what="the log folded from zero twice gives the same state",
+            held=first.state_hash == second.state_hash,
+            seen=first.state_hash[:16],
+        )
+    )
+    findings.append(
+        CardVerdict(
+            what="every card is given back at the end",
+            held=not devices.world.cards.holdings,
+            seen=f"{len(devices.world.cards.holdings)} still held",
+        )
+    )
+    if not script.expect:
+        open_ended = [w.key for w in fold.world.workloads.values() if not w.finished]
+        findings.append(
+            CardVerdict(
+                what="every job has finished",
+                held=bool(fold.world.workloads) and not open_ended,
+                seen=f"{len(fold.world.workloads)} workloads, open: {', '.join(open_ended) or 'none'}",
+            )
+        )
+    return Verdict(timeline=timeline, cards=cards, fold=fold, findings=findings)
+
+
+def _judge(expectation: Expectation, timeline: Timeline) -> list[CardVerdict]:
+    moments = timeline.of_job(expectation.job)
+    job = expectation.job
+    reserved = [m.event for m in moments if isinstance(m.event, QuotaReserved)]
+    flavors = {flavor for event in reserved for one in event.assignments for flavor in one.flavors.values()}
+    preempted = [m for m in moments if isinstance(m.event, PreemptionOrdered)]
+    findings: list[CardVerdict] = []
+    if expectation.waits:
+        waited = any(isinstance(m.event, AdmissionRefused) for m in moments) and bool(reserved)
+        findings.append(CardVerdict(what=f"{job} waits in the queue and gets in later", held=waited))
+    if expectation.flavor:
+        held = flavors == {expectation.flavor}
+        findings.append(
+            CardVerdict(what=f"{job} gets flavor {expectation.flavor}", held=held, seen=", ".join(sorted(flavors)))
+        )
+    if expectation.borrows:
+        findings.append(CardVerdict(what=f"{job} borrows from the cohort", held=any(e.borrow_level for e in reserved)))
+    if expectation.reclaims:
+        held = any(
+            m.event.reason == "InCohortReclamation" and timeline.jobs.get(m.event.preemptor) == job
+            for found in timeline.moments.values()
+            for m in found
+            if isinstance(m.event, PreemptionOrdered)
+        )
+        findings.append(CardVerdict(what=f"{job} reclaims what its queue had lent", held=held))
+    if expectation.preempted_by:
+        by = {timeline.jobs.get(m.event.preemptor, "") for m in preempted if isinstance(m.event, PreemptionOrdered)}
+        findings.append(
+            CardVerdict(
+                what=f"{job} is preempted by {expectation.preempted_by}",
+                held=expectation.preempted_by in by,
+                seen=", ".join(sorted(by)),
+            )
+        )
+    if expectation.runs_again:
+        findings.append(CardVerdict(what=f"{job} runs again after its preemption", held=_ran_again(moments)))
+    if expectation.refused:
+        last = [m.event.reason for m in moments if isinstance(m.event, AdmissionRefused)]
+        held = bool(last) and last[-1] == expectation.refused and not reserved
+        findings.append(
+            CardVerdict(what=f"{job} is refused with {expectation.refused}", held=held, seen=last[-1] if last else "")
+        )
+    if expectation.finished:
+        held = any(isinstance(m.event, WorkloadFinished) and m.event.reason == "Succeeded" for m in moments)
+        findings.append(CardVerdict(what=f"{job} finishes", held=held))
+    return findings
+
+
+def _ran_again(moments: Sequence[Moment]) -> bool:
+    preempted = [i for i, m in enumerate(moments) if isinstance(m.event, PreemptionOrdered)]
+    return bool(preempted) and any(isinstance(m.event, WorkloadAdmitted) for m in moments[preempted[0] :])

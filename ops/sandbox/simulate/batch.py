@@ -1,0 +1,73 @@
+"""Many histories, on several processes: each is played, and one that breaks a law is shrunk to the fewest faults."""
+
+import gc
+import multiprocessing
+import signal
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from events.event import Millis
+from ops.production.process.telemetry import configure_logging
+from ops.sandbox.simulate.fault_plan import ALL, Fault, Kind, only, schedule_of
+from ops.sandbox.simulate.history import Outcome, play
+from ops.sandbox.simulate.shrink import shrunk
+
+_MOST_EACH = 200
+"""After so many histories a process makes way for a fresh one: what Python keeps must not add up."""
+
+
+class HistorySpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One history that is to be played."""
+
+    seed: int
+    span: Millis
+    kinds: tuple[Kind, ...] = ALL
+    only: tuple[int, ...] | None = None
+    """The faults that are let strike, by index; all of them when nothing is said."""
+
+    def faults(self) -> list[Fault]:
+        """The faults that strike."""
+        found = schedule_of(self.seed, self.span, self.kinds)
+        return found if self.only is None else only(found, self.only)
+
+
+def command(outcome: Outcome, span: Millis) -> str:
+    """The command that plays a history again."""
+    told = ",".join(str(one.index) for one in sorted(outcome.faults, key=lambda one: one.index))
+    hours = f"{span / 3_600_000:.6f}".rstrip("0").rstrip(".")
+    return f"kuelog simulate --seeds {outcome.seed} --hours {hours} --only-faults {told or 'none'}"
+
+
+def play_spec(spec: HistorySpec) -> Outcome:
+    """Play a history; of one that breaks a law, the fewest faults under which it still does."""
+    # What was there before a history is not its garbage: nobody has to walk through that after each of them.
+    gc.freeze()
+    try:
+        outcome = play(spec.seed, spec.span, spec.faults())
+        if outcome.broken and outcome.faults:
+            fewest = shrunk(outcome.faults, lambda faults: bool(play(spec.seed, spec.span, faults).broken))
+            outcome = play(spec.seed, spec.span, fewest)
+        gc.collect()
+    finally:
+        gc.unfreeze()
+    return outcome
+
+
+@contextmanager
+def played(specs: Sequence[HistorySpec], processes: int) -> Generator[Generator[Outcome, None, None], None, None]:
+    """The outcomes as they come; whoever leaves early leaves nothing running."""
+    if processes <= 1 or len(specs) <= 1:
+        yield (play_spec(spec) for spec in specs)
+        return
+    # Not fork: threads and open files of whoever asks are none of a history's business.
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(processes, _prepare, maxtasksperchild=_MOST_EACH) as pool:
+        yield (outcome for outcome in pool.imap_unordered(play_spec, specs))
+
+
+def _prepare() -> None:
+    """A worker leaves Ctrl-C to whoever asked, and tells nothing of what services meet: it was ordered."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    configure_logging("critical")

@@ -1,0 +1,239 @@
+"""What each kind of fault does to a running simulation, and how what it left behind is mended."""
+
+from collections.abc import Callable
+
+from events.billing import LineKind, Meter, Price, PriceListSet
+from events.json_object import JsonObject
+from events.subjects import FACTS
+from ops.production.wiring import LANE, ROLLED
+from ops.sandbox.embedded_cluster.fault_injection import set_card_health, set_node_ready
+from ops.sandbox.simulate.fault_plan import Fault, Kind
+from ops.sandbox.simulate.lost_tails import lose_tails
+from ops.sandbox.simulate.operators import enter_at_last, skip_what_halts
+from ops.sandbox.simulate.platform import KUEUE
+from ops.sandbox.simulate.rolled_streams import restart_stopped, roll
+from ops.sandbox.simulate.simulation import Simulation
+from ops.sandbox.simulate.stray_messages import forged_message, stream_of, unfit_message
+from ops.sandbox.simulate.users import NAMESPACE, QUEUE
+
+Application = Callable[[Simulation, Fault], None]
+_MOST_SLOW_S = 2.0
+_STRAY = frozenset({Kind.POISON_MESSAGE, Kind.FORGED_MESSAGE})
+
+
+def apply(simulation: Simulation, fault: Fault) -> None:
+    """Let a fault strike now; nobody else stores anything before the bus has what it had lost."""
+    if simulation.loop.time() >= simulation.whole_at or fault.kind not in _STRAY:
+        _APPLICATIONS[fault.kind](simulation, fault)
+
+
+def _kill(simulation: Simulation, fault: Fault) -> None:
+    process = simulation.process(fault.process)
+    simulation.loop.after_steps(process.instance, fault.number % 150, lambda: simulation.kill(process, fault.lasts))
+
+
+def _pause(simulation: Simulation, fault: Fault) -> None:
+    process = simulation.process(fault.process)
+    simulation.loop.after_steps(
+        process.instance, fault.number % 150, lambda: simulation.pause(process, fault.lasts or 1000)
+    )
+
+
+def _armed(simulation: Simulation, fault: Fault) -> None:
+    process = simulation.process(fault.process)
+    simulation.faults.arm(process.name, fault.kind, 1 + fault.number % 6, fault.lasts / 1000)
+
+
+def _for_all(simulation: Simulation, fault: Fault) -> None:
+    simulation.faults.arm("", fault.kind, 1 + fault.number % 12)
+
+
+def _down(simulation: Simulation, fault: Fault) -> None:
+    simulation.faults.last("", fault.kind, max(fault.lasts, 200) / 1000)
+
+
+def _slow(simulation: Simulation, fault: Fault) -> None:
+    simulation.faults.last("", fault.kind, max(fault.lasts, 500) / 1000, (fault.number % 20 + 1) / 20 * _MOST_SLOW_S)
+
+
+def _late(simulation: Simulation, fault: Fault) -> None:
+    process = simulation.process(fault.process)
+    simulation.faults.last(process.name, fault.kind, max(fault.lasts, 500) / 1000, (fault.number % 40 + 1) / 10)
+
+
+def _forget(simulation: Simulation, fault: Fault) -> None:
+    del fault
+    simulation.cluster.store.compact()
+    simulation.cluster.store.break_watches()
+
+
+def _gap(simulation: Simulation, fault: Fault) -> None:
+    del fault
+    simulation.cluster.store.break_watches()
+
+
+def _skew(simulation: Simulation, fault: Fault) -> None:
+    clock = simulation.process(fault.process).clock
+    clock.wrong_by = (-1 if fault.number % 3 == 0 else 1) * (1, 50, 2000, 60_000, 86_400_000)[fault.number % 5]
+
+    def right() -> None:
+        clock.wrong_by = 0
+
+    simulation.after(max(fault.lasts, 1000), right)
+
+
+def _quota(simulation: Simulation, fault: Fault) -> None:
+    """An administrator changes the quotas of a queue, and back."""
+    name = simulation.platform.queues[fault.number % len(simulation.platform.queues)]
+    factor = (0, 1, 3)[fault.number // 8 % 3]
+
+    def changed(queue: JsonObject) -> JsonObject:
+        group = queue["spec"]["resourceGroups"][0]
+        flavors = [
+            {
+                **flavor,
+                "resources": [
+                    {**one, "nominalQuota": str(int(one["nominalQuota"]) * factor // 2)} for one in flavor["resources"]
+                ],
+            }
+            for flavor in group["flavors"]
+        ]
+        return {**queue, "spec": {**queue["spec"], "resourceGroups": [{**group, "flavors": flavors}]}}
+
+    _change_queue(simulation, name, changed, fault.lasts)
+
+
+def _stop(simulation: Simulation, fault: Fault) -> None:
+    """An administrator stops a queue, and lets it go on."""
+    name = simulation.platform.queues[fault.number % len(simulation.platform.queues)]
+    policy = ("Hold", "HoldAndDrain", "HoldAndDrain")[fault.number // 8 % 3]
+
+    def changed(queue: JsonObject) -> JsonObject:
+        return {**queue, "spec": {**queue["spec"], "stopPolicy": policy}}
+
+    _change_queue(simulation, name, changed, fault.lasts)
+
+
+def _cohort(simulation: Simulation, fault: Fault) -> None:
+    """An administrator moves a queue to another cohort, and back."""
+    name = simulation.platform.queues[fault.number % len(simulation.platform.queues)]
+    cohort = ("team", "root", "elsewhere")[fault.number // 8 % 3]
+
+    def changed(queue: JsonObject) -> JsonObject:
+        return {**queue, "spec": {**queue["spec"], "cohortName": cohort}}
+
+    _change_queue(simulation, name, changed, fault.lasts)
+
+
+def _change_queue(simulation: Simulation, name: str, change: Callable[[JsonObject], JsonObject], lasts: int) -> None:
+    simulation.change("clusterqueues", "", name, change)
+    simulation.after(max(lasts, 1000), lambda: simulation.restore(name))
+
+
+def _node(simulation: Simulation, fault: Fault) -> None:
+    node = simulation.platform.nodes[fault.number % len(simulation.platform.nodes)]
+    set_node_ready(simulation.cluster.store, node, ready=False)
+    simulation.after(max(fault.lasts, 1000), lambda: set_node_ready(simulation.cluster.store, node, ready=True))
+
+
+def _card(simulation: Simulation, fault: Fault) -> None:
+    cards = [(node, card) for node, found in simulation.platform.cards.items() for card in found]
+    if not cards:
+        return
+    node, card = cards[fault.number % len(cards)]
+    set_card_health(simulation.cluster.store, node, card, healthy=False)
+    simulation.after(
+        max(fault.lasts, 1000), lambda: set_card_health(simulation.cluster.store, node, card, healthy=True)
+    )
+
+
+def _price(simulation: Simulation, fault: Fault) -> None:
+    now = simulation.clock.now()
+    prices = (Price(meter=Meter.EXCLUSIVE, unit_price=f"{fault.number % 9 + 1}.5"),)
+    event = PriceListSet(
+        name=f"list-{fault.index}", currency="EUR", starts=now, prices=prices, charges=(LineKind.USAGE,)
+    )
+    simulation.operate(lambda: enter_at_last(simulation, event))
+
+
+def _bad_object(simulation: Simulation, fault: Fault) -> None:
+    """Objects that the API takes and nobody can understand."""
+    queue = simulation.platform.queues[fault.number % len(simulation.platform.queues)]
+    name = f"poison-{fault.index}"
+    made: list[tuple[str, JsonObject]] = [
+        ("jobs", _odd_job(name, queue, {"requests": {"example.com/unknown": "1"}})),
+        ("jobs", _odd_job(name, queue, {"limits": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "99999999"}})),
+        ("cohorts", {"apiVersion": KUEUE, "kind": "Cohort", "metadata": {"name": name}, "spec": {"parentName": name}}),
+        ("jobs", _odd_job(name, "no-such-queue", {"requests": {"cpu": "1"}})),
+    ]
+    plural, value = made[fault.number // 8 % len(made)]
+    simulation.create(plural, value)
+    simulation.after(max(fault.lasts, 5000), lambda: simulation.remove(plural, value))
+
+
+def _odd_job(name: str, queue: str, resources: JsonObject) -> JsonObject:
+    container = {"name": "main", "image": "x", "resources": resources}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {QUEUE: queue}},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    }
+
+
+def _bad_message(simulation: Simulation, fault: Fault) -> None:
+    """Somebody with rights stores what halts a lane; an operator who looks in a while later has it skipped."""
+    memory, facts = simulation.bus.memory(stream_of(fault)), simulation.bus.memory(FACTS)
+    simulation.bus_stores(lambda: (memory, unfit_message(fault, memory, facts, simulation.clock.now())))
+    simulation.after(max(fault.lasts, 1000), lambda: simulation.operate(lambda: skip_what_halts(simulation)))
+
+
+def _forged(simulation: Simulation, fault: Fault) -> None:
+    facts, lane = simulation.bus.memory(FACTS), simulation.bus.memory(LANE)
+    simulation.bus_stores(lambda: forged_message(fault, facts, lane, simulation.clock.now()))
+
+
+def _roll(simulation: Simulation, fault: Fault) -> None:
+    name = ROLLED[fault.number % len(ROLLED)]
+    simulation.operate(lambda: roll(simulation, name, fault.lasts))
+    simulation.operate(lambda: restart_stopped(simulation))
+
+
+def _lose_tail(simulation: Simulation, fault: Fault) -> None:
+    _down(simulation, fault)
+    simulation.operate(lambda: lose_tails(simulation, fault))
+    simulation.operate(lambda: restart_stopped(simulation))
+
+
+_APPLICATIONS: dict[Kind, Application] = {
+    Kind.KILL: _kill,
+    Kind.PAUSE: _pause,
+    Kind.MESSAGE_LOST: _armed,
+    Kind.ACK_LOST: _armed,
+    Kind.ACK_UNRESOLVED: _armed,
+    Kind.MESSAGE_DOUBLED: _armed,
+    Kind.MESSAGE_LATE: _armed,
+    Kind.DELIVERY_LATE: _late,
+    Kind.DELIVERY_DOUBLED: _armed,
+    Kind.BUS_DOWN: _down,
+    Kind.API_CONFLICT: _for_all,
+    Kind.API_EXPIRED: _forget,
+    Kind.API_BUSY: _for_all,
+    Kind.API_BROKEN: _for_all,
+    Kind.API_CUT: _for_all,
+    Kind.API_SLOW: _slow,
+    Kind.WATCH_GAP: _gap,
+    Kind.LATE_WATCHER: _late,
+    Kind.CLOCK_SKEW: _skew,
+    Kind.QUOTA: _quota,
+    Kind.QUEUE_STOP: _stop,
+    Kind.COHORT: _cohort,
+    Kind.NODE: _node,
+    Kind.CARD: _card,
+    Kind.PRICE: _price,
+    Kind.POISON_OBJECT: _bad_object,
+    Kind.POISON_MESSAGE: _bad_message,
+    Kind.FORGED_MESSAGE: _forged,
+    Kind.STREAM_ROLL: _roll,
+    Kind.LOST_TAIL: _lose_tail,
+}

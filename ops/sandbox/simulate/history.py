@@ -1,0 +1,126 @@
+"""One history: what a seed makes of a platform, its users and its faults, played to its end and held against the laws."""
+
+import asyncio
+import gc
+import hashlib
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from events.event import Millis
+from ops.sandbox.embedded_cluster.store import Change
+from ops.sandbox.simulate.fault_application import apply
+from ops.sandbox.simulate.fault_plan import Fault
+from ops.sandbox.simulate.fresh_replica import begun_otherwise
+from ops.sandbox.simulate.laws import Aftermath, broken_laws, unsettled
+from ops.sandbox.simulate.platform import platform_of
+from ops.sandbox.simulate.simulation import Simulation
+from ops.sandbox.simulate.virtual_loop import NothingHappens, VirtualLoop
+
+_LOOK_S = 5.0
+_PATIENCE_S = 3600.0
+"""Virtual time in which everything has to come to rest when nothing goes wrong any more."""
+_CALM_S = 15.0
+"""So long it has to stay as it is."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a history ended."""
+
+    seed: int
+    broken: tuple[str, ...]
+    """The laws that it broke, each with what and where."""
+    faults: tuple[Fault, ...]
+    digest: str
+    """SHA-256 over every byte of the log."""
+    commits: int
+    jobs: int
+    lasted: Millis
+    """Virtual time until everything was at rest."""
+
+
+def play(seed: int, span: Millis, faults: Sequence[Fault]) -> Outcome:
+    """Play a history to its end."""
+    loop = VirtualLoop(f"{seed}/order")
+    loop.set_exception_handler(lambda _loop, _context: None)
+    # A client's patience is drawn from the common source of chance: here that is the seed's as well.
+    random.seed(f"{seed}/patience")
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return loop.run_until_complete(_played(loop, seed, span, faults))
+    finally:
+        loop.close()
+        if collecting:
+            gc.enable()
+
+
+async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[Fault]) -> Outcome:
+    simulation = Simulation(loop, platform_of(seed, span), seed)
+    simulation.begin()
+    for action in simulation.platform.actions:
+        loop.call_at(action.at / 1000, simulation.do, action)
+    for fault in faults:
+        loop.call_at(fault.at / 1000, apply, simulation, fault)
+    try:
+        await asyncio.sleep(span / 1000)
+        simulation.heal()
+        waiting = await _rest(simulation)
+        crashes = [f"{told} ({times} times)" for told, times in simulation.crashes.items()]
+        broken = [*crashes, *waiting, *_judged(simulation), *await begun_otherwise(simulation.bus, simulation.shelf)]
+        lasted = round(loop.time() * 1000)
+        entries = {name: stream.entries for name, stream in sorted(simulation.bus.streams.items())}
+    finally:
+        stuck = await simulation.end()
+    digest = hashlib.sha256(b"".join(entry.data for found in entries.values() for entry in found)).hexdigest()
+    return Outcome(
+        seed=seed,
+        broken=(*broken, *stuck),
+        faults=tuple(faults),
+        digest=digest,
+        commits=sum(len(found) for name, found in entries.items() if name != "FACTS"),
+        jobs=sum(action.verb == "create" for action in simulation.platform.actions),
+        lasted=lasted,
+    )
+
+
+def _judged(simulation: Simulation) -> list[str]:
+    try:
+        return broken_laws(_aftermath(simulation))
+    except Exception as problem:  # noqa: BLE001 - a log that can't be judged is a finding, whatever the reason
+        return [f"the log can't be judged: {type(problem).__name__}: {problem}"]
+
+
+def _aftermath(simulation: Simulation) -> Aftermath:
+    changes: list[Change] = []
+    while not simulation.changes.empty():
+        change = simulation.changes.get_nowait()
+        changes += [change] if change is not None else []
+    return Aftermath(
+        entries={name: list(stream.entries) for name, stream in simulation.bus.streams.items()},
+        store=simulation.cluster.store,
+        changes=changes,
+        settings=simulation.platform.settings,
+        now=simulation.clock.now(),
+        stray=frozenset(simulation.stray),
+    )
+
+
+async def _rest(simulation: Simulation) -> list[str]:
+    """Wait until all is settled and stays so; what is not, if it never is."""
+    end = simulation.loop.time() + _PATIENCE_S
+    since, seen = simulation.loop.time(), -1
+    waiting: list[str] = []
+    while simulation.loop.time() < end:
+        await asyncio.sleep(_LOOK_S)
+        waiting = unsettled(simulation.cluster.store)
+        length = sum(len(stream.entries) for stream in simulation.bus.streams.values())
+        if waiting or length != seen:
+            since, seen = simulation.loop.time(), length
+        elif simulation.loop.time() - since >= _CALM_S:
+            return []
+    return waiting or ["the log never comes to rest"]
+
+
+__all__ = ["NothingHappens", "Outcome", "play"]

@@ -1,0 +1,179 @@
+"""The laws of a lane, held at every commit: what is reserved once, within which limits, and who may be told to go."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.amount import UNLIMITED
+from events.catalogue import AnyEvent
+from events.device import DevicesReserved
+from events.event import Millis
+from events.preemption import PreemptionOrdered, PreemptionRefused
+from events.workload import EvictionOrdered, QuotaReleased
+from ops.queries.replay import fold_lane
+from projections.devices.card_stakes import uses_of
+from projections.devices.use import IDLE, CardUse
+from projections.log_position import LogPosition
+from projections.quota.node import Node
+from projections.world import World
+from services.runtime.lane_fold import LaneFold
+from services.runtime.log_port import Entry
+
+
+class Run(msgspec.Struct):
+    """A time in which a workload was admitted, by the sequences of its lane; it goes on while `until` is 0."""
+
+    since: int
+    until: int = 0
+
+
+class LaneLaws:
+    """Hears every event of the decisions of a lane, in canonical order, and notes what breaks a law."""
+
+    def __init__(self, world: World) -> None:
+        self.broken: list[str] = []
+        self.runs: dict[str, list[Run]] = {}
+        """By workload, when it was admitted."""
+        self._world = world
+        self._reserved: dict[str, int] = {}
+        self._open: dict[str, dict[str, int]] = {}
+        """By preemptor the victims that its open request names, and the reservation in which each was found."""
+        self._at: Millis = 0
+
+    def hear(self, event: AnyEvent, position: LogPosition) -> None:
+        """One event; the whole commit is folded already."""
+        if position.at < self._at:
+            self._tell(position, f"was decided {self._at - position.at} ms before the decision ahead of it")
+        self._at = position.at
+        match event:
+            case QuotaReserved():
+                self._reserve(event, position)
+            case WorkloadAdmitted():
+                self._admit(event.workload, position)
+            case PreemptionRequested():
+                self._ask(event)
+            case PreemptionOrdered():
+                self._order(event, position)
+                self._stop(event.workload, position)
+            case EvictionOrdered():
+                self._stop(event.workload, position)
+            case QuotaReleased():
+                self._reserved.pop(event.workload, None)
+                self._stop(event.workload, position)
+            case PreemptionRefused():
+                self._open.pop(event.preemptor, None)
+            case AdmissionRefused():
+                self._open.pop(event.workload, None)
+            case _:
+                pass
+
+    def admitted_at(self, workload: str, sequence: int) -> bool:
+        """Whether a workload was admitted when the lane had come so far."""
+        return any(
+            one.since <= sequence and (not one.until or sequence < one.until) for one in self.runs.get(workload, ())
+        )
+
+    def _reserve(self, event: QuotaReserved, position: LogPosition) -> None:
+        self._open.pop(event.workload, None)
+        if event.workload in self._reserved and self._still_there(event.workload):
+            first = self._reserved[event.workload]
+            self._tell(position, f"reserves quota for {event.workload} again, which has held it since {first}")
+        self._reserved[event.workload] = position.sequence
+        node = self._world.quota.node(event.cluster_queue)
+        asked = {
+            (flavor, resource)
+            for one in event.assignments
+            for resource, flavor in one.flavors.items()
+            if one.usage.get(resource)
+        }
+        columns = self._world.quota.columns
+        for one in node.path if node is not None else ():
+            for name, used in self._world.quota.usage_by_name(one).items():
+                if name in asked:
+                    self._hold_limit(one, columns.of(*name), used, name, position)
+
+    def _hold_limit(self, node: Node, column: int, used: int, name: tuple[str, str], position: LogPosition) -> None:
+        owned, limit = node.subtree[column], node.borrowing_limit[column]
+        if owned == UNLIMITED or (node.parent is not None and (limit is None or limit == UNLIMITED)):
+            return
+        most = owned + (limit or 0) if node.parent is not None else owned
+        if used > most:
+            self._tell(
+                position, f"lets {node.key} use {used} of {name[1]} in flavor {name[0]}, and {most} is its limit"
+            )
+
+    def _admit(self, workload: str, position: LogPosition) -> None:
+        runs = self.runs.setdefault(workload, [])
+        if workload not in self._reserved:
+            self._tell(position, f"admits {workload}, which holds no quota")
+        if runs and not runs[-1].until:
+            self._tell(position, f"admits {workload} again, which has been admitted since {runs[-1].since}")
+        runs.append(Run(since=position.sequence))
+
+    def _stop(self, workload: str, position: LogPosition) -> None:
+        runs = self.runs.get(workload)
+        if runs and not runs[-1].until:
+            runs[-1].until = position.sequence
+
+    def _ask(self, event: PreemptionRequested) -> None:
+        self._open[event.workload] = {one.workload: self._reserved.get(one.workload, 0) for one in event.victims}
+
+    def _order(self, event: PreemptionOrdered, position: LogPosition) -> None:
+        found = self._open.get(event.preemptor, {}).pop(event.workload, None)
+        if found is None:
+            self._tell(
+                position, f"has {event.workload} make room for {event.preemptor}, which has no open request for it"
+            )
+        elif found != self._reserved.get(event.workload):
+            self._tell(
+                position, f"has {event.workload} make room for {event.preemptor}, which had asked for an earlier run"
+            )
+
+    def _still_there(self, workload: str) -> bool:
+        found = self._world.workloads.get(workload)
+        return found is not None and not found.finished
+
+    def _tell(self, position: LogPosition, what: str) -> None:
+        self.broken.append(f"{position.lane}/{position.sequence} {what}")
+
+
+class CardLaws:
+    """The same of the lane of cards."""
+
+    def __init__(self, world: World) -> None:
+        self.broken: list[str] = []
+        self._world = world
+
+    def hear(self, event: AnyEvent, position: LogPosition) -> None:
+        """One event; the whole commit is folded already."""
+        if not isinstance(event, DevicesReserved):
+            return
+        cards = {card.uuid: card for node in self._world.cards.nodes.values() for card in node.cards}
+        # What the admitter has proposed besides is given to nobody yet.
+        given = [one for one in self._world.cards.holdings.values() if one.confirmed]
+        taken: dict[str, CardUse] = {}
+        for one in given:
+            for uuid, use in uses_of(one.placements).items():
+                taken[uuid] = taken.get(uuid, IDLE).plus(use)
+        for uuid, use in sorted(taken.items()):
+            card = cards.get(uuid)
+            if card is not None and (use.memory > card.memory or use.slots > card.slots or use.cores > card.cores):
+                self.broken.append(f"{position.lane}/{position.sequence} gives more of card {uuid} than it has: {use}")
+
+
+def hold_lane(
+    lane: str, entries: Mapping[str, Sequence[Entry]], *, cards: bool
+) -> tuple[LaneFold, LaneLaws, list[str]]:
+    """Replay a lane, decide every decision of it again, and hold the laws at every commit."""
+    start = LaneFold(lane)
+    book = LaneLaws(start.world)
+    card_book = CardLaws(start.world)
+    fold, replayed = fold_lane(lane, entries, verify=True, start=start, listener=card_book.hear if cards else book.hear)
+    broken = [*book.broken, *card_book.broken]
+    broken += [f"{lane}/{one.sequence} by {one.author} comes out otherwise in replay" for one in replayed.differences]
+    broken += [
+        f"{lane}/{one.sequence} by {one.author} names another world than comes out in replay"
+        for one in replayed.other_states
+    ]
+    return fold, book, broken

@@ -1,0 +1,203 @@
+"""The laws that every history obeys, whatever went wrong in it."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from events.codec import NotOurs, decode_sighting
+from events.event import Millis
+from events.settings import SettingsObserved
+from events.subjects import CONTROL, FACTS
+from events.workload import WorkloadSubmitted
+from ops.production.archive.evidence import Evidence
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.queries.audit.verify import Auditor
+from ops.sandbox.embedded_cluster.selection import look
+from ops.sandbox.embedded_cluster.store import Change, Store
+from ops.sandbox.simulate.lane_laws import LaneLaws, hold_lane
+from ops.sandbox.simulate.users import QUEUE
+from projections.amiss import AUTHOR, TIME
+from projections.world import World
+from services.applier.manifests import DECISION
+from services.applier.plan import sequence_in
+from services.runtime.control_log import Control
+from services.runtime.log_port import Entry
+from services.watcher.view import View
+from services.watcher.watched_kinds import CLUSTER_KINDS
+
+Entries = dict[str, list[Entry]]
+_JOBS, _PODS, _WORKLOADS = "jobs.batch", "pods", "workloads.kueue.x-k8s.io"
+_MOST_TOLD = 5
+
+
+class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left of a history when it is over."""
+
+    entries: Entries
+    store: Store
+    """The objects of its cluster."""
+    changes: Sequence[Change]
+    """Every change of a Job, in order."""
+    settings: SettingsObserved
+    now: Millis
+    stray: Collection[tuple[str, int]] = ()
+    """What somebody has stored who should not have, by stream and sequence."""
+
+
+def unsettled(store: Store) -> list[str]:
+    """What has not come to its end in the cluster."""
+    found: list[str] = []
+    for (namespace, name), job in sorted(store.of(_JOBS).items()):
+        if not _has_ended(job) and job["metadata"]["uid"] not in _deactivated(store):
+            how = "waiting" if job["spec"].get("suspend") else "running"
+            found.append(f"job {namespace}/{name} never ends: it is {how}")
+    for (namespace, name), pod in sorted(store.of(_PODS).items()):
+        if pod["metadata"].get("deletionTimestamp"):
+            found.append(f"pod {namespace}/{name} never goes: it was told to end")
+    return found
+
+
+def _deactivated(store: Store) -> set[str]:
+    """Jobs that nobody tries any more until a user says otherwise, by UID."""
+    return {
+        owner["uid"]
+        for workload in store.of(_WORKLOADS).values()
+        if workload["spec"].get("active") is False
+        for owner in workload["metadata"].get("ownerReferences") or ()
+    }
+
+
+def broken_laws(aftermath: Aftermath) -> list[str]:
+    """What the history broke, each with what and where."""
+    entries = aftermath.entries
+    decided, book, broken = hold_lane(LANE, entries, cards=False)
+    given, _, broken_by_cards = hold_lane(DEVICE_LANE, entries, cards=True)
+    broken += broken_by_cards
+    broken += _chain(entries)
+    broken += _runs_unadmitted(aftermath, book)
+    broken += _held(decided.world, given.world)
+    broken += _disagreements(aftermath, decided.world)
+    for world in (decided.world, given.world):
+        broken += _amiss(aftermath, world)
+        broken += _ahead_of_time(aftermath, world)
+    return broken[:_MOST_TOLD]
+
+
+def _chain(entries: Entries) -> list[str]:
+    skipped = Control(entries.get(CONTROL, ())).skipped
+    report = Auditor(Evidence()).examine(entries)
+    return [f"audit: {one.place}: {one.detail}" for one in report.changes if (one.stream, one.sequence) not in skipped]
+
+
+def _runs_unadmitted(aftermath: Aftermath, book: LaneLaws) -> Iterator[str]:
+    """Every start of a job that a queue manages bears a decision under which its workload was admitted."""
+    keys = _workloads_of_jobs(aftermath.entries)
+    for change in aftermath.changes:
+        if change.type == "DELETED":
+            continue
+        job, before = change.object, change.before
+        meta = job["metadata"]
+        was_on_hold = before is None or before["spec"].get("suspend")
+        if not (meta.get("labels") or {}).get(QUEUE) or job["spec"].get("suspend") or not was_on_hold:
+            continue
+        mark = sequence_in((meta.get("annotations") or {}).get(DECISION, ""), LANE)
+        if not book.admitted_at(keys.get(meta["uid"], ""), mark):
+            yield f"job {meta['name']} was started under {LANE}/{mark}, at which its workload was not admitted"
+
+
+def _workloads_of_jobs(entries: Entries) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for entry in entries.get(FACTS, ()):
+        try:
+            fact = decode_sighting(entry.data).fact
+        except NotOurs:
+            continue
+        if isinstance(fact, WorkloadSubmitted) and fact.owner is not None:
+            found[fact.owner.uid] = fact.workload
+    return found
+
+
+def _held(decided: World, given: World) -> Iterator[str]:
+    """When all has come to rest nobody holds anything."""
+    for name, node in sorted(decided.quota.queues.items()):
+        for (flavor, resource), used in decided.quota.usage_by_name(node).items():
+            yield f"queue {name} still uses {used} of {resource} in flavor {flavor}"
+    for world, lane in ((decided, LANE), (given, DEVICE_LANE)):
+        for key in sorted(world.cards.holdings):
+            yield f"{lane}: cards are still held by {key}"
+        for uuid, use in sorted(world.cards.used.items()):
+            if use.slots:
+                yield f"{lane}: card {uuid} is still taken: {use}"
+    for preemptor in sorted(decided.requests):
+        yield f"the request for room of {preemptor} is still open"
+
+
+def _disagreements(aftermath: Aftermath, world: World) -> Iterator[str]:
+    """Where the log and the cluster say different things about the same."""
+    store = aftermath.store
+    objects = store.of(_WORKLOADS)
+    for key, workload in sorted(world.workloads.items()):
+        found = objects.get((workload.namespace, workload.name))
+        if found is None:
+            yield f"workload {key} is on the log and not in the cluster"
+        elif workload.decided > workload.applied or (workload.finished and not workload.finish_shown):
+            yield f"workload {key} is decided up to {workload.decided} and applied up to {workload.applied}"
+        elif workload.finished is not _is_finished(found):
+            yield f"workload {key} is {'' if workload.finished else 'not '}finished on the log, and the cluster differs"
+    for namespace, name in sorted(objects):
+        if f"{namespace}/{name}" not in world.workloads:
+            yield f"workload {namespace}/{name} is in the cluster and not on the log"
+    for (namespace, name), pod in sorted(store.of(_PODS).items()):
+        if look(pod, "status.phase") not in ("Succeeded", "Failed"):
+            yield f"pod {namespace}/{name} still runs"
+    yield from _outdated(aftermath, world)
+
+
+def _outdated(aftermath: Aftermath, world: World) -> Iterator[str]:
+    """What a watcher that sees the cluster for the first time would tell is what the log says already."""
+    known = {
+        "ClusterQueueObserved": world.cluster_queues,
+        "CohortObserved": world.cohorts,
+        "LocalQueueObserved": world.local_queues,
+        "FlavorObserved": world.flavors,
+        "NodeObserved": world.nodes,
+        "DevicesRegistered": world.registered,
+    }
+    view = View(settings=aftermath.settings)
+    for resource in CLUSTER_KINDS:
+        key = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+        for (namespace, name), value in sorted(aftermath.store.of(key).items()):
+            for fact in view.see(resource.kind, value):
+                table: dict[str, Any] | None = known.get(type(fact).__name__)
+                place = f"{namespace}/{name}" if namespace else name
+                if table is not None and table.get(place) != fact:
+                    yield f"{resource.kind} {place} is otherwise on the log than in the cluster"
+
+
+def _amiss(aftermath: Aftermath, world: World) -> Iterator[str]:
+    """What a service itself has said is never amiss, but that the clock of a watcher may be wrong."""
+    for one in world.amiss.values():
+        if one.what == AUTHOR and (one.stream, one.sequence) not in aftermath.stray:
+            yield f"{one.stream}/{one.sequence} of {one.author} does not count: {one.detail}"
+        if one.what == TIME and one.stream != FACTS:
+            yield f"{one.stream}/{one.sequence} was decided ahead of time: {one.detail}"
+
+
+def _ahead_of_time(aftermath: Aftermath, world: World) -> Iterator[str]:
+    """Nothing has happened in the time that is still to come."""
+    for key, workload in sorted(world.workloads.items()):
+        for one in workload.conditions.values():
+            if one.since > aftermath.now:
+                yield f"workload {key} is {one.type} since {one.since - aftermath.now} ms from now"
+
+
+def _is_finished(workload: dict[str, Any]) -> bool:
+    return any(
+        one["type"] == "Finished" and one["status"] == "True" for one in look(workload, "status.conditions") or ()
+    )
+
+
+def _has_ended(job: dict[str, Any]) -> bool:
+    conditions = look(job, "status.conditions") or ()
+    return any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions)

@@ -1,0 +1,50 @@
+"""What operators of a simulated platform do: they enter prices, and have skipped what the services say halts them."""
+
+import asyncio
+import re
+from contextlib import suppress
+
+from events.billing import PriceListSet
+from events.control import Quarantined
+from events.subjects import CONTROL
+from ops.queries.billing.entering import enter
+from ops.queries.billing.problems import BillRefused
+from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
+from ops.sandbox.simulate.simulation import Simulation
+
+_AGAIN_S = 1.0
+_LOOKS_S = 2.0
+_LOOKS = 30
+_HALTING = re.compile(r"(\w+) (?:is broken at )?sequence (\d+)")
+
+
+async def enter_at_last(simulation: Simulation, event: PriceListSet | Quarantined) -> None:
+    """Have it entered; who is told that somebody else was faster looks again, and asks again."""
+    while True:
+        with suppress(BillRefused):
+            await enter(simulation.bus, event, simulation.clock.now(), simulation.bus.memory(CONTROL).entries)
+            return
+        await asyncio.sleep(_AGAIN_S)
+
+
+async def skip_what_halts(simulation: Simulation) -> None:
+    """Look at what the services say of their health for a while, and have skipped what they name."""
+    for _ in range(_LOOKS):
+        for stream, sequence in sorted(_told(simulation)):
+            entries = {name: one.entries for name, one in simulation.bus.streams.items()}
+            with suppress(QuarantineRefused):
+                refuse_if_folded(entries, stream, sequence)
+                reason = "stored by a stray script"
+                await enter_at_last(simulation, Quarantined(stream=stream, sequence=sequence, reason=reason))
+        await asyncio.sleep(_LOOKS_S)
+
+
+def _told(simulation: Simulation) -> set[tuple[str, int]]:
+    """The messages that a service that is up says halt it."""
+    return {
+        (found.group(1), int(found.group(2)))
+        for process in simulation.processes
+        if process.up and process.running is not None
+        for host in process.running.hosts.values()
+        if (found := _HALTING.search(host.halted)) is not None
+    }

@@ -1,0 +1,325 @@
+"""A running history: cluster, bus, processes and users on virtual time, and the handles by which faults take hold of it."""
+
+import asyncio
+import contextvars
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from events.event import Millis
+from events.json_object import JsonObject
+from ops.production.crds.definitions import manifests
+from ops.production.kubernetes.reflector import Reflector
+from ops.production.log.memory import MemoryBus, MemoryStream
+from ops.production.log.shelf import MemoryShelf
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import Ports, Running
+from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
+from ops.sandbox.embedded_cluster.failures import ApiFailure
+from ops.sandbox.embedded_cluster.in_process import InProcessClient
+from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.store import Change
+from ops.sandbox.scenario.platform import convert, suspend
+from ops.sandbox.simulate.active_faults import ActiveFaults
+from ops.sandbox.simulate.api_gate import ApiGate
+from ops.sandbox.simulate.bus_connection import Connection
+from ops.sandbox.simulate.no_tracer import NoTracer
+from ops.sandbox.simulate.platform import CHECK, Platform
+from ops.sandbox.simulate.process_clock import ProcessClock
+from ops.sandbox.simulate.users import CLASS, NAMESPACE, QUEUE, UserAction
+from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
+from services.runtime.log_port import Message
+
+BEGINS: Millis = 1_800_000_000_000
+RESTART_MS = 1000
+"""So long after its death a process is started again."""
+_LONGEST_MS = 300_000
+CHECK_MS = 700
+"""So long the controller of the admission check takes."""
+TWINS = "ab"
+_END_S = 60.0
+"""So long whoever is told to end may take."""
+
+
+class Process:
+    """One process slot: the services in it, and who serves there now."""
+
+    def __init__(self, name: str, services: tuple[str, ...]) -> None:
+        self.name, self.services = name, services
+        self.life = 0
+        self.clock: ProcessClock
+        self.running: Running | None = None
+        self.task: asyncio.Task[None]
+        self.up = False
+
+    @property
+    def instance(self) -> str:
+        """Who it is now: its successor after a death is another one."""
+        return f"{self.name}.{self.life}"
+
+
+class Simulation:
+    """All of it. What it does by itself runs under no process, and no fault holds it."""
+
+    def __init__(self, loop: VirtualLoop, platform: Platform, seed: int) -> None:
+        self.loop, self.platform = loop, platform
+        self.clock = ScaledClock(1.0, BEGINS, loop.time)
+        self.faults = ActiveFaults(loop, seed)
+        self.bus = MemoryBus(self.clock.now, platform.ids_known_for)
+        self.shelf = MemoryShelf()
+        self.stray: set[tuple[str, int]] = set()
+        """What somebody has stored who should not have, by stream and sequence."""
+        self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert)
+        self.changes: asyncio.Queue[Change | None] = asyncio.Queue()
+        """Every change of a Job, in order."""
+        self.connections = 0
+        """How often everybody had to connect anew to a bus that lost tails."""
+        self.whole_at = 0.0
+        """When a bus that has lost tails has them again, on the loop's time."""
+        self.lost: dict[str, int] = {}
+        """By stream, up to where it has to be given back what it has lost."""
+        self.crashes: dict[str, int] = {}
+        """How often a service or an operator ended with an exception, by what is told of it."""
+        self.processes = [
+            Process(f"p{number}{twin}", services) for number, services in enumerate(platform.layout) for twin in TWINS
+        ]
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._original: dict[str, JsonObject] = {}
+        self._later: list[tuple[float, Callable[[], None]]] = []
+
+    def begin(self) -> None:
+        """Set the platform up, and start every process."""
+        for value in (*_definitions(), *self.platform.objects):
+            self.cluster.add(value)
+            if "status" in value and value["kind"] == "AdmissionCheck":
+                kind = self._kind("admissionchecks")
+                shown = {"metadata": {}, "status": value["status"]}
+                self.cluster.resources.update(kind, ("", CHECK), shown, subresource="status")
+        self.cluster.start_controllers()
+        self.changes = self.cluster.store.watch("jobs.batch")
+        self._keep(self._check_workloads())
+        for process in self.processes:
+            self.start(process)
+
+    def start(self, process: Process) -> None:
+        """Start who serves in a slot."""
+        process.life += 1
+        process.clock, process.up = ProcessClock(BEGINS, self.loop), True
+        context = contextvars.copy_context()
+        context.run(PROCESS.set, process.instance)
+        process.task = self.loop.create_task(self._serve(process), context=context, name=process.instance)
+        self._tasks.append(process.task)
+
+    async def _serve(self, process: Process) -> None:
+        client = InProcessClient(self.cluster.resources, ApiGate(process.name, self.faults), self.clock.now)
+        ports = Ports(
+            bus=Connection(self.bus, process.name, self.faults),
+            reader=Reflector(client),
+            writer=client,
+            clock=process.clock,
+            shelf=self.shelf,
+            connections=lambda: self.connections,
+        )
+        running = process.running = Running(
+            ports,
+            process.services,
+            settings=self.platform.settings,
+            replica=process.instance,
+            tracer=NoTracer(),
+            snapshots_every=self.platform.snapshots_every,
+        )
+        try:
+            await running.run()
+        except Exception as problem:  # noqa: BLE001 - whatever ends a service is a finding
+            told = f"{process.name} ({', '.join(process.services)}) ended with {_told(problem)}"
+            self.crashes[told] = self.crashes.get(told, 0) + 1
+            process.up = False
+            # As a kubelet does: who fails again and again is started less and less often.
+            self.after(min(RESTART_MS << self.crashes[told], _LONGEST_MS), lambda: self.start(process))
+
+    def process(self, number: int) -> Process:
+        """One of the processes."""
+        return self.processes[number % len(self.processes)]
+
+    def kill(self, process: Process, down: Millis) -> None:
+        """Nothing of it ever runs again; its successor comes after a while."""
+        if self._alone_knows(process):
+            return
+        self.loop.hold(process.instance)
+        process.up = False
+        self.after(RESTART_MS + down, lambda: self.start(process))
+
+    def pause(self, process: Process, lasts: Millis) -> None:
+        """It gets no turn for so long."""
+        if self._alone_knows(process):
+            return
+        instance = process.instance
+        self.loop.hold(instance)
+
+        def go_on() -> None:
+            if process.instance == instance and process.up:
+                self.loop.release(instance)
+
+        self.after(lasts, go_on)
+
+    def knows(self, name: str, but: Process | None = None) -> int:
+        """Up to which message somebody who is at work knows a stream."""
+        return max(
+            (
+                one.running.known(name)
+                for one in self.processes
+                if one is not but and one.up and one.running is not None and not self.loop.is_held(one.instance)
+            ),
+            default=0,
+        )
+
+    def _alone_knows(self, process: Process) -> bool:
+        """Whether nobody could give the bus back what it has lost, but this one."""
+        return any(
+            len(self.bus.memory(name).entries) < end and self.knows(name, process) < end
+            for name, end in self.lost.items()
+        )
+
+    def after(self, ms: Millis, then: Callable[[], None]) -> None:
+        """Have something done later, or when everything is healed."""
+        due = self.loop.time() + ms / 1000
+        self._later.append((due, then))
+        self.loop.call_at(due, self._do_due)
+
+    def heal(self) -> None:
+        """All that was to be done later is done now, and nothing goes wrong any more."""
+        self.faults.clear()
+        while self._later:
+            self._later.sort(key=lambda one: one[0])
+            self._later.pop(0)[1]()
+
+    def _do_due(self) -> None:
+        now = self.loop.time() + 1e-6
+        due = [one for one in self._later if one[0] <= now]
+        self._later = [one for one in self._later if one[0] > now]
+        for _, then in sorted(due, key=lambda one: one[0]):
+            then()
+
+    def operate(self, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Have an operator do something."""
+        self._keep(self._operate(act()))
+
+    def bus_stores(self, made: Callable[[], tuple[MemoryStream, Message]]) -> None:
+        """Somebody stores a message who should not have."""
+        self._keep(self._store_stray(made))
+
+    async def _store_stray(self, made: Callable[[], tuple[MemoryStream, Message]]) -> None:
+        stream, message = made()
+        self.stray.add((stream.name, len(stream.entries) + 1))
+        await stream.repeat(message)
+
+    async def _operate(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as problem:  # noqa: BLE001 - what an operator could not do is a finding
+            told = f"an operator failed with {_told(problem)}"
+            self.crashes[told] = self.crashes.get(told, 0) + 1
+
+    def do(self, action: UserAction) -> None:
+        """A user does something; who comes too late is told so, and lets it be."""
+        try:
+            match action.verb:
+                case "create":
+                    self.create("jobs", action.object)
+                case "delete":
+                    self.remove("jobs", {"metadata": {"name": action.job, "namespace": NAMESPACE}})
+                case _:
+                    self._relabel(action)
+        except ApiFailure:
+            return
+
+    def _relabel(self, action: UserAction) -> None:
+        label = CLASS if action.verb == "priority" else QUEUE
+
+        def change(job: JsonObject) -> JsonObject:
+            meta = job["metadata"]
+            return {**job, "metadata": {**meta, "labels": {**meta["labels"], label: action.value}}}
+
+        job = self.cluster.store.get("jobs.batch", (NAMESPACE, action.job))
+        if job is not None and job["spec"].get("suspend"):
+            self.change("jobs", NAMESPACE, action.job, change)
+
+    def create(self, plural: str, value: JsonObject) -> None:
+        """Create an object. Raises `ApiFailure`."""
+        self.cluster.resources.create(self._kind(plural), value["metadata"].get("namespace", ""), value)
+
+    def remove(self, plural: str, value: JsonObject) -> None:
+        """Take an object away, if it is there."""
+        kind, meta = self._kind(plural), value["metadata"]
+        name = (meta.get("namespace", ""), meta["name"])
+        if self.cluster.store.get(kind.key, name) is not None:
+            self.cluster.resources.delete(kind, name)
+
+    def change(self, plural: str, namespace: str, name: str, change: Callable[[JsonObject], JsonObject]) -> None:
+        """Change an object."""
+        kind = self._kind(plural)
+        found = self.cluster.resources.get(kind, (namespace, name))
+        if plural == "clusterqueues":
+            self._original.setdefault(name, found)
+        self.cluster.resources.update(kind, (namespace, name), change(found))
+
+    def restore(self, queue: str) -> None:
+        """A queue has the specification again that it had at first."""
+        original = self._original[queue]
+        self.change("clusterqueues", "", queue, lambda found: {**found, "spec": original["spec"]})
+
+    async def end(self) -> list[str]:
+        """Stop everybody, the dead included; who goes on although he was told to end."""
+        self.loop.release_all()
+        await self.cluster.stop()
+        for task in self._tasks:
+            task.cancel()
+        _, left = await asyncio.wait(self._tasks, timeout=_END_S)
+        return sorted(f"{one.get_name()} is stuck: it goes on although it was told to end" for one in left)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(self.loop.create_task(work, name=work.__name__.lstrip("_")))
+
+    async def _check_workloads(self) -> None:
+        """The controller of the admission check: it says yes after a while."""
+        queue = self.cluster.store.watch("workloads.kueue.x-k8s.io")
+        while True:
+            change = await queue.get()
+            states = (change.object.get("status") or {}).get("admissionChecks") or () if change is not None else ()
+            if change is not None and any(one["name"] == CHECK and one["state"] == "Pending" for one in states):
+                meta = change.object["metadata"]
+                name = (meta["namespace"], meta["name"])
+                self.loop.call_later(CHECK_MS / 1000, self._say_ready, name)
+
+    def _say_ready(self, name: tuple[str, str]) -> None:
+        kind = self._kind("workloads")
+        found = self.cluster.store.get(kind.key, name)
+        if found is None:
+            return
+        status = found.get("status") or {}
+        checks = [
+            {**one, "state": "Ready", "message": ""} if one["name"] == CHECK and one["state"] == "Pending" else one
+            for one in status.get("admissionChecks") or ()
+        ]
+        if checks != status.get("admissionChecks"):
+            value = {"metadata": {}, "status": {**status, "admissionChecks": checks}}
+            self.cluster.resources.update(kind, name, value, subresource="status")
+
+    def _kind(self, plural: str) -> Kind:
+        return next(
+            one
+            for one in self.cluster.resources.kinds()
+            if one.plural == plural and one.version == (one.storage or one.version)
+        )
+
+
+@functools.cache
+def _definitions() -> tuple[JsonObject, ...]:
+    """The definitions of kuelog's kinds, made once: objects in the store are never changed in place."""
+    return tuple(manifests())
+
+
+def _told(problem: BaseException) -> str:
+    if isinstance(problem, BaseExceptionGroup):
+        return "; ".join(_told(one) for one in problem.exceptions)
+    return f"{type(problem).__name__}: {problem}"

@@ -1,0 +1,182 @@
+"""A backup is restored onto a new bus with every sequence, is proved and read back, and the log goes on from there."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from typer.testing import CliRunner
+
+from events.codec import decode_commit, encode
+from events.commit import bytes_hash
+from events.subjects import FACTS, commit_subject
+from ops.cli.main import app
+from ops.files.run_folder import held
+from ops.production.archive.backup import MANIFEST, make_backup
+from ops.production.archive.errors import ArchiveDamaged, BackupRefused
+from ops.production.archive.evidence import load_evidence
+from ops.production.archive.restore import restore_backup
+from ops.production.archive.witness import HeadWitness
+from ops.production.log.generations import generations
+from ops.production.log.history import read_everything
+from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.server import NatsServer
+from ops.production.log.shelf import WATCHER
+from ops.production.wiring import DEVICE_LANE, LANE
+from ops.queries.audit.verify import Auditor
+from ops.queries.replay import fold_lane
+from ops.sandbox.bench.day import played, small_day
+from services.runtime.log_errors import NotAllowed
+from tests.ops.production.archive.test_archivist import Place
+from tests.ops.production.deploy.test_bus_users import address
+from tests.ops.production.deploy.test_bus_users import bus as generated_bus
+from tests.ops.queries.audit.logs import Log
+
+
+@pytest.fixture(scope="module")
+def log() -> Log:
+    entries, _ = played(small_day(0))
+    return entries
+
+
+@asynccontextmanager
+async def bus_in(folder: Path) -> AsyncGenerator[JetStreamBus, None]:
+    server = NatsServer(folder)
+    await server.start()
+    bus = await connect(server.url)
+    await bus.shelf.prepare()
+    try:
+        yield bus
+    finally:
+        await bus.close()
+        await server.stop()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def backup(log: Log, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of a log that was rolled once."""
+    folder = tmp_path_factory.mktemp("backed-up")
+    async with bus_in(folder / "nats") as bus:
+        on = Place(bus, folder, log)
+        await on.put(0, 5)
+        await on.archivist.look(0)
+        await on.put(5, 10)
+        await on.save_worlds()
+        await on.archivist.look(0)
+        assert (await on.firsts())[LANE][0] > 1
+        await make_backup(bus, on.witness, str(on.archive), str(folder / "backup"))
+    return folder / "backup"
+
+
+def copied(backup: Path, to: Path) -> Path:
+    for file in (one for one in backup.rglob("*") if one.is_file()):
+        there = to / file.relative_to(backup)
+        there.parent.mkdir(parents=True, exist_ok=True)
+        there.write_bytes(file.read_bytes())
+    return to
+
+
+async def test_a_restored_log_is_the_log_and_goes_on(backup: Path, log: Log, tmp_path: Path) -> None:
+    witness, archive = tmp_path / "witness", tmp_path / "archive"
+    async with bus_in(tmp_path / "nats") as bus:
+        await restore_backup(str(backup), bus, witness, str(archive))
+        found = await read_everything(bus, str(archive))
+        for name, entries in log.items():
+            assert [(one.subject, one.message_id, one.data) for one in found[name]] == [
+                (one.subject, one.message_id, one.data) for one in entries
+            ]
+        for lane in (LANE, DEVICE_LANE):
+            assert fold_lane(lane, found, verify=True)[1].differences == ()
+        assert (await generations(bus.client, LANE))[0].first > 1, "what was rolled before stays in the archive"
+        before, now = (await bus.stream(FACTS)), await read_everything(archive=str(archive))
+        last = await before.get(len(log[FACTS]))
+        assert last.stored == now[FACTS][-1].stored > 0, "it is known when a message was stored first"
+        assert [one.upto[LANE] for one in await bus.shelf.labels(WATCHER)] == [len(log[LANE])]
+        lane, end = await bus.stream(LANE), log[LANE][-1]
+        commit = decode_commit(end.data)
+        fields = {name: getattr(commit, name) for name in commit.__struct_fields__}
+        fields |= {"id": "next", "base": end.sequence, "prev_hash": bytes_hash(end.data), "inputs": (), "events": ()}
+        data = encode(type(commit)(**fields))
+        subject = commit_subject(LANE, commit.author)
+        assert await lane.append(subject, data, message_id="next", base=end.sequence) == end.sequence + 1
+        again = HeadWitness(witness)
+        for name in log:
+            await again.check(await bus.stream(name))
+            await again.witness(await bus.stream(name))
+        report = Auditor(load_evidence(str(witness))).examine(await read_everything(bus, str(archive)))
+        assert report.findings == ()
+        assert {one.stream: one.signed for one in report.streams}[LANE] == len(log[LANE]) + 1
+
+
+async def test_the_user_who_restores_may_do_that_on_a_bus_with_the_generated_rights(
+    backup: Path, log: Log, tmp_path: Path
+) -> None:
+    folder = tmp_path / "bus"
+    folder.mkdir()
+    async with generated_bus(folder) as port:
+        for number in ("one", "two"):
+            bus = await connect(address(port, "restorer"))
+            await restore_backup(str(backup), bus, tmp_path / number, str(tmp_path / f"a-{number}"), force=True)
+            assert (await (await bus.stream(LANE)).last()).sequence == len(log[LANE])
+            await bus.close()
+        reader = await connect(address(port, "operator"))
+        with pytest.raises(NotAllowed, match=r"may not publish to \$JS\.API\.STREAM\.DELETE"):
+            await restore_backup(str(backup), reader, tmp_path / "no", str(tmp_path / "a-no"), force=True)
+        await reader.close()
+
+
+def test_a_folder_that_is_in_use_is_not_restored_to(backup: Path, tmp_path: Path) -> None:
+    with held(tmp_path):
+        done = CliRunner().invoke(app, ["restore", str(backup), "--data", str(tmp_path)], env={"COLUMNS": "400"})
+    assert done.exit_code == 2 and f"{tmp_path} is in use by process" in done.output
+    assert not (tmp_path / "nats").exists()
+
+
+async def test_nothing_is_restored_over_a_log_unless_that_is_asked_for(backup: Path, log: Log, tmp_path: Path) -> None:
+    witness, archive = tmp_path / "witness", tmp_path / "archive"
+    async with bus_in(tmp_path / "nats") as bus:
+        lane = await bus.stream(LANE)
+        await lane.append(commit_subject(LANE, "admitter"), b"{}", message_id="mine", base=0)
+        with pytest.raises(BackupRefused, match=r"holds a log already \(LOG_0\).*--force"):
+            await restore_backup(str(backup), bus, witness, str(archive))
+        assert (await lane.last()).message_id == "mine" and not witness.exists()
+        await restore_backup(str(backup), bus, witness, str(archive), force=True)
+        assert (await lane.last()).sequence == len(log[LANE])
+        with pytest.raises(BackupRefused, match="holds a log already"):
+            await restore_backup(str(backup), bus, tmp_path / "w", str(tmp_path / "a"))
+    async with bus_in(tmp_path / "other") as bus:
+        with pytest.raises(BackupRefused, match="there is a witness already"):
+            await restore_backup(str(backup), bus, witness, str(tmp_path / "a"))
+
+
+@pytest.mark.parametrize("harm", ["changed file", "missing file", "signed by another", "name outside", "list outside"])
+async def test_a_backup_that_is_not_what_was_backed_up_restores_nothing_and_no_path_leaves_it(
+    harm: str, backup: Path, tmp_path: Path
+) -> None:
+    source = copied(backup, tmp_path / "in" / "backup")
+    plain = json.loads((source / MANIFEST).read_bytes())
+    segment = next(name for name in plain["files"] if name.startswith(LANE + "/"))
+    trust: tuple[str, ...] = ()
+    match harm:
+        case "changed file":
+            (source / segment).write_bytes((source / segment).read_bytes()[:-1] + b"x")
+        case "missing file":
+            (source / segment).unlink()
+        case "signed by another":
+            trust = ("0123456789abcdef",)
+        case "name outside":
+            plain["files"]["../outside"] = plain["files"].pop(segment)
+            (source.parent / "outside").write_bytes((source / segment).read_bytes())
+        case _:
+            listed = json.loads((source / "archive.json").read_bytes())
+            listed[0]["file"] = "../../etc/passwd"
+            (source / "archive.json").write_text(json.dumps(listed))
+            plain["files"]["archive.json"] = bytes_hash((source / "archive.json").read_bytes())
+    (source / MANIFEST).write_text(json.dumps(plain))
+    async with bus_in(tmp_path / "nats") as bus:
+        with pytest.raises((BackupRefused, ArchiveDamaged)):
+            await restore_backup(str(source), bus, tmp_path / "witness", str(tmp_path / "archive"), trust=trust)
+        assert await generations(bus.client, LANE) == []
+    assert {one.name for one in tmp_path.iterdir()} == {"in", "nats"}

@@ -1,0 +1,174 @@
+"""Kueue's configuration file is read for what it says about decisions, and what can't be understood is named."""
+
+from pathlib import Path
+
+import pytest
+
+from events.selector import LabelSelector, Operator, Requirement
+from events.settings import DevicePolicy, FairStrategy, QuotaCheckStrategy
+from ops.production.configuration.configuration_file import (
+    ConfigurationBroken,
+    configuration_of,
+    duration,
+    read_configuration,
+)
+
+FILE = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+health: {healthProbeBindAddress: ":8081"}
+integrations: {frameworks: [batch/job, statefulset], labelKeysToCopy: [team, cost], podOptions: {}}
+manageJobsWithoutQueueName: true
+managedJobsNamespaceSelector:
+  matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system]}]
+fairSharing: {preemptionStrategies: [LessThanInitialShare]}
+admissionFairSharing: {usageHalfLifeTime: 1h30m, resourceWeights: {cpu: 1.5}}
+waitForPodsReady:
+  timeout: 5m
+  blockAdmission: true
+  requeuingStrategy: {timestamp: Creation, backoffLimitCount: 3, backoffBaseSeconds: 10}
+resources:
+  excludeResourcePrefixes: [example.com]
+  quotaCheckStrategy: IgnoreUndeclared
+  transformations:
+  - {input: nvidia.com/gpumem, strategy: Replace, multiplyBy: nvidia.com/gpu, outputs: {total: 1}}
+objectRetentionPolicies: {workloads: {afterFinished: 1h}}
+featureGates: {PartialAdmission: false}
+kuelog: {devicePolicies: {v100: Cap}}
+"""
+
+
+def test_every_part_that_decides_something_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(FILE)
+    found = read_configuration(path)
+    settings = found.settings
+    assert settings.fair_sharing and settings.fair_strategies == (FairStrategy.LESS_THAN_INITIAL_SHARE,)
+    assert settings.admission_fair_sharing is not None and settings.pods_ready is not None
+    assert (settings.admission_fair_sharing.half_life, settings.admission_fair_sharing.resource_weights) == (
+        5_400_000,
+        {"cpu": "1.5"},
+    )
+    assert (settings.pods_ready.timeout, settings.pods_ready.backoff_limit) == (300_000, 3)
+    assert settings.transformations[0].outputs == {"total": "1"}
+    assert settings.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED
+    assert (settings.retain_finished, settings.gates) == (3_600_000, {"PartialAdmission": False})
+    assert settings.device_policies == {"v100": DevicePolicy.CAP}
+    assert found.ignored == ("health", "integrations.podOptions")
+    assert settings.frameworks == ("batch/job", "statefulset")
+    assert settings.without_queue and settings.copied_labels == ("cost", "team")
+    outside = Requirement(key="kubernetes.io/metadata.name", operator=Operator.NOT_IN, values=("kube-system",))
+    assert settings.managed_namespaces == LabelSelector(expressions=(outside,))
+
+
+def test_a_config_map_is_read_as_it_lies_in_the_cluster(tmp_path: Path) -> None:
+    path = tmp_path / "map.yaml"
+    inner = "\n".join(f"    {line}" for line in FILE.strip().splitlines())
+    path.write_text(f"kind: ConfigMap\ndata:\n  controller_manager_config.yaml: |\n{inner}\n")
+    assert read_configuration(path).settings.fair_sharing
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("fairSharring: {}", "unknown field fairSharring"),
+        ("waitForPodsReady: {requeuingStrategy: {backoffBaseSeconds: -1}}", "waitForPodsReady.requeuingStrategy"),
+        (
+            "waitForPodsReady: {requeuingStrategy: {backoffMaxSeconds: 3000000000}}",
+            "waitForPodsReady.requeuingStrategy",
+        ),
+        ("waitForPodsReady: {timeout: 5 minutes}", "'5 minutes' is not a duration"),
+        ("fairSharing: {preemptionStrategies: [Greedy]}", r"fairSharing\.preemptionStrategies"),
+        ("resources: {transformations: [{strategy: Retain}]}", "input"),
+        (
+            "integrations: {frameworks: [batch/jobs]}",
+            "frameworks: batch/jobs is not known; there are .*batch/job, deploy",
+        ),
+        ("managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: Is}]}", "unknown operator 'Is'"),
+        ("kind: Deployment", "expected a Configuration"),
+        ("a: [", "broken YAML: .*, on line 1"),
+    ],
+)
+def test_what_cannot_be_understood_is_refused_with_the_field(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationBroken, match=problem):
+        read_configuration(path)
+
+
+def test_durations_are_gos() -> None:
+    assert [duration(text) for text in ("90s", "1h30m", "500ms", "0", "1.5h")] == [90_000, 5_400_000, 500, 0, 5_400_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("resources: {transformations: [{input: a, outputs: {b: lots}}]}", "resources.transformations[0].outputs[b]"),
+        ("resources: {transformations: [{input: a, outputs: {b: -1}}]}", "resources.transformations[0].outputs[b]"),
+        ("resources: {transformations: [{input: a, outputs: {b: .inf}}]}", "resources.transformations[0].outputs[b]"),
+        ("admissionFairSharing: {usageHalfLifeTime: soon}", "admissionFairSharing.usageHalfLifeTime"),
+        (
+            "admissionFairSharing: {usageHalfLifeTime: 1h, resourceWeights: {cpu: NaN}}",
+            "admissionFairSharing.resourceWeights[cpu]",
+        ),
+        (
+            "admissionFairSharing: {usageHalfLifeTime: 1h, resourceWeights: {cpu: much}}",
+            "admissionFairSharing.resourceWeights[cpu]",
+        ),
+        ("waitForPodsReady: {timeout: 5 minutes}", "waitForPodsReady.timeout"),
+        ("waitForPodsReady: {timeout: [5]}", "waitForPodsReady.timeout"),
+        ("objectRetentionPolicies: {workloads: {afterFinished: x}}", "objectRetentionPolicies.workloads.afterFinished"),
+        ("featureGates: {A: 1}", "featureGates"),
+        ("7: x", "7"),
+        (
+            "managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: Maybe}]}",
+            "managedJobsNamespaceSelector",
+        ),
+    ],
+)
+def test_a_mistake_is_told_in_one_line_with_its_field(tmp_path: Path, text: str, field: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationBroken) as told:
+        read_configuration(path)
+    assert str(path) in str(told.value) and field in str(told.value) and "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xff\xfe", b"[" * 5000, b"kind: ConfigMap\ndata: [a]", b"kind: ConfigMap\ndata: 5", b"- a"]
+)
+def test_what_is_no_configuration_at_all_is_told_as_that(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(data)
+    with pytest.raises(ConfigurationBroken):
+        read_configuration(path)
+
+
+def test_a_duration_that_never_ends_is_refused() -> None:
+    with pytest.raises(ValueError, match="too long"):
+        duration("9" * 400 + "h")
+
+
+def test_jobs_whose_pods_do_not_get_ready_are_stopped_after_half_an_hour_unless_that_is_turned_off() -> None:
+    plain = configuration_of({}, "nothing").settings.pods_ready
+    assert plain is not None
+    assert (plain.timeout, plain.recovery_timeout, plain.block_admission, plain.backoff_limit) == (
+        1_800_000,
+        None,
+        False,
+        None,
+    )
+    assert configuration_of({"waitForPodsReady": {"enable": False}}, "off").settings.pods_ready is None
+
+
+def test_where_hami_is_and_what_its_scheduler_was_told_is_read_and_checked(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "kuelog: {hami: {namespace: hami-system, nodeSchedulerPolicy: spread, gpuSchedulerPolicy: 'numa, binpack'}}"
+    )
+    found = read_configuration(path).settings.hami
+    assert (found.namespace, found.node_policy, found.card_policy) == ("hami-system", "spread", "numa,binpack")
+    assert found.device_config == "hami-scheduler-device"
+    path.write_text("kuelog: {hami: {gpuSchedulerPolicy: tightest}}")
+    with pytest.raises(ConfigurationBroken, match="kuelog.hami.gpuSchedulerPolicy: 'tightest' is no policy"):
+        read_configuration(path)

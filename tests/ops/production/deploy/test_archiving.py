@@ -1,0 +1,73 @@
+"""The job that keeps the log short runs a command that kuelog knows, and the rights of its user suffice for all of it."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.subjects import FACTS
+from ops.production.archive.archive import segments_of
+from ops.production.archive.folder import Folder
+from ops.production.deploy.archiving import ARCHIVIST
+from ops.production.deploy.chart import CHOICES, manifests
+from ops.production.log.generations import generations
+from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.shelf import WATCHER
+from ops.production.wiring import DEVICE_LANE, LANE
+from services.runtime.log_port import Entry, Message
+from tests.ops.production.deploy.test_bus_users import address, bus
+from tests.ops.queries.audit.logs import log_of
+
+PLACE = "/var/lib/kuelog"
+AUTHORS = {LANE: "queue-manager", DEVICE_LANE: "accountant", FACTS: "watcher"}
+COUNT = 8
+
+
+def command(port: int, place: Path) -> list[str]:
+    """What the container runs, with its bus and its volume here."""
+    choices = {**CHOICES, "archivist": {**CHOICES["archivist"], "maxBytes": "1"}}
+    jobs: list[Any] = [one for part in manifests(choices).values() for one in part if one["kind"] == "CronJob"]
+    (container,) = jobs[0]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    (told,) = [one["value"] for one in container["env"] if one["name"] == "KUELOG_NATS"]
+    url = told.replace("$(KUELOG_PASSWORD)", f"p{ARCHIVIST}").replace("kuelog-nats:4222", f"127.0.0.1:{port}")
+    assert url == address(port, ARCHIVIST) and PLACE in {one["mountPath"] for one in container["volumeMounts"]}
+    return [one.replace("$(KUELOG_NATS)", url).replace(PLACE, str(place)) for one in container["args"]]
+
+
+async def run(words: list[str]) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "ops.cli.main", *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0, out.decode()
+
+
+async def store(on: JetStreamBus, entries: list[Entry]) -> None:
+    for entry in entries:
+        stream = await on.stream(entry.stream)
+        if entry.stream == FACTS:
+            await stream.publish([Message(entry.subject, entry.data, entry.message_id)])
+        else:
+            await stream.append(entry.subject, entry.data, message_id=entry.message_id, base=entry.sequence - 1)
+    name = entries[-1].stream
+    upto = {one: 2 * COUNT for one in AUTHORS}
+    await on.shelf.put(WATCHER if name == FACTS else name, b"world", upto=upto, rules="1")
+
+
+@pytest.mark.timeout(180)
+async def test_what_the_job_runs_rolls_archives_and_removes(tmp_path: Path) -> None:
+    log, place = log_of(COUNT, devices=COUNT), tmp_path / "volume"
+    (tmp_path / "bus").mkdir()
+    async with bus(tmp_path / "bus") as port:
+        on = {name: await connect(address(port, author)) for name, author in AUTHORS.items()}
+        for begin, end in ((0, COUNT // 2), (COUNT // 2, COUNT)):
+            for name in AUTHORS:
+                await store(on[name], log[name][begin:end])
+            await run(command(port, place))
+        for name in AUTHORS:
+            assert [one.first for one in await generations(on[name].client, name)] == [COUNT // 2 + 1]
+            await on[name].close()
+    archived = {one.stream: one.last for one in segments_of(Folder(str(place / "archive")))}
+    assert archived == dict.fromkeys(AUTHORS, COUNT)

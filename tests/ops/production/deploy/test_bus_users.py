@@ -1,0 +1,261 @@
+"""A real server with the rendered configuration: each service says what is its own to say, and nothing else."""
+
+import asyncio
+import os
+import re
+import subprocess
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import nats
+import pytest
+
+from events.authors import AUTHORS
+from events.catalogue import Fact
+from events.subjects import commit_subject, fact_subject
+from ops.production.deploy.bus import STREAMS, USERS, configuration_text, server_configuration, server_file
+from ops.production.log.generations import asked, generations, mark_subject, names_of
+from ops.production.log.jetstream import connect, subjects_of
+from ops.production.log.rolling import remove, roll
+from ops.production.log.server import nats_binary
+from ops.production.log.shelf import WATCHER, rooms_of
+from ops.production.wiring import DEVICE_LANE, LANE, ROLLED, SERVICES
+from services.runtime.log_errors import LogUnavailable, NotAllowed
+from services.runtime.log_port import Message
+from tests.stage.ports import reserved_port
+
+BY_NAME = {one.name: one for one in USERS}
+DECIDERS = {"queue-manager": LANE, "admitter": LANE, "preemptor": LANE, "accountant": DEVICE_LANE}
+
+
+def matches(pattern: str, subject: str) -> bool:
+    parts, words = pattern.split("."), subject.split(".")
+    for index, part in enumerate(parts):
+        if part == ">":
+            return len(words) > index
+        if index >= len(words) or part not in ("*", words[index]):
+            return False
+    return len(parts) == len(words)
+
+
+def may(user: str, subject: str) -> bool:
+    return any(matches(one, subject) for one in BY_NAME[user].permissions()["publish"]["allow"])
+
+
+def test_every_service_has_a_user_and_every_subject_one_service_that_may_use_it() -> None:
+    assert set(SERVICES) <= set(BY_NAME)
+    for name, lane in DECIDERS.items():
+        speakers = {one for one in SERVICES if may(one, commit_subject(lane, name))}
+        assert speakers == {name}
+    for kind in [one.__name__ for one in Fact.__args__]:
+        speakers = {one for one in SERVICES if may(one, fact_subject("any-tree", kind))}
+        outcome = kind in {one.__name__ for one in AUTHORS["applier"].says}
+        assert speakers == (set() if outcome else {"watcher"})
+        assert not outcome or may("applier", fact_subject("", kind))
+    assert {one for one in BY_NAME if may(one, "kuelog.control.operator")} == {"operator", "restorer"}
+
+
+def test_no_user_may_touch_what_is_stored() -> None:
+    for user in BY_NAME:
+        for stream in STREAMS:
+            rolls = user == "archivist" and stream in ROLLED
+            for name in names_of(stream):
+                for verb in ("PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE"):
+                    assert not may(user, f"$JS.API.STREAM.{verb}.{name}")
+                assert may(user, f"$JS.API.STREAM.DELETE.{name}") == (user == "restorer" or rolls)
+                assert may(user, f"$JS.API.STREAM.UPDATE.{name}") == rolls
+            assert may(user, f"$JS.API.STREAM.CREATE.{stream}") == (user in ("streams", "restorer") or rolls)
+            assert may(user, mark_subject(stream)) == rolls
+
+
+def test_worlds_are_saved_by_those_who_decide_on_them_and_the_view_by_the_watcher() -> None:
+    for key, owners in ((LANE, {"queue-manager", "admitter", "preemptor"}), (DEVICE_LANE, {"accountant"})):
+        assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{key}.a.0")} == owners | {"restorer"}
+    assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{WATCHER}.b.label")} == {"watcher", "restorer"}
+    assert [one for one in BY_NAME if may(one, "$JS.API.STREAM.DELETE.SNAPSHOTS")] == ["restorer"]
+
+
+def test_the_whole_configuration_is_one_that_the_server_understands(tmp_path: Path) -> None:
+    text = server_file("kuelog-system").replace("/data", str(tmp_path / "data"))
+    path = tmp_path / "nats.conf"
+    path.write_text(text)
+    env = {**os.environ, "POD_NAME": "kuelog-nats-0", **{one.variable: f"p{one.name}" for one in USERS}}
+    done = subprocess.run([nats_binary(), "-t", "-c", str(path)], capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not re.search(r'"<<|>>"', text)
+
+
+@asynccontextmanager
+async def bus(folder: Path) -> AsyncIterator[int]:
+    port = reserved_port()
+    whole = {"port": port, "host": "127.0.0.1", "jetstream": {"store_dir": str(folder)}, **server_configuration()}
+    path = folder / "nats.conf"
+    path.write_text(configuration_text(whole))
+    env = {**os.environ, **{one.variable: f"p{one.name}" for one in USERS}}
+    server = await asyncio.create_subprocess_exec(
+        nats_binary(), "-c", str(path), env=env, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        made = await connect(address(port, "streams"), patience=20)
+        for name in STREAMS:
+            await made.stream(name)
+        await made.shelf.prepare()
+        await made.close()
+        yield port
+    finally:
+        server.terminate()
+        await server.wait()
+
+
+def address(port: int, user: str) -> str:
+    return f"nats://{user}:p{user}@127.0.0.1:{port}"
+
+
+async def let_through(url: str, subjects: Sequence[str]) -> set[str]:
+    """The subjects that a user may publish to: whatever the server does not call a violation."""
+    said: dict[str, asyncio.Future[bool]] = {one.lower(): asyncio.Future() for one in subjects}
+
+    async def heard(problem: Exception) -> None:
+        found = re.search(r'permissions violation for publish to "(.*)"', str(problem))
+        if found is not None:
+            said[found[1]].set_result(False)
+
+    async def answered(subject: str) -> None:
+        # What is allowed and in no stream has no responders: that is no violation either.
+        with suppress(nats.errors.NoRespondersError, nats.errors.TimeoutError):
+            await client.request(subject, b"{}", timeout=20)
+        if not said[subject.lower()].done():
+            said[subject.lower()].set_result(True)
+
+    client = await nats.connect(url, error_cb=heard)
+    asking = [asyncio.create_task(answered(subject)) for subject in subjects]
+    try:
+        return {subject for subject in subjects if await said[subject.lower()]}
+    finally:
+        for task in asking:
+            task.cancel()
+        await client.close()
+
+
+@pytest.fixture
+async def port(tmp_path: Path) -> AsyncIterator[int]:
+    async with bus(tmp_path) as found:
+        yield found
+
+
+async def test_each_decider_appends_to_its_own_lane_and_reads_every_stream(port: int) -> None:
+    for name, lane in DECIDERS.items():
+        own = await connect(address(port, name))
+        try:
+            stream = await own.stream(lane)
+            base = (await stream.last()).sequence
+            assert await stream.append(commit_subject(lane, name), b"{}", message_id=name, base=base) == base + 1
+            for other in STREAMS:
+                await (await own.stream(other)).last()
+            found = [entry async for batch in (await own.stream(lane)).read() for entry in batch]
+            assert found[-1].message_id == name
+        finally:
+            await own.close()
+
+
+KINDS = [one.__name__ for one in Fact.__args__]
+KEYS = (LANE, DEVICE_LANE, WATCHER)
+
+
+def owners() -> dict[str, set[str]]:
+    """Every subject that may be tried, and who may use it."""
+    found: dict[str, set[str]] = {}
+    for kind in KINDS:
+        outcome = kind in {one.__name__ for one in AUTHORS["applier"].says}
+        found[fact_subject("", kind)] = {"applier", "archivist"} if outcome else {"watcher", "operator", "archivist"}
+        found[fact_subject("tree", kind)] = {"archivist"} if outcome else {"watcher", "operator", "archivist"}
+        for gap in (f"kuelog.facts.{kind}", f"kuelog.facts.a.b.{kind}", f"kuelog.facts.a.{kind}.b"):
+            found[gap] = set()
+    for name, lane in DECIDERS.items():
+        subject = commit_subject(lane, name)
+        found |= {subject: {name}, f"{subject}.more": set(), subject.replace(f".{name}", ""): set()}
+    for foreign in ("kuelog.log.1.admitter", "kuelog.devices.other.accountant", "kuelog.facts.a.SomethingElse"):
+        found[foreign] = set()
+    deciders = {name: {one for one, lane in DECIDERS.items() if lane == name} for name in (LANE, DEVICE_LANE)}
+    for key in KEYS:
+        savers = deciders.get(key, {"watcher"})
+        found |= {f"kuelog.snapshots.{key}.{place}.0": savers for place in ("a", "b")}
+        found |= {f"kuelog.snapshots.{key}.{more}": set() for more in ("c.0", "a.0.0", "a")}
+    for stream in STREAMS:
+        found[f"$JS.API.STREAM.PURGE.{stream}"] = set()
+        found[mark_subject(stream)] = {"archivist"} if stream in ROLLED else set()
+    control = "kuelog.control.operator"
+    found |= {control: {"operator"}, "kuelog.control._.operator": set(), "kuelog.control.watcher": set()}
+    saved = [place for key in KEYS for place in rooms_of(key)]
+    for subject, who in found.items():
+        if any(matches(pattern, subject) for pattern in (*map(subjects_of, STREAMS), *saved)):
+            who.add("restorer")
+    return found
+
+
+async def test_each_user_publishes_what_is_his_and_is_refused_everything_else(port: int) -> None:
+    tried = owners()
+    for user in BY_NAME:
+        expected = {subject for subject, who in tried.items() if user in who}
+        assert await let_through(address(port, user), list(tried)) == expected, user
+
+
+async def test_watcher_and_applier_tell_their_facts(port: int) -> None:
+    for user, subjects in (
+        ("watcher", [fact_subject("tree", "WorkloadSubmitted")]),
+        ("applier", sorted(fact_subject("", kind.__name__) for kind in AUTHORS["applier"].says)),
+    ):
+        own = await connect(address(port, user))
+        facts = await own.stream("FACTS")
+        for subject in subjects:
+            await facts.publish([Message(subject, b"{}", subject)])
+            assert (await facts.last()).message_id == subject
+        await own.close()
+
+
+async def test_the_archivist_rolls_and_removes_what_nobody_else_may(port: int) -> None:
+    writer = await connect(address(port, "accountant"))
+    lane = await writer.stream(DEVICE_LANE)
+    subject = commit_subject(DEVICE_LANE, "accountant")
+    await lane.append(subject, b"{}", message_id="one", base=0)
+    archivist = await connect(address(port, "archivist"))
+    assert await roll(archivist, DEVICE_LANE) == 1
+    assert await lane.append(subject, b"{}", message_id="two", base=1) == 2
+    await remove(archivist, DEVICE_LANE)
+    assert [one.first for one in await generations(writer.client, DEVICE_LANE)] == [2]
+    await writer.shelf.put(DEVICE_LANE, b"world", upto={DEVICE_LANE: 2}, rules="1")
+    [kept] = await archivist.shelf.labels(DEVICE_LANE)
+    assert await archivist.shelf.take(kept) == b"world"
+    await writer.close()
+    await archivist.close()
+
+
+async def test_who_may_not_do_what_was_asked_is_told_that_and_not_of_a_full_disk(port: int) -> None:
+    reader = await connect(address(port, "reader"))
+    lane, facts = await reader.stream(LANE), await reader.stream("FACTS")
+    subject, kind = commit_subject(LANE, "admitter"), fact_subject("", "PodsGone")
+    asking = (
+        (lane.append(subject, b"{}", message_id="mine", base=0), subject),
+        (facts.publish([Message(kind, b"{}", "mine")]), kind),
+        (asked(reader.client, f"STREAM.DELETE.{LANE}", {}), f"$JS.API.STREAM.DELETE.{LANE}"),
+        (reader.shelf.put(LANE, b"world", upto={LANE: 1}, rules="1"), f"kuelog.snapshots.{LANE}.a.0"),
+    )
+    answers = await asyncio.gather(*(one for one, _ in asking), return_exceptions=True)
+    for (_, refused), answer in zip(asking, answers, strict=True):
+        assert isinstance(answer, NotAllowed) and answer.subject == refused, answer
+        assert f"it may not publish to {refused}. Connect as the user of the bus who may" in str(answer)
+    await reader.close()
+
+
+async def test_a_stranger_is_not_let_in(port: int) -> None:
+    for url in (f"nats://127.0.0.1:{port}", f"nats://admitter:wrong@127.0.0.1:{port}"):
+        with pytest.raises(LogUnavailable):
+            await connect(url, patience=2)
+
+
+def test_the_streams_take_in_what_the_users_may_say() -> None:
+    patterns = {name: subjects_of(name) for name in STREAMS}
+    for name, lane in DECIDERS.items():
+        assert matches(patterns[lane], commit_subject(lane, name))
+    assert matches(patterns["FACTS"], fact_subject("", "DecisionApplied"))

@@ -1,0 +1,244 @@
+"""Everything that is applied to a cluster: one source, sound objects, no more rights than needed."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from events.json_object import JsonObject
+from ops.files.manifests import read_manifests
+from ops.production.crds.definitions import manifests as definitions
+from ops.production.deploy.__main__ import FOLDER
+from ops.production.deploy.chart import CHOICES, NAMESPACE, PARTS, chart_files, manifest_files, manifests
+from ops.production.deploy.permissions import ON_CLUSTER
+from ops.production.kubernetes.client import path_of
+from ops.production.wiring import SERVICES
+from ops.sandbox.embedded_cluster.kinds import BUILT_IN, kinds_of
+from services.runtime.cluster_port import ObjectConflict, Resource
+from tests.places import ROOT
+from tests.stage.caches import resource_at
+from tests.stage.cluster import Cluster
+
+HELM = os.environ.get("KUELOG_HELM") or shutil.which("helm")
+FORMS = re.compile(r"\{\{ (toJson )?\.(Values|Release)\.([\w.]+)( \| quote)? \}\}")
+
+
+def every(**choices: Any) -> list[JsonObject]:
+    return [one for part in manifests({**CHOICES, **choices}).values() for one in part]
+
+
+def of(kind: str, values: list[JsonObject] | None = None) -> list[JsonObject]:
+    return [one for one in values or every() if one["kind"] == kind]
+
+
+def key(value: JsonObject) -> tuple[str, str, str]:
+    return value["kind"], value["metadata"].get("namespace", ""), value["metadata"]["name"]
+
+
+def test_the_files_are_those_that_the_source_makes() -> None:
+    for folder, files in (("chart", chart_files()), ("manifests", manifest_files())):
+        there = {str(path.relative_to(FOLDER / folder)) for path in (FOLDER / folder).rglob("*.yaml")}
+        assert there == set(files)
+        for name, text in files.items():
+            assert (FOLDER / folder / name).read_text() == text, (
+                f"{folder}/{name} is old: python -m ops.production.deploy"
+            )
+
+
+def test_every_file_holds_whole_objects_each_of_them_once() -> None:
+    found = [one for text in manifest_files().values() for one in yaml.safe_load_all(text)]
+    assert all(one["apiVersion"] and one["kind"] and one["metadata"]["name"] for one in found)
+    assert len({key(one) for one in found}) == len(found)
+    assert found == every()
+
+
+def filled(text: str) -> list[JsonObject]:
+    """A template with the default values in it. It knows the few forms that our templates use, and nothing else of Helm."""
+
+    def value(one: re.Match[str]) -> str:
+        as_json, room, path, quoted = one.groups()
+        found: Any = {"Namespace": NAMESPACE} if room == "Release" else CHOICES
+        for name in path.split("."):
+            found = found[name]
+        told = json.dumps(found, separators=(",", ":"), sort_keys=True) if as_json else str(found)
+        return json.dumps(told) if quoted else told
+
+    condition = re.match(r"(?:#.*\n)?\{\{- if (not )?\.Values\.([\w.]+) \}\}\n", text)
+    if condition is not None:
+        text = text[condition.end() :].removesuffix("{{- end }}\n")
+    text = FORMS.sub(value, text)
+    assert "{{" not in text
+    return list(yaml.safe_load_all(text))
+
+
+def test_the_templates_of_the_chart_say_what_the_plain_manifests_say() -> None:
+    files, plain = chart_files(), manifests()
+    for part in PARTS:
+        if part.name in plain:
+            assert filled(files[f"templates/{part.name}.yaml"]) == plain[part.name]
+    with_manager = manifests({**CHOICES, "certManager": True})
+    assert filled(files["templates/webhook-cert-manager.yaml"]) == with_manager["webhook-cert-manager"]
+    assert "webhook" not in with_manager
+
+
+@pytest.mark.skipif(HELM is None, reason="helm is not on this machine; KUELOG_HELM may name it")
+@pytest.mark.parametrize(
+    "settings", [[], ["certManager=true"], ["image.tag=007", "replicas=3", "networkPolicies=false"]]
+)
+def test_helm_itself_renders_the_plain_manifests(tmp_path: Path, settings: list[str]) -> None:
+    chart = tmp_path / "kuelog"
+    shutil.copytree(FOLDER / "chart", chart)
+    # The chart of NATS is fetched by `helm dependency update`; what is ours is rendered without it.
+    whole = yaml.safe_load((chart / "Chart.yaml").read_text())
+    (chart / "Chart.yaml").write_text(yaml.safe_dump({name: whole[name] for name in whole if name != "dependencies"}))
+    assert HELM is not None
+    words = [word for one in settings for word in ("--set-string" if one.startswith("image") else "--set", one)]
+    done = subprocess.run(
+        [HELM, "template", "kuelog", str(chart), "--namespace", NAMESPACE, *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+    )
+    assert done.returncode == 0, done.stderr
+    choices: JsonObject = json.loads(json.dumps(CHOICES))
+    for one in settings:
+        path, _, text = one.partition("=")
+        *rooms, last = path.split(".")
+        room = choices
+        for name in rooms:
+            room = room[name]
+        room[last] = text if path.startswith("image") else yaml.safe_load(text)
+    wanted = [one for name, part in manifests(choices).items() if name not in ("namespace", "nats") for one in part]
+    rendered = {key(one): one for one in yaml.safe_load_all(done.stdout) if one}
+    assert rendered == {key(one): one for one in wanted}
+
+
+def test_every_service_is_a_deployment_of_two_with_probes_a_budget_and_no_root() -> None:
+    found = {one["metadata"]["name"]: one for one in of("Deployment")}
+    assert set(found) == {f"kuelog-{name}" for name in (*SERVICES, "webhook", "visibility")}
+    budgets = {one["metadata"]["name"]: one["spec"] for one in of("PodDisruptionBudget")}
+    for name, one in found.items():
+        spec = one["spec"]
+        pod = spec["template"]["spec"]
+        assert spec["replicas"] >= 2
+        assert budgets[name]["selector"] == spec["selector"]
+        assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        (container,) = pod["containers"]
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        ports = {port["name"] for port in container["ports"]}
+        assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
+        assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+        assert container["readinessProbe"]["httpGet"]["port"] in ports
+        mounted = {mount["name"] for mount in container["volumeMounts"]}
+        assert mounted == {volume["name"] for volume in pod["volumes"]}
+
+
+def test_only_those_who_speak_with_the_api_server_have_an_account_that_can() -> None:
+    able = {one["metadata"]["name"] for one in of("ServiceAccount") if one["automountServiceAccountToken"]}
+    assert able == {f"kuelog-{name}" for name in ON_CLUSTER}
+    bound = {subject["name"] for one in (*of("ClusterRoleBinding"), *of("RoleBinding")) for subject in one["subjects"]}
+    assert bound == able
+
+
+def test_the_watcher_cannot_write_and_nobody_may_do_everything() -> None:
+    roles = {one["metadata"]["name"]: one["rules"] for one in (*of("ClusterRole"), *of("Role")) if "rules" in one}
+    assert {verb for rule in roles[f"{NAMESPACE}-watcher"] for verb in rule["verbs"]} == {"list", "watch"}
+    for name, rules in roles.items():
+        for rule in rules:
+            assert "*" not in (*rule["verbs"], *rule["resources"], *rule["apiGroups"]), name
+            touches = {"secrets", "mutatingwebhookconfigurations", "customresourcedefinitions"} & set(rule["resources"])
+            open_ended = set(rule["verbs"]) - ({"list", "watch"} if "secrets" not in touches else set())
+            assert not touches or not open_ended or rule.get("resourceNames"), f"{name} may change any of {touches}"
+
+
+def test_each_binding_leads_from_a_role_that_is_there_to_an_account_that_is_there() -> None:
+    there = {key(one) for one in every()}
+    for one in (*of("ClusterRoleBinding"), *of("RoleBinding")):
+        space = one["metadata"].get("namespace", "")
+        assert (one["roleRef"]["kind"], space, one["roleRef"]["name"]) in there
+        for subject in one["subjects"]:
+            assert ("ServiceAccount", subject["namespace"], subject["name"]) in there
+    for one in (*of("Deployment"), *of("Job")):
+        account = one["spec"]["template"]["spec"]["serviceAccountName"]
+        assert ("ServiceAccount", NAMESPACE, account) in there
+
+
+def test_people_get_the_roles_that_kueue_gives_them() -> None:
+    roles = {one["metadata"]["name"]: one for one in of("ClusterRole")}
+    for name in ("batch-admin", "batch-user"):
+        (selector,) = roles[f"kuelog-{name}-role"]["aggregationRule"]["clusterRoleSelectors"]
+        label = f"rbac.kueue.x-k8s.io/{name}"
+        assert selector == {"matchLabels": {label: "true"}}
+        assert any(one["metadata"].get("labels", {}).get(label) == "true" for one in roles.values())
+    user = [one for one in roles.values() if one["metadata"].get("labels", {}).get("rbac.kueue.x-k8s.io/batch-user")]
+    names = {one["metadata"]["name"] for one in user}
+    assert {"kuelog-job-editor-role", "kuelog-localqueue-viewer-role", "kuelog-rayjob-editor-role"} <= names
+    assert not {name for name in names if "clusterqueue" in name}
+
+
+def test_pods_that_need_the_bus_or_the_api_server_are_let_through_and_no_others() -> None:
+    policies = {one["metadata"]["name"]: one["spec"] for one in of("NetworkPolicy")}
+    for one in (*of("Deployment"), *of("Job")):
+        template = one["spec"]["template"]
+        env = {entry["name"] for entry in template["spec"]["containers"][0].get("env", ())}
+        service = template["metadata"]["labels"]["app.kubernetes.io/component"]
+        assert ("kuelog.io/bus" in template["metadata"]["labels"]) == ("KUELOG_NATS" in env)
+        assert ("kuelog.io/api" in template["metadata"]["labels"]) == (service in ON_CLUSTER)
+    assert policies["kuelog-to-bus"]["podSelector"] == {"matchLabels": {"kuelog.io/bus": "true"}}
+    assert all("Egress" in policies[name]["policyTypes"] for name in ("kuelog", "kuelog-bus"))
+
+
+async def checked(cluster: Cluster, values: list[JsonObject]) -> None:
+    """Have an API server say of each whether it would take it as it is; fields that it does not know it refuses."""
+    await cluster.start()
+    client = await cluster.connect("")
+    try:
+        await cluster.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        for value in values:
+            place, meta = place_of(value), value["metadata"]
+            space, query = meta.get("namespace", ""), "?dryRun=All&fieldValidation=Strict"
+            try:
+                answer = await client.request("POST", path_of(place, space) + query, value)
+            except ObjectConflict:
+                there = (await client.get(place, space, meta["name"]))["metadata"]
+                meta = {**meta, "resourceVersion": there["resourceVersion"]}
+                path = path_of(place, space, meta["name"]) + query
+                answer = await client.request("PUT", path, {**value, "metadata": meta})
+            assert answer["kind"] == value["kind"]
+    finally:
+        await client.close()
+        await cluster.stop()
+
+
+def place_of(value: JsonObject) -> Resource:
+    group, _, version = value["apiVersion"].rpartition("/")
+    kinds = [*BUILT_IN, *(kind for one in definitions() for kind in kinds_of(one))]
+    found = next(one for one in kinds if (one.group, one.version, one.kind) == (group, version, value["kind"]))
+    return resource_at(found)
+
+
+@pytest.mark.any_cluster
+@pytest.mark.parametrize("choices", [{}, {"networkPolicies": False, "replicas": 3}], ids=["default", "chosen"])
+async def test_the_plain_manifests_are_taken_by_an_api_server(cluster: Cluster, choices: JsonObject) -> None:
+    await checked(cluster, every(**choices))
+
+
+@pytest.mark.any_cluster
+async def test_the_examples_are_taken_by_an_api_server(cluster: Cluster) -> None:
+    files = sorted(path for path in (ROOT / "examples").rglob("*.yaml") if path.name[0].isdigit())
+    found = [one.value for path in files for one in read_manifests([path])]
+    assert {"ClusterQueue", "Job", "Pod"} <= {one["kind"] for one in found}
+    for one in found:
+        if "namespace" in one["metadata"]:
+            one["metadata"]["namespace"] = "default"
+    await checked(cluster, found)

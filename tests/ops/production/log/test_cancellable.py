@@ -1,0 +1,45 @@
+"""A cancellation is never lost, even when the answer comes in the same turn of the event loop."""
+
+import asyncio
+
+import pytest
+
+from ops.production.log.cancellable import cancellable
+
+
+async def swallowing(answer: "asyncio.Future[str]") -> str:
+    """What the client does before Python 3.12: the answer is there, so the cancellation is dropped."""
+    try:
+        return await answer
+    except asyncio.CancelledError:
+        return answer.result()
+
+
+async def wait_for_ever(answer: "asyncio.Future[str]", turns: list[str]) -> None:
+    turns.append(await cancellable(swallowing(answer)))
+    await asyncio.Event().wait()
+
+
+async def test_a_cancellation_in_the_turn_of_the_answer_still_cancels() -> None:
+    answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    turns: list[str] = []
+    task = asyncio.create_task(wait_for_ever(answer, turns))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    answer.set_result("stored")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not turns
+
+
+async def test_an_answer_and_an_error_come_through() -> None:
+    async def fails() -> str:
+        raise ConnectionError("gone")
+
+    async def gives() -> str:
+        return "stored"
+
+    assert await cancellable(gives()) == "stored"
+    with pytest.raises(ConnectionError, match="gone"):
+        await cancellable(fails())

@@ -1,0 +1,143 @@
+"""What a real server closes connections for passes, and who may not do what was asked is told so at once."""
+
+import asyncio
+import json
+import signal
+from asyncio.subprocess import DEVNULL
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.subjects import FACTS
+from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.server import nats_binary
+from services.runtime.log_errors import LogUnavailable, NotAllowed
+from services.runtime.log_port import Message
+from tests.stage.ports import reserved_port
+
+PATIENCE_S = 60
+OURS = {"user": "kuelog", "password": "secret"}
+OTHER = {"user": "other", "password": "secret"}
+LETS_IN: dict[str, Any] = {"authorization": {"users": [OURS, OTHER]}}
+
+
+class Server:
+    """A server whose configuration changes while it runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path, self._port = folder / "nats.conf", reserved_port()
+        self._store = str(folder / "store")
+        self._process: asyncio.subprocess.Process
+
+    def url(self, user: str) -> str:
+        return f"nats://{user}:secret@127.0.0.1:{self._port}"
+
+    async def start(self) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            nats_binary(), "-c", str(self._path), stdout=DEVNULL, stderr=DEVNULL
+        )
+
+    async def stop(self) -> None:
+        self._process.terminate()
+        await self._process.wait()
+
+    def configure(self, **parts: Any) -> None:
+        whole = {"host": "127.0.0.1", "port": self._port, "jetstream": {"store_dir": self._store}, **LETS_IN, **parts}
+        self._path.write_text(json.dumps(whole))
+
+    def reload(self, **parts: Any) -> None:
+        self.configure(**parts)
+        self._process.send_signal(signal.SIGHUP)
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    one = Server(tmp_path)
+    one.configure()
+    await one.start()
+    yield one
+    await one.stop()
+
+
+async def closed(buses: Sequence[JetStreamBus]) -> JetStreamBus:
+    """The first of them whose connection the server has closed."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            for bus in buses:
+                if not bus.client.is_connected:
+                    return bus
+            await asyncio.sleep(0.02)
+
+
+async def stored(bus: JetStreamBus) -> None:
+    """Store a message, as soon as the bus is there."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                await (await bus.stream(FACTS)).publish([Message("kuelog.facts.x", b"{}", "after")])
+            except LogUnavailable:
+                await asyncio.sleep(0.05)
+            else:
+                return
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"max_connections": 1}, "it takes no more connections at the moment"),
+        ({"authorization": {"users": [OTHER]}}, "it does not let in this user with this password"),
+    ],
+    ids=["too many connections", "no such user"],
+)
+async def test_a_connection_that_the_server_has_closed_is_made_anew_when_its_reason_has_passed(
+    server: Server, change: dict[str, Any], told: str
+) -> None:
+    buses = [await connect(server.url("kuelog")), await connect(server.url("kuelog"))]
+    try:
+        await stored(buses[0])
+        server.reload(**change)
+        gone = await closed(buses)
+        with pytest.raises(LogUnavailable, match=told):
+            await gone.stream(FACTS)
+        server.reload()
+        for bus in buses:
+            await stored(bus)
+    finally:
+        for bus in buses:
+            await bus.close()
+
+
+async def test_whoever_may_not_do_what_was_asked_is_told_so_before_any_answer_could_be_late(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bus = await connect(server.url("kuelog"))
+    await stored(bus)
+    await bus.shelf.prepare()
+    facts = await bus.stream(FACTS)
+    for module in ("jetstream_stream", "generations", "shelf"):
+        name = "DEADLINE_S" if module == "jetstream_stream" else "_DEADLINE_S"
+        monkeypatch.setattr(f"ops.production.log.{module}.{name}", 10 * PATIENCE_S)
+    denied = {"publish": {"deny": ["kuelog.facts.>", "kuelog.snapshots.>", "$JS.API.STREAM.DELETE.>"]}}
+    server.reload(authorization={"users": [{**OURS, "permissions": denied}, OTHER]})
+
+    async def denied_at_last(ask: Callable[[], Awaitable[object]]) -> None:
+        """A server takes a moment to read its configuration; until then it stores."""
+        while True:
+            try:
+                await ask()
+            except NotAllowed:
+                return
+
+    async def append() -> None:
+        base = (await facts.last()).sequence
+        await facts.append("kuelog.facts.x", b"{}", message_id=f"append-{base}", base=base)
+
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            await denied_at_last(lambda: facts.publish([Message("kuelog.facts.x", b"{}", "one")]))
+            await denied_at_last(append)
+            await denied_at_last(lambda: bus.shelf.put("key", b"world", upto={}, rules="1"))
+    finally:
+        await bus.close()

@@ -1,0 +1,202 @@
+"""A bus that comes back without the last messages of a stream is given them again, or it is said by name that it regressed."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ops.production.archive.witness import HeadWitness
+from ops.production.log import retrying_bus
+from ops.production.log.jetstream import connect
+from ops.production.log.memory import MemoryBus
+from ops.production.log.retrying_bus import RetryingBus
+from ops.production.log.server import NatsServer
+from ops.production.process.clock import ScaledClock
+from services.runtime.log_errors import TailLost
+from services.runtime.log_port import Entry, Message, Stream
+from tests.stage.ports import reserved_port
+
+LANE = "LOG_0"
+
+
+async def stored(stream: Stream, *words: str) -> None:
+    base = (await stream.last()).sequence
+    for number, word in enumerate(words):
+        await stream.append("kuelog.log.0.x", word.encode(), message_id=word, base=base + number)
+
+
+class Reader:
+    """Somebody who follows a stream."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.read: list[Entry] = []
+        self.problem: Exception | None = None
+        self._stream, self._news = stream, asyncio.Event()
+        self.task = asyncio.create_task(self._follow())
+
+    async def _follow(self) -> None:
+        try:
+            async for batch in self._stream.follow(0):
+                self.read += batch
+                self._news.set()
+        except TailLost as problem:
+            self.problem = problem
+
+    async def has(self, count: int) -> None:
+        async with asyncio.timeout(60):
+            while len(self.read) < count:
+                self._news.clear()
+                await self._news.wait()
+
+    async def stopped(self) -> None:
+        self.task.cancel()
+        await asyncio.wait({self.task})
+
+
+def words(entries: list[Entry]) -> list[str]:
+    return [one.data.decode() for one in entries]
+
+
+async def test_who_has_read_what_the_bus_lost_stores_it_again_at_its_place_and_it_is_read_once() -> None:
+    memory = MemoryBus()
+    lane = memory.memory(LANE)
+    reader = Reader(await RetryingBus(memory, ScaledClock(1000)).stream(LANE))
+    await stored(lane, "a", "b", "c", "d")
+    await reader.has(4)
+    whole = list(lane.entries)
+    await lane.lose(1)
+    while len(lane.entries) < 4:  # noqa: ASYNC110 - the twin tells of messages, and not of their number
+        await asyncio.sleep(0)
+    assert [(one.sequence, one.subject, one.message_id, one.data) for one in lane.entries] == [
+        (one.sequence, one.subject, one.message_id, one.data) for one in whole
+    ]
+    await stored(lane, "e")
+    await reader.has(5)
+    assert words(reader.read) == ["a", "b", "c", "d", "e"]
+    await reader.stopped()
+
+
+async def test_several_readers_give_it_back_once() -> None:
+    memory = MemoryBus()
+    lane = memory.memory(LANE)
+    readers = [Reader(await RetryingBus(memory, ScaledClock(1000)).stream(LANE)) for _ in range(3)]
+    await stored(lane, "a", "b", "c")
+    for one in readers:
+        await one.has(3)
+    await lane.lose(0)
+    await stored(await RetryingBus(memory, ScaledClock(1000)).stream("LOG_1"), "x")
+    while len(lane.entries) < 3:  # noqa: ASYNC110 - as above
+        await asyncio.sleep(0)
+    await stored(lane, "d")
+    for one in readers:
+        await one.has(4)
+        assert words(one.read) == ["a", "b", "c", "d"]
+        await one.stopped()
+
+
+async def test_what_stands_there_instead_is_told_by_name_and_not_folded() -> None:
+    memory = MemoryBus()
+    lane = memory.memory(LANE)
+    reader = Reader(await RetryingBus(memory, ScaledClock(1000)).stream(LANE))
+    await stored(lane, "a", "b")
+    await reader.has(2)
+    lane.truncate(1)
+    await stored(lane, "other", "more")
+    await asyncio.wait({reader.task}, timeout=60)
+    told = str(reader.problem)
+    assert told.startswith("LogRegressed: LOG_0 holds another message at sequence 2 than was read here")
+    assert "kuelog restore" in told
+    assert words(reader.read) == ["a", "b"]
+
+
+async def test_who_began_at_a_saved_world_ahead_of_the_log_says_so_when_nobody_brings_it_back() -> None:
+    memory = MemoryBus()
+    await stored(memory.memory(LANE), "a", "b")
+    stream = await RetryingBus(memory, ScaledClock(1_000_000)).stream(LANE)
+    with pytest.raises(TailLost, match="read here up to sequence 5, and it ends at 2"):
+        await anext(stream.follow(5))
+
+
+async def test_who_has_just_connected_stores_nothing_before_those_who_have_read_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The pause is waited for, not measured: it ends when the test has it end."""
+    go_on = asyncio.Event()
+
+    async def pause(_: float) -> None:
+        await go_on.wait()
+
+    memory = MemoryBus()
+    lane = memory.memory(LANE)
+    late = await RetryingBus(memory, ScaledClock(1000), lambda: 1).stream(LANE)
+    reader = Reader(await RetryingBus(memory, ScaledClock(1000)).stream(LANE))
+    await stored(lane, "a", "b")
+    await reader.has(2)
+    monkeypatch.setattr(retrying_bus, "paused_for", pause)
+    storing = asyncio.create_task(late.publish([Message("kuelog.log.0.y", b"new", "new")]))
+    await lane.lose(1)
+    while len(lane.entries) < 2:  # noqa: ASYNC110 - as above
+        await asyncio.sleep(0)
+    go_on.set()
+    await storing
+    assert words(lane.entries) == ["a", "b", "new"]
+    await reader.stopped()
+
+
+async def test_a_fact_that_was_taken_in_and_read_by_nobody_yet_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    connections = 0
+    monkeypatch.setattr(retrying_bus, "paused_for", asyncio.sleep)
+    monkeypatch.setattr(retrying_bus, "PAUSE_S", 0)
+    memory = MemoryBus()
+    facts = await RetryingBus(memory, ScaledClock(1000), lambda: connections).stream("FACTS")
+    await facts.publish([Message("kuelog.facts.t.x", b"a", "a")])
+    memory.memory("FACTS").truncate(0)
+    connections += 1
+    await facts.publish([Message("kuelog.facts.t.x", b"b", "b")])
+    assert words(memory.memory("FACTS").entries) == ["a", "b"]
+
+
+async def ends_at(stream: Stream, sequence: int) -> None:
+    async with asyncio.timeout(60):
+        while (await stream.last()).sequence != sequence:  # noqa: ASYNC110 - the bus tells nobody
+            await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[NatsServer]:
+    one = NatsServer(tmp_path / "nats", port=reserved_port())
+    await one.start()
+    yield one
+    await one.stop()
+
+
+async def test_a_real_server_that_comes_back_with_an_older_disk_gets_what_was_read_and_the_witness_is_content(
+    server: NatsServer, tmp_path: Path
+) -> None:
+    bus = await connect(server.url)
+    lane = await bus.stream(LANE)
+    reader = Reader(await RetryingBus(bus, ScaledClock(), bus.connections).stream(LANE))
+    await stored(lane, "a", "b")
+    await reader.has(2)
+    await server.stop()
+    shutil.copytree(tmp_path / "nats", tmp_path / "older")
+    await server.start()
+    patient = await RetryingBus(bus, ScaledClock()).stream(LANE)
+    await ends_at(patient, 2)
+    await stored(lane, "c", "d")
+    await reader.has(4)
+    witness = HeadWitness(tmp_path / "witness")
+    await witness.witness(lane)
+    await server.kill()
+    shutil.rmtree(tmp_path / "nats")
+    shutil.copytree(tmp_path / "older", tmp_path / "nats")
+    await server.start()
+    await ends_at(patient, 4)
+    await witness.check(lane)
+    await stored(lane, "e")
+    await reader.has(5)
+    assert words(reader.read) == ["a", "b", "c", "d", "e"]
+    await reader.stopped()
+    await bus.close()

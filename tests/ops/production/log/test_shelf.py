@@ -1,0 +1,106 @@
+"""What is kept on the shelf comes back whole or not at all; of two there is always one whole; it counts by the log's word."""
+
+from pathlib import Path
+
+import pytest
+
+from events.codec import decode_commit, encode
+from events.subjects import FACTS
+from ops.production.log.jetstream import connect
+from ops.production.log.memory import MemoryBus
+from ops.production.log.server import NatsServer
+from ops.production.log.shelf import STREAM, MemoryShelf
+from ops.production.log.snapshots import Snapshots, image_of
+from projections.state_hash import state_hash
+from services.runtime.lane_fold import LaneFold
+from services.runtime.log_port import Stream
+from services.runtime.shelf_port import Shelf
+from tests.ops.production.log.test_snapshots import folded
+
+
+async def labels(shelf: Shelf) -> list[int]:
+    return [one.upto["LOG_0"] for one in await shelf.labels("LOG_0")]
+
+
+async def test_the_two_newest_of_each_key_are_kept_and_one_that_is_torn_is_no_whole(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    await server.start()
+    bus = await connect(server.url)
+    assert await bus.shelf.labels("LOG_0") == [], "no stream of snapshots yet"
+    await bus.shelf.prepare()
+    worlds = [bytes([n]) + bytes(range(256)) * 4000 for n in range(4)]
+    for number, world in enumerate(worlds):
+        await bus.shelf.put("LOG_0", world, upto={"LOG_0": number}, rules="1")
+    await bus.shelf.put("LOG_1", b"other", upto={"LOG_1": 9}, rules="1")
+    assert await labels(bus.shelf) == [3, 2]
+    newest, older = await bus.shelf.labels("LOG_0")
+    assert [await bus.shelf.take(newest), await bus.shelf.take(older)] == [worlds[3], worlds[2]]
+    assert (await bus.client.jetstream().stream_info(STREAM)).state.messages < 20, "what was replaced is gone"
+    for place in "ab":
+        await bus.client.jetstream().publish(f"kuelog.snapshots.LOG_0.{place}.0", b"something else")
+    assert [await bus.shelf.take(newest), await bus.shelf.take(older)] == [None, None]
+    await bus.close()
+    await server.stop()
+
+
+async def shared(mark: str = "") -> tuple[LaneFold, Stream, MemoryShelf]:
+    """A lane whose only commit names the hash of the world behind it, and that world on the shelf."""
+    fold, stream = await folded()
+    image = image_of(fold)
+    shelf = MemoryShelf()
+    await shelf.put("LOG_0", image, upto={**fold.settled, "LOG_0": 1}, rules="1")
+    [label] = await shelf.labels("LOG_0")
+    commit = decode_commit((await stream.get(1)).data)
+    named = type(commit)(
+        **{name: getattr(commit, name) for name in commit.__struct_fields__ if name != "state_hash"},
+        state_hash=mark or label.sha256,
+    )
+    stream.truncate(0)
+    await stream.append("kuelog.log.0.x", encode(named), message_id="c1", base=0)
+    return fold, stream, shelf
+
+
+async def test_a_shared_world_is_begun_at_when_a_commit_on_the_log_names_it() -> None:
+    fold, stream, shelf = await shared()
+    again = await Snapshots(None, "1", shelf).load(stream)
+    assert (again.base, again.settled, again.at) == (1, fold.settled, fold.at)
+    assert again.marked[0] == 1
+    assert state_hash(again.world) == state_hash(fold.world)
+
+
+@pytest.mark.parametrize("harm", ["named by no commit", "changed content", "changed positions", "a shorter log"])
+async def test_a_shared_world_that_the_log_does_not_vouch_for_is_passed_over(harm: str) -> None:
+    _, stream, shelf = await shared("0" * 64 if harm == "named by no commit" else "")
+    [label] = shelf.kept.pop("LOG_0")
+    if harm == "named by no commit":
+        shelf.kept["LOG_0"] = [label]
+    match harm:
+        case "changed content":
+            await shelf.put("LOG_0", label.data.replace(b"team/a", b"team/b"), upto=label.upto, rules="1")
+        case "changed positions":
+            await shelf.put("LOG_0", label.data.replace(b'{"FACTS":', b'{"FACTS":1'), upto=label.upto, rules="1")
+        case "a shorter log":
+            stream = MemoryBus().memory("LOG_0")
+        case _:
+            pass
+    again = await Snapshots(None, "1", shelf).load(stream)
+    assert (again.base, again.world.workloads) == (0, {})
+
+
+async def test_a_world_of_other_rules_is_begun_at_only_where_the_log_does_not_go_back_to_its_beginning() -> None:
+    _, stream, shelf = await shared()
+    assert (await Snapshots(None, "2", shelf).load(stream)).base == 0
+
+    class Rolled:
+        name = "LOG_0"
+
+        async def get(self, sequence: int) -> object:
+            # What `folded` has at 1 stands behind what was rolled away here.
+            return await stream.get(1 if sequence == FIRST else 99)
+
+    [label] = shelf.kept["LOG_0"]
+    await shelf.put("LOG_0", label.data, upto={FACTS: label.upto[FACTS], "LOG_0": FIRST}, rules="1")
+    assert (await Snapshots(None, "2", shelf).load(Rolled())).base == FIRST  # pyright: ignore[reportArgumentType]
+
+
+FIRST = 7

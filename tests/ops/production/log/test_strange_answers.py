@@ -1,0 +1,70 @@
+"""Whatever answers in the place of JetStream: what is asked of it ends in one clear error."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import nats
+import pytest
+from nats.aio.msg import Msg
+
+from events.subjects import FACTS
+from ops.production.log.generations import generations
+from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.jetstream_stream import JetStreamStream
+from ops.production.log.server import nats_binary
+from ops.production.wiring import LANE
+from services.runtime.log_errors import LogUnavailable
+from services.runtime.log_port import Message
+from tests.stage.ports import reserved_port
+
+STRANGE = (b"", b"[", b"5", b"null", b'{"error": 5}', b'{"config": 5, "message": 5}', b"\xff\xfe", b"[" * 100_000)
+
+
+@pytest.fixture
+async def url() -> AsyncIterator[str]:
+    """A NATS server without JetStream."""
+    port = reserved_port()
+    server = await asyncio.create_subprocess_exec(
+        nats_binary(), "-a", "127.0.0.1", "-p", str(port), stderr=asyncio.subprocess.DEVNULL
+    )
+    yield f"nats://127.0.0.1:{port}"
+    server.terminate()
+    await server.wait()
+
+
+async def everything(bus: JetStreamBus) -> list[object]:
+    lane, facts = JetStreamStream(bus.client, LANE), JetStreamStream(bus.client, FACTS)
+    return await asyncio.gather(
+        generations(bus.client, LANE),
+        bus.shelf.prepare(),
+        bus.shelf.labels(LANE),
+        bus.shelf.put(LANE, b"world", upto={}, rules="1"),
+        lane.append("kuelog.log.0.admitter", b"{}", message_id="x", base=0),
+        facts.publish([Message("kuelog.facts._cluster.PodsGone", b"{}", "x")]),
+        return_exceptions=True,
+    )
+
+
+async def test_without_jetstream_that_is_said(url: str) -> None:
+    bus = await connect(url)
+    for one in await everything(bus):
+        assert isinstance(one, LogUnavailable) and "JetStream is off, or just starting" in str(one), one
+    await bus.close()
+
+
+@pytest.mark.parametrize("answer", STRANGE, ids=range(len(STRANGE)))
+async def test_an_answer_that_is_none_is_one_clear_error(url: str, answer: bytes) -> None:
+    async def reply(message: Msg) -> None:
+        await message.respond(answer)
+
+    stranger = await nats.connect(url)
+    for subject in ("$JS.API.>", "kuelog.>"):
+        await stranger.subscribe(subject, cb=reply)
+    await stranger.flush()
+    bus = await connect(url)
+    found = [one for one in await everything(bus) if isinstance(one, BaseException)]
+    assert found or answer == STRANGE[5]
+    for one in found:
+        assert isinstance(one, LogUnavailable) and "no NATS server with JetStream that kuelog knows" in str(one), one
+    await bus.close()
+    await stranger.close()

@@ -1,0 +1,186 @@
+"""Who waits at which position: as the API server asks for it, with and without TLS, and through kubectl."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from events.workload import WorkloadParked, WorkloadQueued
+from ops.production.visibility.api import GROUP, Visibility
+from ops.production.visibility.server import Followed, VisibilityUnserved, follower, serving, shown_from
+from projections.world import World
+from tests.places import ROOT
+from tests.projections.queues.test_status import two_queues
+from tests.stage.stage import SCALE, Stage, job
+
+BASE = f"/apis/{GROUP}/v1beta2"
+
+
+def waiting_world() -> World:
+    at = two_queues()
+    at.door("second", "lender")
+    for name, door in (("a", "lender"), ("b", "second"), ("c", "lender"), ("d", "second")):
+        at.waiting(name, door=door)
+        at.fold(WorkloadQueued(workload=f"team/{name}", cluster_queue="lender"))
+    at.fold(WorkloadParked(workload="team/a", cluster_queue="lender", reason="Backoff", message=""))
+    return at.world
+
+
+async def ask(port: int, path: str, **more: Any) -> tuple[int, Any]:
+    scheme = "https" if more else "http"
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{scheme}://localhost:{port}{path}", **more) as answer,
+    ):
+        return answer.status, await answer.json(content_type=None)
+
+
+def rows(answer: tuple[int, Any]) -> list[tuple[str, int, int]]:
+    assert answer[0] == 200, answer
+    return [
+        (one["metadata"]["name"], one["positionInClusterQueue"], one["positionInLocalQueue"])
+        for one in answer[1]["items"]
+    ]
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    world = waiting_world()
+    async with serving(Visibility(lambda: world), "127.0.0.1", 0) as found:
+        yield found
+
+
+async def test_those_in_line_come_first_and_those_beside_it_after_them(port: int) -> None:
+    found = rows(await ask(port, f"{BASE}/clusterqueues/lender/pendingworkloads"))
+    assert found == [("b", 0, 0), ("c", 1, 0), ("d", 2, 1), ("a", 3, 1)]
+
+
+async def test_a_local_queue_shows_only_its_own_at_both_positions(port: int) -> None:
+    found = rows(await ask(port, f"{BASE}/namespaces/team/localqueues/second/pendingworkloads"))
+    assert found == [("b", 0, 0), ("d", 2, 1)]
+
+
+async def test_a_part_of_the_line_can_be_asked_for(port: int) -> None:
+    found = rows(await ask(port, f"{BASE}/clusterqueues/lender/pendingworkloads?offset=1&limit=2"))
+    assert [name for name, *_ in found] == ["c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/clusterqueues/none/pendingworkloads", 404),
+        ("/namespaces/team/localqueues/none/pendingworkloads", 404),
+        ("/clusterqueues/lender", 404),
+        ("/clusterqueues/lender/pendingworkloads?limit=many", 400),
+        ("/clusterqueues/lender/pendingworkloads?offset=-1", 400),
+    ],
+)
+async def test_what_is_not_there_or_not_understood_is_refused_as_the_api_server_would(
+    port: int, path: str, code: int
+) -> None:
+    status, answer = await ask(port, BASE + path)
+    assert (status, answer["kind"], answer["code"]) == (code, "Status", code)
+
+
+async def test_it_tells_what_it_serves(port: int) -> None:
+    group = (await ask(port, f"/apis/{GROUP}"))[1]
+    assert [one["version"] for one in group["versions"]] == ["v1beta2", "v1beta1"]
+    names = [one["name"] for one in (await ask(port, BASE))[1]["resources"]]
+    assert names == ["clusterqueues/pendingworkloads", "localqueues/pendingworkloads"]
+
+
+async def test_as_long_as_the_log_is_not_folded_it_is_not_ready() -> None:
+    async with serving(Visibility(lambda: None), "127.0.0.1", 0) as port, aiohttp.ClientSession() as session:
+        async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
+            assert answer.status == 503
+        async with session.get(f"http://127.0.0.1:{port}{BASE}/clusterqueues/x/pendingworkloads") as answer:
+            assert answer.status == 503
+
+
+async def test_certificates_that_are_not_there_or_no_certificates_are_named_in_one_message(tmp_path: Path) -> None:
+    with pytest.raises(VisibilityUnserved, match="none: No such file"):
+        shown_from(tmp_path / "none", tmp_path / "none")
+    (tmp_path / "text").write_text("nonsense")
+    with pytest.raises(VisibilityUnserved, match="text"):
+        shown_from(tmp_path / "text", tmp_path / "text")
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    with pytest.raises(VisibilityUnserved, match="not a text in PEM"):
+        shown_from(tmp_path / "bytes", tmp_path / "bytes")
+
+
+async def test_kubectl_reads_positions_from_a_cluster_that_aggregates_it(embedded_stage: Stage) -> None:
+    stage = embedded_stage
+    stage.serve()
+    running = follower(stage.bus)
+    stage.embedded.aggregated[GROUP] = Visibility(Followed(running).world)
+    stage.tasks.append(asyncio.create_task(running.run()))
+    for name in ("first", "second", "third"):
+        await stage.add(job(name, 500))
+        await stage.until(lambda name=name: any(name in key[1] for key in workloads(stage)))
+    await stage.until(lambda: stage.running("first"))
+    async with asyncio.timeout(30):
+        while True:
+            found = await raw(stage, f"{BASE}/namespaces/default/localqueues/team/pendingworkloads")
+            if len(found.get("items", ())) == 2:
+                break
+            await asyncio.sleep(0.05)
+    owners = {one["metadata"]["ownerReferences"][0]["name"] for one in found["items"]}
+    assert owners == {"second", "third"}
+    assert [one["positionInLocalQueue"] for one in found["items"]] == [0, 1]
+    assert GROUP in [one["name"] for one in (await raw(stage, "/apis"))["groups"]]
+
+
+async def test_a_process_of_its_own_needs_nothing_but_the_bus(embedded_stage: Stage) -> None:
+    stage = embedded_stage
+    stage.serve()
+    for name in ("first", "second"):
+        await stage.add(job(name, 500))
+    await stage.until(lambda: stage.running("first") or stage.running("second"))
+    server = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ops.cli.main", "visibility", "--nats", stage.server.url),
+        *("--host", "127.0.0.1", "--port", "0", "--scale", str(SCALE)),
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "200"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert server.stdout is not None
+    told = re.search(rb"port (\d+)", await asyncio.wait_for(server.stdout.readline(), 60))
+    assert told is not None
+    async with asyncio.timeout(60):
+        while (found := await ask(int(told[1]), f"{BASE}/clusterqueues/team/pendingworkloads"))[0] == 503:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.1)
+    assert len(rows(found)) == 1
+    server.send_signal(signal.SIGTERM)
+    await server.communicate()
+    assert server.returncode == 0
+
+
+def workloads(stage: Stage) -> dict[tuple[str, str], dict[str, Any]]:
+    return stage.embedded.store.of("workloads.kueue.x-k8s.io")
+
+
+async def raw(stage: Stage, path: str) -> dict[str, Any]:
+    """By kubectl where there is one, else by plain HTTP; nothing while the log is not folded yet."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        return await stage.client.request("GET", path)
+    process = await asyncio.create_subprocess_exec(
+        *(kubectl, "--kubeconfig", str(stage.kubeconfig), "get", "--raw", path),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    told, problem = await process.communicate()
+    if process.returncode:
+        assert b"not folded yet" in problem, problem.decode()
+        return {}
+    return json.loads(told)

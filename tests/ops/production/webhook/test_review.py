@@ -1,0 +1,260 @@
+"""Reviews, verdicts and conversions as pure functions."""
+
+import base64
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from events.json_object import JsonObject
+from events.selector import LabelSelector
+from events.settings import SettingsObserved
+from ops.production.kubernetes.absent import AbsentCluster
+from ops.production.webhook.conversion import answer_conversion, converted
+from ops.production.webhook.managed_namespaces import ManagedNamespaces
+from ops.production.webhook.review import ReviewBroken, changed, judged, patch_between, read_review
+from ops.production.webhook.verdicts import problems_of, stored
+from ops.sandbox.embedded_cluster.patches import json_patch
+from projections.validation.from_beta1 import topology_slices
+from projections.validation.to_beta1 import slice_domains
+from services.runtime.cluster_port import ObjectMissing, Resource
+
+SETTINGS = SettingsObserved()
+
+
+def review(
+    kind: str, value: JsonObject, *, group: str = "kueue.x-k8s.io", old: JsonObject | None = None, part: str = ""
+) -> bytes:
+    return json.dumps(
+        {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {
+                "uid": "u-1",
+                "kind": {"group": group, "version": "v1beta2", "kind": kind},
+                "operation": "CREATE" if old is None else "UPDATE",
+                "namespace": value["metadata"].get("namespace", ""),
+                "name": value["metadata"]["name"],
+                "subResource": part,
+                "object": value,
+                "oldObject": old,
+            },
+        }
+    ).encode()
+
+
+def queue(**spec: Any) -> JsonObject:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "cq"}, "spec": spec}
+
+
+def job(labels: JsonObject | None = None, **meta: Any) -> JsonObject:
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "namespace": "team", "labels": labels or {}, **meta},
+        "spec": {"parallelism": 1, "suspend": False, "template": template},
+    }
+
+
+NAMED = {"kueue.x-k8s.io/queue-name": "lq"}
+LIMIT = {"nominalQuota": 1, "borrowingLimit": 1, "name": "cpu"}
+GROUP = {"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [LIMIT]}]}
+
+
+def verdict(raw: bytes) -> JsonObject:
+    asked = read_review(raw)
+    return judged(asked, problems_of(asked, SETTINGS))["response"]
+
+
+def test_a_job_with_a_queue_is_stored_suspended_and_only_that_changes() -> None:
+    asked = read_review(review("Job", job(NAMED), group="batch"))
+    response = changed(asked, stored(asked, set(), SETTINGS))["response"]
+    assert json.loads(base64.b64decode(response["patch"])) == [
+        {"op": "replace", "path": "/spec/suspend", "value": True}
+    ]
+    assert response["uid"] == "u-1" and response["allowed"] and response["patchType"] == "JSONPatch"
+
+
+def test_a_job_without_a_queue_is_left_alone_unless_its_namespace_has_one_for_everybody() -> None:
+    asked = read_review(review("Job", job(), group="batch"))
+    assert "patch" not in changed(asked, stored(asked, {"other"}, SETTINGS))["response"]
+    value = stored(asked, {"team"}, SETTINGS)
+    assert value["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "default"} and value["spec"]["suspend"]
+
+
+def test_the_job_of_a_managed_owner_takes_no_default_queue_but_that_of_a_cron_job_does() -> None:
+    for kind, takes in (("JobSet", False), ("CronJob", True)):
+        api = "jobset.x-k8s.io/v1alpha2" if kind == "JobSet" else "batch/v1"
+        owned = job(ownerReferences=[{"apiVersion": api, "kind": kind, "name": "o", "controller": True}])
+        asked = read_review(review("Job", owned, group="batch"))
+        assert (stored(asked, {"team"}, SETTINGS) != owned) is takes
+
+
+def test_a_pod_with_a_queue_waits_at_the_gate_and_that_of_a_job_does_not() -> None:
+    spec = job()["spec"]["template"]["spec"]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "team", "labels": NAMED},
+        "spec": spec,
+    }
+    asked = read_review(review("Pod", pod, group=""))
+    assert {"name": "kueue.x-k8s.io/admission"} in stored(asked, set(), SETTINGS)["spec"]["schedulingGates"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    owned = {**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}}
+    asked = read_review(review("Pod", owned, group=""))
+    assert stored(asked, {"team"}, SETTINGS) == owned
+
+
+def test_where_all_jobs_are_managed_those_without_a_queue_wait_too_but_not_in_other_namespaces() -> None:
+    everything = SettingsObserved(without_queue=True)
+    asked = read_review(review("Job", job(), group="batch"))
+    assert stored(asked, set(), everything)["spec"]["suspend"] is True
+    assert stored(asked, set(), everything, managed=False) == asked.object
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "team"}, "spec": {}}
+    asked = read_review(review("Pod", pod, group=""))
+    assert stored(asked, set(), everything)["spec"]["schedulingGates"]
+
+
+async def test_the_labels_of_a_namespace_say_whether_jobs_in_it_are_managed() -> None:
+    team = LabelSelector(labels={"jobs": "ours"})
+    rooms = ManagedNamespaces(AbsentCluster(), Namespaces(old={"jobs": "ours"}, new={}), team)
+    assert await rooms.managed("old") and not await rooms.managed("new") and not await rooms.managed("gone")
+    assert await rooms.managed(""), "what is in no namespace is not chosen by one"
+    assert await ManagedNamespaces(AbsentCluster(), AbsentCluster(), None).managed("any")
+
+
+class Namespaces(AbsentCluster):
+    """An API server that has these namespaces and nothing else."""
+
+    def __init__(self, **labels: dict[str, str]) -> None:
+        self._labels = labels
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
+        if name not in self._labels:
+            raise ObjectMissing(name)
+        return {"metadata": {"name": name, "labels": self._labels[name]}}
+
+
+def test_a_mistake_is_refused_in_the_words_of_lint() -> None:
+    response = verdict(review("ClusterQueue", queue(resourceGroups=[GROUP])))
+    assert not response["allowed"]
+    assert response["status"]["code"] == 422
+    assert response["status"]["message"].startswith('ClusterQueue "cq" is invalid: spec.resourceGroups[0]')
+    assert "Instead:" in response["status"]["message"]
+    assert [one["field"] for one in response["status"]["details"]["causes"]] == [
+        "spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit"
+    ]
+
+
+def test_what_does_not_change_is_not_judged_again_nor_what_is_leaving() -> None:
+    broken = queue(resourceGroups=[GROUP])
+    labelled = {**broken, "metadata": {"name": "cq", "labels": {"a": "b"}}}
+    assert verdict(review("ClusterQueue", labelled, old=broken))["allowed"]
+    leaving = {**queue(resourceGroups=[GROUP, GROUP]), "metadata": {"name": "cq", "deletionTimestamp": "now"}}
+    assert verdict(review("ClusterQueue", leaving, old=broken))["allowed"]
+
+
+def test_a_running_job_stays_in_its_queue_and_a_waiting_one_may_go() -> None:
+    other = {"kueue.x-k8s.io/queue-name": "other"}
+    running = verdict(review("Job", job(other), group="batch", old=job(NAMED)))
+    assert not running["allowed"] and "queue-name" in running["status"]["message"]
+    waiting = job(other)
+    waiting["spec"]["suspend"] = True
+    assert verdict(review("Job", waiting, group="batch", old=job(NAMED)))["allowed"]
+
+
+def test_a_field_of_v1beta1_is_named_as_it_was_written() -> None:
+    old = queue(cohort="all", resourceGroups=[{**GROUP, "flavors": []}], admissionChecks=["No Name"])
+    old["apiVersion"] = "kueue.x-k8s.io/v1beta1"
+    response = verdict(review("ClusterQueue", old))
+    assert not response["allowed"]
+    assert "cohortName" not in response["status"]["message"]
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"[]", b"{}", b'{"apiVersion":"v1","kind":"Pod","request":{"uid":"u","operation":"CREATE"}}']
+)
+def test_what_is_no_review_is_said_to_be_none(raw: bytes) -> None:
+    with pytest.raises(ReviewBroken):
+        read_review(raw)
+
+
+def conversion(wanted: str, *objects: JsonObject) -> JsonObject:
+    request = {"uid": "u-2", "desiredAPIVersion": wanted, "objects": list(objects)}
+    raw = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+    return json.loads(msgspec.json.encode(answer_conversion(json.dumps(raw).encode())))["response"]
+
+
+def test_objects_are_converted_there_and_back_in_their_order() -> None:
+    newer = queue(
+        cohortName="all", flavorFungibility={"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}
+    )
+    response = conversion("kueue.x-k8s.io/v1beta1", newer, newer)
+    assert response["result"] == {"status": "Success"} and response["uid"] == "u-2"
+    first, second = response["convertedObjects"]
+    assert first == second
+    assert first["spec"] == {
+        "cohort": "all",
+        "flavorFungibility": {"whenCanBorrow": "Borrow", "whenCanPreempt": "TryNextFlavor"},
+    }
+    assert conversion("kueue.x-k8s.io/v1beta2", first)["convertedObjects"] == [newer]
+
+
+def test_a_workload_says_the_same_in_both_versions() -> None:
+    slices = topology_slices([{"values": ["b1", "h1"], "count": 2}, {"values": ["b1", "h2"], "count": 2}])
+    newer = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "w"},
+        "spec": {"priorityClassRef": {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "high"}},
+        "status": {
+            "accumulatedPastExecutionTimeSeconds": 7,
+            "admission": {
+                "podSetAssignments": [{"name": "main", "topologyAssignment": {"levels": ["b", "h"], "slices": slices}}]
+            },
+        },
+    }
+    older = converted(newer, "kueue.x-k8s.io/v1beta1")
+    assert older["spec"] == {"priorityClassName": "high", "priorityClassSource": "scheduling.k8s.io/priorityclass"}
+    assert older["status"]["accumulatedPastExexcutionTimeSeconds"] == 7
+    assert older["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"]["domains"] == [
+        {"values": ["b1", "h1"], "count": 2},
+        {"values": ["b1", "h2"], "count": 2},
+    ]
+    assert converted(older, "kueue.x-k8s.io/v1beta2") == newer
+
+
+def test_a_version_that_nothing_leads_to_is_named() -> None:
+    response = conversion("kueue.x-k8s.io/v1", queue())
+    assert response["result"]["status"] == "Failure" and "v1beta2" in response["result"]["message"]
+    assert response["convertedObjects"] == []
+
+
+def test_prefixes_of_a_slice_are_put_back() -> None:
+    one = {
+        "domainCount": 2,
+        "podCounts": {"individual": [1, 3]},
+        "valuesPerLevel": [{"universal": "b"}, {"individual": {"prefix": "h", "suffix": "x", "roots": ["1", "2"]}}],
+    }
+    assert slice_domains(one) == [{"values": ["b", "h1x"], "count": 1}, {"values": ["b", "h2x"], "count": 3}]
+
+
+names = st.text(alphabet="ab/~", max_size=2)
+values = st.recursive(
+    st.none() | st.integers() | st.booleans(),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=6,
+)
+objects = st.dictionaries(names, values, max_size=4)
+
+
+@given(before=objects, after=objects)
+def test_a_patch_makes_the_one_of_the_other(before: JsonObject, after: JsonObject) -> None:
+    assert json.dumps(json_patch(before, patch_between(before, after)), sort_keys=True) == json.dumps(
+        after, sort_keys=True
+    )

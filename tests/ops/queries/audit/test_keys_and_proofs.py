@@ -1,0 +1,188 @@
+"""Keys that are replaced or lost, what the witness keeps, and proofs that hold without anything of kuelog."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from events.merkle import inclusion_path, leaf_hash, root_by_path, root_of
+from ops.production.archive.errors import FolderUnreadable, NotProvable
+from ops.production.archive.evidence import Evidence, load_evidence
+from ops.production.archive.keys import Trust, begin_anew
+from ops.production.archive.witness import HeadWitness, WitnessKeyMissing, leaves_name
+from ops.production.log.memory import MemoryBus
+from ops.production.wiring import LANE
+from ops.queries.audit.proof import prove
+from ops.queries.audit.verify import Auditor
+from services.runtime.log_errors import LogRegressed
+from tests.ops.queries.audit.logs import Log, evidence_of, key_of, log_of
+from tests.places import ROOT
+
+CHECKER = ROOT / "docs" / "verify_proof.py"
+
+
+def test_every_leaf_of_every_small_tree_has_a_path_to_the_root_and_no_other() -> None:
+    leaves = [leaf_hash("S", "t", str(n), b"") for n in range(33)]
+    for size in range(1, len(leaves) + 1):
+        root = root_of(leaves[:size])
+        for index in range(size):
+            path = inclusion_path(leaves[:size], index)
+            assert root_by_path(leaves[index], index, size, path) == root
+            assert root_by_path(leaves[index], index, size, [*path, root]) is None
+            assert root_by_path(leaves[index], (index + 1) % size, size, path) != root or size == 1
+            assert not path or root_by_path(leaves[index], index, size, path[:-1]) is None
+
+
+def test_the_tree_is_that_of_rfc_6962() -> None:
+    # Of no leaf, and of the first leaves of the test vectors that implementations of the RFC share.
+    assert root_of([]).hex() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    import hashlib
+
+    leaves = [hashlib.sha256(b"\0" + bytes.fromhex(data)).digest() for data in ("", "00", "10", "2021", "3031")]
+    assert root_of(leaves[:1]).hex() == "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"
+    assert root_of(leaves[:2]).hex() == "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125"
+    assert root_of(leaves[:3]).hex() == "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77"
+    assert root_of(leaves[:4]).hex() == "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7"
+    assert root_of(leaves[:5]).hex() == "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4"
+
+
+def bus_of(log: Log, upto: int) -> MemoryBus:
+    bus = MemoryBus()
+    bus.memory(LANE).entries = log[LANE][:upto]
+    return bus
+
+
+async def test_the_witness_keeps_a_checkpoint_and_every_leaf_and_grows_them(tmp_path: Path) -> None:
+    log = log_of(50)
+    for upto in (7, 7, 20, 50):
+        witness = HeadWitness(tmp_path)
+        await witness.check(bus_of(log, upto).memory(LANE))
+        await witness.witness(bus_of(log, upto).memory(LANE))
+    evidence = load_evidence(str(tmp_path))
+    assert evidence.heads[LANE].root == evidence_of(log, key_of(1)).heads[LANE].root
+    assert evidence.leaves[LANE] == evidence_of(log, key_of(1)).leaves[LANE]
+    assert Auditor(evidence).examine(log).findings == ()
+
+
+async def test_leaves_that_are_lost_are_made_anew_from_a_log_that_is_still_the_same(tmp_path: Path) -> None:
+    log = log_of(20)
+    await HeadWitness(tmp_path).witness(bus_of(log, 10).memory(LANE))
+    (tmp_path / leaves_name(LANE)).unlink()
+    await HeadWitness(tmp_path).witness(bus_of(log, 20).memory(LANE))
+    assert Auditor(load_evidence(str(tmp_path))).examine(log).findings == ()
+    (tmp_path / leaves_name(LANE)).unlink()
+    changed = bus_of(log, 20)
+    changed.memory(LANE).entries[3] = msgspec.structs.replace(log[LANE][3], data=b"{}")
+    with pytest.raises(LogRegressed, match="holds other messages than it once did"):
+        await HeadWitness(tmp_path).witness(changed.memory(LANE))
+
+
+async def test_a_replaced_key_counts_for_what_it_had_signed_and_for_nothing_behind(tmp_path: Path) -> None:
+    log = log_of(30)
+    running = HeadWitness(tmp_path)
+    await running.witness(bus_of(log, 10).memory(LANE))
+    old = load_evidence(str(tmp_path))
+    old_key = (tmp_path / "witness.key").read_bytes()
+    fresh = HeadWitness(tmp_path).rotate()
+    assert (tmp_path / "witness.key").read_bytes() != old_key
+    await running.witness(bus_of(log, 20).memory(LANE))
+    now = load_evidence(str(tmp_path))
+    assert now.heads[LANE].key == fresh, "a witness that runs takes the new key"
+    assert Auditor(now, [old.keys[0].id]).examine(log).findings == ()
+    assert Trust(now.keys).why_not(LANE, old.heads[LANE]) == ""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    thief = evidence_of({LANE: log[LANE]}, Ed25519PrivateKey.from_private_bytes(old_key))
+    assert "was replaced when LOG_0 stood at 10" in Trust(now.keys).why_not(LANE, thief.heads[LANE])
+
+
+async def test_a_lost_key_is_a_clear_message_and_a_new_one_has_to_be_named_to_count(tmp_path: Path) -> None:
+    log = log_of(30)
+    await HeadWitness(tmp_path).witness(bus_of(log, 10).memory(LANE))
+    (tmp_path / "witness.key").unlink()
+    with pytest.raises(WitnessKeyMissing, match="rotate-key --witness .* --lost REASON"):
+        HeadWitness(tmp_path)
+    fresh = begin_anew(tmp_path, {LANE: 10}, lost="the disk burnt")
+    await HeadWitness(tmp_path).witness(bus_of(log, 20).memory(LANE))
+    evidence = load_evidence(str(tmp_path))
+    findings = Auditor(evidence).examine(log).findings
+    assert [one.what for one in findings] == ["checkpoint"]
+    assert "the disk burnt" in findings[0].detail and f"--trust {fresh}" in findings[0].detail
+    assert Auditor(evidence, [fresh]).examine(log).findings == ()
+
+
+def test_a_folder_without_evidence_or_with_broken_files_is_one_clear_message(tmp_path: Path) -> None:
+    with pytest.raises(FolderUnreadable, match="it is no witness folder"):
+        load_evidence(str(tmp_path / "nowhere"))
+    (tmp_path / "heads.json").write_text("{")
+    with pytest.raises(FolderUnreadable, match="can't be read"):
+        load_evidence(str(tmp_path))
+    with pytest.raises(FolderUnreadable, match="no storage of that kind"):
+        load_evidence("gopher://x/y")
+
+
+def checked(proof: object, tmp_path: Path, *words: str) -> tuple[int, str]:
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(proof))
+    done = subprocess.run(
+        [sys.executable, "-I", str(CHECKER), str(path), *words], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+async def rotated(tmp_path: Path) -> tuple[Log, Evidence]:
+    log = log_of(37)
+    await HeadWitness(tmp_path).witness(bus_of(log, 10).memory(LANE))
+    HeadWitness(tmp_path).rotate()
+    await HeadWitness(tmp_path).witness(bus_of(log, 37).memory(LANE))
+    return log, load_evidence(str(tmp_path))
+
+
+def test_a_page_of_public_code_checks_a_proof(rotated: tuple[Log, Evidence], tmp_path: Path) -> None:
+    log, evidence = rotated
+    for sequence in (1, 16, 37):
+        proof = prove(log[LANE], evidence, LANE, sequence)
+        for words in ((evidence.keys[0].id,), (evidence.keys[1].id,), ()):
+            code, told = checked(proof, tmp_path, *words)
+            assert code == 0 and f"holds: LOG_0 {sequence} of 37" in told, told
+            assert log[LANE][sequence - 1].data.decode() in told
+    assert len(CHECKER.read_text().splitlines()) <= 135, "so short that it is read before it is run"
+
+
+@pytest.mark.parametrize("harm", ["data", "sequence", "subject", "path", "root", "signature", "key", "size", "missing"])
+def test_a_proof_that_was_changed_does_not_hold(harm: str, rotated: tuple[Log, Evidence], tmp_path: Path) -> None:
+    log, evidence = rotated
+    proof = json.loads(json.dumps(prove(log[LANE], evidence, LANE, 16)))
+    match harm:
+        case "data":
+            proof["data"] = proof["data"][:-8] + "AAAA" + proof["data"][-4:]
+        case "sequence" | "subject":
+            proof[harm] = 17 if harm == "sequence" else proof[harm] + "x"
+        case "path":
+            proof["path"].pop()
+        case "root" | "signature":
+            proof["checkpoint"][harm] = "00" + proof["checkpoint"][harm][2:]
+        case "size":
+            proof["checkpoint"]["sequence"] = 36
+        case "key":
+            proof["keys"][1]["endorsement"] = "00" * 64
+        case _:
+            del proof["checkpoint"]["root"]
+    code, told = checked(proof, tmp_path, evidence.keys[0].id)
+    assert code == 1 and "DOES NOT HOLD" in told and "Traceback" not in told
+    assert checked(prove(log[LANE], evidence, LANE, 16), tmp_path, "0123456789abcdef")[0] == 1
+
+
+def test_what_is_not_signed_is_not_proved(rotated: tuple[Log, Evidence]) -> None:
+    log, evidence = rotated
+    with pytest.raises(NotProvable, match="covers sequences 1 to 37"):
+        prove(log[LANE], evidence, LANE, 38)
+    with pytest.raises(NotProvable, match="has no checkpoint"):
+        prove(log[LANE], evidence, "FACTS", 1)
+    changed = [*log[LANE][:4], msgspec.structs.replace(log[LANE][4], data=b"{}"), *log[LANE][5:]]
+    with pytest.raises(NotProvable, match="not the message that was signed"):
+        prove(changed, evidence, LANE, 5)

@@ -1,0 +1,173 @@
+"""Bills, prices and corrections on the command line, on a log that is written to a real bus."""
+
+import asyncio
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from events.codec import decode_commit, decode_sighting, encode
+from events.subjects import FACTS, commit_subject, fact_subject
+from ops.production.log.history import STREAMS
+from ops.production.log.jetstream import connect
+from ops.production.log.server import NatsServer
+from ops.queries.billing.focus_columns import MANDATORY, NAMES, broken_rules
+from services.runtime.log_port import Entry, Message
+from tests.laws.random_day import Day, prices
+from tests.ops.cli.test_command_line import kuelog
+
+PRICES = """name: november
+currency: EUR
+from: 2026-01-01
+prices:
+- {meter: memory, price: "400.04"}
+- {meter: cores, price: "12000.20", flavor: v100}
+"""
+
+
+async def stored(folder: Path, entries: dict[str, list[Entry]]) -> None:
+    server = NatsServer(folder / "nats")
+    await server.start()
+    bus = await connect(server.url)
+    for name in STREAMS:
+        stream = await bus.stream(name)
+        for entry in entries.get(name, ()):
+            where, message_id = subject_of(entry), f"{name}{entry.sequence}"
+            if name == FACTS:
+                await stream.publish([Message(where, entry.data, message_id)])
+            else:
+                await stream.append(where, entry.data, message_id=message_id, base=entry.sequence - 1)
+    await bus.close()
+    await server.stop()
+
+
+def subject_of(entry: Entry) -> str:
+    """Where its author files it."""
+    if entry.stream == FACTS:
+        return fact_subject("", type(decode_sighting(entry.data).fact).__name__)
+    return commit_subject(entry.stream, decode_commit(entry.data).author)
+
+
+def a_run(folder: Path) -> str:
+    """A day of which nobody has said what it costs."""
+    day = Day(3, lambda *_: None)
+    day.begin()
+    day.decide()
+    for _ in range(25):
+        day.step()
+    del day.entries["CONTROL"][:]
+    asyncio.run(stored(folder, day.entries))
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return a_run(tmp_path_factory.mktemp("bill"))
+
+
+@pytest.fixture(scope="module")
+def priced(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("priced")
+    (folder / "prices.yaml").write_text(PRICES)
+    data = a_run(folder)
+    assert told("price", "set", "-f", str(folder / "prices.yaml"), "--data", data)[0] == 0
+    return data
+
+
+def told(*words: str) -> tuple[int, str, str]:
+    done = kuelog(*words)
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, " ".join(done.stderr.split())
+
+
+def test_first_without_prices_then_with_them_then_corrected(run: str, tmp_path: Path) -> None:
+    where = ("--data", run)
+    code, text, warned = told("bill", *where, "-o", "json")
+    before = json.loads(text)
+    assert code == 1 and before["total"] == {} and "no price for cards of flavor v100" in warned
+    assert {line["cost"] for line in before["lines"]} == {None}, "what has no price has no cost, not a cost of zero"
+    code, text, warned = told("bill", *where, "-o", "focus")
+    assert (code, text.count("\n")) == (1, 1), "FOCUS wants a cost in each row, so there is none"
+
+    (tmp_path / "prices.yaml").write_text(PRICES)
+    code, text, _ = told("price", "set", "-f", str(tmp_path / "prices.yaml"), *where, "--author", "ann")
+    assert code == 0 and "CONTROL/1: price list november with 2 prices in EUR is in force from 2026-01-01" in text
+    code, text, _ = told("price", "set", "-f", str(tmp_path / "prices.yaml"), *where)
+    assert code == 2 and "what was charged is never changed" in text
+    assert told("price", "list", *where, "-o", "json")[0] == 0
+
+    code, text, warned = told("bill", *where, "-o", "json")
+    priced = json.loads(text)
+    assert code == 0, warned
+    assert priced["cards"] == before["cards"] and priced["quota"] == before["quota"]
+    assert float(priced["total"]["EUR"]) > 0
+    assert told("bill", *where, "-o", "json")[1] == text, "the same log gives the same bytes"
+
+    code, text, _ = told("bill", "entries", *where, "-o", "json")
+    entry = next(one for one in json.loads(text) if one["ended"])
+    code, text, _ = told("bill", "correct", *where, "--entry", entry["id"], "--reason", "the card had failed")
+    assert code == 0, text
+    assert told("bill", "correct", *where, "--entry", entry["id"], "--reason", "again")[0] == 2
+    code, text, _ = told("bill", "correct", *where, "--tenant", "team", "--amount=-1.00", "--reason", "goodwill")
+    assert code == 0, text
+    code, text, warned = told("bill", *where, "-o", "json")
+    after = json.loads(text)
+    assert code == 0, warned
+    assert [line["kind"] for line in after["lines"]].count("correction") == 2
+    assert after["cards"] == before["cards"], "what operators enter moves no time of cards"
+
+    the_data_sets_agree(where, tmp_path)
+
+
+def the_data_sets_agree(where: tuple[str, ...], tmp_path: Path) -> None:
+    code, text, _ = told("bill", *where, "-o", "focus")
+    assert code == 0
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert tuple(rows[0]) == NAMES and set(MANDATORY) <= set(NAMES) and len(MANDATORY) == 21
+    assert [problem for row in rows for problem in broken_rules(row)] == []
+    assert {row["ChargeCategory"] for row in rows} >= {"Usage", "Adjustment"}
+    file = tmp_path / "focus.parquet"
+    assert told("bill", *where, "-o", "focus", "--out", str(file))[0] == 0
+    table = pq.read_table(file)
+    assert table.schema.metadata[b"FocusVersion"] == b"1.2"
+    billed = [str(cost) for cost in table.column("BilledCost").to_pylist()]
+    assert [float(cost) for cost in billed] == [float(row["BilledCost"]) for row in rows]
+    flat = tmp_path / "bill.parquet"
+    assert told("bill", *where, "-o", "parquet", "--out", str(flat), "--group-by", "card")[0] == 0
+    first = flat.read_bytes()
+    assert told("bill", *where, "-o", "parquet", "--out", str(flat), "--group-by", "card")[0] == 0
+    assert flat.read_bytes() == first
+    code, text, _ = told("bill", *where, "-o", "csv", "--group-by", "card,workload")
+    assert code == 0 and sum(int(row["memory_mib_ms"]) for row in csv.DictReader(io.StringIO(text))) == sum(
+        int(amount) for amount in pq.read_table(flat).column("memory_mib_ms").to_pylist()
+    )
+    code, text, _ = told("bill", "reconcile", *where, "--by", "1", "-o", "json")
+    assert code == 0 and json.loads(text)["mismatches"] == []
+    assert "Where the time of the cards went" in told("bill", *where)[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--from", "+60s", "--to", "+30s"), "before it starts"),
+        (("--from", "yesterday"), "'yesterday' is no time: write a month 2026-11"),
+        (("--tenant", "nobody"), "the log knows no tenant nobody; it knows team"),
+        (("--group-by", "colour"), "--group-by colour is unknown: choose from tenant, queue"),
+        (("-o", "xml"), "choose from table, csv, json, parquet, focus"),
+        (("-o", "parquet"), "name it with --out"),
+        (("-o", "focus", "--group-by", "card"), "a row per charge"),
+        (("correct", "--entry", "12", "--reason", "x"), "the ledger has no entry 12"),
+        (("correct", "--tenant", "team", "--amount", "lots", "--reason", "x"), "'lots' is no amount"),
+        (("correct", "--tenant", "nobody", "--amount", "1", "--reason", "x"), "knows no tenant nobody"),
+    ],
+)
+def test_bad_questions_are_answered_with_what_to_write(priced: str, words: tuple[str, ...], message: str) -> None:
+    code, text, _ = told("bill", *words, "--data", priced)
+    assert code == 2 and message in " ".join(text.split())
+
+
+def test_a_price_of_an_event_is_what_was_written() -> None:
+    assert b'"0.05"' in encode(prices("x", starts=0, factor=5))

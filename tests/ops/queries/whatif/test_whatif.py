@@ -1,0 +1,127 @@
+"""Forks: without a change nothing changes, with one the right ones gain and lose; and nothing is invented."""
+
+from pathlib import Path
+
+import pytest
+
+from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, LocalQueueObserved
+from ops.files.manifests import ManifestBroken
+from ops.queries.settings_change import BadChange
+from ops.queries.whatif.change import Changes, Setting, submissions
+from ops.queries.whatif.compare import compare, estimate
+from ops.queries.whatif.fork import Fork, Plan, play_all
+from ops.queries.whatif.manifest import manifest_of
+from ops.queries.whatif.outcome import percentile
+from ops.sandbox.bench.day import BEGINS, large_day, played, small_day
+from services.watcher.simple_kinds import SIMPLE
+
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: ask, namespace: day, labels: {kueue.x-k8s.io/queue-name: queue-0}}
+spec:
+  parallelism: 1
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - {name: c, image: i, resources: {requests: {cpu: "1"}}}
+"""
+
+
+def test_a_fork_without_a_change_is_the_day_as_it_was() -> None:
+    entries, recorded = played(large_day(200), cards=False)
+    told = Fork(entries, "", Changes()).play(Plan(name="a"))
+    assert {key: one.finished for key, one in told.outcomes.items()} == {
+        key: one.finished for key, one in recorded.found.items()
+    }
+    again = Fork(entries, "", Changes()).play(Plan(name="a"))
+    found = compare(told, again, Fork(entries, "", Changes()).course)
+    assert (found.gain, found.lose) == (0, 0)
+
+
+def test_a_queue_that_is_held_loses_and_says_so() -> None:
+    entries, _ = played(large_day(200), cards=False)
+    fork = Fork(entries, "", Changes(["clusterqueue/queue-0:spec.stopPolicy=Hold"]))
+    told = play_all(fork, [Plan(name="a"), Plan(name="b", changed=True)], lambda *_: None)
+    found = compare(told["a"], told["b"], fork.course)
+    assert found.waiting_after > 0 == found.waiting_before
+    assert {one.queue for one in found.losers} == {"queue-0"}
+    assert found.gain == 0
+
+
+def test_a_fork_in_the_middle_goes_on_with_what_runs() -> None:
+    entries, recorded = played(large_day(200), cards=False)
+    fork = Fork(entries, "+12h", Changes())
+    told = fork.play(Plan(name="a"))
+    ends = {key: one.finished for key, one in told.outcomes.items() if one.finished is not None}
+    assert len(ends) > 50
+    assert all(recorded.found[key].finished == at for key, at in ends.items())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_manifest_of_a_fact_is_read_as_the_same_fact(seed: int) -> None:
+    for fact in small_day(seed).platform:
+        manifest = manifest_of(fact)
+        if manifest is not None:
+            assert isinstance(fact, ClusterQueueObserved | CohortObserved | LocalQueueObserved | FlavorObserved)
+            assert SIMPLE[manifest["kind"]](manifest) == fact
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("clusterqueue/queue-0", "is no change"),
+        ("pod/x:spec.a=1", "is no change"),
+        ("clusterqueue/queue-0:spec.resourceGroups[0].flavors[none].x=1", "there is no none; there are default"),
+        ("clusterqueue/queue-0:spec.stopPolicy=Perhaps", "stopPolicy"),
+        ("clusterqueue/nobody:spec.stopPolicy=Hold", "there is no clusterqueue nobody"),
+    ],
+)
+def test_a_change_that_can_t_be_is_one_clear_message(text: str, told: str) -> None:
+    entries, _ = played(large_day(20), cards=False)
+    with pytest.raises(BadChange, match=told):
+        Fork(entries, "", Changes([text])).play(Plan(name="a", changed=True))
+
+
+def test_list_items_go_by_name_or_number() -> None:
+    for path in ("flavors[default].resources[cpu]", "flavors[0].resources[0]"):
+        manifest = manifest_of(next(one for one in large_day(20).platform if isinstance(one, ClusterQueueObserved)))
+        assert manifest is not None
+        Setting(f"clusterqueue/queue-0:spec.resourceGroups[0].{path}.nominalQuota=7").apply(manifest)
+        assert manifest["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] == 7
+
+
+def test_a_job_that_is_asked_about_gets_a_range(tmp_path: Path) -> None:
+    entries, _ = played(large_day(200), cards=False)
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB)
+    fork = Fork(entries, "+6h", Changes())
+    jobs = submissions([file], fork.world, fork.point.at)
+    fork.tell_jobs(jobs)
+    plans = [
+        Plan(name="early", quantile=25, recorded=False, submitted=True),
+        Plan(name="likely", submitted=True),
+        Plan(name="late", quantile=90, submitted=True),
+        Plan(name="without"),
+    ]
+    told = play_all(fork, plans, lambda *_: None)
+    runs = {name: told[name] for name in ("early", "likely", "late")}
+    found = estimate(jobs[0].workload, runs, told["without"], told["likely"])  # type: ignore[union-attr]
+    assert found.queue == "queue-0" and found.flavors == ("default",)
+    assert found.early is not None and found.late is not None and found.early <= found.late
+    assert fork.point.at > BEGINS
+
+
+def test_a_job_without_a_queue_is_a_mistake(tmp_path: Path) -> None:
+    entries, _ = played(large_day(20), cards=False)
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB.replace(", labels: {kueue.x-k8s.io/queue-name: queue-0}", ""))
+    fork = Fork(entries, "", Changes())
+    with pytest.raises(ManifestBroken, match="no job that a queue manages"):
+        submissions([file], fork.world, 0)
+
+
+def test_percentiles_are_values_that_were_seen() -> None:
+    assert [percentile([1, 2, 3, 4], each) for each in (50, 75, 95, 100)] == [2, 3, 4, 4]
+    assert percentile([], 50) == 0
