@@ -24,6 +24,7 @@ from ops.production.log.server import NatsServer
 from ops.production.wiring import LANE
 from ops.queries.replay import fold_lane
 from ops.sandbox.embedded_cluster.nodes import plain_node
+from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.sandbox.scenario.platform import Platform, platform
 from services.runtime.cluster_port import Resource
 from services.runtime.log_port import Entry, Message
@@ -55,7 +56,7 @@ class Figures(msgspec.Struct, kw_only=True):
 
 def run_bench(jobs: int, *, output: str, console: Console) -> int:
     """Measure everything; print it."""
-    with known_failures(console) as outcome:
+    with known_failures(console, SANDBOX_FAILURES) as outcome:
         figures = asyncio.run(_measure(jobs, console))
         if output == "json":
             print(msgspec.json.encode(figures).decode())  # noqa: T201 - bytes for programs

@@ -22,6 +22,7 @@ from ops.sandbox.bench.jobs import JobFigures, JobsRun
 from ops.sandbox.bench.load import divided, read_load
 from ops.sandbox.bench.readiness import active
 from ops.sandbox.bench.usage import Observed
+from ops.sandbox.failures import SANDBOX_FAILURES
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +73,7 @@ def run_bench_cluster(
     path: Path, where: Where, *, divide: int, seed: int, at_once: bool, output: str, console: Console
 ) -> int:
     """Play a load of Workload objects and print what was measured."""
-    with known_failures(console) as outcome:
+    with known_failures(console, SANDBOX_FAILURES) as outcome:
         load = divided(read_load(path), divide)
         figures = _measured(where, lambda client: ClusterRun(client, load, seed=seed, at_once=at_once))
         _print(figures, output, console, lambda: _cluster_table(path, figures))
@@ -82,7 +83,7 @@ def run_bench_cluster(
 
 def run_bench_jobs(where: Where, *, count: int, rate: float, output: str, console: Console) -> int:
     """Create jobs and print how long it took until they could run."""
-    with known_failures(console) as outcome:
+    with known_failures(console, SANDBOX_FAILURES) as outcome:
         figures = _measured(where, lambda client: JobsRun(client, count, rate=rate))
         _print(figures, output, console, lambda: _jobs_table(rate, figures))
         outcome.code = 0

@@ -18,6 +18,7 @@ from ops.queries.whatif.change import Changes
 from ops.queries.whatif.compare import compare
 from ops.queries.whatif.fork import Fork, Plan, play_all
 from ops.sandbox.bench.day import large_day, played
+from ops.sandbox.failures import SANDBOX_FAILURES
 
 CHANGE = "clusterqueue/queue-0:spec.cohortName="
 """A queue leaves its cohort: it neither borrows nor lends any more."""
@@ -45,7 +46,7 @@ class DayFigures(msgspec.Struct, kw_only=True):
 
 def run_bench_day(workloads: int, *, seed: int, verify: bool, whatif: bool, output: str, console: Console) -> int:
     """Make the day, measure, print; 1 when a decision came out otherwise."""
-    with known_failures(console) as outcome:
+    with known_failures(console, SANDBOX_FAILURES) as outcome:
         figures = DayFigures(workloads=workloads, load_before=psutil.getloadavg()[0])
         shown = Console(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

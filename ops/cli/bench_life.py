@@ -22,6 +22,7 @@ from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
 from ops.sandbox.bench.life import LifeWriter, Written
 from ops.sandbox.bench.life_measure import LifeCosts, measure
+from ops.sandbox.failures import SANDBOX_FAILURES
 
 _MIB = 1 << 20
 
@@ -42,7 +43,7 @@ def run_bench_life(
     workloads: int, roll_size: int, *, seed: int, data: Path | None, output: str, console: Console
 ) -> int:
     """Write the log unless it is there, measure, print; 1 when something is wrong with it."""
-    with known_failures(console) as outcome:
+    with known_failures(console, SANDBOX_FAILURES) as outcome:
         # What services say while they work is not what this prints.
         structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
         collect_seldom()

@@ -10,11 +10,12 @@ from rich.table import Table
 from ops.cli.failures import known_failures
 from ops.sandbox.bench.load import read_load
 from ops.sandbox.bench.scheduler import SchedulerFigures, SchedulerRun
+from ops.sandbox.failures import SANDBOX_FAILURES
 
 
 def run_bench_scheduler(path: Path, *, seed: int, at_once: bool, until: float, output: str, console: Console) -> int:
     """Play the load and print what was measured; 1 when workloads are left that never ran."""
-    with known_failures(console) as outcome:
+    with known_failures(console, SANDBOX_FAILURES) as outcome:
         run = SchedulerRun(read_load(path), seed=seed, at_once=at_once)
         figures = _played(run, until, Console(stderr=True))
         if output == "json":

@@ -11,6 +11,7 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of
 from ops.lint.check import lint
 from ops.production.log.history import read_everything
+from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.sandbox.scenario.card_verdict import CardVerdict
 from ops.sandbox.scenario.platform import platform
 from ops.sandbox.scenario.play import play
@@ -21,7 +22,7 @@ from ops.sandbox.scenario.verdict import Verdict, judge
 
 def run_demo(folder: Path, data: Path, *, loose: bool, console: Console) -> int:
     """Play the scenario of a folder; 0 when everything that it expects was seen to happen."""
-    with known_failures(console) as outcome:
+    with known_failures(console, SANDBOX_FAILURES) as outcome:
         verdict = asyncio.run(_run(folder, data, loose=loose, console=console))
         outcome.code = 0 if verdict.held else 1
     return outcome.code

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from ops.files.manifests import ManifestBroken
 from ops.files.reading import Unreadable
-from ops.files.run_folder import FolderHeld, FolderUnusable, NotADemosFolder
+from ops.files.run_folder import FolderHeld, FolderUnusable, HoldsNoLog, NotADemosFolder
 from ops.production.archive.errors import (
     ArchiveDamaged,
     ArchiveGoesFurther,
@@ -34,10 +34,6 @@ from ops.queries.point import NotOnTheLog
 from ops.queries.quarantine import QuarantineRefused
 from ops.queries.settings_change import BadChange
 from ops.queries.time_travel import BadTime
-from ops.sandbox.bench.load import LoadUnreadable
-from ops.sandbox.bench.problems import ClusterInUse, KindsMissing, NobodyAdmits, NotMeasured, NotRolled
-from ops.sandbox.scenario.play import ManifestRefused
-from ops.sandbox.scenario.script import ScenarioBroken
 from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid
 from services.runtime.lane_errors import MessageHalts
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream
@@ -53,33 +49,26 @@ KNOWN: tuple[type[Exception], ...] = (
     BillRefused,
     MessageHalts,
     QuarantineRefused,
-    ClusterInUse,
     ClusterUnavailable,
     ConfigurationBroken,
     FolderHeld,
     FolderUnreadable,
     FolderUnusable,
     HistoryIncomplete,
-    KindsMissing,
+    HoldsNoLog,
     KubeConfigMissing,
     LogDiffers,
     LogGap,
     LogRegressed,
-    LoadUnreadable,
     LogUnavailable,
     ManifestBroken,
-    ManifestRefused,
     NatsMissing,
-    NobodyAdmits,
     NotADemosFolder,
-    NotMeasured,
-    NotRolled,
     NotProvable,
     NotOnTheLog,
     ObjectInvalid,
     PortTaken,
     QueryRefused,
-    ScenarioBroken,
     SnapshotUnusable,
     StoreInUse,
     Unreadable,
@@ -96,15 +85,15 @@ class Outcome:
 
 
 @contextmanager
-def known_failures(console: Console) -> Generator[Outcome, None, None]:
-    """Print a known failure as one message with exit code 2; Ctrl-C ends with 130."""
-    outcome = Outcome()
+def known_failures(console: Console, further: tuple[type[Exception], ...] = ()) -> Generator[Outcome, None, None]:
+    """Print a known failure, or one of the command's own, as one message with exit code 2; Ctrl-C ends with 130."""
+    outcome, known = Outcome(), (*KNOWN, *further)
     try:
         yield outcome
-    except KNOWN as failure:
+    except known as failure:
         console.print(f"[red]error:[/red] {escape(str(failure))}", highlight=False)
     except ExceptionGroup as group:
-        found, rest = group.split(KNOWN)
+        found, rest = group.split(known)
         if rest is not None or found is None:
             raise
         for failure in _leaves(found):

@@ -11,13 +11,12 @@ from typing import Any
 import uvloop
 
 from ops.cli.log_options import LogSource
-from ops.files.run_folder import NATS, FolderHeld, Hold, take
+from ops.files.run_folder import NATS, FolderHeld, Hold, HoldsNoLog, take
 from ops.production.archive.errors import ArchiveNeverGrows
 from ops.production.log.history import STREAMS, History, Paged, begins_at_one, end_of, read_everything
 from ops.production.log.jetstream import connect
 from ops.production.log.paged_history import Waits, open_everything
 from ops.production.log.server import NatsServer, running_server
-from ops.sandbox.scenario.script import ScenarioBroken
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Bus
 
@@ -135,7 +134,7 @@ async def bus_of(source: LogSource) -> AsyncGenerator[Bus, None]:
         if folder is None:
             raise ArchiveNeverGrows(source.archive)
         if not (folder / NATS).is_dir():
-            raise ScenarioBroken(folder, "holds no log: run `kuelog demo` first, or name another folder with --data")
+            raise HoldsNoLog(folder)
         url = await _bus_in(folder.resolve(), stack)
         bus = await connect(url)
         stack.push_async_callback(bus.close)

@@ -1,11 +1,15 @@
 """The `kuelog` command itself: what all commands have in common. The commands are named in lazy_commands.py."""
 
+import sys
 from typing import Annotated
 
 import typer
 
 from ops.cli.lazy_commands import LazyGroup
 from ops.files.whole_output import buffer_output
+
+SANDBOX = "ops.sandbox"
+"""What the image leaves out."""
 
 app = typer.Typer(
     name="kuelog",
@@ -30,7 +34,14 @@ def begin(
 def main() -> None:
     """Run the command line."""
     buffer_output()
-    app()
+    try:
+        app()
+    except ModuleNotFoundError as missing:
+        if not (missing.name or "").startswith(SANDBOX):
+            raise
+        sys.exit(
+            "error: this installation runs services and has no sandbox: run this command where kuelog's wheel is installed"
+        )
 
 
 if __name__ == "__main__":

@@ -76,23 +76,30 @@ def up(
 
     Example: kuelog up, then in another shell: kubectl --kubeconfig .kuelog/up/kubeconfig get clusterqueues
     """
-    from ops.cli.serve import run_up  # noqa: PLC0415
+    from ops.production.archive.archivist import Limits  # noqa: PLC0415
 
-    raise typer.Exit(
-        run_up(
+    rolled = Limits(bytes=roll_bytes, days=roll_days)
+    served = Endpoint(port=metrics, address=metrics_address, token=metrics_token)
+    if kubeconfig:
+        from ops.cli.serve import run_up_on_cluster  # noqa: PLC0415
+
+        code = run_up_on_cluster(
             data,
             kubeconfig=kubeconfig,
             context=context,
             nats=nats,
-            scale=scale,
-            port=port,
-            metrics=Endpoint(port=metrics, address=metrics_address, token=metrics_token),
+            metrics=served,
             config=config,
-            roll_bytes=roll_bytes,
-            roll_days=roll_days,
+            rolled=rolled,
             console=console,
         )
-    )
+    else:
+        from ops.cli.up_embedded import run_up_embedded  # noqa: PLC0415
+
+        code = run_up_embedded(
+            data, scale=scale, port=port, metrics=served, config=config, rolled=rolled, console=console
+        )
+    raise typer.Exit(code)
 
 
 def run(

@@ -28,7 +28,6 @@ from ops.production.process.crash_points import CrashPoints
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
 from ops.production.wiring import SERVICES, Ports, Running, stopped
-from ops.sandbox.scenario.platform import platform
 from services.runtime.cluster_port import Reader, Writer
 from services.runtime.log_errors import LogUnavailable
 
@@ -68,28 +67,22 @@ def run_service(
     return outcome.code
 
 
-def run_up(
+def run_up_on_cluster(
     data: Path,
     *,
     kubeconfig: str,
     context: str,
     nats: str,
-    scale: float,
-    port: int,
     metrics: Endpoint = NOWHERE,
     config: Path | None = None,
-    roll_bytes: int = 0,
-    roll_days: int = 0,
+    rolled: Limits,
     console: Console,
 ) -> int:
-    """Everything, until Ctrl-C or SIGTERM."""
+    """All services beside a real cluster, until Ctrl-C or SIGTERM."""
     with known_failures(console) as outcome:
-        settings, rolled = settings_of(config, console), Limits(bytes=roll_bytes, days=roll_days)
+        settings = settings_of(config, console)
         collect_seldom()
-        if kubeconfig:
-            run(_up_on_cluster(data, kubeconfig, context, nats, metrics, settings, rolled, console))
-        else:
-            run(_up_embedded(data, scale, port, metrics, settings, rolled, console))
+        run(_up_on_cluster(data, kubeconfig, context, nats, metrics, settings, rolled, console))
         outcome.code = 0
     return outcome.code
 
@@ -143,30 +136,6 @@ async def _serve_one(
         await until_stopped(running)
 
 
-async def _up_embedded(
-    data: Path,
-    scale: float,
-    port: int,
-    metrics: Endpoint,
-    settings: SettingsObserved,
-    rolled: Limits | None,
-    console: Console,
-) -> None:
-    async with (
-        platform(data.resolve(), scale=scale, settings=settings, fresh=False, port=port, rolled=rolled) as on,
-        served(on.running, metrics),
-    ):
-        console.print(f"Kubernetes API {on.cluster.url}, bus {on.server.url}; everything stays in {data}")
-        console.print(
-            f"try: kubectl --kubeconfig {data}/kubeconfig get clusterqueues    (Ctrl-C stops)", highlight=False
-        )
-        stop = stop_signal()
-        done, _ = await asyncio.wait({on.task, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
-        if on.task in done:
-            on.task.result()
-    console.print("stopped")
-
-
 async def _up_on_cluster(
     data: Path,
     kubeconfig: str,
@@ -174,7 +143,7 @@ async def _up_on_cluster(
     nats: str,
     metrics: Endpoint,
     settings: SettingsObserved,
-    rolled: Limits | None,
+    rolled: Limits,
     console: Console,
 ) -> None:
     async with AsyncExitStack() as stack:

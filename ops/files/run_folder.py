@@ -51,6 +51,13 @@ class NotADemosFolder(Exception):
         )
 
 
+class HoldsNoLog(Exception):
+    """Nothing has run in the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"{folder}: holds no log: run `kuelog demo` first, or name another folder with --data")
+
+
 class FolderUnusable(Exception):
     """The folder can't be made or written."""
 

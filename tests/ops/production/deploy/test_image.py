@@ -1,9 +1,20 @@
 """The image as far as it can be checked without building it."""
 
+import itertools
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
 
 from ops.production.deploy.__main__ import FOLDER
+from ops.production.wiring import SERVICES
 from tests.places import ROOT
 
 PIN = re.compile(r"(?m)^([a-z0-9-]+)==(\S+)")
@@ -31,3 +42,77 @@ def test_the_image_runs_without_root_and_takes_only_pinned_packages() -> None:
         assert "--require-hashes" in line or "--no-deps" in line
     copied = set(re.findall(r"(?m)^COPY (\w+) \1$", text))
     assert copied == {"events", "projections", "services", "ops"}
+
+
+def commands(value: Any) -> Iterator[list[str]]:
+    """What containers of our image are told to run."""
+    match value:
+        case {"image": str(name), "args": list(words)} if "kuelog" in name:
+            yield words
+        case dict():
+            for one in value.values():
+                yield from commands(one)
+        case str() | int() | float() | None:
+            return
+        case _:
+            for one in value:
+                yield from commands(one)
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The code that the Dockerfile copies, without what .dockerignore leaves out."""
+    there = tmp_path_factory.mktemp("image")
+    left_out = {
+        str(ROOT / line) for line in (FOLDER / "Dockerfile.dockerignore").read_text().splitlines() if line[:1] in "eops"
+    }
+    assert all(Path(one).exists() for one in left_out)
+    for floor in ("events", "projections", "services", "ops"):
+        shutil.copytree(
+            ROOT / floor,
+            there / floor,
+            ignore=lambda folder, names: {
+                name for name in names if name == "__pycache__" or f"{folder}/{name}" in left_out
+            },
+        )
+    return there
+
+
+def in_image(image: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "import sys; sys.path[:0] = ['.']; from ops.cli.main import main; main()", *words],
+        cwd=image,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_all_that_a_cluster_runs_is_in_the_image(image: Path) -> None:
+    modules = "ops.cli.serve, ops.cli.webhook_commands, ops.cli.visibility, ops.cli.life_commands, ops.cli.audit"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"import sys; sys.path[:0] = ['.']; import {modules}; print(ops.__file__)"],
+        cwd=image,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(image))
+    found = {
+        tuple(itertools.takewhile(lambda word: word[0] not in "-/", words))
+        for file in sorted((FOLDER / "manifests").glob("*.yaml"))
+        for words in commands(yaml.safe_load_all(file.read_text()))
+    }
+    assert {("run", one) for one in SERVICES} < found
+    for words in found:
+        done = in_image(image, *words, "--help")
+        assert done.returncode == 0, (words, done.stderr)
+
+
+def test_the_image_has_no_sandbox_and_says_so(image: Path) -> None:
+    assert not (image / "ops" / "sandbox").exists()
+    done = in_image(image, "demo")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: this installation runs services and has no sandbox")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,60 @@
+"""`kuelog up` with a cluster of its own."""
+
+import asyncio
+from pathlib import Path
+
+from rich.console import Console
+
+from events.settings import SettingsObserved
+from ops.cli.failures import known_failures
+from ops.cli.serve import settings_of, stop_signal
+from ops.production.archive.archivist import Limits
+from ops.production.listeners.endpoint import Endpoint
+from ops.production.metrics.endpoint import served
+from ops.production.process.event_loop import run
+from ops.production.process.gc_tuning import collect_seldom
+from ops.sandbox.failures import SANDBOX_FAILURES
+from ops.sandbox.scenario.platform import platform
+
+
+def run_up_embedded(
+    data: Path,
+    *,
+    scale: float,
+    port: int,
+    metrics: Endpoint,
+    config: Path | None,
+    rolled: Limits,
+    console: Console,
+) -> int:
+    """A bus, a cluster and all services, until Ctrl-C or SIGTERM."""
+    with known_failures(console, SANDBOX_FAILURES) as outcome:
+        settings = settings_of(config, console)
+        collect_seldom()
+        run(_up_embedded(data, scale, port, metrics, settings, rolled, console))
+        outcome.code = 0
+    return outcome.code
+
+
+async def _up_embedded(
+    data: Path,
+    scale: float,
+    port: int,
+    metrics: Endpoint,
+    settings: SettingsObserved,
+    rolled: Limits,
+    console: Console,
+) -> None:
+    async with (
+        platform(data.resolve(), scale=scale, settings=settings, fresh=False, port=port, rolled=rolled) as on,
+        served(on.running, metrics),
+    ):
+        console.print(f"Kubernetes API {on.cluster.url}, bus {on.server.url}; everything stays in {data}")
+        console.print(
+            f"try: kubectl --kubeconfig {data}/kubeconfig get clusterqueues    (Ctrl-C stops)", highlight=False
+        )
+        stop = stop_signal()
+        done, _ = await asyncio.wait({on.task, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        if on.task in done:
+            on.task.result()
+    console.print("stopped")

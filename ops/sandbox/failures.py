@@ -1,0 +1,17 @@
+"""Failures of the sandbox that a person can do something about."""
+
+from ops.sandbox.bench.load import LoadUnreadable
+from ops.sandbox.bench.problems import ClusterInUse, KindsMissing, NobodyAdmits, NotMeasured, NotRolled
+from ops.sandbox.scenario.play import ManifestRefused
+from ops.sandbox.scenario.script import ScenarioBroken
+
+SANDBOX_FAILURES: tuple[type[Exception], ...] = (
+    ClusterInUse,
+    KindsMissing,
+    LoadUnreadable,
+    ManifestRefused,
+    NobodyAdmits,
+    NotMeasured,
+    NotRolled,
+    ScenarioBroken,
+)
