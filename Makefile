@@ -58,7 +58,7 @@ bench: $(READY) ## measure the log, the replay, the decisions and the way of a j
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 
 lock: ## resolve the lock file anew, and from it those of the image
-	@$(LOCK) --group test --group lint --group build pyproject.toml -o requirements.lock
+	@$(LOCK) --all-extras --group test --group lint --group build pyproject.toml -o requirements.lock
 	@$(LOCK) -c requirements.lock pyproject.toml -o ops/production/deploy/image.lock
 	@$(LOCK) -c requirements.lock --group build -o ops/production/deploy/build.lock
 

@@ -25,7 +25,6 @@ from ops.production.archive.witness import HEADS, HeadWitness
 from ops.production.log.history import STREAMS, end_of
 from ops.production.log.paged_history import PastGaps, open_stored
 from ops.queries.audit.proof import prove, prove_consistency
-from ops.queries.audit.query import Rows, query_archive, query_log
 from ops.queries.audit.verify import Auditor
 from ops.queries.audit.walk import Streams
 
@@ -122,26 +121,6 @@ def run_prove_consistency(source: Source, stream: str, old: str, new: str, file:
         proof = prove_consistency(load_evidence(source.beside), stream, before, after)
         told = f"{stream} from {before.heads[stream].sequence} to {after.heads[stream].sequence}"
         _write_proof(proof, told, file, console)
-        outcome.code = 0
-    return outcome.code
-
-
-def run_query(source: Source, sql: str, *, unchecked: bool, output: str, console: Console) -> int:
-    """Print the answer to a query; what was not checked is said."""
-    with known_failures(console) as outcome:
-        if source.archive_alone:
-            answer = query_archive(source.archive, sql, unchecked=unchecked)
-        else:
-            with found_of(source) as found:
-                answer = query_log(found.entries, sql)
-        if output == "json":
-            plain = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-            print(msgspec.json.encode(plain, enc_hook=str).decode())  # noqa: T201 - bytes for programs
-        else:
-            _show_rows(answer, console)
-        if unchecked:
-            told = f"not checked: whether the files of {source.archive} are those that were archived"
-            Console(stderr=True).print(told, style="yellow", highlight=False)
         outcome.code = 0
     return outcome.code
 
@@ -256,15 +235,6 @@ def show(report: Report, took: float, console: Console) -> None:
         )
 
 
-def _show_rows(answer: Rows, console: Console) -> None:
-    table = Table()
-    for name in answer.columns:
-        table.add_column(name, overflow="fold")
-    for row in answer.rows:
-        table.add_row(*("" if value is None else str(value) for value in row))
-    console.print(table)
-
-
 __all__ = [
     "Source",
     "examined",
@@ -272,7 +242,6 @@ __all__ = [
     "run_checkpoint",
     "run_prove",
     "run_prove_consistency",
-    "run_query",
     "run_rotate",
     "run_verify",
     "show",

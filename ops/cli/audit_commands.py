@@ -132,7 +132,8 @@ def query(
 
     Example: kuelog audit query "SELECT count(*) FROM facts" --archive s3://bucket/kuelog --unchecked
     """
-    from ops.cli.audit import Source, run_query  # noqa: PLC0415
+    from ops.cli.audit import Source  # noqa: PLC0415
+    from ops.cli.audit_query import run_query  # noqa: PLC0415
 
     source = Source(data=data, nats=nats, archive=archive)
     if unchecked and not source.archive_alone:

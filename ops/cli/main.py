@@ -8,8 +8,8 @@ import typer
 from ops.cli.lazy_commands import LazyGroup
 from ops.files.whole_output import buffer_output
 
-SANDBOX = "ops.sandbox"
-"""What the image leaves out."""
+LEFT_OUT = {"ops.sandbox": "sandbox", "jsonschema_rs": "sandbox", "duckdb": "archive"}
+"""What the image and a plain installation leave out, and the extra that brings it."""
 
 app = typer.Typer(
     name="kuelog",
@@ -37,11 +37,10 @@ def main() -> None:
     try:
         app()
     except ModuleNotFoundError as missing:
-        if not (missing.name or "").startswith(SANDBOX):
+        wanted = LEFT_OUT.get(".".join((missing.name or "").split(".")[:2]))
+        if wanted is None:
             raise
-        sys.exit(
-            "error: this installation runs services and has no sandbox: run this command where kuelog's wheel is installed"
-        )
+        sys.exit(f"error: this installation is for services: this command needs kuelog[{wanted}]")
 
 
 if __name__ == "__main__":

