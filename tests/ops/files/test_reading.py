@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from events.settings import SettingsObserved
-from ops.cli.failures import KNOWN
+from ops.cli.failures import KNOWN as EVERYWHERE
 from ops.files.manifests import read_manifests
 from ops.files.reading import NODES_AT_MOST, Unreadable, bytes_of, json_of, text_of, yaml_as_written, yaml_of
 from ops.production.archive.backup import MANIFEST, read_manifest
@@ -28,9 +28,11 @@ from ops.queries.billing.problems import BillRefused
 from ops.queries.settings_change import BadChange, changed_settings
 from ops.queries.whatif.change import Setting
 from ops.sandbox.bench.load import LoadUnreadable, read_load
+from ops.sandbox.failures import SANDBOX_FAILURES
 from ops.sandbox.scenario.script import load
 from services.runtime.log_port import Entry
 
+KNOWN = (*EVERYWHERE, *SANDBOX_FAILURES)
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + b"".join(
     b"%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n" % (name, name, *(name - 1,) * 10)
     for name in range(ord("b"), ord("k"))
