@@ -128,6 +128,7 @@ async def _serve_one(
             shelf=bus.shelf,
             filled=bus.filled,
             connections=bus.connections,
+            unreadable=bus.unreadable,
         )
         running = Running(ports, (service,), settings=settings, witness=Path(witness) if witness else None)
         await stack.enter_async_context(served(running, metrics))
@@ -168,6 +169,7 @@ async def _up_on_cluster(
             shelf=bus.shelf,
             filled=bus.filled,
             connections=bus.connections,
+            unreadable=bus.unreadable,
         )
         archivist = archivist_of(bus, data.resolve(), limits=rolled)
         running = Running(ports, settings=settings, witness=data.resolve() / "witness", archivist=archivist)

@@ -90,6 +90,8 @@ class Ports(msgspec.Struct, kw_only=True):
     """How full streams are, where the bus can tell."""
     connections: Callable[[], int] = lambda: 0
     """How often the bus was connected to, where that is known."""
+    unreadable: Callable[[], list[str]] = list
+    """Which streams of the bus can't be read for want of a right."""
 
 
 class Running:
@@ -238,7 +240,13 @@ class Running:
 
     def problems(self) -> list[str]:
         """What is amiss with the bus and with the disk of the witness; empty when nothing is."""
-        found = [*self._bus.problems.values(), self.regressed, self.witness_problem, self._snapshots.problem]
+        found = [
+            *self._bus.problems.values(),
+            *self.ports.unreadable(),
+            self.regressed,
+            self.witness_problem,
+            self._snapshots.problem,
+        ]
         return list(dict.fromkeys(filter(None, found)))
 
     @property

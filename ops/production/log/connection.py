@@ -24,6 +24,7 @@ class MayNot(Error):
 
     def __init__(self, subject: str) -> None:
         super().__init__(f"it may not publish to {subject}")
+        self.subject = subject
 
 
 class Connection(Client):
@@ -33,6 +34,8 @@ class Connection(Client):
         super().__init__()
         self.closed_for = ""
         """Why the server has closed the connection or does not take it, in its words; empty when it takes it."""
+        self.unreadable: dict[str, str] = {}
+        """By stream of the log: where its reader would have to publish so as to read on, and may not."""
         self._refused: set[str] = set()
         self._asking: dict[asyncio.Timeout, str] = {}
         self.on_return: set[Callable[[], None]] = set()
@@ -143,6 +146,20 @@ def is_answered(client: Client, subject: str) -> None:
     """Take note that it may."""
     if isinstance(client, Connection):
         client.answered(subject)
+
+
+def reads(client: Client, stream: str) -> None:
+    """Take note that a stream can be read."""
+    if isinstance(client, Connection):
+        client.unreadable.pop(stream, None)
+
+
+def may_not_read(client: Client, stream: str, refused: str) -> bool:
+    """Take note that it can't, for want of the right to publish to a subject; whether that is news."""
+    if not isinstance(client, Connection) or client.unreadable.get(stream) == refused:
+        return False
+    client.unreadable[stream] = refused
+    return True
 
 
 def closed_for(client: Client) -> str:

@@ -17,7 +17,7 @@ from ops.production.log.generations import generations, names_of
 from ops.production.log.jetstream_stream import JetStreamStream
 from ops.production.log.refusals import UNANSWERED, not_taken, refused, unanswered, unavailable
 from ops.production.log.shelf import BusShelf
-from services.runtime.log_errors import UnsafeStream
+from services.runtime.log_errors import NotAllowed, UnsafeStream
 from services.runtime.log_port import Stream
 from services.runtime.shelf_port import Shelf
 
@@ -60,6 +60,11 @@ class JetStreamBus:
         for name in names:
             found += [stream_fill(name, one) for one in await generations(self.client, name) if one.takes_in]
         return found
+
+    def unreadable(self) -> list[str]:
+        """Which streams can't be read for want of a right, each with what to do; empty when all can that are read."""
+        found = self.client.unreadable if isinstance(self.client, Connection) else {}
+        return [str(NotAllowed(stream=stream, subject=subject)) for stream, subject in sorted(found.items())]
 
     async def close(self) -> None:
         """Close the connection."""

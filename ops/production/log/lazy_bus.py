@@ -33,6 +33,10 @@ class LazyBus:
         """How full the streams are that take in now. Raises `LogUnavailable`."""
         return await (await self.connected()).filled(names)
 
+    def unreadable(self) -> list[str]:
+        """Which streams can't be read for want of a right, each with what to do."""
+        return self._bus.unreadable() if self._bus is not None else []
+
     async def connected(self) -> JetStreamBus:
         """The bus itself. Raises `LogUnavailable`."""
         async with self._connecting:

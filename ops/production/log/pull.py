@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
+import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
@@ -15,14 +16,18 @@ from nats.errors import TimeoutError as NatsTimeout
 
 from events.event import Millis
 from ops.production.log.cancellable import cancellable
-from ops.production.log.connection import told_of_return
+from ops.production.log.connection import MayNot, is_answered, is_refused, may_not_read, reads, told_of_return
 from ops.production.log.generations import NO_MESSAGE, NOT_THERE, as_answer, asked
-from services.runtime.log_errors import LogUnavailable, TailLost
+from services.runtime.log_errors import LogUnavailable, NotAllowed, TailLost
 from services.runtime.log_port import Entry
+
+log = structlog.get_logger()
 
 _BATCH = 1000
 _EXPIRES_S = 2.0
 _RETRY_S = 0.2
+_MAY_NOT_S = 5.0
+"""Rights change seldom: who has none asks again after so many seconds."""
 _SEQUENCE_TOKEN = 5
 _STORED_TOKEN = 7
 """When the message was stored, in nanoseconds since 1970."""
@@ -68,7 +73,10 @@ class PullReader:
         self._client, self._stream, self._generation = client, stream, generation or stream
 
     async def batches(self, after: int) -> AsyncIterator[list[Entry]]:
-        """Batches of what is stored behind `after`; begins anew by itself after a break. Raises `StreamGone`, `TailLost`."""
+        """Batches of what is stored behind `after`; begins anew by itself after a break. Raises `StreamGone`, `TailLost`.
+
+        Who may not read waits for the right, and the connection tells which it is.
+        """
         position = after
         last: Entry | None = None
         while True:
@@ -78,6 +86,12 @@ class PullReader:
                     yield batch
                     last = batch[-1]
                     position = last.sequence
+            except (MayNot, NotAllowed) as problem:
+                if may_not_read(self._client, self._stream, problem.subject):
+                    log.warning(
+                        "stream can't be read", stream=self._stream, problem=f"it may not publish to {problem.subject}"
+                    )
+                await asyncio.sleep(_MAY_NOT_S)
             except (NatsTimeout, NoRespondersError, ConnectionClosedError, OSError, Error, LogUnavailable):
                 pass  # The connection is coming back by itself; until then there is nothing to read.
             await asyncio.sleep(_RETRY_S)
@@ -132,9 +146,14 @@ class PullReader:
                 batch, done, lost = await self._gather(arrived, position)
                 for _ in range(done):
                     await self._client.publish(subject, pull, reply=inbox)
+                if not lost:
+                    reads(self._client, self._stream)
                 if batch:
                     position = batch[-1].sequence
                     yield batch
+                if lost and is_refused(self._client, subject):
+                    is_answered(self._client, subject)  # Nobody asks under this consumer's name again.
+                    raise MayNot(f"$JS.API.CONSUMER.MSG.NEXT.{self._generation}.*")
                 if lost:
                     return
         finally:

@@ -5,19 +5,31 @@ import json
 import signal
 from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pytest
+from nats.errors import NoRespondersError
+from nats.errors import TimeoutError as NatsTimeout
+from structlog.testing import capture_logs
 
 from events.subjects import FACTS
+from ops.production.health import Health
+from ops.production.log import pull
+from ops.production.log.connection import MayNot
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.server import nats_binary
+from ops.production.process.clock import ScaledClock
+from ops.production.wiring import Ports, Running
 from services.runtime.log_errors import LogUnavailable, NotAllowed
 from services.runtime.log_port import Message
+from tests.services.runtime.test_lane_host import NoCluster
 from tests.stage.ports import reserved_port
 
 PATIENCE_S = 60
+MANY = 3
+T = TypeVar("T")
 OURS = {"user": "kuelog", "password": "secret"}
 OTHER = {"user": "other", "password": "secret"}
 LETS_IN: dict[str, Any] = {"authorization": {"users": [OURS, OTHER]}}
@@ -141,3 +153,68 @@ async def test_whoever_may_not_do_what_was_asked_is_told_so_before_any_answer_co
             await denied_at_last(lambda: bus.shelf.put("key", b"world", upto={}, rules="1"))
     finally:
         await bus.close()
+
+
+@pytest.mark.parametrize("right", ["$JS.API.CONSUMER.CREATE.FACTS", "$JS.API.CONSUMER.MSG.NEXT.FACTS.>"])
+async def test_a_reader_who_lacks_a_right_says_once_which_and_reads_on_when_he_has_it(
+    right: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pull, "_MAY_NOT_S", 0.01)
+    monkeypatch.setattr(pull, "_EXPIRES_S", 0.05)
+    tries: list[float] = []
+    create = pull.PullReader._create
+
+    async def counted(self: pull.PullReader, after: int) -> str:
+        tries.append(after)
+        return await create(self, after)
+
+    monkeypatch.setattr(pull.PullReader, "_create", counted)
+    bus, other = await connect(server.url("kuelog")), await connect(server.url("other"))
+    try:
+        await stored(bus)
+        denied = {**OURS, "permissions": {"publish": {"deny": [right]}}}
+        server.reload(authorization={"users": [denied, OTHER]})
+        await refused(bus, right)
+        batches = (await bus.stream(FACTS)).follow(0)
+        with capture_logs() as logged:
+            first = asyncio.ensure_future(anext(batches))
+            async with asyncio.timeout(PATIENCE_S):
+                asked = await until(bus.unreadable)
+                assert asked[0] in await health_of(bus).why_not(), "/readyz tells it"
+                await until(lambda: len(tries) > MANY)
+            server.reload()
+            async with asyncio.timeout(PATIENCE_S):
+                [entry] = await first
+                await until(lambda: not bus.unreadable())
+        assert entry.sequence == 1
+        told = [one["problem"] for one in logged if one["log_level"] == "warning"]
+        assert len(told) == 1 and right.rstrip(">") in told[0]
+        assert f"FACTS is not this user's to use so: {told[0]}. Connect as" in asked[0]
+    finally:
+        await bus.close()
+        await other.close()
+
+
+def health_of(bus: JetStreamBus) -> Health:
+    nobody = cast(Any, NoCluster())
+    ports = Ports(bus=bus, reader=nobody, writer=nobody, clock=ScaledClock(), unreadable=bus.unreadable)
+    return Health(Running(ports, ()))
+
+
+async def until(holds: Callable[[], T]) -> T:
+    """What is found, as soon as it is true."""
+    while not (found := holds()):  # noqa: ASYNC110 - of many things, and nothing tells of most
+        await asyncio.sleep(0.02)
+    return found
+
+
+async def refused(bus: JetStreamBus, right: str) -> None:
+    """Until the server has read that somebody lacks a right."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            with suppress(MayNot, NatsTimeout, NoRespondersError):
+                await bus.client.request(right.replace(">", "x"), b"{}", timeout=1)
+                continue
+            if bus.client.may_not(right.replace(">", "x")):
+                return
+            await asyncio.sleep(0.02)
