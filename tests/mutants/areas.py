@@ -64,10 +64,16 @@ AREAS = {
     ),
     "hash chain": Area(
         ("ops/queries/audit/chain.py", "ops/queries/audit/verify.py"),
-        ("tests/ops/queries/audit/test_chain.py", "tests/ops/queries/audit"),
+        (
+            "tests/ops/queries/audit/test_chain.py",
+            "tests/ops/queries/audit/test_places.py",
+            "tests/ops/queries/audit/test_same_auditor.py",
+            "tests/ops/queries/audit/test_amiss.py",
+            "tests/ops/queries/audit/test_quarantined.py",
+        ),
     ),
     "billing": Area(
         ("projections/billing/charge.py", "projections/billing/ledger.py"),
-        ("tests/projections/billing", "tests/laws/test_ledger.py", "tests/ops/queries/billing"),
+        ("tests/projections/billing", "tests/ops/queries/billing/test_reading.py"),
     ),
 }

@@ -87,7 +87,7 @@ class Auditor:
         if stream == FACTS:
             return walk, findings, Rests(upto={})
         # Behind a message that is not the right one the chain breaks as well: that is no second place.
-        told = {one.sequence for one in findings} | {one.sequence + 1 for one in findings}
+        told = {place for one in findings for place in (one.sequence, one.sequence + 1)}
         behind = walk.chain.findings(begin=begin, recorded=len(record))
         findings.extend(one for one in behind if one.sequence not in told)
         if findings:

@@ -167,6 +167,7 @@ def wasted(at: Millis, reason: str, *entries: Entry) -> Waste:
     [
         (wasted(FEBRUARY + 2 * HOUR, "Preempted", ACROSS), EVER, -4),
         (wasted(FEBRUARY + 2 * HOUR, "Preempted", ACROSS), Window(FEBRUARY + 2 * HOUR, MARCH), -4),
+        (wasted(FEBRUARY + 2 * HOUR, "Preempted", ACROSS), Window(0, FEBRUARY), 0),
         (wasted(FEBRUARY + 2 * HOUR, "Preempted", ACROSS), Window(0, FEBRUARY + 2 * HOUR), 0),
         (wasted(FEBRUARY + 2 * HOUR, "Preempted", ACROSS), Window(FEBRUARY + 3 * HOUR, MARCH), 0),
         (wasted(FEBRUARY + 2 * HOUR, "Preempted", replace(ACROSS, kind=LineKind.UNRESERVED)), EVER, 0),
@@ -215,7 +216,7 @@ def test_a_corrected_entry_is_taken_back_as_it_was_and_entered_again_as_it_shoul
     found = list(pieces(told, Window(MARCH, MARCH + 1)))
     assert [one.length // HOUR for one in found] == hours
     assert {(one.kind, one.booked, one.place) for one in found} <= {(LineKind.CORRECTION, MARCH, "CONTROL/1")}
-    for other in (Window(0, MARCH), Window(MARCH + 1, 2 * MARCH)):
+    for other in (Window(0, FEBRUARY), Window(0, MARCH), Window(MARCH + 1, 2 * MARCH)):
         assert list(pieces(told, other)) == [], "it stands in the bill of the time at which it was entered"
 
 
@@ -231,6 +232,7 @@ def test_an_entry_that_goes_on_is_not_corrected() -> None:
         (corrected(amount="-1.25", about=FEBRUARY), EVER, [(-125 * UNIT // 100, FEBRUARY)]),
         (corrected(amount="3"), EVER, [(3 * UNIT, MARCH)]),
         (corrected(amount="3"), Window(MARCH, MARCH + 1), [(3 * UNIT, MARCH)]),
+        (corrected(amount="3"), Window(0, FEBRUARY), []),
         (corrected(amount="3"), Window(0, MARCH), []),
         (corrected(amount="3"), Window(MARCH + 1, 2 * MARCH), []),
         (corrected(entry="e"), EVER, []),
@@ -256,6 +258,11 @@ def test_an_amount_that_somebody_entered_stands_in_the_bill_of_that_time(
         ((prices("list", 0),), UNIT - UNIT // 1000, [(UNIT // 1000, "Rounded to 2 places")]),
         (
             (prices("list", 0, decimals=0), prices("next", MARCH)),
+            11 * UNIT // 10,
+            [(-UNIT // 10, "Rounded to 0 places")],
+        ),
+        (
+            (prices("list", FEBRUARY, decimals=0), prices("next", MARCH)),
             11 * UNIT // 10,
             [(-UNIT // 10, "Rounded to 0 places")],
         ),

@@ -21,6 +21,7 @@ def stated(kind: str, reason: str, since: Millis, status: ConditionStatus = Cond
 
 ADMITTED = stated("Admitted", "Admitted", 1100)
 NOT_ADMITTED = stated("Admitted", "NoReservation", 1100, ConditionStatus.FALSE)
+NOBODY_KNOWS = stated("Admitted", "Admitted", 1100, ConditionStatus.UNKNOWN)
 EVICTED = stated("Evicted", "Preempted", 1200)
 EVICTED_ONCE = stated("Evicted", "QuotaReserved", 1200, ConditionStatus.FALSE)
 READY = stated("PodsReady", "PodsReady", 1300)
@@ -77,6 +78,7 @@ def test_a_back_off_ends_for_those_who_wait_for_quota(standing: Workload, due: M
     [
         (workload(), RULE, None),
         (workload(NOT_ADMITTED), RULE, None),
+        (workload(NOBODY_KNOWS), RULE, None),
         (workload(ADMITTED), RULE, 1400),
         (workload(ADMITTED, EVICTED), RULE, None),
         (workload(ADMITTED, EVICTED_ONCE), RULE, 1400),
@@ -99,6 +101,7 @@ def test_pods_have_to_be_ready_so_long_after_the_start_or_after_the_loss(
         (workload(ADMITTED), None),
         (long(), None),
         (long(NOT_ADMITTED), None),
+        (long(NOBODY_KNOWS), None),
         (long(ADMITTED), 1750),
         (long(ADMITTED, EVICTED), None),
         (long(ADMITTED, EVICTED_ONCE), 1750),

@@ -226,10 +226,12 @@ def test_an_eviction_lets_quota_go_only_when_the_pods_of_that_eviction_are_gone(
 def test_a_queue_that_requires_other_checks_binds_who_has_the_same_list_but_was_let_in_under_another() -> None:
     room = Room(submitted(reserved=True))
     assert room.steps() == []
-    room.tell(ClusterQueueObserved(name="cq", namespaces=LabelSelector(), checks=(CheckRule(name="a"),)))
-    assert room.step() == [ChecksRequired(workload=KEY, checks=("a",))]
-    assert room.workload.admission is not None and room.workload.admission.required_checks == ("a",)
-    assert room.steps() == []
+    for names in (("a",), ("a", "b"), ("b",), ()):
+        checks = tuple(CheckRule(name=name) for name in names)
+        room.tell(ClusterQueueObserved(name="cq", namespaces=LabelSelector(), checks=checks))
+        assert room.step() == [ChecksRequired(workload=KEY, checks=names)]
+        assert room.workload.admission is not None and room.workload.admission.required_checks == names
+        assert room.steps() == []
 
 
 def test_a_condition_that_is_not_true_stops_nobody() -> None:
@@ -248,6 +250,13 @@ def test_a_check_that_asks_for_a_later_try_moves_the_back_off_forward_and_never_
     later = check("a", CheckState.RETRY, since=NOW, after=90 * SECOND)
     (said,) = room.tell(submitted(reserved=True, checks=(later,), requeue=(2, known))).step()
     assert (said == BackoffSet(workload=KEY, count=2, until=NOW + 90 * SECOND)) is moves
+
+
+@pytest.mark.parametrize("state", [CheckState.PENDING, CheckState.READY])
+def test_a_check_that_does_not_ask_for_another_try_moves_no_back_off(state: CheckState) -> None:
+    room = Room(checks=(CheckRule(name="a"),))
+    assert room.tell(submitted(reserved=True, checks=(check("a", state, since=NOW, after=MINUTE),))).steps() == []
+    assert room.workload.requeue.at is None
 
 
 SPENT = Budget(period=BudgetPeriod.DAY, limits={"cpu": 0})

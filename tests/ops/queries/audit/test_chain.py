@@ -82,6 +82,11 @@ def third(made: Callable[[Entry], Entry]) -> Callable[[list[Entry]], list[Entry]
         pytest.param(lambda lane: lane[3:], [], id="begun behind an archive"),
         pytest.param(lambda lane: [lane[0], *lane[2:]], [], id="a gap is no break of the chain behind it"),
         pytest.param(
+            lambda lane: [*lane[:2], *lane[1:]],
+            [],
+            id="one that comes again under its number says nothing of the chain",
+        ),
+        pytest.param(
             lambda lane: [lane[0], *(at(one, one.sequence - 1) for one in lane[2:])],
             [(2, "chain", "was appended behind sequence 2, and stands behind 1")],
             id="one dropped and numbered anew: told where it begins",
@@ -117,6 +122,8 @@ def test_facts_form_no_chain_and_of_a_commit_just_what_any_version_can_read_is_r
     log = log_of(2)
     fact, commit = link_of(log[FACTS][0]), link_of(log[LANE][1])
     assert (fact.sha256, fact.envelope) == ("", None)
+    archived = msgspec.structs.replace(log[FACTS][0], stream="".join(list(FACTS)))
+    assert link_of(archived) == fact, "wherever it was read"
     stored = decode_commit(log[LANE][1].data)
     assert commit.envelope == Envelope(id=stored.id, prev_hash=stored.prev_hash, base=1, inputs=stored.inputs)
     assert link_of(msgspec.structs.replace(log[LANE][1], data=b"[" * 100_000)).envelope is None

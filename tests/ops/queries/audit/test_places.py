@@ -31,6 +31,13 @@ def without(stream: str, *sequences: int) -> Callable[[Log], Log]:
     return lambda log: {**log, stream: [one for one in log[stream] if one.sequence not in sequences]}
 
 
+def test_every_lane_is_held_against_its_own_chain() -> None:
+    log = log_of(COMMITS, devices=COMMITS)
+    evidence = evidence_of(log, KEY, SIGNED / COMMITS)
+    both = changed(DEVICE_LANE, SIGNED + 2)(changed(LANE, SIGNED + 1)(log))
+    assert found(evidence, both) == [(DEVICE_LANE, SIGNED + 3, "chain"), (LANE, SIGNED + 2, "chain")]
+
+
 def found(evidence: Evidence, log: Log) -> list[Place]:
     return sorted((one.stream, one.sequence, one.what) for one in Auditor(evidence).examine(log).findings)
 
