@@ -115,7 +115,7 @@ class LaneHost:
     async def _follow_own(self) -> None:
         try:
             async for batch in self.own.follow(self.fold.base):
-                self._commits.extend(entry for entry in batch if entry.sequence > self.fold.base)
+                self._commits.extend(batch)
                 self._news.set()
         except (LogGap, LogRegressed) as problem:
             self._stop_for(problem)

@@ -1,7 +1,7 @@
 """How the deciders of a lane take turns, on what they decide, and what becomes of it when the bus does not take it as it was made."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -25,9 +25,10 @@ from projections.log_position import LogPosition
 from projections.state_hash import state_hash
 from projections.world import World
 from services.runtime.lane_fold import LaneFold
-from services.runtime.lane_halts import BUS, MESSAGE, STOPPED
-from services.runtime.lane_host import MOST_INPUTS, LaneHost
-from services.runtime.log_port import Stream
+from services.runtime.lane_halts import BUS, MESSAGE, REGRESSED, STOPPED
+from services.runtime.lane_host import MOST_INPUTS, PACE, LaneHost
+from services.runtime.log_errors import LogGap, LogRegressed, LogRolled
+from services.runtime.log_port import Entry, Stream
 from tests.services.runtime.test_lane_host import NoTracer, stop, tell
 
 Say = Callable[[World, LogPosition], Sequence[str]]
@@ -42,9 +43,12 @@ class Speaker:
         self.name, self._say = name, say
         self.asked: list[tuple[int, int]] = []
         """At which place, and how many nodes were known then."""
+        self.looked: dict[int, Millis] = {}
+        """By the number of nodes that were known, when it was asked first."""
 
     def decide(self, world: World, position: LogPosition) -> list[Decision]:
         self.asked.append((position.sequence, len(world.nodes)))
+        self.looked.setdefault(len(world.nodes), position.at)
         said: list[Decision] = []
         for node in self._say(world, position):
             said.append(SetAside(service=self.name, node=node, reason="r", rules=RULES))
@@ -148,6 +152,42 @@ async def test_nobody_is_asked_before_everything_is_folded_that_was_on_the_log_t
     async with serving(after):
         await quiet(after)
     assert watcher.asked[0] == (3, 2 * MOST_INPUTS)
+
+
+class Dripping:
+    """A stream from which one message comes at a time, each when a test lets it."""
+
+    def __init__(self, stream: Stream, late: asyncio.Semaphore) -> None:
+        self._stream, self._late = stream, late
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
+        async for batch in self._stream.follow(after):
+            for entry in batch:
+                await self._late.acquire()
+                yield [entry]
+
+
+@pytest.mark.parametrize("stream", [LANE, FACTS])
+async def test_nobody_is_asked_on_less_though_the_log_comes_message_by_message(stream: str) -> None:
+    bus = MemoryBus()
+    await tell(bus, nodes(4))
+    before = await host(bus, Speaker("admitter", up_to(4, "admitter")))
+    async with serving(before):
+        await quiet(before)
+    watcher, late = Speaker("admitter", nothing), asyncio.Semaphore(0)
+    after = await host(bus, watcher, replica="b")
+    after.own = cast(Any, Dripping(after.own, late)) if stream == LANE else after.own
+    after.inputs = tuple(cast(Any, Dripping(one, late)) if one.name == stream else one for one in after.inputs)
+    async with serving(after):
+        for _ in range(4):
+            assert watcher.asked == []
+            late.release()
+            await asyncio.wait_for(_until(late.locked), SOON)
+        await quiet(after)
+    assert watcher.asked[0] == (5, 4)
 
 
 async def test_facts_that_pile_up_keep_nobody_waiting_for_all_of_them() -> None:
@@ -332,7 +372,8 @@ async def test_who_only_looks_on_is_told_of_every_commit_and_turn_and_stops_nobo
         await asyncio.wait_for(_until(lambda: other.fold.base == 2), SOON)
         await quiet(one)
     assert sorted(kept) == [(1, 0), (1, 0), (2, 0), (2, 0)], "those who wrote it and those who followed"
-    assert seen[-1] == 2 and list(one.halts.failing.values()) == ["ValueError: no room"]
+    assert [count for count in seen if count] == sorted(count for count in seen if count) and set(seen) >= {1, 2}
+    assert list(one.halts.failing.values()) == ["ValueError: no room"]
     assert authors(bus) == ["admitter", "admitter"]
 
 
@@ -356,3 +397,79 @@ async def test_a_turn_bears_the_headers_of_its_span_and_the_name_of_its_author()
     async with serving(one):
         await quiet(one)
     assert borne == [{}]
+
+
+class StepClock:
+    """Time passes only while somebody sleeps, and when a test says so."""
+
+    def __init__(self) -> None:
+        self.at: Millis = 1000
+
+    def now(self) -> Millis:
+        return self.at
+
+    async def sleep(self, duration: Millis) -> None:
+        self.at += max(duration, 0)
+        await asyncio.sleep(0)
+
+    async def wait(self, event: asyncio.Event, until: Millis | None) -> None:
+        if until is None or until > self.at:
+            await event.wait()
+
+
+@pytest.mark.parametrize(("says", "pace"), [(1, PACE), (0, 10 * PACE)])
+async def test_at_rest_nobody_waits_and_under_load_a_pace_lies_between_two_looks(says: int, pace: Millis) -> None:
+    bus, clock = MemoryBus(), StepClock()
+    speaker = Speaker("admitter", up_to(says, "admitter"))
+    one = await host(bus, speaker, clock=clock)
+    async with serving(one):
+        await quiet(one)
+        clock.at += 60_000
+        rested = clock.at
+        for known in (1, 2, 3):
+            await tell(bus, nodes(1, begin=known), begin=known)
+            await asyncio.wait_for(_until(lambda known=known: known in speaker.looked), SOON)
+            await quiet(one)
+    assert [speaker.looked[known] - rested for known in (1, 2, 3)] == [0, pace, 2 * pace], "ten where nobody has spoken"
+
+
+@pytest.mark.parametrize("stream", [LANE, FACTS])
+@pytest.mark.parametrize(
+    ("problem", "kind", "others_may_help"),
+    [
+        (LogGap(stream="S", expected=2, found=4), STOPPED, False),
+        (LogRolled(stream="S", expected=2, first=4), STOPPED, True),
+        (LogRegressed(stream="S", witnessed=4, found=2, problem="has lost its tail"), REGRESSED, False),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+async def test_who_can_not_read_on_decides_nothing_more_and_says_why(
+    problem: Exception, kind: str, stream: str, *, others_may_help: bool
+) -> None:
+    bus = MemoryBus()
+
+    class Broken:
+        """A stream that can't be followed."""
+
+        def __init__(self, inner: Stream) -> None:
+            self._inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._inner, name)
+
+        async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
+            raise problem
+            yield []
+
+    speaker = Speaker("admitter", up_to(9, "admitter"))
+    one = await host(bus, speaker)
+    if stream == LANE:
+        one.own = cast(Any, Broken(one.own))
+    else:
+        one.inputs = tuple(cast(Any, Broken(each) if each.name == FACTS else each) for each in one.inputs)
+    async with serving(one):
+        await asyncio.wait_for(one.stuck.wait(), SOON)
+        await asyncio.wait_for(_until(lambda: one.quiet.is_set() or bool(one.halts.kinds)), SOON)
+        assert (one.halts.kinds, one.halted, one.decides) == ([kind], str(problem), False)
+        assert one.missed.empty() is not others_may_help
+    assert speaker.asked == [] and authors(bus) == []
