@@ -16,6 +16,7 @@ from nats.errors import ConnectionReconnectingError, Error
 
 _VIOLATION = re.compile('permissions violation for publish to "(.*)"')
 _SAID = re.compile("^nats: '(.*)'$")
+_QUESTIONS = "$JS.API."
 _FOR_EVER: dict[str, Any] = {"allow_reconnect": True, "max_reconnect_attempts": -1, "reconnect_time_wait": 0.2}
 
 
@@ -68,8 +69,8 @@ class Connection(Client):
         headers: dict[str, Any] | None = None,
     ) -> Msg:
         """The answer to a question. Raises `MayNot` as soon as the server says so."""
-        if self.is_reconnecting:
-            # The client would send it as soon as the connection is back: before anybody has looked what is there.
+        if self.is_reconnecting and not subject.startswith(_QUESTIONS):
+            # The client would store it as soon as the connection is back: before anybody has looked what is there.
             raise ConnectionReconnectingError
         until = asyncio.timeout(None)
         self._asking[until] = subject.lower()

@@ -69,7 +69,7 @@ async def test_services_wait_for_a_bus_that_comes_later_and_go_on_when_it_freeze
         server.resume()
         await said(health, "")
         await server.kill()
-        await said(health, "can't be reached: connection reconnecting")
+        await said(health, "the bus has not answered within")
         await server.start()
         await said(health, "")
         assert not task.done()
