@@ -40,6 +40,7 @@ from services.runtime.lane_halts import REGRESSED, WITNESS
 from services.runtime.lane_host import Decider, LaneHost, Tracer
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Bus, Stream
+from services.runtime.own_task import in_own_task
 from services.runtime.shelf_port import Shelf
 from services.watcher.shell import Watcher
 
@@ -129,8 +130,7 @@ class Running:
         """Serve until cancelled; who was away until what it had not read was rolled begins anew, as one does that starts."""
         while True:
             try:
-                # A task of its own: before Python 3.13 a group that fails leaves a mark of cancellation on its task.
-                return await asyncio.create_task(self._serve())
+                return await in_own_task(self._serve())
             except* BeginsAnew as found:
                 log.warning("begins anew", problem=str(found.exceptions[0]))
 

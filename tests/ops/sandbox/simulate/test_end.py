@@ -2,6 +2,8 @@
 
 import asyncio
 
+from ops.sandbox.simulate.fault_plan import only, schedule_of
+from ops.sandbox.simulate.history import play
 from ops.sandbox.simulate.platform import platform_of
 from ops.sandbox.simulate.simulation import Simulation
 from ops.sandbox.simulate.virtual_loop import VirtualLoop
@@ -31,3 +33,7 @@ def test_who_goes_on_although_he_was_told_to_end_is_named() -> None:
     loop.close()
     assert stuck == ["operate is stuck: it goes on although it was told to end"]
     assert ended_by_then == []
+
+
+def test_who_begins_anew_in_the_moment_in_which_he_is_told_to_end_ends() -> None:
+    assert play(84, 20_000, only(schedule_of(84, 20_000), {1, 9, 12})).broken == ()
