@@ -37,7 +37,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kind: LineKind
     since: Millis
     until: Millis
-    sign: int = 1
+    sign: int
     prices: PriceList | None = None
     booked: Millis
     """When it is entered: in which month's bill it stands."""

@@ -254,7 +254,7 @@ class Ledger:
             attempt.stopped
             and not attempt.finished
             and attempt.entries
-            and self.window.clip(position.at, position.at + 1)
+            and self.window.since <= position.at < self.window.until
         ):
             waste = Waste(
                 at=position.at,

@@ -58,8 +58,14 @@ AREAS = {
         ("services/runtime/lane_fold.py", "services/runtime/lane_host.py"),
         (
             "tests/services/runtime/test_fold_order.py",
+            "tests/services/runtime/test_lane_fold.py",
+            "tests/services/runtime/test_lane_chain.py",
             "tests/services/runtime/test_turns.py",
-            "tests/services/runtime",
+            "tests/services/runtime/test_lane_host.py",
+            "tests/services/runtime/test_lane_guards.py",
+            "tests/services/runtime/test_admission_window.py",
+            "tests/services/runtime/test_killed_hosts.py",
+            "tests/services/runtime/test_bad_messages.py",
         ),
     ),
     "hash chain": Area(

@@ -75,6 +75,11 @@ def test_a_lane_of_which_nothing_is_recorded_has_to_begin_with_a_commit_that_fol
     assert found(Evidence(), log) == []
 
 
+def test_a_lane_that_contradicts_itself_is_told_though_it_was_signed_as_it_is() -> None:
+    broken = changed(LANE, 3)(log_of(COMMITS))
+    assert found(evidence_of(broken, KEY), broken) == [(LANE, 4, "chain")]
+
+
 def harmed(evidence: Evidence, sequence: int) -> Evidence:
     """The evidence with another leaf kept beside it."""
     kept = bytearray(evidence.leaves[LANE])
