@@ -51,7 +51,7 @@ def stops_search(granular: Granular, fungibility: Fungibility) -> bool:
         return False
     if granular.mode in (Mode.PREEMPT, Mode.RECLAIM) and fungibility.when_can_preempt is FlavorSearch.TRY_NEXT_FLAVOR:
         return False
-    return not (granular.borrow > 0 and fungibility.when_can_borrow is FlavorSearch.TRY_NEXT_FLAVOR)
+    return not (granular.borrow and fungibility.when_can_borrow is FlavorSearch.TRY_NEXT_FLAVOR)
 
 
 def preferred(left: Granular, right: Granular, fungibility: Fungibility) -> bool:

@@ -104,7 +104,7 @@ class CandidateGroups:
                     _gather(ancestor, visited, self._ask.needed, found)
         return found
 
-    def in_order(self, *, by_priority: bool = True) -> Iterator[Candidate]:
+    def in_order(self, *, by_priority: bool) -> Iterator[Candidate]:
         """Those that leave already, by group; then the others, by group; the priority group can be left out."""
         groups = [(self.hierarchy, True), (self.priority if by_priority else [], False), (self.own, False)]
         for leaving in (True, False):

@@ -86,7 +86,7 @@ def _takes(world: World, context: PreemptionContext, candidate: Candidate) -> bo
 
 
 def _holders_of_cards(world: World, context: PreemptionContext, without: set[str]) -> Iterator[Candidate]:
-    for candidate in CandidateGroups(world, context).in_order():
+    for candidate in CandidateGroups(world, context).in_order(by_priority=True):
         key = candidate.workload.key
         if key not in without and (world.cards.attempts_of(key) or world.cards.living.get(key)):
             yield candidate
