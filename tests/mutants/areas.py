@@ -40,7 +40,7 @@ AREAS = {
             "projections/preemption/fair.py",
             "projections/preemption/fair_targets.py",
         ),
-        (CASES, "tests/projections/fair_sharing", "tests/projections/preemption"),
+        (CASES, "tests/projections/preemption/test_fair.py", "tests/projections/fair_sharing"),
     ),
     "fit": Area(
         ("projections/devices/fit.py", "projections/devices/pick.py"),

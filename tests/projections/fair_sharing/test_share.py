@@ -1,6 +1,6 @@
 from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from events.amount import UNLIMITED
@@ -40,6 +40,7 @@ def test_the_order_of_shares_is_total(one: Share, two: Share, three: Share) -> N
         assert one <= three
 
 
+@example([0, 0, 0], [3, 0, 0], Weight())
 @given(amounts, amounts, weights)
 def test_a_share_is_exactly_what_is_borrowed_of_what_can_be_lent_by_weight(
     nominal: list[int], used: list[int], weight: Weight

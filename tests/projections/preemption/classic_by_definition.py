@@ -62,7 +62,9 @@ class ClassicByDefinition:
             *(one for one in self.foreign() if self.may_go(one.holder, self.rules.reclaim_within_cohort)),
         ]
         rights = {Variant.HIERARCHICAL: 0, Variant.WITHIN_QUEUE: 2}
-        return sorted(found, key=lambda one: (not one.holder.workload.evicted, rights.get(one.variant, 1), *_age(one)))
+        return sorted(
+            found, key=lambda one: (not one.holder.workload.evicted, rights.get(one.variant, 1), *age(one.holder))
+        )
 
     def foreign(self) -> Iterator[Chosen]:
         """Who stands below an ancestor, in a subtree that borrows something of what is needed."""
@@ -98,16 +100,18 @@ class ClassicByDefinition:
 
     def may_go(self, one: Holder, policy: PreemptionPolicy) -> bool:
         """Whether the policy lets it be preempted (docs/rules/preemption.md#within-queue) and nothing protects it."""
-        mine, theirs = self.asker.workload, one.workload
-        allowed = {
+        uses = any(one.usage.get(item, 0) > 0 for item in self.needed)
+        allowed = self.policy_lets(policy, self.asker.workload, one.workload)
+        return allowed and uses and not self.protected(one.workload, self.tree.queues[one.queue])
+
+    def policy_lets(self, policy: PreemptionPolicy, mine: Workload, theirs: Workload) -> bool:
+        return {
             PreemptionPolicy.NEVER: False,
             PreemptionPolicy.ANY: True,
             PreemptionPolicy.LOWER_PRIORITY: theirs.priority < mine.priority,
             PreemptionPolicy.LOWER_OR_NEWER_EQUAL_PRIORITY: (theirs.priority, -theirs.created_at)
             < (mine.priority, -mine.created_at),
         }[policy]
-        uses = any(one.usage.get(item, 0) > 0 for item in self.needed)
-        return allowed and uses and not self.protected(theirs, self.tree.queues[one.queue])
 
     def protected(self, one: Workload, queue: ClusterQueueObserved) -> bool:
         rules, at = queue.preemption, self.asker.at
@@ -174,7 +178,7 @@ class ClassicByDefinition:
             held[one.queue, item] = held.get((one.queue, item), 0) + times * amount
 
 
-def _age(one: Chosen) -> tuple[int, int, str]:
-    workload = one.holder.workload
-    assert workload.admission is not None
-    return workload.priority, -workload.admission.reserved_at, workload.uid
+def age(one: Holder) -> tuple[int, int, str]:
+    """Lower priority first, then who got quota later."""
+    assert one.workload.admission is not None
+    return one.workload.priority, -one.workload.admission.reserved_at, one.workload.uid

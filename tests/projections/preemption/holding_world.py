@@ -14,8 +14,9 @@ from events.quota import (
     PreemptionRules,
     Quota,
     ResourceGroup,
+    Weight,
 )
-from events.settings import SettingsObserved
+from events.settings import FairStrategy, SettingsObserved
 from events.workload import (
     AdoptedStatus,
     Condition,
@@ -36,19 +37,27 @@ NOW = 100
 FLAVOR, RESOURCES = "f", ("cpu", "gpu")
 ITEMS: tuple[Item, ...] = tuple((FLAVOR, resource) for resource in RESOURCES)
 QUEUES, COHORTS = ("a", "b", "c", "d"), ("left", "right", "top")
+STRATEGIES = (
+    (FairStrategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, FairStrategy.LESS_THAN_INITIAL_SHARE),
+    (FairStrategy.LESS_THAN_INITIAL_SHARE, FairStrategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE),
+    (FairStrategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,),
+    (FairStrategy.LESS_THAN_INITIAL_SHARE,),
+)
 NEVER, POLICIES = PreemptionPolicy.NEVER, tuple(PreemptionPolicy)
 
 
 class Situation:
     """The world as it was folded, the same by the definitions, and the question; all of it by one number."""
 
-    def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)
+    def __init__(self, seed: int, *, fair: bool = False) -> None:
+        self.chance, self.fair = random.Random(seed), fair
+        self.strategies = self.chance.choice(STRATEGIES) if fair else ()
         self.world = World()
         self.holders: list[Holder] = []
         self._sequence = 0
         queues, cohorts = self._queues(), self._cohorts()
-        for fact in (SettingsObserved(devices=False), *cohorts, *queues):
+        settings = SettingsObserved(devices=False, fair_sharing=fair, fair_strategies=self.strategies)
+        for fact in (settings, *cohorts, *queues):
             self._fold(fact)
         self.tree = ByDefinition({one.name: one for one in queues}, {one.name: one for one in cohorts}, {})
         for index in range(self.chance.randint(4, 20)):
@@ -64,7 +73,11 @@ class Situation:
         homes = self.chance.choice((("top",), ("left", "right"), COHORTS, (*COHORTS, "")))
         return [
             ClusterQueueObserved(
-                name=name, cohort=self.chance.choice(homes), groups=self._groups(6), preemption=self._rules()
+                name=name,
+                cohort=self.chance.choice(homes),
+                groups=self._groups(6),
+                preemption=self._rules(),
+                weight=self._weight(),
             )
             for name in QUEUES
         ]
@@ -72,9 +85,12 @@ class Situation:
     def _cohorts(self) -> list[CohortObserved]:
         return [
             CohortObserved(name="top", groups=self._groups(3)),
-            CohortObserved(name="left", parent="top", groups=self._groups(2)),
+            CohortObserved(name="left", parent="top", groups=self._groups(2), weight=self._weight()),
             CohortObserved(name="right", parent="top"),
         ]
+
+    def _weight(self) -> Weight:
+        return Weight(numerator=self.chance.choice((0, 1, 1, 1, 2))) if self.fair else Weight()
 
     def _groups(self, most: int) -> tuple[ResourceGroup, ...]:
         pick = self.chance
@@ -172,7 +188,7 @@ class Situation:
         return {node.key: list(node.usage) for nodes in (quota.queues, quota.cohorts) for node in nodes.values()}
 
 
-def situations(count: int) -> Iterator[Situation]:
+def situations(count: int, *, fair: bool = False) -> Iterator[Situation]:
     """Situations in which something does not fit now and would if nobody else were there."""
-    found = (Situation(seed) for seed in range(2**32))
+    found = (Situation(seed, fair=fair) for seed in range(2**32))
     return islice((one for one in found if one.context.needed and one.possible()), count)

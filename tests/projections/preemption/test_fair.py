@@ -7,6 +7,8 @@ from projections.preemption.candidates import Variant
 from projections.preemption.classic import charge, discharge, fits_now
 from projections.preemption.victims import find_victims
 from tests.projections.fair_sharing.cohort_world import CohortWorld
+from tests.projections.preemption.fair_by_definition import FairByDefinition
+from tests.projections.preemption.holding_world import situations
 
 QUEUES = "abcd"
 amounts = st.integers(min_value=1, max_value=6)
@@ -94,6 +96,15 @@ def test_no_victim_is_one_too_many(tree: list, told: list, asking: tuple) -> Non
         charge(at.world, victim.node, victim.usage)
         assert not fits_now(ask.node, ask.usage, borrowing=True)
         discharge(at.world, victim)
+
+
+def test_the_victims_are_those_that_the_definitions_name_in_that_order_and_by_that_right() -> None:
+    for number, at in enumerate(situations(400, fair=True)):
+        wanted = FairByDefinition(at.tree, at.holders, at.asker, at.strategies).victims()
+        found = find_victims(at.world, at.context)
+        assert [(one.workload.name, one.variant) for one in found] == [
+            (one.holder.workload.name, one.variant) for one in wanted
+        ], number
 
 
 def test_a_queue_that_has_the_most_takes_from_itself() -> None:
