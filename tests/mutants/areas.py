@@ -44,7 +44,7 @@ AREAS = {
     ),
     "fit": Area(
         ("projections/devices/fit.py", "projections/devices/pick.py"),
-        ("tests/projections/devices", "tests/laws/test_placements.py"),
+        ("tests/projections/devices/test_fit.py", "tests/projections/devices", "tests/laws/test_placements.py"),
     ),
     "back-off": Area(
         (

@@ -89,3 +89,7 @@ def test_a_share_is_told_in_digits() -> None:
     assert weighted(100, 1, Weight(numerator=8)).told() == "12.5"
     assert weighted(100, 1, Weight(numerator=3)).told() == "33.333333333333333333"
     assert weighted(1, 1, Weight(numerator=0)).told() == "+Inf"
+
+
+def test_a_queue_that_borrows_all_that_can_be_lent_has_the_share_1000() -> None:
+    assert cohort([0, 3, 0], [3, 0, 0], Weight())[1].rounded() == 1000

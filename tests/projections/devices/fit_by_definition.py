@@ -1,0 +1,131 @@
+"""Which ordinary cards a pod gets on a node, by docs/rules/devices.md alone: one container after the other, card by card."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from events.card import Card, CardRequest
+
+
+class Taken(NamedTuple):
+    """What is taken of a card."""
+
+    slots: int = 0
+    memory: int = 0
+    cores: int = 0
+
+
+class Wanted(NamedTuple):
+    """What the pod says besides its requests, and what its namespace may still take."""
+
+    policy: str
+    numa_bind: bool
+    memory_left: int | None
+    cores_left: int | None
+
+
+class Outcome(NamedTuple):
+    """The cards by container, or how often each reason was given and of how many cards."""
+
+    cards: list[list[str]] | None
+    refusals: dict[str, int]
+    looked_at: int
+
+
+class FitByDefinition:
+    """One pod on one node."""
+
+    def __init__(self, cards: Sequence[Card], used: dict[str, Taken], wanted: Wanted) -> None:
+        self.cards, self.start, self.wanted = cards, used, wanted
+
+    def fit(self, requests: Sequence[CardRequest | None], init: int) -> Outcome:
+        used, cards, told = dict(self.start), list(self.cards), Taken()
+        found: list[list[str]] = []
+        for index, request in enumerate(requests):
+            first = index < init
+            if request is None:
+                found.append([])
+                continue
+            order = self.ordered(self.cards if first else cards, self.start if first else used)
+            picked, refusals = self.pick(order, self.start if first else used, request, Taken() if first else told)
+            if len(picked) < request.count:
+                return Outcome(None, refusals, 0 if "NodeInsufficientDevice" in refusals else len(cards))
+            found.append([one.uuid for one in picked])
+            if first:
+                continue
+            cards = order
+            for one in picked:
+                share = Taken(1, self.memory(one, request), request.cores)
+                used[one.uuid], told = plus(used.get(one.uuid, Taken()), share), plus(told, share)
+        return Outcome(found, {}, 0)
+
+    def ordered(self, cards: Sequence[Card], used: dict[str, Taken]) -> list[Card]:
+        """From the last one tried to the first."""
+
+        def key(card: Card) -> tuple[Fraction | int, ...]:
+            taken = used.get(card.uuid, Taken())
+            full = Fraction(taken.slots, card.slots) + Fraction(taken.memory, card.memory)
+            full += Fraction(taken.cores, card.cores)
+            if self.wanted.policy == "mutex":
+                return (-taken.slots, card.numa)
+            if self.wanted.policy == "binpack":
+                return (-card.numa, full) if self.wanted.numa_bind else (full, card.numa)
+            return (card.numa, -full) if self.wanted.numa_bind else (-full, card.numa)
+
+        return sorted(cards, key=key)
+
+    def pick(
+        self, order: Sequence[Card], used: dict[str, Taken], request: CardRequest, told: Taken
+    ) -> tuple[list[Card], dict[str, int]]:
+        if request.count > len(order):
+            return [], {"NodeInsufficientDevice": 1}
+        refusals: dict[str, int] = {}
+        picked: list[Card] = []
+        numa: int | None = None
+        for card in reversed(order):
+            why = "" if card.healthy else "CardNotHealth"
+            if not why and self.wanted.numa_bind and card.numa != numa:
+                refusals["NumaNotFit"] = refusals.get("NumaNotFit", 0) + len(picked)
+                numa, picked = card.numa, []
+            why = why or self.lacks(card, used.get(card.uuid, Taken()), request, self.sum_of(told, picked, request))
+            if why:
+                refusals[why] = refusals.get(why, 0) + 1
+                continue
+            picked.append(card)
+            if len(picked) == request.count:
+                return picked, {}
+        if picked:
+            refusals["AllocatedCardsInsufficientRequest"] = len(picked)
+        return picked, {why: times for why, times in refusals.items() if times}
+
+    def sum_of(self, told: Taken, picked: Sequence[Card], request: CardRequest) -> Taken:
+        for one in picked:
+            told = plus(told, Taken(1, self.memory(one, request), request.cores))
+        return told
+
+    def lacks(self, card: Card, taken: Taken, request: CardRequest, told: Taken) -> str:
+        memory, cores = self.memory(card, request), request.cores
+        most = ((self.wanted.memory_left, told.memory + memory), (self.wanted.cores_left, told.cores + cores))
+        if taken.slots >= card.slots:
+            return "CardTimeSlicingExhausted"
+        if self.wanted.policy == "mutex" and taken.slots:
+            return "ExclusiveDeviceAllocateConflict"
+        if any(left is not None and amount > left for left, amount in most):
+            return "ResourceQuotaNotFit"
+        if card.memory - taken.memory < memory:
+            return "CardInsufficientMemory"
+        if card.cores - taken.cores < cores:
+            return "CardInsufficientCore"
+        if cores == 100 and taken.slots:
+            return "ExclusiveDeviceAllocateConflict"
+        if taken.cores == 100 and not cores:
+            return "CardComputeUnitsExhausted"
+        return ""
+
+    def memory(self, card: Card, request: CardRequest) -> int:
+        return request.memory or card.memory * (request.percent or 0) // 100
+
+
+def plus(one: Taken, other: Taken) -> Taken:
+    """Both together."""
+    return Taken(one.slots + other.slots, one.memory + other.memory, one.cores + other.cores)

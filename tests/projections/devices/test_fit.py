@@ -1,0 +1,81 @@
+"""What pods get of ordinary cards against the definitions."""
+
+import random
+
+from events.card import Card, CardRequest
+from projections.devices.fit import asking, fit_asking, one_kind
+from projections.devices.namespace_quota import Limit
+from projections.devices.use import CardUse, NodeCards
+from tests.projections.devices.fit_by_definition import FitByDefinition, Outcome, Taken, Wanted
+from tests.projections.devices.makers import MODEL
+
+
+def card(chance: random.Random, index: int) -> Card:
+    return Card(
+        uuid=f"c{index}",
+        index=index,
+        slots=chance.choice((1, 3, 3)),
+        memory=chance.choice((8, 16)),
+        model=MODEL,
+        numa=chance.randrange(2),
+        healthy=bool(chance.randrange(8)),
+    )
+
+
+def use_of(chance: random.Random, of: Card) -> Taken:
+    """Idle, or shared by some."""
+    slots = chance.choice((0, 0, 1, of.slots))
+    return Taken(slots, chance.randint(0, of.memory), chance.choice((0, 40, 60, 100))) if slots else Taken()
+
+
+def request(chance: random.Random) -> CardRequest | None:
+    if not chance.randrange(6):
+        return None
+    memory = chance.choice((0, 4, 8))
+    return CardRequest(
+        vendor="NVIDIA",
+        count=chance.choice((1, 1, 2, 3)),
+        memory=memory,
+        percent=None if memory else chance.choice((25, 100)),
+        cores=chance.choice((0, 30, 60, 100)),
+    )
+
+
+def wanted(chance: random.Random) -> Wanted:
+    return Wanted(
+        policy=chance.choice(("", "spread", "binpack", "mutex")),
+        numa_bind=not chance.randrange(3),
+        memory_left=chance.choice((None, None, 8, 20)),
+        cores_left=chance.choice((None, None, 60, 100)),
+    )
+
+
+def test_a_pod_gets_the_cards_that_the_definitions_say_or_hears_the_same_reasons_as_often() -> None:
+    placed = 0
+    for seed in range(1500):
+        chance = random.Random(seed)
+        cards = [card(chance, index) for index in range(chance.randint(1, 5))]
+        used = {one.uuid: use_of(chance, one) for one in cards}
+        asked, init, terms = (
+            [request(chance) for _ in range(chance.randint(1, 3))],
+            chance.choice((0, 0, 1)),
+            wanted(chance),
+        )
+        outcome = FitByDefinition(cards, used, terms).fit(asked, init)
+        assert as_decided(cards, used, terms, asked, init) == outcome, seed
+        placed += outcome.cards is not None
+    assert 300 < placed < 1200
+
+
+def as_decided(
+    cards: list[Card], used: dict[str, Taken], terms: Wanted, asked: list[CardRequest | None], init: int
+) -> Outcome:
+    on = NodeCards(node="n", cards=tuple(cards), used={uuid: CardUse(*taken) for uuid, taken in used.items()})
+    annotations = {"hami.io/gpu-scheduler-policy": terms.policy, "nvidia.com/numa-bind": str(terms.numa_bind).lower()}
+    limits = {
+        "nvidia.com/gpumem": Limit(used=1, limit=None if terms.memory_left is None else terms.memory_left + 1),
+        "nvidia.com/gpucores": Limit(used=2, limit=None if terms.cores_left is None else terms.cores_left + 2),
+    }
+    fit = fit_asking(on, one_kind(asked), init, asking(annotations, asked, limits=limits))
+    found = None if fit.shares is None else [[share.uuid for share in shares] for shares in fit.shares]
+    return Outcome(found, fit.refusals, fit.cards)
