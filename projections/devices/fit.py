@@ -98,8 +98,8 @@ def sort_cards(
     policy: str,
     requests: Sequence[CardRequest],
     *,
-    numa_bind: bool = False,
-    weights: Weights = EVEN,
+    numa_bind: bool,
+    weights: Weights,
 ) -> list[CardState]:
     """The cards in the order from which they are tried back to front.
 

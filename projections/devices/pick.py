@@ -19,7 +19,7 @@ from projections.devices.pick_linked import linked_first, pick_run
 from projections.devices.slices import chosen, slice_share
 from projections.devices.terms import CLASS, Terms
 from projections.devices.topology import PairScores, best_together
-from projections.devices.use import IDLE, CardState, CardUse, use_of
+from projections.devices.use import CardState, CardUse, use_of
 from projections.devices.vendor import Picking
 from projections.devices.vendors import BOARD, DIE, STRATEGY, ZONE
 
@@ -61,10 +61,10 @@ def pick_cards(
     request: CardRequest,
     terms: Terms,
     *,
-    before: CardUse = IDLE,
-    pair_scores: PairScores | None = None,
-    soft_node: bool = False,
-    held: Set[str] = frozenset(),
+    before: CardUse,
+    pair_scores: PairScores,
+    soft_node: bool,
+    held: Set[str],
 ) -> ContainerFit:
     """Take cards for one request from the end of the list.
 
@@ -91,7 +91,7 @@ def pick_cards(
             walk.refuse(why)
         elif enough and len(walk.shares) == enough:
             return ContainerFit(picked=tuple(walk.shares), complete=True, cards=len(states))
-    return _outcome(walk, request, terms, pair_scores or {}, len(states))
+    return _outcome(walk, request, terms, pair_scores, len(states))
 
 
 def _take_of(state: CardState, request: CardRequest, terms: Terms, walk: _Walk, enough: int, held: Set[str]) -> str:

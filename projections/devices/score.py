@@ -75,7 +75,7 @@ def _part(used: int, whole: int) -> Fraction:
     return Fraction(used, whole) if whole else Fraction(0)
 
 
-def card_order(policy: str, *, numa_bind: bool = False) -> Callable[[int, int, int, int], Key]:
+def card_order(policy: str, *, numa_bind: bool) -> Callable[[int, int, int, int], Key]:
     """The key by which cards are sorted; they are then tried from the last to the first.
 
     The key takes score, used slots, NUMA node and index. One policy alone has no last tie-break (the order of the list

@@ -32,7 +32,12 @@ AREAS = {
             "projections/preemption/oracle.py",
             "projections/preemption/policy.py",
         ),
-        (CASES, "tests/projections/preemption/test_classic.py", "tests/services/preemptor"),
+        (
+            CASES,
+            "tests/projections/preemption/test_work.py",
+            "tests/projections/preemption/test_classic.py",
+            "tests/services/preemptor",
+        ),
     ),
     "fair sharing": Area(
         (

@@ -145,7 +145,7 @@ def fit(case: Case) -> str | None:
         request_in(given["request"]),
         terms,
         before=before,
-        pair_scores=node.get("pair_scores"),
+        pair_scores=node.get("pair_scores") or {},
         held=frozenset(
             share.uuid
             for word, containers in (given["allocated"] or {}).items()

@@ -79,3 +79,10 @@ def as_decided(
     fit = fit_asking(on, one_kind(asked), init, asking(annotations, asked, limits=limits))
     found = None if fit.shares is None else [[share.uuid for share in shares] for shares in fit.shares]
     return Outcome(found, fit.refusals, fit.cards)
+
+
+def test_a_pod_whose_scoring_weights_cannot_be_read_is_told_so_once_on_every_node() -> None:
+    asked = [CardRequest(vendor="NVIDIA", count=1, memory=1)]
+    on = NodeCards(node="n", cards=(card(random.Random(0), 0),))
+    fit = fit_asking(on, one_kind(asked), 0, asking({"hami.io/device-scoring-weights": "much"}, asked))
+    assert (fit.shares, fit.refusals) == (None, {"ScoringWeightsNotRead": 1})

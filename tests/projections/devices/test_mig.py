@@ -4,6 +4,7 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from events.card import Card, CardShare, MigInstance, MigProfile, Span
 from events.device import PodPlacement
@@ -52,6 +53,23 @@ def test_a_card_whose_slices_lie_wrong_is_refused_although_memory_is_free() -> N
     taken = CardUse(3, 29184, 45, pieces)
     on = NodeCards(node="n", cards=(mig_card("a"),), used={"a": taken})
     assert fit_pod(on, [ask(1, memory=15000)], 0, {}).refusals == {"CardMigTopologyInfeasible": 1}
+
+
+def test_a_card_that_is_shared_in_another_way_is_not_cut_although_it_could_be() -> None:
+    for mode in ("hami-core", "mps"):
+        on = NodeCards(node="n", cards=(replace(mig_card("a"), mode=mode),))
+        fit = fit_pod(on, [ask(1, memory=12000)], 0, {})
+        assert fit.shares == ((CardShare(uuid="a", vendor="NVIDIA", memory=12000, cores=0),),)
+
+
+def test_a_card_gives_no_more_pieces_than_it_has_slots() -> None:
+    on = NodeCards(node="n", cards=(replace(mig_card("a"), slots=2),))
+    assert fit_pod(on, [ask(2, memory=9000)], 0, {}).shares is not None
+    fit = fit_pod(on, [ask(3, memory=9000)], 0, {})
+    assert (fit.shares, fit.refusals) == (
+        None,
+        {"CardMigTopologyInfeasible": 1, "AllocatedCardsInsufficientRequest": 2},
+    )
 
 
 def test_pieces_find_places_together_in_any_arrangement() -> None:

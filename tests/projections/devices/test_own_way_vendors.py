@@ -94,6 +94,19 @@ def test_a_slice_of_enflame_is_the_smallest_profile_that_covers_what_is_asked() 
     assert found(taken, request) == []
 
 
+@pytest.mark.parametrize(("word", "reason"), [("Metax-SGPU", "CardUnhealthy"), ("Ascend910B3", "CardNotHealth")])
+def test_a_card_that_is_not_healthy_is_told_in_the_words_of_its_vendor(word: str, reason: str) -> None:
+    on = NodeCards(node="n", cards=cards(word, 2, healthy=False))
+    request = CardRequest(vendor=word, count=1, memory=1024, cores=10)
+    assert fit_asking(on, [[request]], 0, asking({}, [request])).refusals == {reason: 2}
+
+
+def test_a_cordoned_card_of_metax_is_told_as_any_other() -> None:
+    on = NodeCards(node="n", cards=cards("Metax-SGPU", 1), cordoned=frozenset({"c0"}))
+    request = CardRequest(vendor="Metax-SGPU", count=1, memory=1024, cores=10)
+    assert fit_asking(on, [[request]], 0, asking({}, [request])).refusals == {"CardCordoned": 1}
+
+
 def test_work_of_a_class_and_work_without_do_not_share_a_card_of_metax() -> None:
     tenants = {"c0": ("online",)}
     on = NodeCards(node="n", cards=cards("Metax-SGPU", 1), used={"c0": CardUse(1, 1024, 0)}, tenants=tenants)

@@ -39,6 +39,11 @@ def test_cards_of_one_super_pod_are_given_in_pairs_of_one_board() -> None:
     assert (fit.shares, fit.refusals, fit.cards) == (None, {"AllocatedCardsInsufficientRequest": 2}, 4)
 
 
+def test_of_more_pairs_than_are_asked_for_one_is_given() -> None:
+    boards = [ascend(f"c{index}", index, "Ascend910C") for index in (0, 1, 2, 3)]
+    assert sorted(uuids(node(*boards), CardRequest(vendor="Ascend910C", count=2))) == ["c2", "c3"]
+
+
 def test_cards_of_one_request_come_from_the_largest_network() -> None:
     cards = [ascend("a", 0, network=0), ascend("b", 1, network=1), ascend("c", 2, network=1), ascend("d", 3, network=2)]
     assert sorted(uuids(node(*cards), CardRequest(vendor="Ascend910B3", count=2))) == ["b", "c"]
