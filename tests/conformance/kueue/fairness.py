@@ -129,7 +129,7 @@ def candidate_order(case: Case) -> str | None:
         needed=(at.world.quota.column("any", USED),),
         at=at.now,
     )
-    found = [one.workload.name for one in CandidateGroups(at.world, ask).in_order()]
+    found = [one.workload.name for one in CandidateGroups(at.world, ask).in_order(by_priority=True)]
     return None if found == case["want"]["candidates"] else f"found {found}, recorded {case['want']['candidates']}"
 
 

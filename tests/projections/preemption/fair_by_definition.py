@@ -1,4 +1,4 @@
-"""The victims under fair sharing, by the definitions of kueue-semantics §7 and of docs/decisions/0005 alone."""
+"""The victims under fair sharing, by docs/rules/fair-sharing.md and docs/decisions/0005 alone."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
