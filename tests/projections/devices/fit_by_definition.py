@@ -22,6 +22,8 @@ class Wanted(NamedTuple):
     numa_bind: bool
     memory_left: int | None
     cores_left: int | None
+    weights: Taken
+    """How much slots, cores and memory count where cards are ordered."""
 
 
 class Outcome(NamedTuple):
@@ -64,8 +66,9 @@ class FitByDefinition:
 
         def key(card: Card) -> tuple[Fraction | int, ...]:
             taken = used.get(card.uuid, Taken())
-            full = Fraction(taken.slots, card.slots) + Fraction(taken.memory, card.memory)
-            full += Fraction(taken.cores, card.cores)
+            full = self.wanted.weights.slots * Fraction(taken.slots, card.slots)
+            full += self.wanted.weights.memory * Fraction(taken.memory, card.memory)
+            full += self.wanted.weights.cores * Fraction(taken.cores, card.cores)
             if self.wanted.policy == "mutex":
                 return (-taken.slots, card.numa)
             if self.wanted.policy == "binpack":

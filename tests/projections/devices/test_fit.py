@@ -47,6 +47,7 @@ def wanted(chance: random.Random) -> Wanted:
         numa_bind=not chance.randrange(3),
         memory_left=chance.choice((None, None, 8, 20)),
         cores_left=chance.choice((None, None, 60, 100)),
+        weights=chance.choice((Taken(1, 1, 1), Taken(0, 3, 1), Taken(5, 0, 2))),
     )
 
 
@@ -72,6 +73,8 @@ def as_decided(
 ) -> Outcome:
     on = NodeCards(node="n", cards=tuple(cards), used={uuid: CardUse(*taken) for uuid, taken in used.items()})
     annotations = {"hami.io/gpu-scheduler-policy": terms.policy, "nvidia.com/numa-bind": str(terms.numa_bind).lower()}
+    slots, memory, cores = terms.weights
+    annotations["hami.io/device-scoring-weights"] = f"slot={slots},core={cores},memory={memory}"
     limits = {
         "nvidia.com/gpumem": Limit(used=1, limit=None if terms.memory_left is None else terms.memory_left + 1),
         "nvidia.com/gpucores": Limit(used=2, limit=None if terms.cores_left is None else terms.cores_left + 2),
@@ -86,3 +89,10 @@ def test_a_pod_whose_scoring_weights_cannot_be_read_is_told_so_once_on_every_nod
     on = NodeCards(node="n", cards=(card(random.Random(0), 0),))
     fit = fit_asking(on, one_kind(asked), 0, asking({"hami.io/device-scoring-weights": "much"}, asked))
     assert (fit.shares, fit.refusals) == (None, {"ScoringWeightsNotRead": 1})
+
+
+def test_a_pod_that_asks_for_cards_of_nobody_is_told_so_once_on_every_node() -> None:
+    asked = [CardRequest(vendor="Nobody", count=1)]
+    on = NodeCards(node="n", cards=(card(random.Random(0), 0),))
+    fit = fit_asking(on, one_kind(asked), 0, asking({}, asked))
+    assert (fit.shares, fit.refusals) == (None, {"device-type-not-found": 1})

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from events.card import Card, CardRequest
 from events.pod_set import ContainerShape
@@ -136,6 +137,23 @@ def test_a_die_on_a_board_that_is_in_use_is_not_given_to_a_pod_that_wants_a_boar
     mutex = {"hami.io__gpu_scheduler_policy": "mutex"}
     assert found(on, CardRequest(vendor="Vastai", count=1), **mutex) == ["d2"]
     assert found(on, CardRequest(vendor="Vastai", count=2), **mutex) == []
+    assert found(replace(on, cards=dies[2:]), CardRequest(vendor="Vastai", count=1), **mutex) == ["d2"]
+
+
+@pytest.mark.parametrize("strategy", ["card", "whole", ""])
+def test_cards_that_are_no_dies_of_a_board_are_given_whatever_else_of_the_board_is_in_use(strategy: str) -> None:
+    on = NodeCards(
+        node="n",
+        cards=tuple(
+            Card(
+                uuid=f"d{i}", index=i, slots=2, memory=0, model="Vastai", custom={"AIC": 1, "DeviceStrategy": strategy}
+            )
+            for i in range(2)
+        ),
+        used={"d0": CardUse(1)},
+    )
+    mutex = {"hami.io__gpu_scheduler_policy": "mutex"}
+    assert found(on, CardRequest(vendor="Vastai", count=1), **mutex) == ["d1"]
 
 
 @pytest.mark.parametrize(
