@@ -268,6 +268,15 @@ def test_what_is_taken_back_is_as_if_it_had_never_been(before: list[Fact], after
     assert both.tree.touched() >= touched, "a tree is looked at once too often, never once too seldom"
 
 
+@given(facts)
+def test_to_look_and_to_take_that_back_loses_nothing_that_was_told_before(facts: list[Fact]) -> None:
+    both = told(facts)
+    mark = both.trail.mark()
+    seen = all_of(both)
+    both.trail.undo(mark)
+    assert all_of(both) == seen
+
+
 def all_of(both: Both) -> dict[Place, list[dict[str, object]]]:
     return {place: [by_tree(both, node, item, 1) for item in ITEMS] for place, node in both.nodes()}
 
