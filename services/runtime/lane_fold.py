@@ -78,16 +78,36 @@ class LaneFold:
         return waiting[-1].sequence if waiting else self.position(stream)
 
     def fold_inputs(self, most: int | None = None) -> bool:
-        """Fold the inputs that were handed over ahead of the next commit, at most so many; whether any are left."""
+        """Fold the inputs that were handed over ahead of the next commit, at most so many; whether any more can be folded.
+
+        A commit of another lane waits for what it rests on: what it says of a workload is lost on whoever does not know it.
+        """
         left = most
-        for stream in sorted(self._waiting):
-            waiting = self._waiting[stream]
-            count = len(waiting) if left is None else min(left, len(waiting))
-            if count:
-                self._fold_run(stream, waiting[count - 1].sequence)
-            if left is not None:
-                left -= count
-        return any(self._waiting.values())
+        while left is None or left > 0:
+            count = 0
+            for stream in sorted(self._waiting):
+                found = self._fold_supported(stream, left)
+                left = None if left is None else left - found
+                count += found
+            if not count:
+                return False
+        return any(waiting and self._is_supported(waiting[0]) for waiting in self._waiting.values())
+
+    def _fold_supported(self, stream: str, most: int | None) -> int:
+        waiting, count = self._waiting[stream], 0
+        while waiting and count != most and self._is_supported(waiting[0]):
+            self._fold_run(stream, waiting[0].sequence)
+            count += 1
+        return count
+
+    def _is_supported(self, entry: Entry) -> bool:
+        """Whether all is folded that a message of an input rests on, but for what stands on this lane."""
+        if family_of(entry.stream) == FACTS:
+            return True
+        found = self.opened(entry)
+        if isinstance(found, Passed) or isinstance(found.message, Sighting):
+            return True
+        return all(run.stream == self.lane or run.upto <= self.position(run.stream) for run in found.message.inputs)
 
     def fold_ahead(self, runs: Iterable[InputRun]) -> None:
         """Fold just these runs of input ahead of the next commit."""

@@ -311,7 +311,8 @@ class LaneHost:
     async def _wait(self) -> None:
         """Until something arrives or the next deadline comes; what arrives within a pace is looked at together."""
         pace = PACE if self._spoke else 10 * PACE
-        await self._clock.sleep(self._woke + pace - self._clock.now())
+        # A clock that was set back says of the last look that it is yet to come.
+        await self._clock.sleep(min(pace, self._woke + pace - self._clock.now()))
         opens = self._window.opens() if self._window is not None else None
         if not self._news.is_set():
             if opens is None:

@@ -16,6 +16,8 @@ class ActiveFaults:
         """Everything passes at once from now on."""
         self.cuts = 0
         """How often the bus has ended with all that was on the way to it or from it."""
+        self.over_at = 0.0
+        """When the last of what was held up on its way, by any fault so far, gets where it goes."""
         self._armed: dict[tuple[str, Kind], tuple[int, float]] = {}
         self._lasting: dict[tuple[str, Kind], tuple[float, float]] = {}
 
@@ -49,6 +51,15 @@ class ActiveFaults:
             if self.loop.time() < until:
                 return strength
         return None
+
+    async def hold_up(self, seconds: float) -> None:
+        """What is on its way takes so long, also when nothing goes wrong any more."""
+        self.held_up(seconds)
+        await asyncio.sleep(seconds)
+
+    def held_up(self, seconds: float) -> None:
+        """Something gets where it goes so much later."""
+        self.over_at = max(self.over_at, self.loop.time() + seconds)
 
     async def latency(self) -> None:
         """The time of a way that takes some, or none."""

@@ -1,7 +1,5 @@
 """The API server as one simulated process reaches it: which requests faults refuse, delay or cut."""
 
-import asyncio
-
 from ops.sandbox.embedded_cluster.failures import ApiFailure, conflict
 from ops.sandbox.simulate.active_faults import ActiveFaults
 from ops.sandbox.simulate.fault_plan import Kind
@@ -21,7 +19,7 @@ class ApiGate:
         await self._faults.latency()
         slow = self._faults.lasts(self._process, Kind.API_SLOW)
         if slow is not None:
-            await asyncio.sleep(slow)
+            await self._faults.hold_up(slow)
         if self._faults.strikes(self._process, Kind.API_BUSY) is not None:
             raise ApiFailure(429, "TooManyRequests", "too many requests", retry_after=1)
         if self._faults.strikes(self._process, Kind.API_BROKEN) is not None:
@@ -41,4 +39,4 @@ class ApiGate:
         del path
         late = self._faults.lasts(self._process, Kind.LATE_WATCHER)
         if late is not None:
-            await asyncio.sleep(late)
+            await self._faults.hold_up(late)

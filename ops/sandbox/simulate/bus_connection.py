@@ -63,6 +63,7 @@ class ConnectedStream:
             await self._stream.publish([message])
             late = self._faults.strikes(self._process, Kind.MESSAGE_DOUBLED)
             if late is not None:
+                self._faults.held_up(late)
                 self._faults.loop.call_later(late, self._repeat, message, cuts)
         if self._faults.strikes(self._process, Kind.ACK_LOST) is not None:
             await asyncio.sleep(_DEADLINE_S)
@@ -78,7 +79,7 @@ class ConnectedStream:
         async for batch in self._stream.follow(after):
             late = self._faults.lasts(self._process, Kind.DELIVERY_LATE)
             if late is not None:
-                await asyncio.sleep(late)
+                await self._faults.hold_up(late)
             yield batch
             if self._faults.strikes(self._process, Kind.DELIVERY_DOUBLED) is not None:
                 yield batch
@@ -112,7 +113,7 @@ class ConnectedStream:
             raise LogUnavailable(stream=self.name, problem="it is being rolled")
         late = self._faults.strikes(self._process, Kind.MESSAGE_LATE)
         if late is not None:
-            await asyncio.sleep(late)
+            await self._faults.hold_up(late)
         if self._faults.strikes(self._process, Kind.MESSAGE_LOST) is not None:
             raise LogUnavailable(stream=self.name, problem="the message did not arrive")
         self._hold(cuts)

@@ -108,7 +108,7 @@ def _aftermath(simulation: Simulation) -> Aftermath:
 
 
 async def _rest(simulation: Simulation) -> list[str]:
-    """Wait until all is settled and stays so; what is not, if it never is."""
+    """Wait until all is settled and stays so, with nothing on its way any more; what is not, if it never is."""
     end = simulation.loop.time() + _PATIENCE_S
     since, seen = simulation.loop.time(), -1
     waiting: list[str] = []
@@ -116,7 +116,7 @@ async def _rest(simulation: Simulation) -> list[str]:
         await asyncio.sleep(_LOOK_S)
         waiting = unsettled(simulation.cluster.store)
         length = sum(len(stream.entries) for stream in simulation.bus.streams.values())
-        if waiting or length != seen:
+        if waiting or length != seen or simulation.loop.time() < simulation.faults.over_at:
             since, seen = simulation.loop.time(), length
         elif simulation.loop.time() - since >= _CALM_S:
             return []

@@ -118,6 +118,37 @@ def test_a_stream_of_which_nothing_waits_keeps_no_other_waiting() -> None:
     assert fold.runs == (run(FACTS, 2),), "what follows in the same stream is one run"
 
 
+def resting(on: InputRun, lane: str = LANE) -> Entry:
+    """The first commit of another lane, which rests on this."""
+    return commit(0, GENESIS, FIRST, inputs=(on,), lane=lane, author="admitter")[0]
+
+
+def test_a_commit_of_another_lane_waits_for_the_facts_that_it_rests_on() -> None:
+    fold = LaneFold(DEVICE_LANE)
+    fold.offer(LANE, [resting(run(FACTS, 2))])
+    fold.offer(FACTS, [fact(1)])
+    assert fold.fold_inputs() is False, "nobody turns round and round while it waits"
+    assert fold.runs == (run(FACTS, 1),)
+    fold.offer(FACTS, [fact(2), fact(3)])
+    assert fold.fold_inputs() is False
+    assert fold.runs == (run(FACTS, 3), run(LANE, 1))
+
+
+def test_a_commit_whose_stream_comes_first_is_folded_behind_the_facts_that_it_rests_on() -> None:
+    fold = LaneFold(LANE)
+    fold.offer(DEVICE_LANE, [commit(0, GENESIS, inputs=(run(FACTS, 1),), lane=DEVICE_LANE, author="accountant")[0]])
+    fold.offer(FACTS, [fact(1)])
+    assert fold.fold_inputs(1) is True, "it can be folded now"
+    assert fold.fold_inputs() is False
+    assert fold.runs == (run(FACTS, 1), run(DEVICE_LANE, 1))
+
+
+def test_what_a_commit_of_another_lane_rests_on_in_this_one_is_not_waited_for() -> None:
+    fold = LaneFold(DEVICE_LANE)
+    fold.offer(LANE, [resting(run(DEVICE_LANE, 7))])
+    assert fold.fold_inputs() is False and fold.runs == (run(LANE, 1),)
+
+
 def test_what_was_handed_over_before_is_dropped() -> None:
     fold = offered(3)
     assert fold.received(FACTS) == 3 and fold.received(DEVICE_LANE) == 0

@@ -433,6 +433,28 @@ async def test_at_rest_nobody_waits_and_under_load_a_pace_lies_between_two_looks
     assert [speaker.looked[known] - rested for known in (1, 2, 3)] == [0, pace, 2 * pace], "ten where nobody has spoken"
 
 
+async def test_a_clock_that_is_set_back_while_somebody_decides_keeps_nobody_waiting_for_as_long() -> None:
+    bus, clock = MemoryBus(), StepClock()
+    clock.at += 86_400_000
+    set_back: list[Millis] = []
+
+    def say(world: World, _: LogPosition) -> list[str]:
+        if len(world.nodes) == 1 and not set_back:
+            clock.at -= 86_400_000
+            set_back.append(clock.at)
+        return []
+
+    speaker = Speaker("admitter", say)
+    one = await host(bus, speaker, clock=clock)
+    async with serving(one):
+        await quiet(one)
+        for known in (1, 2):
+            await tell(bus, nodes(1, begin=known), begin=known)
+            await asyncio.wait_for(_until(lambda known=known: known in speaker.looked), SOON)
+            await quiet(one)
+    assert clock.at - set_back[0] <= 20 * PACE
+
+
 @pytest.mark.parametrize("stream", [LANE, FACTS])
 @pytest.mark.parametrize(
     ("problem", "kind", "others_may_help"),
