@@ -39,8 +39,9 @@ class QuotaHolders:
         self.place(trail, workload)
 
     def remove(self, trail: Trail, key: str) -> None:
-        """The workload holds nothing any more."""
-        trail.drop(self.usage, key)
+        """The workload holds nothing any more; taken back, it stands among the others where it stood."""
+        trail.note(partial(self._hold, dict(self.usage)))
+        del self.usage[key]
         leaving, order = self._orders[key]
         self._take(trail, self.leaving if leaving else self.staying, order)
         trail.drop(self._orders, key)
@@ -60,6 +61,10 @@ class QuotaHolders:
         trail.note(partial(_delete, row, order))
         trail.put(self._orders, workload.key, (leaving, order))
         return old is not None
+
+    def _hold(self, usage: dict[str, Usage]) -> None:
+        self.usage.clear()
+        self.usage.update(usage)
 
     @staticmethod
     def _take(trail: Trail, row: list[HolderOrder], order: HolderOrder) -> None:
