@@ -32,8 +32,9 @@ from projections.queues.equivalence import equivalence_of
 from projections.queues.order import order_in_line
 from projections.quota.charge_quota import charge_quota, recharge, release_quota
 from projections.workloads.adoption import adopt, with_gates
-from projections.workloads.lifecycle import FINISHED, PODS_READY, WAITING_FOR_PODS, Workload, with_condition
+from projections.workloads.lifecycle import FINISHED, WAITING_FOR_PODS, Workload, with_condition
 from projections.workloads.pods import found_running, with_waiting_for_pods
+from projections.workloads.pods_ready import pods_ready
 from projections.world import World
 
 WorkloadFact: TypeAlias = (
@@ -63,7 +64,7 @@ def evolve_workloads(world: World, event: WorkloadFact, position: LogPosition) -
         case WorkloadChanged():
             _change(world, workload, event, position)
         case PodsReady():
-            told = with_condition(workload, _pods_ready(workload, position, ready=event.ready))
+            told = with_condition(workload, pods_ready(workload, position, ready=event.ready))
             world.put_workload(replace(told, seen=position.sequence))
         case PodsGone():
             # A stop that was seen late says nothing about the attempt that was stopped since.
@@ -212,29 +213,6 @@ def _change(world: World, workload: Workload, event: WorkloadChanged, position: 
 def _others(before: Workload, after: Workload) -> bool:
     """Whether other pods own its object."""
     return {one.uid for one in before.spec.members} != {one.uid for one in after.spec.members}
-
-
-def _pods_ready(workload: Workload, position: LogPosition, *, ready: bool) -> Condition:
-    old = workload.condition(PODS_READY)
-    was_ready = old is not None and (old.status is ConditionStatus.TRUE or old.reason == "WaitForRecovery")
-    if ready:
-        reason, message = (
-            ("Recovered" if was_ready else "Started"),
-            "All pods reached readiness and the workload is running",
-        )
-    else:
-        reason = "WaitForRecovery" if was_ready else "WaitForStart"
-        message = (
-            "At least one pod has failed, waiting for recovery" if was_ready else "Not all pods are ready or succeeded"
-        )
-    return Condition(
-        type=PODS_READY,
-        status=ConditionStatus.TRUE if ready else ConditionStatus.FALSE,
-        reason=reason,
-        message=message,
-        since=position.at,
-        generation=workload.generation,
-    )
 
 
 def _reclaim(world: World, workload: Workload, counts: dict[str, int], position: LogPosition) -> None:

@@ -43,6 +43,7 @@ from projections.workloads.lifecycle import (
     with_condition,
     without_conditions,
 )
+from projections.workloads.pods_ready import waits_for_start
 from projections.world import World
 
 AdmissionEvent: TypeAlias = (
@@ -99,7 +100,8 @@ def _evolve_workload(  # noqa: C901 - one case per event
             _request(world, workload, event, position)
         case WorkloadAdmitted():
             told = true_condition(ADMITTED, "Admitted", "The workload is admitted", workload, position)
-            workload = replace(with_condition(workload, told), decided=position.sequence, admitted_at=position.at)
+            workload = waits_for_start(with_condition(workload, told), position)
+            workload = replace(workload, decided=position.sequence, admitted_at=position.at)
             world.put_workload(workload)
             schedule_protection_expiry(world, workload)
         case PreemptionOrdered():

@@ -1,0 +1,44 @@
+"""Whether the pods of a workload are ready, in Kueue's words (docs/rules/eviction.md#pods-ready)."""
+
+from events.workload import Condition, ConditionStatus
+from projections.log_position import LogPosition
+from projections.workloads.lifecycle import PODS_READY, Workload, with_condition
+
+
+def pods_ready(workload: Workload, position: LogPosition, *, ready: bool) -> Condition:
+    """What a change of its pods says of the attempt that runs."""
+    old = workload.condition(PODS_READY)
+    was_ready = old is not None and (old.status is ConditionStatus.TRUE or old.reason == "WaitForRecovery")
+    if ready:
+        reason, message = (
+            ("Recovered" if was_ready else "Started"),
+            "All pods reached readiness and the workload is running",
+        )
+    else:
+        reason = "WaitForRecovery" if was_ready else "WaitForStart"
+        message = (
+            "At least one pod has failed, waiting for recovery" if was_ready else "Not all pods are ready or succeeded"
+        )
+    return Condition(
+        type=PODS_READY,
+        status=ConditionStatus.TRUE if ready else ConditionStatus.FALSE,
+        reason=reason,
+        message=message,
+        since=position.at,
+        generation=workload.generation,
+    )
+
+
+def waits_for_start(workload: Workload, position: LogPosition) -> Workload:
+    """The workload at the beginning of an attempt: how the pods of an earlier one stood says nothing of this one."""
+    if workload.condition(PODS_READY) is None:
+        return workload
+    condition = Condition(
+        type=PODS_READY,
+        status=ConditionStatus.FALSE,
+        reason="WaitForStart",
+        message="Not all pods are ready or succeeded",
+        since=position.at,
+        generation=workload.generation,
+    )
+    return with_condition(workload, condition)

@@ -1,0 +1,52 @@
+"""Whether pods are ready is said of the attempt that runs: how those of an earlier attempt stood counts no more."""
+
+import pytest
+from msgspec.structs import replace
+
+from events.admission import WorkloadAdmitted
+from events.settings import PodsReadyRule
+from events.workload import PodsReady
+from projections.evolve import evolve
+from projections.log_position import LogPosition
+from projections.workloads.deadlines import pods_ready_until
+from projections.workloads.lifecycle import PODS_READY, Workload
+from projections.world import World
+from tests.projections.workloads.test_terminating import RUNS
+
+RULE = PodsReadyRule(timeout=1000, recovery_timeout=50)
+
+
+def after(*told: bool) -> tuple[World, Workload]:
+    """A workload that is admitted at 100, and of whose pods this was told from 200 on."""
+    world = World()
+    world.put_workload(RUNS)
+    evolve(
+        world, WorkloadAdmitted(workload=RUNS.key, cluster_queue="cq"), LogPosition(lane="LOG_0", sequence=1, at=100)
+    )
+    for number, ready in enumerate(told):
+        position = LogPosition(lane="FACTS", sequence=number + 1, at=200 + number)
+        evolve(world, PodsReady(workload=RUNS.key, ready=ready), position)
+    return world, world.workloads[RUNS.key]
+
+
+def test_pods_that_were_ready_have_the_time_of_recovery_from_when_they_were_not() -> None:
+    _, lost = after(True, False)
+    found = lost.condition(PODS_READY)
+    assert found is not None and (found.reason, pods_ready_until(lost, RULE)) == ("WaitForRecovery", 251)
+
+
+@pytest.mark.parametrize("told", [(True,), (True, False), (False,)])
+def test_who_is_admitted_again_has_the_whole_time_for_its_start(told: tuple[bool, ...]) -> None:
+    world, before = after(*told)
+    world.put_workload(replace(before, conditions={PODS_READY: before.conditions[PODS_READY]}))
+    evolve(
+        world, WorkloadAdmitted(workload=RUNS.key, cluster_queue="cq"), LogPosition(lane="LOG_0", sequence=2, at=5000)
+    )
+    again = world.workloads[RUNS.key]
+    found = again.condition(PODS_READY)
+    assert found is not None and (found.reason, pods_ready_until(again, RULE)) == ("WaitForStart", 6000)
+
+
+def test_of_who_was_never_told_of_nothing_is_said() -> None:
+    _, fresh = after()
+    assert fresh.condition(PODS_READY) is None
