@@ -134,7 +134,7 @@ async def _served(
             clock=clock,
             shelf=bus.shelf,
             filled=bus.filled,
-            connections=bus.connections,
+            connections=lambda: bus.connections() - 1,  # On a bus that was started here nobody else has read anything.
         )
         archivist = archivist_of(bus, data, limits=rolled)
         running = Running(ports, services, settings=settings, witness=data / "witness", archivist=archivist)
