@@ -160,8 +160,11 @@ def _digest(pod: JsonObject) -> str:
 
 
 def _asked(container: JsonObject) -> JsonObject:
-    requests = _in_order((container.get("resources") or {}).get("requests"))
-    return {"ports": container.get("ports"), "resources": {"requests": requests}}
+    resources = container.get("resources") or {}
+    limits, requests = resources.get("limits"), resources.get("requests")
+    # As the API server does: what is limited and not asked for is asked for.
+    asked = requests if limits is None else {**limits, **(requests or {})}
+    return {"ports": container.get("ports"), "resources": {"requests": _in_order(asked)}}
 
 
 def _in_order(found: JsonObject | None) -> JsonObject | None:

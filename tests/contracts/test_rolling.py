@@ -20,7 +20,7 @@ from ops.production.log.jetstream_stream import JetStreamStream
 from ops.production.log.rolling import StillNeeded
 from ops.production.log.server import NatsServer
 from ops.production.log.server_cluster import NatsCluster
-from services.runtime.log_errors import LogGap, LogMovedOn, LogUnavailable, UnsafeStream
+from services.runtime.log_errors import LogGap, LogMovedOn, LogUnavailable, TailLost, UnsafeStream
 from services.runtime.log_port import Entry, Message, Stream
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -154,8 +154,8 @@ async def test_of_a_writer_behind_the_times_nothing_lands_on_either_side_of_a_se
     for i in range(3):
         await put(lane, f"m{i}")
     await roll(bus, "LOG_fence")
-    for base in (0, 2, 4):
-        with pytest.raises(LogMovedOn):
+    for base, told in ((0, LogMovedOn), (2, LogMovedOn), (4, TailLost)):
+        with pytest.raises(told):
             await lane.append("kuelog.log.fence.test", b"late", message_id=f"late{base}", base=base)
     repeated = await lane.append("kuelog.log.fence.test", b"m2", message_id="LOG_fence-m2", base=2)
     assert repeated == 3, "what was stored before the roll is found to be stored"

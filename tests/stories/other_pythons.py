@@ -20,7 +20,7 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 """From the oldest that is supported."""
 NEEDED = ("cryptography", "msgspec", "nats-py", "opentelemetry-sdk", "prometheus-client", "pyyaml", "structlog")
 """What a replay imports; in the versions of the lock file."""
-LOCK = ROOT / "ops" / "deploy" / "image.lock"
+LOCK = ROOT / "ops" / "production" / "deploy" / "image.lock"
 _NAMED = os.environ.get("KUELOG_TEST_PYTHONS", "")
 
 

@@ -142,7 +142,8 @@ def serving(name: str) -> JsonObject:
 def test_what_serves_hands_its_queue_to_its_pods() -> None:
     meta = {"name": "d", "labels": {"kueue.x-k8s.io/queue-name": "team", "kueue.x-k8s.io/priority-class": "p"}}
     plain = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": {"template": {"spec": {}}}}
-    assert waiting(plain, "Deployment")["spec"]["template"]["metadata"]["labels"] == meta["labels"]
+    wanted = meta["labels"] | {"kueue.x-k8s.io/managed": "true"}
+    assert waiting(plain, "Deployment")["spec"]["template"]["metadata"]["labels"] == wanted
     both = {"leaderTemplate": {"spec": {}}, "workerTemplate": {"spec": {}}, "size": 2}
     whole = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "metadata": meta, "spec": {"leaderWorkerTemplate": both}}
     found = waiting(whole, "LeaderWorkerSet")["spec"]["leaderWorkerTemplate"]

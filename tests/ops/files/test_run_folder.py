@@ -69,8 +69,9 @@ async def up(folder: Path) -> AsyncIterator[Process]:
 def servers_on(folder: Path) -> list[psutil.Process]:
     return [
         one
-        for one in psutil.process_iter()
-        if one.status() != psutil.STATUS_ZOMBIE and str(folder / "nats" / "nats.conf") in one.cmdline()
+        for one in psutil.process_iter(["status", "cmdline"])  # Who ends meanwhile is left out.
+        if one.info["status"] != psutil.STATUS_ZOMBIE
+        and str(folder / "nats" / "nats.conf") in (one.info["cmdline"] or ())
     ]
 
 
