@@ -147,7 +147,7 @@ class Simulation:
             return
         self.loop.hold(process.instance)
         process.up = False
-        self.after(RESTART_MS + down, lambda: self.start(process))
+        self.after(RESTART_MS + self._still(down), lambda: self.start(process))
 
     def pause(self, process: Process, lasts: Millis) -> None:
         """It gets no turn for so long."""
@@ -160,7 +160,11 @@ class Simulation:
             if process.instance == instance and process.up:
                 self.loop.release(instance)
 
-        self.after(lasts, go_on)
+        self.after(self._still(lasts), go_on)
+
+    def _still(self, lasts: Millis) -> Millis:
+        """Who was at rest when he was to be struck is struck at his next steps; after the healing that lasts no longer."""
+        return 0 if self.faults.calm else lasts
 
     def knows(self, name: str, but: Process | None = None) -> int:
         """Up to which message somebody who is at work knows a stream."""
