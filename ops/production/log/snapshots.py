@@ -58,6 +58,8 @@ class Snapshots:
         """Per lane the last commit that named a hash, and how many inputs had come when we first saw it."""
         self._images: dict[str, tuple[str, bytes]] = {}
         """Per lane the image whose hash we have named in a commit, until that commit stands on the log."""
+        self._lanes: dict[str, Stream] = {}
+        """The streams of the lanes that were begun here: they tell which saved worlds count."""
         self._on_the_way: asyncio.Queue[tuple[str, bytes, dict[str, int]]] = asyncio.Queue()
         self.problem = ""
         """Why the last one could not be written to the folder; empty when it was."""
@@ -115,11 +117,22 @@ class Snapshots:
 
     async def _bring(self, shelf: Shelf, lane: str, image: bytes, upto: dict[str, int]) -> None:
         try:
+            if await self._is_overtaken(shelf, lane, upto[lane]):
+                return
             await shelf.put(lane, image, upto=upto, rules=self._rules)
             log.info("snapshot shared", lane=lane, sequence=upto[lane])
         except LogUnavailable as problem:
             # The next one will do; until then who starts anew has more to fold.
             log.warning("snapshot not shared", lane=lane, problem=str(problem))
+
+    async def _is_overtaken(self, shelf: Shelf, lane: str, sequence: int) -> bool:
+        """Whether one that counts goes as far already: who is late must not replace what others begin at, for the rest may be gone."""
+        stream = self._lanes.get(lane)
+        for label in await shelf.labels(lane):
+            base = label.upto.get(lane, 0)
+            if stream is not None and base >= sequence and _names(await _stored(stream, base), label.sha256):
+                return True
+        return False
 
     def take(self, fold: LaneFold) -> None:
         """Store the world as it is at the last commit in the folder; nothing may be folded ahead of it."""
@@ -141,6 +154,7 @@ class Snapshots:
 
     async def load(self, stream: Stream) -> LaneFold:
         """A fold that begins at the newest good snapshot of a lane if there is one, else at zero."""
+        self._lanes[stream.name] = stream
         own = await self._from_folder(stream)
         shared = await self._from_shelf(stream, own.base)
         fold = shared if shared is not None else own
@@ -159,13 +173,14 @@ class Snapshots:
             return _passed_over(fold, problem.why)
 
     async def _from_shelf(self, stream: Stream, beyond: int) -> LaneFold | None:
-        """The newest good one on the shelf, if it goes further than what is known."""
+        """The good one on the shelf that goes furthest, if that is further than what is known."""
         if self._shelf is None:
             return None
         try:
-            for label in await self._shelf.labels(stream.name):
+            labels = await self._shelf.labels(stream.name)
+            for label in sorted(labels, key=lambda one: one.upto.get(stream.name, 0), reverse=True):
                 if label.upto.get(stream.name, 0) <= beyond:
-                    continue
+                    break
                 try:
                     return await self._shared(stream, label, self._shelf)
                 except SnapshotUnusable as problem:
@@ -236,6 +251,14 @@ def fold_from(snapshot: Snapshot, stored: bytes | None) -> LaneFold:
     fold = LaneFold(snapshot.lane, world)
     fold.restore(base=snapshot.base, prev_hash=snapshot.prev_hash, at=snapshot.at, settled=snapshot.settled)
     return fold
+
+
+def _names(stored: bytes | None, digest: str) -> bool:
+    """Whether the commit that stands there names the hash of a world."""
+    try:
+        return stored is not None and decode_commit(stored).state_hash == digest
+    except NotOurs:
+        return False
 
 
 async def _stored(stream: Stream, sequence: int) -> bytes | None:

@@ -1,10 +1,12 @@
 """What is kept on the shelf comes back whole or not at all; of two there is always one whole; it counts by the log's word."""
 
 from pathlib import Path
+from typing import Self
 
 import pytest
 
 from events.codec import decode_commit, encode
+from events.commit import Commit
 from events.subjects import FACTS
 from ops.production.log.jetstream import connect
 from ops.production.log.memory import MemoryBus
@@ -101,6 +103,75 @@ async def test_a_world_of_other_rules_is_begun_at_only_where_the_log_does_not_go
     [label] = shelf.kept["LOG_0"]
     await shelf.put("LOG_0", label.data, upto={FACTS: label.upto[FACTS], "LOG_0": FIRST}, rules="1")
     assert (await Snapshots(None, "2", shelf).load(Rolled())).base == FIRST  # pyright: ignore[reportArgumentType]
+
+
+class Replica:
+    """One that shares the world behind every commit of a lane."""
+
+    def __init__(self, stream: Stream, shelf: Shelf) -> None:
+        self.saved, self.fold = Snapshots(None, "1", shelf, every=1), LaneFold("LOG_0")
+        self._stream = stream
+
+    async def start(self) -> Self:
+        self.fold = await self.saved.load(self._stream)
+        return self
+
+    async def decide(self) -> None:
+        """Commit, or fold what somebody else has committed there; the world is saved, and not yet brought to the shelf."""
+        base, digest = self.fold.base, self.saved.mark(self.fold)
+        commit = Commit(
+            id=f"c{base}",
+            prev_hash=self.fold.prev_hash,
+            partition="LOG_0",
+            base=base,
+            inputs=(),
+            author="admitter",
+            epoch=0,
+            rules="1",
+            at=0,
+            events=(),
+            state_hash=digest,
+        )
+        if (await self._stream.last()).sequence == base:
+            await self._stream.append("kuelog.log.0.x", encode(commit), message_id=commit.id, base=base)
+        self.fold.settled_as_decided(base + 1, encode(commit), commit)
+        self.saved.settled(self.fold)
+
+
+async def test_who_comes_late_with_a_world_that_others_have_gone_beyond_puts_it_in_nobodys_place() -> None:
+    shelf, stream = MemoryShelf(), MemoryBus().memory("LOG_0")
+    on_time, late = await Replica(stream, shelf).start(), await Replica(stream, shelf).start()
+    for _ in range(3):
+        await on_time.decide()
+    await on_time.saved.share()
+    assert await labels(shelf) == [3, 2]
+    for _ in range(3):
+        await late.decide()
+        await late.saved.share()
+        assert await labels(shelf) == [3, 2]
+    await late.decide()
+    await late.saved.share()
+    assert await labels(shelf) == [4, 3]
+
+
+async def test_a_world_that_the_log_does_not_vouch_for_keeps_no_other_from_the_shelf() -> None:
+    shelf, stream = MemoryShelf(), MemoryBus().memory("LOG_0")
+    replica = await Replica(stream, shelf).start()
+    await replica.decide()
+    await shelf.put("LOG_0", b"beyond the end", upto={"LOG_0": 9}, rules="1")
+    await shelf.put("LOG_0", b"of another log", upto={"LOG_0": 1}, rules="1")
+    await replica.saved.share()
+    assert [one.sha256 == replica.fold.marked[1] for one in await shelf.labels("LOG_0")] == [True, False]
+
+
+async def test_of_two_shared_worlds_the_one_that_goes_further_is_begun_at() -> None:
+    shelf, stream = MemoryShelf(), MemoryBus().memory("LOG_0")
+    replica = await Replica(stream, shelf).start()
+    for _ in range(2):
+        await replica.decide()
+    await replica.saved.share()
+    shelf.kept["LOG_0"].reverse()
+    assert (await Snapshots(None, "1", shelf).load(stream)).base == 2
 
 
 FIRST = 7
