@@ -43,7 +43,6 @@ class GivingBack:
                     wanted = max(read, self._tail.end)
                     if head.sequence >= wanted:
                         await self._compare(head, self._tail.end)
-                        await self._publish_unread()
                         return
                     await self._compare(head, head.sequence)
                     self._problems[key] = _TOLD.format(self._stream.name, head.sequence, wanted)
@@ -56,6 +55,19 @@ class GivingBack:
                     await self._clock.sleep(_RETRY_MS)
             finally:
                 self._problems.pop(key, None)
+
+    async def unread(self) -> None:
+        """What was stored from here and not read here may be lost, too: it is stored again; what is not is known by its id.
+
+        At which sequences it stood is not known here: whoever has read it, or what stood before it, has to be first.
+        """
+        while unread := self._tail.unread:
+            try:
+                await self._stream.publish(unread)
+            except LogUnavailable:
+                await self._clock.sleep(_RETRY_MS)
+            else:
+                return
 
     async def _store_next(self, head: Head) -> bool:
         """Whether the message behind the end stands there now, by us or by somebody else."""
@@ -92,17 +104,6 @@ class GivingBack:
         if found != known.data:
             problem = f"holds another message at sequence {sequence} than was read here"
             raise TailLost(stream=self._stream.name, read=self._tail.end, found=head.sequence, problem=problem)
-
-    async def _publish_unread(self) -> None:
-        """What was stored from here and read by nobody here may be lost, too; what is not is known by its id."""
-        unread = self._tail.unread
-        while unread:
-            try:
-                await self._stream.publish(unread)
-            except LogUnavailable:
-                await self._clock.sleep(_RETRY_MS)
-            else:
-                return
 
     async def _head(self) -> Head:
         while True:

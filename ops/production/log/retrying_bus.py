@@ -148,6 +148,7 @@ class RetryingStream:
         while (now := self._bus.connections()) != self._giving.seen_to:
             await self._bus.pause()
             await self._giving.back()
+            await self._giving.unread()
             self._giving.seen_to = now
 
     async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
@@ -164,6 +165,9 @@ class RetryingStream:
                     yield batch
             except TailLost:
                 await self._giving.back(position)
+                if self._tail.unread:
+                    await paused_for(PAUSE_S)
+                    await self._giving.unread()
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         """All behind `after` up to the end as it is now, however long that takes."""

@@ -158,6 +158,51 @@ async def test_a_fact_that_was_taken_in_and_read_by_nobody_yet_is_told_again(mon
     assert words(memory.memory("FACTS").entries) == ["a", "b"]
 
 
+async def test_what_was_stored_and_not_read_yet_is_told_again_after_those_who_have_read_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who lags behind does not see that more is missing than he has read, and what he has said himself is among it."""
+    paused, go_on = asyncio.Event(), asyncio.Event()
+
+    async def pause(_: float) -> None:
+        paused.set()
+        await go_on.wait()
+
+    monkeypatch.setattr(retrying_bus, "paused_for", pause)
+    memory = MemoryBus()
+    facts = memory.memory("FACTS")
+    await stored(facts, "a")
+    late = await RetryingBus(memory, ScaledClock(1000)).stream("FACTS")
+    following = aiter(late.follow(0))
+    assert words(await anext(following)) == ["a"]
+    await stored(facts, "b")
+    await late.publish([Message("kuelog.facts.t.x", b"own", "own")])
+    whole = list(facts.entries)
+    facts.truncate(1)
+    lagging = asyncio.ensure_future(anext(following))
+    await asyncio.wait({lagging, asyncio.create_task(paused.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    assert words(facts.entries) == ["a"], "others have not had their time yet"
+    for entry in whole[1:]:
+        await facts.append(entry.subject, entry.data, message_id=entry.message_id, base=entry.sequence - 1)
+    go_on.set()
+    assert words(await lagging) == ["b", "own"]
+    assert words(facts.entries) == ["a", "b", "own"]
+
+
+async def test_what_was_stored_and_read_by_nobody_is_told_again_also_by_who_says_nothing_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(retrying_bus, "PAUSE_S", 0)
+    memory = MemoryBus()
+    await stored(memory.memory("FACTS"), "a")
+    facts = await RetryingBus(memory, ScaledClock(1000)).stream("FACTS")
+    following = aiter(facts.follow(0))
+    assert words(await anext(following)) == ["a"]
+    await facts.publish([Message("kuelog.facts.t.x", b"own", "own")])
+    memory.memory("FACTS").truncate(1)
+    assert words(await anext(following)) == ["own"]
+
+
 async def ends_at(stream: Stream, sequence: int) -> None:
     async with asyncio.timeout(60):
         while (await stream.last()).sequence != sequence:  # noqa: ASYNC110 - the bus tells nobody
