@@ -69,6 +69,7 @@ from events.upkeep import (
 from events.workload import (
     CheckReported,
     EvictionOrdered,
+    JobUnsuspended,
     PodsGone,
     PodsReady,
     PodsReclaimed,
@@ -108,6 +109,7 @@ Fact: TypeAlias = (
     | WorkloadSubmitted
     | WorkloadChanged
     | PodsReady
+    | JobUnsuspended
     | PodsGone
     | PodsReclaimed
     | PodAccounted

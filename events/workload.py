@@ -207,6 +207,13 @@ class PodsGone(Event, frozen=True, kw_only=True, tag="PodsGone.v1"):
     decision: str = ""
 
 
+class JobUnsuspended(Event, frozen=True, kw_only=True, tag="JobUnsuspended.v1"):
+    """Somebody has set the job going that waits to be let in; `generation` is that of its specification."""
+
+    workload: str
+    generation: int
+
+
 class PodsReclaimed(Event, frozen=True, kw_only=True, tag="PodsReclaimed.v1"):
     """So many pods of each pod set are done and need no room any more."""
 

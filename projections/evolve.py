@@ -71,6 +71,7 @@ from events.upkeep import (
 from events.workload import (
     CheckReported,
     EvictionOrdered,
+    JobUnsuspended,
     PodsGone,
     PodsReady,
     PodsReclaimed,
@@ -115,6 +116,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             WorkloadSubmitted()
             | WorkloadChanged()
             | PodsReady()
+            | JobUnsuspended()
             | PodsGone()
             | PodsReclaimed()
             | WorkloadFinished()

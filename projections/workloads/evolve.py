@@ -12,6 +12,7 @@ from events.workload import (
     CheckStatus,
     Condition,
     ConditionStatus,
+    JobUnsuspended,
     PodsGone,
     PodsReady,
     PodsReclaimed,
@@ -41,6 +42,7 @@ WorkloadFact: TypeAlias = (
     WorkloadSubmitted
     | WorkloadChanged
     | PodsReady
+    | JobUnsuspended
     | PodsGone
     | PodsReclaimed
     | WorkloadFinished
@@ -70,6 +72,8 @@ def evolve_workloads(world: World, event: WorkloadFact, position: LogPosition) -
             # A stop that was seen late says nothing about the attempt that was stopped since.
             if _sequence(event.decision) >= workload.stopped_by:
                 world.put_workload(replace(workload, pods_gone=event.decision))
+        case JobUnsuspended():
+            world.put_workload(replace(workload, unsuspended=position.sequence, seen=position.sequence))
         case PodsReclaimed():
             _reclaim(world, workload, event.counts, position)
         case WorkloadFinished() if workload.finished:

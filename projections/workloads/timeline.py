@@ -10,6 +10,7 @@ from events.preemption import PreemptionOrdered
 from events.upkeep import DeactivationOrdered, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
 from events.workload import (
     EvictionOrdered,
+    JobUnsuspended,
     PodsGone,
     PodsReady,
     QuotaReleased,
@@ -101,6 +102,8 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
             return "discarded", event.reason
         case WorkloadDeactivated():
             return "deactivated", event.cause
+        case JobUnsuspended():
+            return "set going by somebody else", "it is suspended again"
         case PodsGone():
             return "pods gone", ""
         case QuotaReleased():

@@ -80,6 +80,8 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     """It carries our decision."""
     mark: str = ""
     """The decision that it carries, where it is a job."""
+    running: int = 0
+    """The generation in which it is not suspended; 0 while it is, or where nothing suspends it."""
     ready: bool | None = None
     gone: str | None = None
     reclaimed: dict[str, int] = {}
@@ -155,6 +157,7 @@ def _state(
         started=bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value)),
         marked=bool(decision),
         mark=decision,
+        running=0 if is_suspended(kind, value) or finished_of(kind, value) else meta.generation,
         ready=ready_of(kind, value, pods),
         gone=decision if decision and is_stopped(kind, value) else None,
         reclaimed=reclaimable_of(kind, value, pods),

@@ -6,6 +6,7 @@ from events.catalogue import Fact
 from events.pod_set import PodSet
 from events.workload import (
     CheckReported,
+    JobUnsuspended,
     PodsGone,
     PodsReady,
     PodsReclaimed,
@@ -35,6 +36,8 @@ class ReportedState(msgspec.Struct):
     """The kind of what serves with its pods, where that says how many there are to be."""
     part: str = ""
     """Which of its groups it is."""
+    unsuspended: int = 0
+    """The generation of the job in which somebody else had set it going."""
     injected: bool = False
     """It was running when it was found: its template holds what somebody else injected at the start."""
 
@@ -53,6 +56,8 @@ def changes(reported: ReportedState, state: JobState) -> list[Fact]:
         facts.append(PodsReady(workload=state.workload, ready=state.ready))
     if state.gone is not None and state.gone != reported.gone:
         facts.append(PodsGone(workload=state.workload, decision=state.gone))
+    if _set_going(reported, state):
+        facts.append(JobUnsuspended(workload=state.workload, generation=state.running))
     if state.reclaimed and state.reclaimed != reported.reclaimed:
         facts.append(PodsReclaimed(workload=state.workload, counts=state.reclaimed))
     if state.finished is not None and not reported.finished:
@@ -82,6 +87,8 @@ def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, 
             return reported.ready == fact.ready
         case PodsGone():
             return reported.gone == fact.decision
+        case JobUnsuspended():
+            return reported.unsuspended >= fact.generation
         case PodsReclaimed():
             return reported.reclaimed == fact.counts
         case WorkloadFinished():
@@ -94,7 +101,14 @@ def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, 
 
 def note(
     reported: ReportedState,
-    fact: WorkloadChanged | WorkloadSwitched | PodsReady | PodsGone | PodsReclaimed | WorkloadFinished | CheckReported,
+    fact: WorkloadChanged
+    | WorkloadSwitched
+    | PodsReady
+    | JobUnsuspended
+    | PodsGone
+    | PodsReclaimed
+    | WorkloadFinished
+    | CheckReported,
 ) -> None:
     """Take note of a fact about a workload that was told, by this watcher or another."""
     match fact:
@@ -106,12 +120,20 @@ def note(
             reported.ready = fact.ready
         case PodsGone():
             reported.gone, reported.ready = fact.decision, None
+        case JobUnsuspended():
+            reported.unsuspended = fact.generation
         case PodsReclaimed():
             reported.reclaimed = fact.counts
         case WorkloadFinished():
             reported.finished = True
         case CheckReported():
             reported.checks = {**reported.checks, fact.check.name: fact}
+
+
+def _set_going(reported: ReportedState, state: JobState) -> bool:
+    """Whether a job runs that nothing here has let in: it bears no decision, or that by which it came to stand still."""
+    let_in = reported.injected or reported.finished or (state.marked and state.mark != reported.gone)
+    return not let_in and state.running > reported.unsuspended
 
 
 def _same_pods(one: WorkloadSpec, other: WorkloadSpec) -> bool:

@@ -14,6 +14,7 @@ from events.quota import NamespaceObserved, PriorityClassObserved
 from events.settings import SettingsObserved
 from events.workload import (
     CheckReported,
+    JobUnsuspended,
     PodsGone,
     PodsReady,
     PodsReclaimed,
@@ -181,6 +182,7 @@ class View:
                 WorkloadChanged()
                 | WorkloadSwitched()
                 | PodsReady()
+                | JobUnsuspended()
                 | PodsGone()
                 | PodsReclaimed()
                 | WorkloadFinished()

@@ -17,6 +17,7 @@ from events.workload import (
     CheckReported,
     CheckState,
     EvictionOrdered,
+    JobUnsuspended,
     PodsGone,
     PodsReady,
     PodsReclaimed,
@@ -156,7 +157,7 @@ class _Reader:
                 self._pods[f"{event.namespace}/{event.name}"] = None
             case ObjectRemoved() if event.kind == "Pod" and f"{event.namespace}/{event.name}" in self._pods:
                 pass
-            case PodsReclaimed() | DecisionApplied() | DecisionRejected():
+            case PodsReclaimed() | JobUnsuspended() | DecisionApplied() | DecisionRejected():
                 pass
             case _:
                 self._arrive(event, at, sequence)
