@@ -208,7 +208,10 @@ class PodsGone(Event, frozen=True, kw_only=True, tag="PodsGone.v1"):
 
 
 class JobUnsuspended(Event, frozen=True, kw_only=True, tag="JobUnsuspended.v1"):
-    """Somebody has set the job going that waits to be let in; `generation` is that of its specification."""
+    """Somebody has let the job run that stood still, beside what was decided; `generation` is that of its specification.
+
+    Rule: docs/rules/eviction.md#by-hand
+    """
 
     workload: str
     generation: int

@@ -71,9 +71,10 @@ def evolve_workloads(world: World, event: WorkloadFact, position: LogPosition) -
         case PodsGone():
             # A stop that was seen late says nothing about the attempt that was stopped since.
             if _sequence(event.decision) >= workload.stopped_by:
-                world.put_workload(replace(workload, pods_gone=event.decision))
+                gone = replace(workload, pods_gone=event.decision)
+                world.put_workload(_turned(gone, position) if _was_let_run(workload, event.decision) else gone)
         case JobUnsuspended():
-            world.put_workload(replace(workload, unsuspended=position.sequence, seen=position.sequence))
+            world.put_workload(_turned(workload, position))
         case PodsReclaimed():
             _reclaim(world, workload, event.counts, position)
         case WorkloadFinished() if workload.finished:
@@ -105,6 +106,17 @@ def evolve_workloads(world: World, event: WorkloadFact, position: LogPosition) -
             _rejected(world, workload, event)
         case _:
             assert_never(event)
+
+
+def _was_let_run(workload: Workload, decision: str) -> bool:
+    """Whether a job that stands still by this decision was let run by it."""
+    admission = workload.admission
+    runs = workload.admitted and not workload.evicted and not workload.finished
+    return runs and admission is not None and _sequence(decision) >= admission.reservation
+
+
+def _turned(workload: Workload, position: LogPosition) -> Workload:
+    return replace(workload, job_turned=position.sequence, seen=position.sequence)
 
 
 def _report(world: World, workload: Workload, event: CheckReported) -> None:

@@ -123,8 +123,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Sequence of the last decision about it on its lane: what the applier has to reach."""
     applied: int = 0
     """Sequence of the last decision that the cluster shows."""
-    unsuspended: int = 0
-    """The last fact that somebody has set its job going who had not let it in."""
+    job_turned: int = 0
+    """The last fact that somebody has let its job run or stopped it, beside what was decided."""
     seen: int = 0
     """Sequence of the last fact that has changed what its object shows, which no decision says."""
     shown: int = 0

@@ -103,7 +103,7 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
         case WorkloadDeactivated():
             return "deactivated", event.cause
         case JobUnsuspended():
-            return "set going by somebody else", "it is suspended again"
+            return "unsuspended by somebody else", ""
         case PodsGone():
             return "pods gone", ""
         case QuotaReleased():

@@ -187,6 +187,8 @@ def _shown(world: World, workload: Workload) -> bool:
 def _decided_is_shown(world: World, workload: Workload) -> bool:
     if workload.decided > workload.applied or (workload.finished and not workload.finish_shown):
         return False
+    if workload.decided and not workload.finished and workload.job_turned > workload.shown:
+        return False
     return workload.finished or not job_should_run(workload) or not _at_the_gate(world, workload)
 
 

@@ -20,7 +20,7 @@ from services.jobs.paths import FieldBroken, dotted, look
 from services.jobs.pod_set import Pods
 from services.jobs.pod_sets import pods_of
 from services.jobs.start_stop import holds_injection
-from services.jobs.table import JOB
+from services.jobs.table import JOB, POD
 from services.provisioning_kinds import PARAMETERS
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape
@@ -157,12 +157,16 @@ def _state(
         started=bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value)),
         marked=bool(decision),
         mark=decision,
-        running=0 if is_suspended(kind, value) or finished_of(kind, value) else meta.generation,
+        running=meta.generation if _runs(kind, value) else 0,
         ready=ready_of(kind, value, pods),
         gone=decision if decision and is_stopped(kind, value) else None,
         reclaimed=reclaimable_of(kind, value, pods),
         finished=finished_of(kind, value),
     )
+
+
+def _runs(kind: JobKind, value: dict[str, Any]) -> bool:
+    return kind.reader != POD.reader and not is_suspended(kind, value) and finished_of(kind, value) is None
 
 
 def copied_labels(labels: Mapping[str, str], around: Surroundings) -> dict[str, str]:

@@ -37,7 +37,9 @@ class ReportedState(msgspec.Struct):
     part: str = ""
     """Which of its groups it is."""
     unsuspended: int = 0
-    """The generation of the job in which somebody else had set it going."""
+    """The generation of the job in which somebody else had let it run."""
+    suspended_by: str = ""
+    """The decision that its job bore when it was seen suspended; no fact says it, so who begins anew knows of none."""
     injected: bool = False
     """It was running when it was found: its template holds what somebody else injected at the start."""
 
@@ -56,7 +58,7 @@ def changes(reported: ReportedState, state: JobState) -> list[Fact]:
         facts.append(PodsReady(workload=state.workload, ready=state.ready))
     if state.gone is not None and state.gone != reported.gone:
         facts.append(PodsGone(workload=state.workload, decision=state.gone))
-    if _set_going(reported, state):
+    if _unsuspended_by_others(reported, state):
         facts.append(JobUnsuspended(workload=state.workload, generation=state.running))
     if state.reclaimed and state.reclaimed != reported.reclaimed:
         facts.append(PodsReclaimed(workload=state.workload, counts=state.reclaimed))
@@ -121,7 +123,7 @@ def note(
         case PodsGone():
             reported.gone, reported.ready = fact.decision, None
         case JobUnsuspended():
-            reported.unsuspended = fact.generation
+            reported.unsuspended, reported.gone = fact.generation, ""
         case PodsReclaimed():
             reported.reclaimed = fact.counts
         case WorkloadFinished():
@@ -130,10 +132,10 @@ def note(
             reported.checks = {**reported.checks, fact.check.name: fact}
 
 
-def _set_going(reported: ReportedState, state: JobState) -> bool:
-    """Whether a job runs that nothing here has let in: it bears no decision, or that by which it came to stand still."""
-    let_in = reported.injected or reported.finished or (state.marked and state.mark != reported.gone)
-    return not let_in and state.running > reported.unsuspended
+def _unsuspended_by_others(reported: ReportedState, state: JobState) -> bool:
+    """Whether a job runs that was not let run: it bears no decision, or the one by which it came to stand still."""
+    let_run = state.mark not in (reported.gone, reported.suspended_by) if state.mark else reported.injected
+    return not let_run and not reported.finished and state.running > reported.unsuspended
 
 
 def _same_pods(one: WorkloadSpec, other: WorkloadSpec) -> bool:

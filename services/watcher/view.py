@@ -282,7 +282,8 @@ class View:
         if told is None:
             found = self._found.get(state.workload)
             marks, state = marks_of(state, found), as_found(state, found)
-            told = ReportedState(uid=state.uid, source=place, spec=state.spec)
+            # Whoever waits is suspended when it comes, however it was made.
+            told = ReportedState(uid=state.uid, source=place, spec=state.spec, unsuspended=state.running)
             facts.append(
                 WorkloadSubmitted(
                     workload=state.workload,
@@ -294,4 +295,7 @@ class View:
                     marks=marks,
                 )
             )
-        return [*facts, *changes(told, state)]
+        found = changes(told, state)
+        if state.mark and not state.running:
+            told.suspended_by = state.mark
+        return [*facts, *found]

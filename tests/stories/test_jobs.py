@@ -92,3 +92,27 @@ async def test_a_job_that_runs_stays_in_its_queue_and_its_pods_as_they_are(stage
     if stage.cluster.real:  # Where the webhooks are asked.
         with pytest.raises(ObjectInvalid, match="queue-name"):
             await stage.client.merge(JOBS, "default", "patient", {"metadata": {"labels": {QUEUE: "other"}}})
+
+
+async def test_whoever_lets_a_job_run_or_stops_it_by_hand_is_overruled(stage: Stage) -> None:
+    """As under Kueue: who was not let in is suspended again, and who was runs on."""
+    stage.serve()
+    for name in ("runs", "waits"):
+        await stage.add(job(name, 50_000))
+        await stage.until(
+            lambda name=name: bool(look(workload(stage, name), "status.conditions[QuotaReserved].reason"))
+        )
+    await stage.until(lambda: stage.running("runs"))
+    for name in ("waits", "waits", "runs", "runs"):
+        waits = name == "waits"
+        before = generation(stage, name)
+        await stage.client.merge(JOBS, "default", name, {"spec": {"suspend": not waits}})
+        await stage.until(lambda name=name, before=before: generation(stage, name) == before + 2)
+        assert stage.get("jobs.batch", "default", name)["spec"]["suspend"] is waits
+        await stage.until(lambda name=name, waits=waits: bool(pods_of(stage, name)) is not waits)
+    await stage.end_pods("runs")
+    await stage.until(lambda: finished(stage, "runs") == "Succeeded" and stage.running("waits"))
+
+
+def generation(stage: Stage, name: str) -> int:
+    return int(stage.get("jobs.batch", "default", name)["metadata"]["generation"])

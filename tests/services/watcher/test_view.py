@@ -6,6 +6,9 @@ from events.control import ObjectRefused, ObjectRemoved
 from events.device import NodeObserved
 from events.quota import ClusterQueueObserved, PriorityClassObserved
 from events.workload import (
+    AdoptedStatus,
+    JobUnsuspended,
+    Owner,
     PodsGone,
     PodsReady,
     WorkloadChanged,
@@ -98,6 +101,65 @@ def test_a_job_is_told_through_its_life() -> None:
     done = [{"type": "Complete", "status": "True", "message": "well"}]
     ended = job(suspend=False, annotations=ours, status={"succeeded": 2, "conditions": done})
     assert WorkloadFinished(workload=KEY, reason="Succeeded", message="well") in view.see("Job", ended)
+
+
+SUSPENDED = [{"type": "Suspended", "status": "True"}]
+
+
+def in_generation(number: int, **changes: Any) -> dict[str, Any]:
+    value = job(**changes)
+    value["metadata"]["generation"] = number
+    return value
+
+
+def test_a_job_that_runs_without_having_been_let_run_is_told_once_in_each_generation() -> None:
+    view = View()
+    view.see("Job", in_generation(1))
+    ours = {"kuelog.io/decision": "LOG_0/7"}
+    let_run = in_generation(2, suspend=False, annotations=ours)
+    assert view.see("Job", let_run) == [], "it bears the decision"
+
+    view = View()
+    view.see("Job", in_generation(1))
+    by_hand = in_generation(2, suspend=False)
+    assert view.see("Job", by_hand) == [JobUnsuspended(workload=KEY, generation=2)]
+    assert view.see("Job", by_hand) == []
+    pods_end = {"active": 1, "conditions": SUSPENDED}
+    assert view.see("Job", in_generation(3, annotations=ours, status=pods_end)) == []
+    again = in_generation(4, suspend=False, annotations=ours)
+    assert view.see("Job", again) == [JobUnsuspended(workload=KEY, generation=4)], "before its pods were gone"
+    assert PodsGone(workload=KEY, decision="LOG_0/7") in view.see(
+        "Job", in_generation(5, annotations=ours, status={"conditions": SUSPENDED})
+    )
+    assert view.see("Job", in_generation(6, suspend=False, annotations=ours)) == [
+        JobUnsuspended(workload=KEY, generation=6)
+    ]
+    assert view.see("Job", in_generation(8, suspend=False, annotations={"kuelog.io/decision": "LOG_0/9"})) == []
+
+
+def test_a_job_that_was_let_run_is_told_to_stand_still_each_time_somebody_stops_it() -> None:
+    view = View()
+    view.see("Job", in_generation(1))
+    ours = {"kuelog.io/decision": "LOG_0/7"}
+    for generation in (2, 4):
+        told = view.see("Job", in_generation(generation, suspend=False, annotations=ours))
+        assert told == ([] if generation == 2 else [JobUnsuspended(workload=KEY, generation=4)])
+        stopped = in_generation(generation + 1, annotations=ours, status={"conditions": SUSPENDED})
+        assert view.see("Job", stopped) == [PodsGone(workload=KEY, decision="LOG_0/7")]
+
+
+def test_a_job_that_ran_when_it_was_found_was_let_run_by_somebody() -> None:
+    view = View()
+    submitted = WorkloadSubmitted(
+        workload=KEY,
+        uid="u-1",
+        owner=Owner(kind="Job", name="j", uid="u-1", api_version="batch/v1"),
+        created_at=0,
+        spec=next(one.spec for one in View().see("Job", job()) if isinstance(one, WorkloadSubmitted)),
+        adopted=AdoptedStatus(cluster_queue="cq"),
+    )
+    view.fold(submitted)
+    assert view.see("Job", in_generation(2, suspend=False)) == []
 
 
 def test_a_suspended_job_without_our_mark_has_no_pods_that_could_be_gone() -> None:

@@ -1,0 +1,46 @@
+"""Jobs that somebody lets run or stops beside what was decided: the applier looks at them at once."""
+
+from events.application import DecisionApplied
+from events.workload import JobUnsuspended, PodsGone
+from services.applier.plan import plan
+from tests.stories.small_world import Story, job, platform
+
+KEY = "team/a"
+
+
+def shown(*, let_in: bool) -> Story:
+    """A job of which the cluster shows all that was decided."""
+    told = Story().told(*platform(nominal=1 if let_in else 0), job("a"))
+    told.decided()
+    assert told.world.workloads[KEY].admitted is let_in
+    tell_applied(told)
+    return told
+
+
+def tell_applied(told: Story) -> None:
+    workload = told.world.workloads[KEY]
+    told.told(DecisionApplied(workload=KEY, lane="LOG_0", sequence=workload.decided, seen=workload.seen))
+    assert not plan(told.world, "LOG_0", [KEY])
+
+
+def test_who_waits_and_is_let_run_is_stopped_at_once() -> None:
+    told = shown(let_in=False)
+    told.told(JobUnsuspended(workload=KEY, generation=2))
+    (application,) = plan(told.world, "LOG_0", [KEY])
+    assert application.job == "a" and not application.run and not application.aside
+    tell_applied(told)
+
+
+def test_who_was_let_in_and_is_stopped_runs_on_at_once() -> None:
+    told = shown(let_in=True)
+    told.told(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[KEY].decided}"))
+    (application,) = plan(told.world, "LOG_0", [KEY])
+    assert application.run and not application.aside
+    assert told.decided() == [], "it keeps its quota"
+    tell_applied(told)
+
+
+def test_a_stop_of_an_earlier_attempt_is_no_reason_to_look() -> None:
+    told = shown(let_in=True)
+    told.told(PodsGone(workload=KEY, decision="LOG_0/0"))
+    assert not plan(told.world, "LOG_0", [KEY])
