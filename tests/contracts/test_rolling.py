@@ -228,6 +228,19 @@ async def test_while_streams_roll_again_and_again_each_append_lands_once_and_eac
     await asyncio.gather(following, return_exceptions=True)
 
 
+async def test_facts_of_which_only_some_were_stored_before_a_roll_are_stored_once_when_all_are_told_again(
+    bus: JetStreamBus,
+) -> None:
+    facts = await patiently(bus, FACTS)
+    begin = (await patient(facts.last)).sequence
+    some, rest = [Message("kuelog.facts.t.k", name.encode(), f"partly-{name}") for name in "ab"], "kuelog.facts.t.k"
+    with pytest.raises(LogUnavailable):
+        await facts.publish([*some, Message("nobody.listens", b"c", "partly-c")])
+    await roll(bus, FACTS)
+    await patient(lambda: facts.publish([*some, Message(rest, b"c", "partly-c")]))
+    assert [entry.data for entry in await everything(facts, begin)] == [b"a", b"b", b"c"]
+
+
 @pytest.mark.parametrize("step", STEPS)
 async def test_a_roll_that_was_broken_off_anywhere_is_finished_by_the_next_roller(bus: JetStreamBus, step: str) -> None:
     name = f"LOG_{step.replace(' ', '_')}"

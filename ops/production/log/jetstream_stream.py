@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 from nats.aio.client import Client
-from nats.errors import NoRespondersError
 from nats.js.errors import NotFoundError
 
 from events.event import Millis
@@ -67,7 +66,7 @@ class JetStreamStream:
         self._open = name
         """The stream of the server that took in what was appended when we last looked."""
         self._unsure: set[str] = set()
-        """Ids of messages that were published and not acknowledged: they may be stored, perhaps before a roll."""
+        """Ids of messages that were published together and not all acknowledged: any may be stored, perhaps before a roll."""
 
     async def append(
         self, subject: str, data: bytes, *, message_id: str, base: int, headers: Mapping[str, str] | None = None
@@ -99,6 +98,8 @@ class JetStreamStream:
             acks = await asyncio.gather(*(self._publish(message) for message in window), return_exceptions=True)
             for answer in acks:
                 if isinstance(answer, BaseException):
+                    # Whoever tells all of them again may do so behind a roll, also what is stored already.
+                    self._unsure.update(message.message_id for message in messages[: start + len(window)])
                     raise answer
 
     async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
@@ -250,8 +251,6 @@ class JetStreamStream:
                 )
             )
         except UNANSWERED as problem:
-            if not isinstance(problem, NoRespondersError):
-                self._unsure.add(message.message_id)
             await self.last()
             raise not_stored(self._client, message.subject, self.name, problem, breaks) from problem
         is_answered(self._client, message.subject)
