@@ -4,11 +4,11 @@ The right to preempt is that of quota (docs/rules/preemption.md#candidates); of 
 chosen whose cards are of use. Everything here is tried on the ledgers and taken back.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from events.device import PodPlacement
 from projections.devices.gang import Gang, place
-from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext
+from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext, Variant
 from projections.preemption.classic import discharge, still_borrows
 from projections.world import World
 
@@ -32,7 +32,7 @@ def with_card_victims(
         if _placed(world, gangs):
             return list(chosen)
         candidates = list(_holders_of_cards(world, context, {victim.workload.key for victim in chosen}))
-        more = _alone(world, context, gangs, candidates) or _several(world, context, gangs, candidates)
+        more = _by_right(world, context, gangs, candidates)
         return [*chosen, *more] if more else None
 
 
@@ -43,19 +43,52 @@ def cards_coming_back(world: World, gangs: Sequence[Gang]) -> tuple[PodPlacement
         return place(world.cards, world.nodes, gangs, world.trail).placements
 
 
-def _alone(
+def _by_right(
     world: World, context: PreemptionContext, gangs: Sequence[Gang], candidates: Sequence[Candidate]
+) -> list[Candidate]:
+    """First of all candidates, for who does not borrow then; else of those who may be preempted though he borrows.
+
+    Under fair sharing it is the shares that count, and not who borrows.
+    """
+    if not world.settings.fair_sharing:
+        found = _found(world, context, gangs, candidates, borrowing=False)
+        if found:
+            return found
+        candidates = [one for one in candidates if one.variant is not Variant.WITHOUT_BORROWING]
+    return _found(world, context, gangs, candidates, borrowing=True)
+
+
+def _found(
+    world: World,
+    context: PreemptionContext,
+    gangs: Sequence[Gang],
+    candidates: Sequence[Candidate],
+    *,
+    borrowing: bool,
+) -> list[Candidate]:
+    def fits() -> bool:
+        return (borrowing or not _borrows(context)) and _placed(world, gangs)
+
+    return _alone(world, context, candidates, fits) or _several(world, context, candidates, fits)
+
+
+def _borrows(context: PreemptionContext) -> bool:
+    return any(context.node.borrowing_with(column, amount) for column, amount in context.usage.items())
+
+
+def _alone(
+    world: World, context: PreemptionContext, candidates: Sequence[Candidate], fits: Callable[[], bool]
 ) -> list[Candidate]:
     for candidate in candidates[:MOST_SINGLES]:
         with world.trial():
-            suffices = _takes(world, context, candidate) and _placed(world, gangs)
+            suffices = _takes(world, context, candidate) and fits()
         if suffices:
             return [candidate]
     return []
 
 
 def _several(
-    world: World, context: PreemptionContext, gangs: Sequence[Gang], candidates: Sequence[Candidate]
+    world: World, context: PreemptionContext, candidates: Sequence[Candidate], fits: Callable[[], bool]
 ) -> list[Candidate]:
     taken: list[Candidate] = []
     placed = False
@@ -63,7 +96,7 @@ def _several(
         for candidate in candidates:
             if _takes(world, context, candidate):
                 taken.append(candidate)
-                placed = _placed(world, gangs)
+                placed = fits()
                 if placed:
                     break
     if not placed:
@@ -71,7 +104,7 @@ def _several(
     for index in range(len(taken) - 2, -1, -1):
         fewer = [*taken[:index], *taken[index + 1 :]]
         with world.trial():
-            if all([_takes(world, context, one) for one in fewer]) and _placed(world, gangs):
+            if all([_takes(world, context, one) for one in fewer]) and fits():
                 taken = fewer
     return taken
 

@@ -10,7 +10,7 @@ from projections.feature_gates import enabled
 from projections.queues.active_condition import takes_in
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Scope, is_aside
 from projections.validation.unsupported import NOT_DONE, TOPOLOGY_FLAVOR, Unsupported
-from projections.workloads.conditions import OBSERVABILITY, told_as, untold
+from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, told_as, untold
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.world import World
 from services.queue_manager.upkeep import check_backoff, check_list, deactivation, gate_message, hold_message
@@ -60,7 +60,13 @@ def _requeued(world: World, workload: Workload) -> list[Decision]:
 def _gate_cleared(world: World, workload: Workload) -> list[Decision]:
     del world
     told = workload.condition(QUOTA_RESERVED)
-    was_gated = told is not None and told.status is ConditionStatus.FALSE and told.reason == "AdmissionGated"
+    # A closed preemption gate is told by the same reason in words of its own.
+    was_gated = (
+        told is not None
+        and told.status is ConditionStatus.FALSE
+        and told.reason == GATED
+        and told.message.startswith(GATED_BY)
+    )
     return [AdmissionGateCleared(workload=workload.key)] if was_gated and not workload.spec.gated_by else []
 
 
@@ -111,7 +117,7 @@ HELD_BACK = frozenset(
         "Suspended",
         "Misconfigured",
         "Deactivated",
-        "AdmissionGated",
+        GATED,
         "OnHold",
         WAITING_FOR_PODS,
         EXHAUSTED,
@@ -127,7 +133,7 @@ def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | Non
     if not workload.spec.active and enabled(world.settings, OBSERVABILITY):
         return DEACTIVATED
     if workload.spec.gated_by:
-        return "AdmissionGated", gate_message(workload)
+        return GATED, gate_message(workload)
     if workload.spec.on_hold:
         return "OnHold", hold_message(workload)
     if workload.spec.waits_for_pods:

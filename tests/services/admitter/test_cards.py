@@ -1,14 +1,18 @@
 """Victims are chosen by the cards that they free, when quota is there and cards are not."""
 
+from msgspec.structs import replace
+
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.card import CardShare
 from events.control import ObjectRemoved
 from events.device import PodObserved
 from events.preemption import PreemptionOrdered
-from events.quota import LocalQueueObserved, PreemptionPolicy
+from events.quota import BorrowWithinCohort, LocalQueueObserved, PreemptionPolicy
 from events.settings import DevicePolicy, SettingsObserved
-from events.workload import PodsGone
+from events.workload import PodsGone, WorkloadFinished
 from tests.stories.small_world import Story, job, platform, queue
+
+LOWER = PreemptionPolicy.LOWER_PRIORITY
 
 
 def preempted(said: list[object]) -> list[str]:
@@ -96,3 +100,49 @@ def test_whoever_waits_for_cards_on_their_way_back_keeps_his_place_before_others
     said = list(told.told(ObjectRemoved(kind="Pod", namespace="team", name="p")).decided())
     assert [e.workload for e in said if isinstance(e, WorkloadAdmitted)] == ["team/urgent"]
     assert preempted(said) == []
+
+
+def held_by_a_borrower(
+    *, within: BorrowWithinCohort | None, nominal: int = 1, fair: bool = False
+) -> tuple[Story, list[object]]:
+    """A queue of a cohort borrows both cards; then `urgent` asks another for two, whole, though quota would do."""
+    told = Story().told(*platform(nominal=1, cards=2, cohort="all"))
+    own = queue("own", nominal=nominal, within=LOWER, reclaim=LOWER, cohort="all")
+    told.told(
+        SettingsObserved(fair_sharing=fair),
+        replace(own, preemption=replace(own.preemption, borrow_within_cohort=within)),
+        queue("spare", nominal=40, cohort="all"),
+        LocalQueueObserved(namespace="team", name="other", cluster_queue="own"),
+    )
+    told.told(job("foreign", count=2, memory=20000)).decided()
+    assert told.world.workloads["team/foreign"].admitted
+    return told, list(told.told(job("urgent", count=2, memory=20000, priority=10, queue="other")).decided())
+
+
+def test_who_would_borrow_takes_no_cards_of_others_by_priority() -> None:
+    told, said = held_by_a_borrower(within=None)
+    assert preempted(said) == []
+    assert not told.world.workloads["team/urgent"].reserved
+
+
+def test_who_would_borrow_takes_the_cards_of_others_that_borrow_within_cohort_gives() -> None:
+    allowed = BorrowWithinCohort(policy=LOWER, max_priority_threshold=0)
+    assert preempted(held_by_a_borrower(within=allowed)[1]) == ["team/foreign"]
+    beyond = BorrowWithinCohort(policy=LOWER, max_priority_threshold=-1)
+    assert preempted(held_by_a_borrower(within=beyond)[1]) == []
+
+
+def test_who_stays_within_its_own_quota_takes_back_cards_from_those_that_borrow() -> None:
+    assert preempted(held_by_a_borrower(within=None, nominal=4)[1]) == ["team/foreign"]
+
+
+def test_under_fair_sharing_it_does_not_matter_for_cards_who_would_borrow() -> None:
+    assert preempted(held_by_a_borrower(within=None, fair=True)[1]) == ["team/foreign"]
+
+
+def test_who_borrows_takes_cards_within_its_own_queue() -> None:
+    told, _ = held_by_a_borrower(within=None)
+    told.told(WorkloadFinished(workload="team/foreign", reason="Succeeded")).decided()
+    assert told.world.workloads["team/urgent"].admitted
+    said = list(told.told(job("above", count=2, memory=20000, priority=20, queue="other")).decided())
+    assert preempted(said) == ["team/urgent"]

@@ -2,7 +2,9 @@ from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, RequeueReason
 from events.quota import PreemptionPolicy
+from events.upkeep import AdmissionGateCleared
 from events.workload import WorkloadFinished, WorkloadSubmitted
+from projections.workloads.lifecycle import BLOCKED_ON_GATES, QUOTA_RESERVED
 from tests.stories.small_world import Story, job, platform, queue
 
 
@@ -44,3 +46,16 @@ def test_a_workload_behind_a_gate_gets_in_when_room_comes_by_itself() -> None:
     told.told(gated("high", priority=9)).decided()
     said = told.told(WorkloadFinished(workload="team/low", reason="Succeeded")).decided()
     assert "team/high" in [event.workload for event in said if isinstance(event, QuotaReserved)]
+
+
+def test_a_closed_preemption_gate_is_not_told_as_an_admission_gate_that_was_cleared() -> None:
+    told = one_card().told(job("low"))
+    told.decided()
+    said = told.told(gated("high", priority=9)).decided()
+    assert not [event for event in said if isinstance(event, AdmissionGateCleared)]
+    found = told.world.workloads["team/high"]
+    words = ("AdmissionGated", "Workload requires preemption, but it's gated")
+    shown = {
+        name: (one.reason, one.message) for name in (QUOTA_RESERVED, BLOCKED_ON_GATES) if (one := found.condition(name))
+    }
+    assert shown == {QUOTA_RESERVED: words, BLOCKED_ON_GATES: ("PreemptionGated", words[1])}
