@@ -13,9 +13,9 @@ from events.json_object import JsonObject
 from ops.files.manifests import Document, ManifestBroken, manifest_files, read_manifests
 from ops.files.yaml_text import yaml_text
 from ops.lint.finding import LintFinding, finding
-from projections.validation.conversion import ALPHAS, GROUP, to_v1beta2
-from projections.validation.problem import Problem, Severity
-from projections.validation.shape import shape_problems
+from services.validation.conversion import ALPHAS, GROUP, to_v1beta2
+from services.validation.problem import Problem, Severity
+from services.validation.shape import shape_problems
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 _BROKEN, _INCONVERTIBLE = 2, 1

@@ -9,8 +9,8 @@ import msgspec
 import yaml
 
 from ops.files.reading import Unreadable, text_of, value_of, yaml_documents
-from projections.validation.lenient import normalise
-from projections.validation.problem import Problem
+from services.validation.lenient import normalise
+from services.validation.problem import Problem
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _SAID = ", ".join(_SUFFIXES)

@@ -11,14 +11,14 @@ from events.settings import SettingsObserved
 from ops.files.manifests import Document, ManifestBroken, manifest_files, plain_path, read_manifests
 from ops.lint.finding import LintFinding, broken_file, finding
 from projections.devices.card_config import HAMI, CardConfig, card_config
-from projections.validation.conversion import STORED, to_v1beta2
-from projections.validation.crosscheck import Objects, crosscheck
-from projections.validation.every_kind import validate
-from projections.validation.lenient import normalise
-from projections.validation.problem import Problem, Severity, required
-from projections.validation.shape import shape_problems
-from projections.validation.unknown_fields import unknown_fields
-from projections.validation.unsupported import problems_in
+from services.validation.conversion import STORED, to_v1beta2
+from services.validation.crosscheck import Objects, crosscheck
+from services.validation.every_kind import validate
+from services.validation.lenient import normalise
+from services.validation.problem import Problem, Severity, required
+from services.validation.shape import shape_problems
+from services.validation.unknown_fields import unknown_fields
+from services.validation.unsupported import problems_in
 from services.watcher.cluster_objects import read
 from services.watcher.device_config import hami_config, is_hami_config
 from services.watcher.pod_shapes import pod_shape

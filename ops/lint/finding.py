@@ -3,8 +3,8 @@
 import msgspec
 
 from ops.files.manifests import Document, ManifestBroken
-from projections.validation.conversion import written_field
-from projections.validation.problem import Problem, Severity
+from services.validation.conversion import written_field
+from services.validation.problem import Problem, Severity
 
 
 class LintFinding(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from projections.explanation.read_models import cluster_queue_name, job_name, st
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
 from projections.preemption.requested import still_holds
 from projections.queues.order import order_in_line
-from projections.validation.unsupported import NOT_DONE
+from projections.unsupported import NOT_DONE
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 

@@ -1,10 +1,10 @@
 """What may not change about something that serves while it belongs to a queue, as Kueue has it."""
 
 from events.json_object import JsonObject
-from projections.validation.problem import Problem, forbidden, immutable
 from services.jobs.paths import FieldBroken, dotted, get
 from services.jobs.pods import labels_of
 from services.jobs.serving import QUEUE, pods_of_parent, replicas_of, templates_of
+from services.validation.problem import Problem, forbidden, immutable
 
 _SIZE = ("spec", "leaderWorkerTemplate", "size")
 

@@ -9,7 +9,7 @@ from projections.budgets.enforcement import EXHAUSTED, used_up
 from projections.feature_gates import enabled
 from projections.queues.active_condition import takes_in
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Scope, is_aside
-from projections.validation.unsupported import NOT_DONE, TOPOLOGY_FLAVOR, Unsupported
+from projections.unsupported import NOT_DONE, TOPOLOGY_FLAVOR, Unsupported
 from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, told_as, untold
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.world import World

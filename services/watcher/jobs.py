@@ -13,7 +13,6 @@ from events.pod_set import PodSet
 from events.quota import PriorityClassObserved
 from events.whole_number import whole_number
 from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec
-from projections.validation.unsupported import asked_in
 from services.jobs.job_status import finished_of, is_stopped, is_suspended, ready_of, reclaimable_of
 from services.jobs.kinds import Kinds
 from services.jobs.paths import FieldBroken, dotted, look
@@ -22,6 +21,7 @@ from services.jobs.pod_sets import pods_of
 from services.jobs.start_stop import holds_injection
 from services.jobs.table import JOB, POD
 from services.provisioning_kinds import PARAMETERS
+from services.validation.unsupported import asked_in
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused, problem

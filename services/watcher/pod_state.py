@@ -9,9 +9,9 @@ from events.api.pods import PodTemplate
 from events.json_object import JsonObject
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
-from projections.validation.unsupported import asked_in
 from services.jobs import pods as rules
 from services.jobs.paths import FieldBroken, get
+from services.validation.unsupported import asked_in
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.jobs import (
     GATED_BY,

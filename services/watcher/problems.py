@@ -9,8 +9,8 @@ from events.control import ObjectProblem, ObjectRefused
 from events.quantity import BadQuantity
 from events.settings import SettingsObserved
 from events.timestamp import BadTimestamp
-from projections.validation.every_kind import validate
-from projections.validation.problem import Severity
+from services.validation.every_kind import validate
+from services.validation.problem import Severity
 
 
 class Refused(Exception):

@@ -10,11 +10,11 @@ from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.pod_set import PodSet
 from events.workload import MemberState, Owner, WorkloadSpec
-from projections.validation.unsupported import asked_in
 from services.jobs import pods as rules
 from services.jobs.paths import FieldBroken, dotted, get
 from services.jobs.serving import pods_of_parent, replicas_of, role_in
 from services.jobs.table import LEADER_WORKER_SET
+from services.validation.unsupported import asked_in
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.jobs import (
     GATED_BY,

@@ -26,8 +26,8 @@ from events.workload import (
 )
 from projections.devices.card_config import HAMI, CardConfig, card_config
 from projections.flavors.affinity import selects
-from projections.validation.conversion import to_v1beta2
 from services.jobs.kinds import kinds_of
+from services.validation.conversion import to_v1beta2
 from services.watcher.device_config import hami_config
 from services.watcher.job_ownership import JobOwnership
 from services.watcher.jobs import JobState, job_state

@@ -17,7 +17,7 @@ from events.workload import (
     PriorityRef,
     WorkloadSpec,
 )
-from projections.validation.unsupported import asked_in
+from services.validation.unsupported import asked_in
 from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.jobs import DECISION, GATED_BY, NEVER_PREEMPT, JobState, names_in, own_parameters

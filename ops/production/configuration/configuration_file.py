@@ -31,7 +31,7 @@ from events.settings import (
 from ops.files.reading import Unreadable, yaml_file, yaml_of
 from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
-from projections.validation.unsupported import problems_in
+from services.validation.unsupported import problems_in
 from services.watcher.pod_shapes import selector
 from services.watcher.problems import Refused
 

@@ -5,8 +5,8 @@ import structlog
 
 from events.json_object import JsonObject
 from ops.production.webhook.review import ReviewBroken, place_of
-from projections.validation.conversion import GROUP, STORED, to_v1beta2
-from projections.validation.to_beta1 import to_beta1
+from services.validation.conversion import GROUP, STORED, to_v1beta2
+from services.validation.to_beta1 import to_beta1
 
 log = structlog.get_logger()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from events.json_object import JsonObject
-from projections.validation.problem import Problem, Severity
+from services.validation.problem import Problem, Severity
 
 _UNPROCESSABLE = 422
 

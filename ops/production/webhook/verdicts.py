@@ -6,12 +6,12 @@ from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.production.webhook.configurations import QUEUE
 from ops.production.webhook.review import ReviewRequest
-from projections.validation.conversion import GROUP, to_v1beta2, written_field
-from projections.validation.every_kind import validate, validate_update
-from projections.validation.problem import Problem, immutable
 from services.jobs.defaulting import named_queue, queued_later, waiting
 from services.jobs.kinds import kinds_of
 from services.jobs.serving_rules import serving_problems
+from services.validation.conversion import GROUP, to_v1beta2, written_field
+from services.validation.every_kind import validate, validate_update
+from services.validation.problem import Problem, immutable
 from services.watcher.problems import Refused
 from services.watcher.simple_kinds import SIMPLE
 

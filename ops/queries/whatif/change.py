@@ -18,8 +18,8 @@ from ops.queries.settings_change import BadChange, changed_settings
 from ops.queries.whatif.course import Happening
 from ops.queries.whatif.manifest import manifest_of
 from projections.explanation.about import KINDS, canonical, objects_of
-from projections.validation.conversion import to_v1beta2
 from projections.world import World
+from services.validation.conversion import to_v1beta2
 from services.watcher.problems import Refused
 from services.watcher.simple_kinds import SIMPLE
 from services.watcher.view import View

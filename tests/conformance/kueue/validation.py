@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from events.settings import SettingsObserved
-from projections.validation import cluster_queue, cohort, flavor, workload, workload_update
-from projections.validation.problem import Problem
+from services.validation import cluster_queue, cohort, flavor, workload, workload_update
+from services.validation.problem import Problem
 
 Case = dict[str, Any]
 

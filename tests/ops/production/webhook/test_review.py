@@ -18,9 +18,9 @@ from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.review import ReviewBroken, changed, judged, patch_between, read_review
 from ops.production.webhook.verdicts import problems_of, stored
 from ops.sandbox.embedded_cluster.patches import json_patch
-from projections.validation.from_beta1 import topology_slices
-from projections.validation.to_beta1 import slice_domains
 from services.runtime.cluster_port import ObjectMissing, Resource
+from services.validation.from_beta1 import topology_slices
+from services.validation.to_beta1 import slice_domains
 
 SETTINGS = SettingsObserved()
 

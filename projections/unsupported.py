@@ -1,0 +1,66 @@
+"""What a job, a queue or a configuration may ask for and is not done yet: what is said of it.
+
+Whoever asks for it is refused with these words, and `kuelog lint` finds it beforehand: a workload that was let in without
+it would run otherwise than it was meant to.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that may be asked for and is not done yet."""
+
+    code: str
+    """The reason in a condition, and the code of what lint finds."""
+    what: str
+    consequence: str
+    instead: str
+
+    @property
+    def message(self) -> str:
+        """What a condition says."""
+        return f"{self.what[0].upper()}{self.what[1:]}, which is not done yet: {self.consequence}"
+
+
+TOPOLOGY = Unsupported(
+    code="TopologyNotSupported",
+    what="its pods ask to be placed by topology",
+    consequence="they would be placed anywhere",
+    instead="leave the request out, or keep these jobs with Kueue",
+)
+TOPOLOGY_FLAVOR = Unsupported(
+    code="TopologyFlavorNotSupported",
+    what="the flavors place pods by topology",
+    consequence="pods would be placed anywhere in them",
+    instead="a flavor without topologyName",
+)
+ELASTIC = Unsupported(
+    code="ElasticJobNotSupported",
+    what="it wants to change its size while it runs",
+    consequence="pods that come later would have no quota",
+    instead="leave the annotation out: the job is queued anew in its new size",
+)
+CLAIMS = Unsupported(
+    code="ResourceClaimsNotSupported",
+    what="its pods claim devices (resource.k8s.io)",
+    consequence="what they claim would be charged to nobody",
+    instead="ask for the devices as resources of a container",
+)
+DEVICE_CLASSES = Unsupported(
+    code="DeviceClassMappingsNotSupported",
+    what="device classes are mapped to resources",
+    consequence="claims of these classes would be charged to nobody",
+    instead="leave resources.deviceClassMappings out",
+)
+NOT_DONE: Mapping[str, Unsupported] = {
+    one.code: one for one in (TOPOLOGY, TOPOLOGY_FLAVOR, ELASTIC, CLAIMS, DEVICE_CLASSES)
+}
+"""All of it, by code."""
+
+
+def table() -> str:
+    """All of it as docs/limits.md shows it."""
+    rows = [f"| `{one.code}` | {one.what} | {one.consequence} | {one.instead} |" for one in NOT_DONE.values()]
+    return "\n".join(["| reason | asked for | without it | instead |", "|---|---|---|---|", *rows])

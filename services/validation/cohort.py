@@ -1,0 +1,30 @@
+"""Whether a Cohort may stand as it is (docs/rules/objects.md#validation)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from services.validation.fair_sharing import fair_sharing_problems
+from services.validation.problem import Problem, invalid
+from services.validation.resource_groups import resource_group_problems
+
+
+def validate(value: Mapping[str, Any]) -> list[Problem]:
+    """A Cohort, new or changed. A cohort may lend more than it owns: what its members leave over counts too."""
+    spec: Mapping[str, Any] = value.get("spec") or {}
+    return [
+        *resource_group_problems(
+            spec.get("resourceGroups"),
+            parent="parent",
+            has_parent=bool(spec.get("parentName")),
+            lending_within_nominal=False,
+        ),
+        *fair_sharing_problems(spec.get("fairSharing")),
+    ]
+
+
+def own_parent_problems(value: Mapping[str, Any]) -> list[Problem]:
+    """A cohort that is its own parent: a cycle, which disables all its members."""
+    name = (value.get("metadata") or {}).get("name")
+    if not name or (value.get("spec") or {}).get("parentName") != name:
+        return []
+    return [invalid("spec.parentName", name, f"cohort {name} is its own parent", "another cohort, or no parentName")]

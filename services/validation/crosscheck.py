@@ -1,0 +1,259 @@
+"""Objects against each other: queues, flavors, namespaces, classes and jobs that do not fit together.
+
+The rules of GPUs answer what people get wrong most (docs/rules/objects.md#gpu-mistakes).
+"""
+
+from collections.abc import Callable, Sequence
+
+from events.json_object import JsonObject
+from events.selector import LabelSelector, Operator, Requirement
+from projections.devices.card_config import HAMI, CardConfig
+from projections.flavors.affinity import selects
+from services.validation.gpu_jobs import card_sizes, gpu_container_problems
+from services.validation.gpu_rules import gpu_queue_problems
+from services.validation.hami_webhook import hami_problems
+from services.validation.problem import Problem, Severity
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+PRIORITY = "kueue.x-k8s.io/priority-class"
+
+
+class Objects:
+    """All objects of the files, by kind and name."""
+
+    def __init__(self, values: Sequence[JsonObject], config: CardConfig = HAMI) -> None:
+        self.config = config
+        """How cards are asked for, by HAMi's configuration where it is among them."""
+        self._by_kind: dict[str, dict[str, JsonObject]] = {}
+        for value in values:
+            meta = value.get("metadata") or {}
+            name = str(meta.get("name"))
+            key = f"{meta['namespace']}/{name}" if meta.get("namespace") else name
+            self._by_kind.setdefault(str(value.get("kind")), {})[key] = value
+
+    def find(self, kind: str, key: str) -> JsonObject | None:
+        """One object."""
+        return self._by_kind.get(kind, {}).get(key)
+
+    def all(self, kind: str) -> dict[str, JsonObject]:
+        """All of a kind."""
+        return self._by_kind.get(kind, {})
+
+
+def crosscheck(value: JsonObject, objects: Objects) -> list[Problem]:
+    """What is wrong with an object in the company of the others."""
+    rule = _RULES.get(str(value.get("kind")))
+    return rule(value, objects) if rule is not None else []
+
+
+def _cluster_queue(value: JsonObject, objects: Objects) -> list[Problem]:
+    spec = value.get("spec") or {}
+    found: list[Problem] = []
+    flavors = objects.all("ResourceFlavor")
+    for i, group in enumerate(spec.get("resourceGroups") or ()):
+        for j, flavor in enumerate(group.get("flavors") or ()):
+            field = f"spec.resourceGroups[{i}].flavors[{j}]"
+            if flavors and flavor.get("name") not in flavors:
+                found.append(
+                    Problem(
+                        field=f"{field}.name",
+                        code="FlavorNotFound",
+                        what=f"there is no ResourceFlavor {flavor.get('name')}",
+                        consequence="the queue stays inactive",
+                        instead=f"one of {', '.join(sorted(flavors))}",
+                    )
+                )
+            found.extend(_flavor(flavor, field, in_cohort=bool(spec.get("cohortName") or spec.get("cohort"))))
+    if spec.get("namespaceSelector") is None:
+        found.append(
+            Problem(
+                field="spec.namespaceSelector",
+                code="AdmitsNobody",
+                what="no namespaceSelector is given",
+                consequence="the queue admits workloads of no namespace at all",
+                instead="namespaceSelector: {} to admit all namespaces",
+                severity=Severity.WARNING,
+            )
+        )
+    preemption = spec.get("preemption") or {}
+    if not (spec.get("cohortName") or spec.get("cohort")) and preemption.get("reclaimWithinCohort", "Never") != "Never":
+        found.append(
+            Problem(
+                field="spec.preemption.reclaimWithinCohort",
+                code="ReclaimWithoutCohort",
+                what="reclaimWithinCohort without a cohort",
+                consequence="there is nobody to reclaim from; it has no effect",
+                instead="cohortName, or no reclaimWithinCohort",
+            )
+        )
+    return [*found, *gpu_queue_problems(spec, objects.all("ResourceFlavor"), objects.config)]
+
+
+def _flavor(flavor: JsonObject, field: str, *, in_cohort: bool) -> list[Problem]:
+    found: list[Problem] = []
+    for k, one in enumerate(flavor.get("resources") or ()):
+        for limit in ("borrowingLimit", "lendingLimit"):
+            if limit in one and not in_cohort:
+                found.append(
+                    Problem(
+                        field=f"{field}.resources[{k}].{limit}",
+                        code="LimitWithoutCohort",
+                        what=f"{limit} without a cohort",
+                        consequence="Kueue refuses the ClusterQueue: there is nobody to borrow from or lend to",
+                        instead="cohortName, or no limit",
+                    )
+                )
+    return found
+
+
+def _local_queue(value: JsonObject, objects: Objects) -> list[Problem]:
+    name, namespace = (value.get("spec") or {}).get("clusterQueue"), (value.get("metadata") or {}).get("namespace")
+    queues = objects.all("ClusterQueue")
+    queue = queues.get(str(name))
+    if queue is None:
+        if not queues:
+            return []
+        return [
+            Problem(
+                field="spec.clusterQueue",
+                code="ClusterQueueNotFound",
+                what=f"there is no ClusterQueue {name}",
+                consequence="its jobs wait for ever",
+                instead=f"one of {', '.join(sorted(queues))}",
+            )
+        ]
+    space = objects.find("Namespace", str(namespace))
+    labels = {**((space or {}).get("metadata") or {}).get("labels", {}), "kubernetes.io/metadata.name": str(namespace)}
+    selector = _selector((queue.get("spec") or {}).get("namespaceSelector"))
+    if space is not None and not selects(selector, labels):
+        return [
+            Problem(
+                field="spec.clusterQueue",
+                code="NamespaceExcluded",
+                what=f"ClusterQueue {name} admits no workloads of namespace {namespace}: its namespaceSelector does not match",
+                consequence="every job sent to this queue stays inadmissible",
+                instead="a namespaceSelector that matches both namespaces, or a ClusterQueue of its own",
+            )
+        ]
+    return []
+
+
+def _job(value: JsonObject, objects: Objects) -> list[Problem]:
+    meta, spec = value.get("metadata") or {}, value.get("spec") or {}
+    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    found: list[Problem] = []
+    queue = labels.get(QUEUE) or annotations.get(QUEUE)
+    if QUEUE in annotations and QUEUE not in labels:
+        found.append(_annotation(QUEUE, annotations[QUEUE], "the job is not queued by Kueue since 0.3"))
+    if PRIORITY in annotations and PRIORITY not in labels:
+        found.append(_annotation(PRIORITY, annotations[PRIORITY], "the annotation has no effect on the queue"))
+    found.extend(_queue_of_job(queue, meta.get("namespace"), objects))
+    parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
+    if isinstance(completions, int) and isinstance(parallelism, int) and parallelism > completions:
+        found.append(
+            Problem(
+                field="spec.parallelism",
+                code="ParallelismAboveCompletions",
+                what=f"parallelism {parallelism} with completions {completions}",
+                consequence=f"only {completions} pod(s) ever run at once, and so many are admitted",
+                instead=f"completions: {parallelism}, if {parallelism} pods are meant to run",
+            )
+        )
+    sizes = card_sizes(objects.all("ResourceFlavor"), objects.all("Node"))
+    template = spec.get("template") or {}
+    pod = template.get("spec") or {}
+    cards = gpu_container_problems(pod, "spec.template.spec", sizes, objects.config)
+    return [
+        *found,
+        *_classes(labels, pod, objects),
+        *cards,
+        *hami_problems(template, "spec.template", cards, objects.config),
+    ]
+
+
+def _queue_of_job(queue: str | None, namespace: str | None, objects: Objects) -> list[Problem]:
+    queues = objects.all("LocalQueue")
+    if not queue or not queues or f"{namespace or 'default'}/{queue}" in queues:
+        return []
+    elsewhere = [key for key in sorted(queues) if key.endswith(f"/{queue}")]
+    if namespace is None and elsewhere:
+        home = elsewhere[0].partition("/")[0]
+        return [
+            Problem(
+                field="metadata",
+                code="NamespaceLeftOut",
+                what=f"no namespace is given, and LocalQueue {queue} is in {home}",
+                consequence="applied without -n, the job waits for ever in namespace default",
+                instead=f"metadata.namespace: {home}",
+                severity=Severity.WARNING,
+            )
+        ]
+    return [
+        Problem(
+            field=f"metadata.labels.{QUEUE}",
+            code="LocalQueueNotFound",
+            what=f"there is no LocalQueue {queue} in namespace {namespace or 'default'}",
+            consequence="the job waits for ever",
+            instead=f"one of {', '.join(sorted(queues))}",
+        )
+    ]
+
+
+def _classes(labels: JsonObject, pod: JsonObject, objects: Objects) -> list[Problem]:
+    found: list[Problem] = []
+    for kind, name, field, consequence in (
+        (
+            "WorkloadPriorityClass",
+            labels.get(PRIORITY),
+            f"metadata.labels.{PRIORITY}",
+            "the job is not queued until the class is there",
+        ),
+        (
+            "PriorityClass",
+            pod.get("priorityClassName"),
+            "spec.template.spec.priorityClassName",
+            "the cluster refuses its pods",
+        ),
+    ):
+        known = objects.all(kind)
+        if name and known and name not in known:
+            found.append(
+                Problem(
+                    field=field,
+                    code=f"{kind}NotFound",
+                    what=f"there is no {kind} {name}",
+                    consequence=consequence,
+                    instead=f"one of {', '.join(sorted(known))}",
+                )
+            )
+    return found
+
+
+def _annotation(name: str, value: str, consequence: str) -> Problem:
+    return Problem(
+        field=f"metadata.annotations.{name}",
+        code="AnnotationForLabel",
+        what=f"{name} is given as an annotation",
+        consequence=consequence,
+        instead=f"labels: {{{name}: {value}}}" + (", naming a WorkloadPriorityClass" if name == PRIORITY else ""),
+    )
+
+
+def _selector(found: JsonObject | None) -> LabelSelector | None:
+    if found is None:
+        return None
+    return LabelSelector(
+        labels=found.get("matchLabels") or {},
+        expressions=tuple(
+            Requirement(key=one["key"], operator=Operator(one["operator"]), values=tuple(one.get("values") or ()))
+            for one in found.get("matchExpressions") or ()
+            if one.get("operator") in tuple(Operator)
+        ),
+    )
+
+
+_RULES: dict[str, Callable[[JsonObject, Objects], list[Problem]]] = {
+    "ClusterQueue": _cluster_queue,
+    "LocalQueue": _local_queue,
+    "Job": _job,
+}

@@ -1,0 +1,94 @@
+"""One door to the checks of an object by itself: its shape, its definition's rules, its webhook's rules."""
+
+from typing import Any
+
+from events.json_object import JsonMapping
+from events.settings import SettingsObserved
+from services.validation import cluster_queue, cohort, flavor, provisioning, workload, workload_update
+from services.validation.flavor import topology_update_problems
+from services.validation.pod_sets import container_problems, pod_set_problems
+from services.validation.problem import Problem, immutable
+from services.validation.schema_rules import schema_rule_problems
+from services.validation.shape import shape_problems
+
+
+def validate(value: dict[str, Any], settings: SettingsObserved) -> list[Problem]:
+    """What is wrong with a new object of v1beta2; rules are only asked of objects of the right shape."""
+    misshapen = shape_problems(value)
+    if misshapen:
+        return misshapen
+    value = with_defaults(value)
+    found = schema_rule_problems(value)
+    match value.get("kind"):
+        case "ClusterQueue":
+            found.extend(cluster_queue.validate(value, settings))
+        case "Cohort":
+            found.extend(cohort.validate(value))
+        case "ResourceFlavor":
+            found.extend(flavor.validate(value))
+        case "Workload":
+            found.extend(workload.validate(value, settings))
+        case "ProvisioningRequestConfig":
+            found.extend(provisioning.validate(value))
+        case "Job":
+            found.extend(pod_set_problems(value.get("spec") or {}, "spec", settings))
+        case "Pod":
+            found.extend(container_problems(value.get("spec") or {}, "spec"))
+        case _:
+            pass
+    return found
+
+
+def validate_update(old: JsonMapping, new: dict[str, Any], settings: SettingsObserved) -> list[Problem]:
+    """What is wrong with a changed object of v1beta2."""
+    misshapen = shape_problems(new)
+    if misshapen:
+        return misshapen
+    new = with_defaults(new)
+    found = schema_rule_problems(new)
+    match new.get("kind"):
+        case "ClusterQueue":
+            found.extend(cluster_queue.validate_update(with_defaults(dict(old)), new, settings))
+        case "Cohort":
+            found.extend(cohort.validate(new))
+        case "ResourceFlavor":
+            found.extend([*flavor.validate(new), *topology_update_problems(old, new)])
+        case "Workload":
+            found.extend(workload_update.validate_update(old, new, settings))
+            found.extend(workload_update.fixed_field_problems(old, new))
+        case "ProvisioningRequestConfig":
+            found.extend(provisioning.validate(new))
+        case "LocalQueue":
+            found.extend(_fixed(old, new, "clusterQueue"))
+        case "AdmissionCheck":
+            found.extend(_fixed(old, new, "controllerName"))
+        case _:
+            pass
+    return found
+
+
+def with_defaults(value: dict[str, Any]) -> dict[str, Any]:
+    """The object with the defaults that decide about its rules."""
+    spec = value.get("spec")
+    if value.get("kind") != "ClusterQueue" or not isinstance(spec, dict):
+        return value
+    filled = dict(spec)
+    for name, defaults in _DEFAULTS.items():
+        if isinstance(filled.get(name), dict):
+            filled[name] = {**defaults, **filled[name]}
+    preemption = filled.get("preemption") or {}
+    if isinstance(preemption.get("borrowWithinCohort"), dict):
+        borrowing = {"policy": "Never", **preemption["borrowWithinCohort"]}
+        filled["preemption"] = {**preemption, "borrowWithinCohort": borrowing}
+    return {**value, "spec": filled}
+
+
+def _fixed(old: JsonMapping, new: JsonMapping, name: str) -> list[Problem]:
+    before, after = (old.get("spec") or {}).get(name), (new.get("spec") or {}).get(name)
+    return [] if before == after else [immutable(f"spec.{name}", after)]
+
+
+_DEFAULTS: dict[str, dict[str, str]] = {
+    "preemption": {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"},
+    "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
+}

@@ -1,0 +1,26 @@
+"""The weight of a queue or cohort: 0, or more than a billionth (below that, shares collapse)."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from events.quantity import BadQuantity, parse_quantity
+from services.validation.problem import Problem, invalid
+
+LEAST = Fraction(1, 10**9)
+
+
+def fair_sharing_problems(fair: Mapping[str, Any] | None, field: str = "spec.fairSharing") -> list[Problem]:
+    """The weight, if one is given."""
+    weight = (fair or {}).get("weight")
+    if weight is None:
+        return []
+    try:
+        exact = parse_quantity(weight)
+    except BadQuantity as bad:
+        return [invalid(field, weight, str(bad), "a number of at least 0")]
+    if exact < 0:
+        return [invalid(field, weight, f"weight {weight} is negative", "a number of at least 0")]
+    if 0 < exact <= LEAST:
+        return [invalid(field, weight, f"weight {weight} is too small to divide by", "0, or more than 1n")]
+    return []

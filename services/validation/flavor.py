@@ -1,0 +1,34 @@
+"""Whether a ResourceFlavor may stand as it is (docs/rules/objects.md#validation)."""
+
+from events.json_object import JsonMapping
+from services.validation.names import labels_problems
+from services.validation.problem import Problem, immutable, required
+from services.validation.selectors import taint_problems, toleration_problems
+
+
+def validate(value: JsonMapping) -> list[Problem]:
+    """A ResourceFlavor, new or changed."""
+    spec: JsonMapping = value.get("spec") or {}
+    return [
+        *labels_problems(spec.get("nodeLabels"), "spec.nodeLabels"),
+        *taint_problems(spec.get("nodeTaints"), "spec.nodeTaints"),
+        *toleration_problems(spec.get("tolerations"), "spec.tolerations"),
+    ]
+
+
+def topology_problems(value: JsonMapping) -> list[Problem]:
+    """A flavor with a topology has to say which nodes it means."""
+    spec: JsonMapping = value.get("spec") or {}
+    if spec.get("topologyName") and not spec.get("nodeLabels"):
+        return [required("spec.nodeLabels", "a flavor with a topology needs a node label", "the label of its nodes")]
+    return []
+
+
+def topology_update_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
+    """A flavor keeps its topology, and with it its labels, taints and tolerations."""
+    before: JsonMapping = old.get("spec") or {}
+    spec: JsonMapping = new.get("spec") or {}
+    if not before.get("topologyName"):
+        return []
+    names = ("topologyName", "nodeLabels", "nodeTaints", "tolerations")
+    return [immutable(f"spec.{name}", spec.get(name)) for name in names if spec.get(name) != before.get(name)]

@@ -1,0 +1,112 @@
+"""Quotas of GPUs that do not add up: cards counted as shares, MB for MiB, cores of half the cards, per-card values."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from events.amount import UNLIMITED
+from events.json_object import JsonObject
+from events.whole_number import whole_number
+from projections.devices.card_config import HAMI, CardConfig
+from services.validation.gpu_jobs import GpuNames, gpu_names, not_mebibytes
+from services.validation.problem import Problem, Severity
+
+
+def gpu_queue_problems(spec: JsonObject, flavors: Mapping[str, JsonObject], config: CardConfig = HAMI) -> list[Problem]:
+    """What the GPU quotas of a ClusterQueue most likely do not mean."""
+    names = gpu_names(config)
+    found: list[Problem] = []
+    for i, group in enumerate(spec.get("resourceGroups") or ()):
+        covered = set(group.get("coveredResources") or ())
+        if names.count not in covered:
+            continue
+        before = len(found)
+        for j, flavor in enumerate(group.get("flavors") or ()):
+            field = f"spec.resourceGroups[{i}].flavors[{j}].resources"
+            found.extend(_flavor(flavor, flavors.get(str(flavor.get("name"))), field, names))
+        # Whoever reckons in cards above has not reckoned in totals here either.
+        if covered & {names.memory, names.cores} and len(found) > before:
+            found.append(
+                _warning(
+                    f"spec.resourceGroups[{i}].coveredResources",
+                    "PerCardValues",
+                    "gpumem and gpucores of a container are meant per card",
+                    "a container with 2 cards and gpumem 16000 holds 32000 MiB; Kueue charges 16000 unless a "
+                    "transformation multiplies by nvidia.com/gpu, kuelog charges what is held",
+                    "quota in totals over all cards, and for Kueue resources.transformations with multiplyBy",
+                )
+            )
+    return found
+
+
+def _flavor(flavor: JsonObject, observed: JsonObject | None, field: str, names: GpuNames) -> list[Problem]:
+    quotas = {
+        str(one.get("name")): (k, _number(one.get("nominalQuota")))
+        for k, one in enumerate(flavor.get("resources") or ())
+    }
+    found: list[Problem] = []
+    for k, one in enumerate(flavor.get("resources") or ()):
+        text = str(one.get("nominalQuota"))
+        if one.get("name") == names.memory and text != str(UNLIMITED) and not text.endswith("k"):
+            counted = "it is counted as so many MiB, which is not what is meant"
+            found.extend(
+                not_mebibytes(one.get("nominalQuota"), f"{field}[{k}].nominalQuota", names, consequence=counted)
+            )
+    k, cards = quotas.get(names.count, (0, None))
+    if cards is None:
+        return found
+    at, memory = quotas.get(names.memory, (0, None))
+    gigabytes = _gigabytes(observed)
+    looks_like_cards = gigabytes is not None and memory in (cards * gigabytes * 1000, cards * gigabytes * 1024)
+    if looks_like_cards:
+        found.append(
+            _warning(
+                f"{field}[{k}].nominalQuota",
+                "GpuCountsShares",
+                f"{cards} of {names.count} is meant as cards, but one of it is a share of a card",
+                f"HAMi offers {names.split} per card ({cards * names.split} for {cards} cards); small slices run out of this quota "
+                "long before the cards are full",
+                f"nominalQuota: {cards * names.split}",
+            )
+        )
+    if gigabytes is not None and memory == cards * gigabytes * 1000:
+        found.append(
+            _warning(
+                f"{field}[{at}].nominalQuota",
+                "MegabytesForMebibytes",
+                f"{memory} = {cards} x {gigabytes} x 1000 mixes MB and MiB",
+                f"{cards} cards have {cards * gigabytes * 1024} MiB; {cards * gigabytes * 24} MiB are never given to anybody",
+                f"nominalQuota: {cards * gigabytes * 1024}",
+            )
+        )
+    at, cores = quotas.get(names.cores, (0, None))
+    if looks_like_cards and cores is not None and cores < cards * 100:
+        found.append(
+            _warning(
+                f"{field}[{at}].nominalQuota",
+                "CoresBelowCards",
+                f"{cores} of {names.cores} is less than {cards} cards have",
+                f"{cards} cards have {cards * 100} %: two jobs with 50 % fit on one card, and half of the cards stays idle",
+                f"nominalQuota: {cards * 100}",
+            )
+        )
+    return found
+
+
+def _gigabytes(flavor: JsonObject | None) -> int | None:
+    labels = ((flavor or {}).get("spec") or {}).get("nodeLabels") or {}
+    for value in labels.values():
+        match = re.search(r"(\d+)\s*GB", str(value))
+        if match is not None:
+            return int(match.group(1))
+    return None
+
+
+def _number(value: Any) -> int | None:
+    return whole_number(str(value))
+
+
+def _warning(field: str, code: str, what: str, consequence: str, instead: str) -> Problem:
+    return Problem(
+        field=field, code=code, what=what, consequence=consequence, instead=instead, severity=Severity.WARNING
+    )

@@ -1,0 +1,102 @@
+"""What HAMi's webhook would refuse of a pod, or drop without a word, told before it is asked."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from events.json_object import JsonMapping
+from events.quantity import BadQuantity, parse_quantity
+from projections.devices.admission_rule import DEFAULT_SCHEDULER, NODE_ASSIGNED, PRIVILEGED, Applicant, judge
+from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.mutation import ContainerRequest
+from projections.devices.request_problems import request_problems
+from projections.devices.steering import SCORING_WEIGHTS, BadWeights, parse_weights
+from services.validation.problem import Problem
+
+_SCHEDULER = "hami-scheduler"
+_FIELDS = {
+    PRIVILEGED: ("spec.containers", "ask for no card, or run no container privileged"),
+    NODE_ASSIGNED: ("spec.nodeName", "leave it out; a nodeSelector says where it may run"),
+}
+
+
+def hami_problems(
+    template: JsonMapping, field: str, known: Sequence[Problem], config: CardConfig = HAMI
+) -> list[Problem]:
+    """All that HAMi will not take as it is meant; `known` was told in other words already."""
+    spec: JsonMapping = template.get("spec") or {}
+    annotations: dict[str, str] = (template.get("metadata") or {}).get("annotations") or {}
+    told = {one.field for one in known}
+    found: list[Problem] = []
+    for part in ("initContainers", "containers"):
+        for index, one in enumerate(spec.get(part) or ()):
+            found.extend(_container(one, annotations, f"{field}.spec.{part}[{index}].resources", told, config))
+    return [*found, *_weights(annotations, field), *_refused(spec, annotations, field, config)]
+
+
+def _container(
+    container: JsonMapping, annotations: dict[str, str], field: str, told: set[str], config: CardConfig
+) -> list[Problem]:
+    resources: JsonMapping = container.get("resources") or {}
+    section = "limits" if resources.get("limits") else "requests"
+    asked = _asked(container)
+    return [
+        Problem(
+            field=f"{field}.{section}.{one.resource}",
+            code="CardRequestNotRead",
+            what=one.message,
+            consequence="HAMi refuses the pod, or lets it start as if it asked for no card",
+        )
+        for one in request_problems(asked.limits, asked.requests, annotations, config)
+        if not any(each.startswith(f"{field}.{section}") for each in told)
+    ]
+
+
+def _weights(annotations: dict[str, str], field: str) -> list[Problem]:
+    try:
+        parse_weights(annotations.get(SCORING_WEIGHTS, "slot=1,core=1,memory=1"))
+    except BadWeights as bad:
+        told = f"{field}.metadata.annotations[{SCORING_WEIGHTS}]"
+        consequence = "no node takes the pod"
+        return [Problem(field=told, code="ScoringWeightsNotRead", what=str(bad), consequence=consequence)]
+    return []
+
+
+def _refused(spec: JsonMapping, annotations: dict[str, str], field: str, config: CardConfig) -> list[Problem]:
+    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    verdict = judge(
+        Applicant(
+            init_containers=tuple(_asked(one) for one in spec.get("initContainers") or ()),
+            containers=tuple(_asked(one) for one in spec.get("containers") or ()),
+            privileged=any((one.get("securityContext") or {}).get("privileged") for one in containers),
+            annotations=annotations,
+            scheduler=str(spec.get("schedulerName") or DEFAULT_SCHEDULER),
+            node=str(spec.get("nodeName") or ""),
+        ),
+        config.by_word,
+        {},
+        scheduler=_SCHEDULER,
+        force=True,
+        defaults=config.defaults,
+    )
+    if verdict.code not in _FIELDS:
+        return []
+    at, instead = _FIELDS[verdict.code]
+    consequence = "HAMi's webhook refuses the pod"
+    code = "CardsRefused"
+    return [Problem(field=f"{field}.{at}", code=code, what=verdict.message, consequence=consequence, instead=instead)]
+
+
+def _asked(container: JsonMapping) -> ContainerRequest:
+    resources: JsonMapping = container.get("resources") or {}
+    return ContainerRequest(limits=_amounts(resources.get("limits")), requests=_amounts(resources.get("requests")))
+
+
+def _amounts(found: Any) -> dict[str, Fraction]:
+    amounts: dict[str, Fraction] = {}
+    for name, text in (found or {}).items() if isinstance(found, dict) else ():
+        try:
+            amounts[str(name)] = Fraction(parse_quantity(str(text)))
+        except BadQuantity:
+            continue  # Told where quantities are checked.
+    return amounts

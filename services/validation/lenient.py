@@ -1,0 +1,185 @@
+"""Manifests that Kueue refuses, given the meaning that they most likely have; each change is a warning.
+
+A covered resource that a flavor does not mention is unlimited there; a resource that no group covers is not counted;
+limits without a cohort are dropped; a queue without a selector is open to all; the old queue-name annotation becomes
+the label; old versions are converted.
+"""
+
+from collections.abc import Sequence
+
+from events.amount import UNLIMITED
+from events.json_object import JsonObject
+from services.validation.conversion import to_v1beta2
+from services.validation.problem import Problem, Severity
+from services.validation.shape import shape_problems
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+PRIORITY = "kueue.x-k8s.io/priority-class"
+UNDECLARED = "kuelog.io/quota-check-strategy"
+
+
+def normalise(values: Sequence[JsonObject]) -> list[tuple[JsonObject, list[Problem]]]:
+    """Each object in the form that makes sense, with what was changed."""
+    classes = {
+        str(value["metadata"]["name"])
+        for value in values
+        if value.get("kind") == "WorkloadPriorityClass" and not shape_problems(value)
+    }
+    sound = [not shape_problems(to_v1beta2(value)[0]) for value in values]
+    made = [_normalise(value, classes) if fine else (value, []) for value, fine in zip(values, sound, strict=True)]
+    widened = iter(_widened([one for one, fine in zip(made, sound, strict=True) if fine]))
+    return [next(widened) if fine else one for one, fine in zip(made, sound, strict=True)]
+
+
+def _widened(found: list[tuple[JsonObject, list[Problem]]]) -> list[tuple[JsonObject, list[Problem]]]:
+    """A LocalQueue that somebody made is meant to work: its cluster queue takes in its namespace too."""
+    made = list(found)
+    spaces = {str(value["metadata"].get("name")): value for value, _ in made if value.get("kind") == "Namespace"}
+    for index, (queue, problems) in enumerate(made):
+        if queue.get("kind") != "ClusterQueue":
+            continue
+        labels = (((queue.get("spec") or {}).get("namespaceSelector") or {}).get("matchLabels")) or {}
+        local_queues = [
+            value["metadata"].get("namespace")
+            for value, _ in made
+            if value.get("kind") == "LocalQueue"
+            and (value.get("spec") or {}).get("clusterQueue") == queue["metadata"].get("name")
+        ]
+        widened = {
+            key: sorted({text, *(_label(spaces.get(str(local_queue)), key, text) for local_queue in local_queues)})
+            for key, text in labels.items()
+        }
+        if all(len(values) == 1 for values in widened.values()):
+            continue
+        selector = {
+            "matchExpressions": [{"key": key, "operator": "In", "values": values} for key, values in widened.items()]
+        }
+        made[index] = ({**queue, "spec": {**queue["spec"], "namespaceSelector": selector}}, problems)
+        problems.append(
+            _warning(
+                "spec.namespaceSelector",
+                "NamespaceExcluded",
+                "the selector excludes the namespace of a LocalQueue that points here",
+                "it is widened to take that namespace in",
+                f"namespaceSelector: {selector}",
+            )
+        )
+    return made
+
+
+def _label(space: JsonObject | None, key: str, otherwise: str) -> str:
+    return str((((space or {}).get("metadata") or {}).get("labels") or {}).get(key, otherwise))
+
+
+def _normalise(value: JsonObject, classes: set[str]) -> tuple[JsonObject, list[Problem]]:
+    converted, problems = to_v1beta2(value)
+    match converted.get("kind"):
+        case "ClusterQueue":
+            return _cluster_queue(converted, problems), problems
+        case "Job":
+            return _job(converted, classes, problems), problems
+        case _:
+            return converted, problems
+
+
+def _cluster_queue(value: JsonObject, problems: list[Problem]) -> JsonObject:
+    spec = dict(value.get("spec") or {})
+    in_cohort = bool(spec.get("cohortName"))
+    groups: list[JsonObject] = []
+    for i, group in enumerate(spec.get("resourceGroups") or ()):
+        covered = list(group.get("coveredResources") or ())
+        flavors = [
+            _flavor(flavor, covered, f"spec.resourceGroups[{i}].flavors[{j}]", in_cohort, problems)
+            for j, flavor in enumerate(group.get("flavors") or ())
+        ]
+        groups.append({**group, "flavors": flavors})
+    if groups:
+        spec["resourceGroups"] = groups
+    if spec.get("namespaceSelector") is None:
+        spec["namespaceSelector"] = {}
+        problems.append(
+            _warning(
+                "spec.namespaceSelector",
+                "AdmitsNobody",
+                "no namespaceSelector is given",
+                "Kueue would admit nobody; it is taken as all namespaces",
+                "namespaceSelector: {}",
+            )
+        )
+    meta = dict(value.get("metadata") or {})
+    annotations = dict(meta.get("annotations") or {})
+    if UNDECLARED not in annotations:
+        annotations[UNDECLARED] = "IgnoreUndeclared"
+        problems.append(
+            _warning(
+                "spec.resourceGroups",
+                "UncoveredIgnored",
+                "resources that no group covers are not counted",
+                "jobs that ask for cpu or memory are admitted all the same",
+                "a resource group that covers them, if they are to be limited",
+            )
+        )
+    return {**value, "metadata": {**meta, "annotations": annotations}, "spec": spec}
+
+
+def _flavor(flavor: JsonObject, covered: list[str], field: str, in_cohort: bool, problems: list[Problem]) -> JsonObject:  # noqa: FBT001
+    by_name = {one["name"]: dict(one) for one in flavor.get("resources") or ()}
+    for name in covered:
+        if name not in by_name:
+            by_name[name] = {"name": name, "nominalQuota": str(UNLIMITED)}
+            problems.append(
+                _warning(
+                    f"{field}.resources",
+                    "FlavorOmitsResource",
+                    f"flavor {flavor.get('name')} does not mention {name}",
+                    "it is taken as unlimited there",
+                    f"- name: {name} with the nominalQuota that is meant",
+                )
+            )
+    for k, (name, quota) in enumerate(by_name.items()):
+        for limit in ("borrowingLimit", "lendingLimit"):
+            if limit in quota and not in_cohort:
+                problems.append(
+                    _warning(
+                        f"{field}.resources[{k}].{limit}",
+                        "LimitWithoutCohort",
+                        f"{limit} {quota.pop(limit)} of {name} without a cohort",
+                        "it is ignored: there is nobody to borrow from or lend to",
+                        "cohortName, or no limit",
+                    )
+                )
+    return {**flavor, "resources": [by_name[name] for name in covered if name in by_name]}
+
+
+def _job(value: JsonObject, classes: set[str], problems: list[Problem]) -> JsonObject:
+    meta = dict(value.get("metadata") or {})
+    annotations, labels = meta.get("annotations") or {}, dict(meta.get("labels") or {})
+    if QUEUE in annotations and QUEUE not in labels:
+        labels[QUEUE] = annotations[QUEUE]
+        problems.append(
+            _warning(
+                f"metadata.annotations.{QUEUE}",
+                "QueueNameAnnotation",
+                "the queue is named by an annotation",
+                "Kueue has read only the label since 0.3; it is taken as the label",
+                f"labels: {{{QUEUE}: {annotations[QUEUE]}}}",
+            )
+        )
+    if PRIORITY not in labels and annotations.get(PRIORITY) in classes:
+        labels[PRIORITY] = annotations[PRIORITY]
+        problems.append(
+            _warning(
+                f"metadata.annotations.{PRIORITY}",
+                "AnnotationForLabel",
+                f"{PRIORITY} is given as an annotation",
+                "it names a WorkloadPriorityClass, so it is taken as the label",
+                f"labels: {{{PRIORITY}: {annotations[PRIORITY]}}}",
+            )
+        )
+    return {**value, "metadata": {**meta, "labels": labels}} if labels else value
+
+
+def _warning(field: str, code: str, what: str, consequence: str, instead: str) -> Problem:
+    return Problem(
+        field=field, code=code, what=what, consequence=consequence, instead=instead, severity=Severity.WARNING
+    )

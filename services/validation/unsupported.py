@@ -1,0 +1,110 @@
+"""Where an object asks for what is not done yet."""
+
+from collections.abc import Iterator
+
+from events.json_object import JsonObject
+from projections.unsupported import CLAIMS, DEVICE_CLASSES, ELASTIC, TOPOLOGY, TOPOLOGY_FLAVOR, Unsupported
+from services.validation.problem import Problem
+
+Path = tuple[str | int, ...]
+
+_KUEUE = "kueue.x-k8s.io/"
+_TOPOLOGY_ANNOTATIONS = tuple(
+    f"{_KUEUE}podset-{word}"
+    for word in (
+        "required-topology",
+        "preferred-topology",
+        "unconstrained-topology",
+        "slice-required-topology",
+        "slice-required-topology-constraints",
+    )
+)
+_ELASTIC_ANNOTATIONS = tuple(
+    f"{_KUEUE}{word}" for word in ("elastic-job", "workload-slice-name", "workload-slice-replacement-for")
+)
+
+
+def asked_in(value: JsonObject) -> tuple[str, ...]:
+    """The codes of what an object of any kind asks for, in the order of their names."""
+    return tuple(sorted({one.code for one, _, _ in _found(value)}))
+
+
+def problems_in(value: JsonObject) -> list[Problem]:
+    """The same as lint tells it, each at its field."""
+    return [
+        Problem(
+            field=_dotted(path),
+            code=one.code,
+            what=f"{one.what}{f' ({named})' if named else ''}, which is not done yet",
+            consequence=one.consequence,
+            instead=one.instead,
+        )
+        for one, path, named in _found(value)
+    ]
+
+
+def _found(value: JsonObject) -> Iterator[tuple[Unsupported, Path, str]]:
+    annotations = _in(_in(value, "metadata"), "annotations")
+    for name in _ELASTIC_ANNOTATIONS:
+        if annotations.get(name) not in (None, "false"):
+            yield ELASTIC, ("metadata", f"annotations[{name}]"), ""
+    match value.get("kind"):
+        case "Workload":
+            yield from _in_workload(value)
+        case "ResourceFlavor" if _in(value, "spec").get("topologyName"):
+            yield TOPOLOGY_FLAVOR, ("spec", "topologyName"), ""
+        case "Configuration" if _in(value, "resources").get("deviceClassMappings"):
+            yield DEVICE_CLASSES, ("resources", "deviceClassMappings"), ""
+        case _:
+            pass
+    for path, holder in _pods_in(value, ()):
+        yield from _in_pods(path, holder)
+
+
+def _in_workload(value: JsonObject) -> Iterator[tuple[Unsupported, Path, str]]:
+    for index, one in enumerate(_items(_in(value, "spec"), "podSets")):
+        asked = _in(one, "topologyRequest")
+        if any(asked.get(name) for name in ("required", "preferred", "unconstrained", "podSetSliceRequiredTopology")):
+            yield TOPOLOGY, ("spec", "podSets", index, "topologyRequest"), ""
+
+
+def _pods_in(value: object, path: Path) -> Iterator[tuple[Path, JsonObject]]:
+    """Whatever has a pod's specification, wherever it stands in an object: a pod, or a template."""
+    if isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from _pods_in(one, (*path, index))
+    if not isinstance(value, dict):
+        return
+    if isinstance(_in(value, "spec").get("containers"), list):
+        yield path, value
+        return
+    for name, inner in value.items():
+        if name not in ("metadata", "status"):
+            yield from _pods_in(inner, (*path, name))
+
+
+def _in_pods(path: Path, holder: JsonObject) -> Iterator[tuple[Unsupported, Path, str]]:
+    annotations, spec = _in(_in(holder, "metadata"), "annotations"), _in(holder, "spec")
+    for name in _TOPOLOGY_ANNOTATIONS:
+        if annotations.get(name) not in (None, "", "false"):
+            yield TOPOLOGY, (*path, "metadata", f"annotations[{name}]"), ""
+    if spec.get("resourceClaims"):
+        yield CLAIMS, (*path, "spec", "resourceClaims"), ""
+
+
+def _in(value: JsonObject, field: str) -> JsonObject:
+    """An object at a field; an empty one where there is none, or something else."""
+    found = value.get(field)
+    return found if isinstance(found, dict) else {}
+
+
+def _items(value: JsonObject, field: str) -> list[JsonObject]:
+    found = value.get(field)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _dotted(path: Path) -> str:
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text

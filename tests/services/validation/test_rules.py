@@ -1,0 +1,170 @@
+from typing import Any
+
+import pytest
+
+from events.json_object import JsonObject
+from events.settings import SettingsObserved
+from services.validation.every_kind import validate, validate_update
+from services.validation.names import why_no_label_value, why_no_subdomain, why_not_qualified
+from services.validation.problem import Problem, Severity
+
+SETTINGS = SettingsObserved()
+
+
+def an(kind: str, **fields: Any) -> JsonObject:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": "it"}, **fields}
+
+
+def told(problems: list[Problem]) -> list[tuple[str, str]]:
+    return [(one.code, one.field) for one in problems]
+
+
+def queue(resources: list[JsonObject] | None = None, **spec: Any) -> JsonObject:
+    quotas = [{"name": "cpu", "nominalQuota": 9}] if resources is None else resources
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": "x86", "resources": quotas}]}
+    return an("ClusterQueue", spec={"namespaceSelector": {}, "resourceGroups": [group], **spec})
+
+
+QUOTA = "spec.resourceGroups[0].flavors[0].resources"
+
+
+def test_a_plain_queue_is_fine() -> None:
+    assert validate(queue(), SETTINGS) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (queue([{"name": "cpu", "nominalQuota": -1}]), [("Invalid", f"{QUOTA}[0].nominalQuota")]),
+        (queue([{"name": "cpu", "nominalQuota": "12Q"}]), [("Invalid", f"{QUOTA}[0].nominalQuota")]),
+        (queue([{"name": "cpu"}]), [("Required", f"{QUOTA}[0].nominalQuota")]),
+        (
+            queue([{"name": "cpu", "nominalQuota": 1, "borrowingLimit": 1}]),
+            [("Invalid", f"{QUOTA}[0].borrowingLimit")],
+        ),
+        (
+            queue([{"name": "cpu", "nominalQuota": 1, "lendingLimit": 2}], cohortName="c"),
+            [("Invalid", f"{QUOTA}[0].lendingLimit")],
+        ),
+        (
+            queue([{"name": "cpu", "nominalQuota": 1}, {"name": "memory", "nominalQuota": 1}]),
+            [("ResourceNotCovered", f"{QUOTA}[1].name")],
+        ),
+        (queue(queueingStrategy="Fastest"), [("NotSupported", "spec.queueingStrategy")]),
+        (queue(fairSharing={"weight": "-1"}), [("Invalid", "spec.fairSharing")]),
+        (queue(fairSharing={"weight": "1n"}), [("Invalid", "spec.fairSharing")]),
+        (queue(preemption={"borrowWithinCohort": {"policy": "LowerPriority"}}), [("Invalid", "spec.preemption")]),
+        (
+            queue(flavorFungibility={"preference": "PreemptionOverBorrowing"}),
+            [("Invalid", "spec.flavorFungibility.preference")],
+        ),
+        (
+            queue(namespaceSelector={"matchExpressions": [{"key": "a", "operator": "In"}]}),
+            [("Required", "spec.namespaceSelector.matchExpressions[0].values")],
+        ),
+        (
+            queue(namespaceSelector={"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]}),
+            [("Forbidden", "spec.namespaceSelector.matchExpressions[0].values")],
+        ),
+        (an("Cohort", spec={"parentName": "it"}), [("Invalid", "spec.parentName")]),
+        (an("LocalQueue"), [("Required", "spec.clusterQueue")]),
+        (an("ResourceFlavor", spec={"topologyName": "t"}), [("Required", "spec.nodeLabels")]),
+        (
+            an("ResourceFlavor", spec={"nodeTaints": [{"key": "a", "effect": "NoSchedule"}] * 2}),
+            [("Duplicate", "spec.nodeTaints[1]")],
+        ),
+        (an("AdmissionCheck", spec={}), [("Required", "spec.controllerName")]),
+        (
+            an("Workload", spec={"podSets": [{"count": 2, "minCount": 3}]}),
+            [("Invalid", "spec.podSets[0].minCount")],
+        ),
+        (
+            an("Topology", spec={"levels": [{"nodeLabel": "kubernetes.io/hostname"}, {"nodeLabel": "rack"}]}),
+            [("Invalid", "spec.levels[0].nodeLabel")],
+        ),
+    ],
+    ids=lambda value: "" if isinstance(value, list) else str(value.get("spec"))[:60],
+)
+def test_a_broken_rule_is_named_at_its_field(value: JsonObject, expected: list[tuple[str, str]]) -> None:
+    found = validate(value, SETTINGS)
+    assert told(found) == expected
+    assert all(one.severity is Severity.ERROR for one in found)
+
+
+def test_a_value_from_a_closed_list_is_answered_with_the_list() -> None:
+    (found,) = validate(queue(stopPolicy="Halt"), SETTINGS)
+    assert found.instead == "one of Hold, HoldAndDrain, None"
+
+
+def test_a_field_of_the_wrong_type_is_told_in_plain_words() -> None:
+    (found,) = validate(an("ClusterQueue", spec={"resourceGroups": "gpu"}), SETTINGS)
+    assert (found.field, found.what) == ("spec.resourceGroups", "a text stands where a list is expected")
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "field"),
+    [
+        ("LocalQueue", {"clusterQueue": "a"}, {"clusterQueue": "b"}, "spec.clusterQueue"),
+        ("AdmissionCheck", {"controllerName": "a"}, {"controllerName": "b"}, "spec.controllerName"),
+        (
+            "ResourceFlavor",
+            {"topologyName": "t", "nodeLabels": {"a": "b"}},
+            {"topologyName": "u", "nodeLabels": {"a": "b"}},
+            "spec.topologyName",
+        ),
+    ],
+)
+def test_what_may_not_change_is_named(kind: str, before: JsonObject, after: JsonObject, field: str) -> None:
+    assert told(validate_update(an(kind, spec=before), an(kind, spec=after), SETTINGS)) == [("Invalid", field)]
+    assert validate_update(an(kind, spec=before), an(kind, spec=before), SETTINGS) == []
+
+
+def reserved(**spec: Any) -> JsonObject:
+    condition = {
+        "type": "QuotaReserved",
+        "status": "True",
+        "reason": "QuotaReserved",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    status = {"conditions": [condition], "admission": {"clusterQueue": "q"}}
+    return an("Workload", spec={"queueName": "a", **spec}, status=status)
+
+
+def test_a_workload_stays_in_its_queue_while_it_holds_quota() -> None:
+    assert told(validate_update(reserved(), reserved(queueName="b"), SETTINGS)) == [("Invalid", "spec.queueName")]
+
+
+def test_a_workload_may_change_the_class_of_its_queue_priority_but_not_that_of_its_pods() -> None:
+    def of(kind: str, name: str) -> JsonObject:
+        return reserved(priorityClassRef={"group": "g", "kind": kind, "name": name})
+
+    assert validate_update(of("WorkloadPriorityClass", "a"), of("WorkloadPriorityClass", "b"), SETTINGS) == []
+    assert told(validate_update(of("PriorityClass", "a"), of("PriorityClass", "b"), SETTINGS)) == [
+        ("Invalid", "spec.priorityClassRef.name")
+    ]
+
+
+def test_a_gate_of_kueue_switches_its_rule() -> None:
+    value = an(
+        "Workload", spec={"podSets": [{"template": {"spec": {"containers": [{"resources": {"limits": {"cpu": -1}}}]}}}]}
+    )
+    field = "spec.podSets[0].template.spec.containers[0].resources.limits[cpu]"
+    assert told(validate(value, SETTINGS)) == [("Invalid", field)]
+    assert validate(value, SettingsObserved(gates={"WorkloadValidateResourcesAreNonNegative": False})) == []
+
+
+@pytest.mark.parametrize("name", ["cpu", "nvidia.com/gpu", "a.b-c/D_e.1", "x" * 63])
+def test_qualified_names_pass(name: str) -> None:
+    assert why_not_qualified(name) == []
+
+
+@pytest.mark.parametrize("name", ["", "@cpu", "a/b/c", "/gpu", "Nvidia.com/gpu", "gpu-", "x" * 64, "nvidia.com/"])
+def test_names_that_are_not_qualified_are_told_why(name: str) -> None:
+    assert why_not_qualified(name)
+
+
+def test_labels_may_be_empty_and_subdomains_may_not() -> None:
+    assert why_no_label_value("") == []
+    assert why_no_label_value("a b")
+    assert why_no_subdomain("")
+    assert why_no_subdomain("example.com") == []
