@@ -97,10 +97,12 @@ class Ledger:
                 self._stop(event.workload, "Preempted", event.preemptor)
             case EvictionOrdered():
                 self._stop(event.workload, event.reason)
-            case (
-                QuotaReleased() | WorkloadOrphaned() | WorkloadFailedToStart() | WorkloadDiscarded() | WorkloadDeleted()
-            ):
+            case QuotaReleased() | WorkloadOrphaned() | WorkloadFailedToStart():
                 self._let_quota_go(event.workload, position.at)
+            case WorkloadDiscarded() | WorkloadDeleted():
+                self._let_quota_go(event.workload, position.at)
+                # Who comes under the name after that is somebody else; what is still held goes on as it began.
+                self._current.pop(event.workload, None)
             case WorkloadFinished():
                 self._let_quota_go(event.workload, position.at)
                 current = self._current.get(event.workload)

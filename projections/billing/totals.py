@@ -30,6 +30,7 @@ GROUPS: Mapping[str, Callable[[Piece], str]] = {
     "node": lambda piece: piece.entry.slice.node,
     "card": lambda piece: piece.entry.slice.card.uuid,
     "workload": lambda piece: piece.entry.holder.workload,
+    "uid": lambda piece: piece.entry.holder.uid,
     "job": lambda piece: piece.entry.holder.job,
 }
 """By what lines can be summed up."""
