@@ -41,7 +41,22 @@ class _Label(msgspec.Struct, frozen=True, kw_only=True):
     kept: Kept
 
 
+class _Place(msgspec.Struct, frozen=True):
+    """One of the two places of a key as it was found."""
+
+    name: str
+    label: _Label | None = None
+    """What is there; None where nothing is, or nothing that can be read."""
+    sequence: int = 0
+    """Of the message that holds the label; 0 where there is none."""
+
+    @property
+    def number(self) -> int:
+        return self.label.number if self.label is not None else 0
+
+
 class _Stored(msgspec.Struct, frozen=True):
+    seq: int = 0
     data: str = ""
 
 
@@ -85,61 +100,76 @@ class BusShelf:
             raise refusal(STREAM, made["error"])
 
     async def put(self, key: str, data: bytes, *, upto: Mapping[str, int], rules: str) -> None:
-        """Keep one more, in place of the older of the two. Raises `LogUnavailable`."""
-        there = await self._labels(key)
-        older = min(_PLACES, key=lambda place: there[place].number if place in there else 0)
+        """Keep one more, in place of the older of the two. Raises `LogUnavailable`, also where others have put one there since."""
+        there = await self._places(key)
+        older = min(there, key=lambda place: place.number)
         packed = zlib.compress(data, 1)
         parts = [packed[i : i + _PART] for i in range(0, len(packed), _PART)]
         for number, part in enumerate(parts):
-            await self._store(f"kuelog.snapshots.{key}.{older}.{number}", part)
+            await self._store(key, older, str(number), part)
         kept = Kept(key=key, upto=dict(upto), rules=rules, sha256=hashlib.sha256(data).hexdigest())
-        number = max((one.number for one in there.values()), default=0) + 1
+        number = max(place.number for place in there) + 1
         label = _Label(number=number, parts=len(parts), kept=kept)
-        await self._store(f"kuelog.snapshots.{key}.{older}.label", msgspec.json.encode(label, order="deterministic"))
+        await self._store(key, older, "label", msgspec.json.encode(label, order="deterministic"))
 
     async def labels(self, key: str) -> list[Kept]:
         """What is kept, the newest first, without its content. Raises `LogUnavailable`."""
-        there = (await self._labels(key)).values()
+        there = [place.label for place in await self._places(key) if place.label is not None]
         return [one.kept for one in sorted(there, key=lambda one: one.number, reverse=True)]
 
     async def take(self, label: Kept) -> bytes | None:
         """The content of what a label names; None when it is not whole. Raises `LogUnavailable`."""
-        for place, one in (await self._labels(label.key)).items():
-            if one.kept != label:
+        for place in await self._places(label.key):
+            if place.label is None or place.label.kept != label:
                 continue
-            parts = [await self._last(f"kuelog.snapshots.{label.key}.{place}.{i}") for i in range(one.parts)]
-            data = _unpacked(b"".join(part or b"" for part in parts))
+            parts = [await self._last(_subject(label.key, place.name, str(i))) for i in range(place.label.parts)]
+            data = _unpacked(b"".join(_part(part.data) for part in parts))
             return data if hashlib.sha256(data).hexdigest() == label.sha256 else None
         return None
 
-    async def _labels(self, key: str) -> dict[str, _Label]:
-        found: dict[str, _Label] = {}
-        for place in _PLACES:
-            data = await self._last(f"kuelog.snapshots.{key}.{place}.label")
-            try:
-                found |= {place: msgspec.json.decode(data, type=_Label)} if data else {}
-            except msgspec.MsgspecError:
-                continue
-        return {place: one for place, one in found.items() if one.kept.key == key}
+    async def _places(self, key: str) -> list[_Place]:
+        found: list[_Place] = []
+        for name in _PLACES:
+            stored = await self._last(_subject(key, name, "label"))
+            label = _label_in(stored.data)
+            found.append(_Place(name, label if label is not None and label.kept.key == key else None, stored.seq))
+        return found
 
-    async def _last(self, subject: str) -> bytes | None:
+    async def _last(self, subject: str) -> _Stored:
         answer = await asked(self._client, f"STREAM.MSG.GET.{STREAM}", {"last_by_subj": subject})
         found = as_answer(STREAM, answer, _Found)
         if found.error is None:
-            return _part(found.message.data)
+            return found.message
         if found.error.err_code in (NO_MESSAGE, NOT_THERE):
-            return None
+            return _Stored()
         raise LogUnavailable(stream=STREAM, problem=found.error.description)
 
-    async def _store(self, subject: str, data: bytes) -> None:
+    async def _store(self, key: str, place: _Place, part: str, data: bytes) -> None:
+        """Store a part, on the condition that the label of its place is the one that was found."""
+        subject = _subject(key, place.name, part)
+        condition = {
+            "Nats-Expected-Last-Subject-Sequence": str(place.sequence),
+            "Nats-Expected-Last-Subject-Sequence-Subject": _subject(key, place.name, "label"),
+        }
         try:
-            reply = await cancellable(self._client.request(subject, data, timeout=_DEADLINE_S))
+            reply = await cancellable(self._client.request(subject, data, timeout=_DEADLINE_S, headers=condition))
         except UNANSWERED as problem:
             raise unanswered(self._client, subject, STREAM, problem) from problem
         is_answered(self._client, subject)
         ack = decoded(STREAM, reply.data, _Ack)
         if ack.error is not None:
             raise refusal(STREAM, msgspec.to_builtins(ack.error))
+
+
+def _subject(key: str, place: str, part: str) -> str:
+    return f"kuelog.snapshots.{key}.{place}.{part}"
+
+
+def _label_in(text: str) -> _Label | None:
+    try:
+        return msgspec.json.decode(_part(text), type=_Label)
+    except msgspec.MsgspecError:
+        return None
 
 
 def _part(text: str) -> bytes:

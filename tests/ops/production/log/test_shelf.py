@@ -1,13 +1,17 @@
 """What is kept on the shelf comes back whole or not at all; of two there is always one whole; it counts by the log's word."""
 
+import asyncio
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
+from nats.aio.client import Client
 
 from events.codec import decode_commit, encode
 from events.commit import Commit
 from events.subjects import FACTS
+from ops.production.log import shelf
+from ops.production.log.generations import asked
 from ops.production.log.jetstream import connect
 from ops.production.log.memory import MemoryBus
 from ops.production.log.server import NatsServer
@@ -15,6 +19,7 @@ from ops.production.log.shelf import STREAM, MemoryShelf
 from ops.production.log.snapshots import Snapshots, image_of
 from projections.state_hash import state_hash
 from services.runtime.lane_fold import LaneFold
+from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.shelf_port import Shelf
 from tests.ops.production.log.test_snapshots import folded
@@ -41,6 +46,36 @@ async def test_the_two_newest_of_each_key_are_kept_and_one_that_is_torn_is_no_wh
     for place in "ab":
         await bus.client.jetstream().publish(f"kuelog.snapshots.LOG_0.{place}.0", b"something else")
     assert [await bus.shelf.take(newest), await bus.shelf.take(older)] == [None, None]
+    await bus.close()
+    await server.stop()
+
+
+async def test_who_was_paused_while_others_have_put_theirs_puts_nothing_in_their_place(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    await server.start()
+    bus, late = await connect(server.url), await connect(server.url)
+    await bus.shelf.prepare()
+    looked, gate = asyncio.Event(), asyncio.Event()
+
+    async def paused(client: Client, what: str, body: Any) -> dict[str, Any]:
+        found = await asked(client, what, body)
+        if client is late.client and body == {"last_by_subj": "kuelog.snapshots.LOG_0.b.label"}:
+            looked.set()
+            await gate.wait()
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shelf, "asked", paused)
+        putting = asyncio.create_task(late.shelf.put("LOG_0", b"old", upto={"LOG_0": 1}, rules="1"))
+        await looked.wait()
+        for number, world in enumerate((b"new", b"newer"), start=2):
+            await bus.shelf.put("LOG_0", world, upto={"LOG_0": number}, rules="1")
+        gate.set()
+        with pytest.raises(LogUnavailable, match="wrong last sequence"):
+            await putting
+    found = await bus.shelf.labels("LOG_0")
+    assert [await bus.shelf.take(one) for one in found] == [b"newer", b"new"]
+    await late.close()
     await bus.close()
     await server.stop()
 
