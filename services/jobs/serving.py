@@ -43,6 +43,8 @@ def queued_pods(group: str, kind: str, value: JsonObject, *, takes_all: bool = F
                 value = put(value, (*at, "metadata", "labels", label), labels[label])
         if kind == "StatefulSet":
             value = _grouped(value, at, new=new)
+        if new and kind == "LeaderWorkerSet":
+            value = put(value, (*at, "metadata", "annotations", ROLE), _part(value, at))
     return value
 
 
@@ -74,6 +76,13 @@ def pods_of_parent(kind: str, value: JsonObject) -> list[Pods]:
         return [Pods(name=MAIN, count=size, template=worker, at=_WORKER)]
     first = Pods(name="leader", count=1, template=leader, at=_LEADER)
     return [first, Pods(name="worker", count=size - 1, template=worker, at=_WORKER)] if size > 1 else [first]
+
+
+def _part(value: JsonObject, at: Location) -> str:
+    """By this name Kueue looks for the pod set of a template's pods: it leaves those alone that name a queue already."""
+    if get(value, _LEADER) is None:
+        return MAIN
+    return "leader" if at == _LEADER else "worker"
 
 
 def role_in(pod: JsonObject, value: JsonObject) -> str:

@@ -7,7 +7,7 @@ from events.settings import SettingsObserved
 from services.jobs.defaulting import queued_later, waiting
 from services.jobs.kinds import kinds_of
 from services.jobs.paths import get, put
-from services.jobs.pods import MANAGED, gated, is_gated, is_held
+from services.jobs.pods import MANAGED, gated, is_gated, is_held, role_of
 from services.jobs.serving import pods_of_parent
 from services.jobs.serving_rules import serving_problems
 
@@ -126,3 +126,12 @@ def test_a_deployment_may_change_all_but_its_queue_while_its_pods_are_ready() ->
     moved = put(grown, ("metadata", "labels", QUEUE), "other")
     assert get(moved, ("metadata", "labels", QUEUE)) == "other"
     assert serving_problems("apps", "Deployment", stateful(2, readyReplicas=2), moved)
+
+
+def test_the_pods_of_a_leader_worker_set_have_the_roles_by_which_kueue_finds_their_pod_sets() -> None:
+    alone = put(leader_workers(), ("spec", "leaderWorkerTemplate", "leaderTemplate"), None)
+    for value, names in ((leader_workers(), ["leader", "worker"]), (alone, ["main"])):
+        made = waiting(value, "LeaderWorkerSet")
+        shapes = pods_of_parent("LeaderWorkerSet", made)
+        assert [one.name for one in shapes] == names
+        assert [role_of(gated(one.template)) for one in shapes] == names
