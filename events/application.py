@@ -1,13 +1,15 @@
 """What the applier reports of its writes to Kubernetes: observed, not decided, so it goes to the facts."""
 
+import msgspec
+
 from events.event import Event
 
 
 class DecisionApplied(Event, frozen=True, kw_only=True, tag="DecisionApplied.v1"):
-    """The cluster now shows the workload as the log had decided it up to this sequence of its lane."""
+    """The cluster now shows the workload as the log had decided it up to this sequence of its partition."""
 
     workload: str
-    lane: str
+    partition: str = msgspec.field(name="lane")
     sequence: int
     finished: bool = False
     """The cluster also shows that the workload has finished."""
@@ -29,7 +31,7 @@ class DecisionRejected(Event, frozen=True, kw_only=True, tag="DecisionRejected.v
     """The cluster did not take a decision: why, and what to do."""
 
     workload: str
-    lane: str
+    partition: str = msgspec.field(name="lane")
     sequence: int
     reason: str
     message: str

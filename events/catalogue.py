@@ -156,7 +156,7 @@ AdmissionDecision: TypeAlias = (
     | PreemptionWasted
     | SetAside
 )
-"""What queue manager, admitter and preemptor decide, on the lane of a partition of trees."""
+"""What queue manager, admitter and preemptor decide, on a partition of trees."""
 
 DeviceDecision: TypeAlias = (
     DevicesReserved
@@ -172,7 +172,7 @@ DeviceDecision: TypeAlias = (
     | CapacityCovered
     | SetAside
 )
-"""What the accountant decides, on the lane of a pool of nodes."""
+"""What the accountant decides, on the partition of a pool of nodes."""
 
 ControlEvent: TypeAlias = EpochStarted | Quarantined | ClockScaled | PriceListSet | CorrectionEntered
 

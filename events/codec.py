@@ -25,7 +25,7 @@ _event: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 M = TypeVar("M")
 
 _REMEMBERED = 512
-"""So many messages are remembered: in one process every lane reads the same ones, and then holds the same values."""
+"""So many messages are remembered: in one process every partition reads the same ones, and then holds the same values."""
 
 
 class NotOurs(Exception):

@@ -52,7 +52,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 GENESIS = "0" * 64
-"""The `prev_hash` of the first commit of a lane."""
+"""The `prev_hash` of the first commit of a partition."""
 
 
 def bytes_hash(data: bytes) -> str:

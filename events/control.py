@@ -4,7 +4,7 @@ from events.event import Event, Millis, Value
 
 
 class EpochStarted(Event, frozen=True, kw_only=True, tag="EpochStarted.v1"):
-    """A replica took over a service of a lane; older epochs of it stop."""
+    """A replica took over a service of a partition; older epochs of it stop."""
 
     service: str
     epoch: int

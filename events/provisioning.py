@@ -55,7 +55,7 @@ class ProvisioningRequestObserved(Event, frozen=True, kw_only=True, tag="Provisi
     details: dict[str, str] = {}
     """What else the autoscaler tells (status.provisioningClassDetails)."""
     decision: str = ""
-    """The decision that it was made for, as `lane/sequence`; empty on what another manager has made."""
+    """The decision that it was made for, as `partition/sequence`; empty on what another manager has made."""
 
 
 class ProvisioningRejected(Event, frozen=True, kw_only=True, tag="ProvisioningRejected.v1"):

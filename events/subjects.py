@@ -11,13 +11,13 @@ CLUSTER = "_cluster"
 """The place of facts that belong to no tree."""
 
 
-def decisions_stream(partition: str) -> str:
-    """The stream of a partition's decisions."""
-    return f"{LOG}_{partition}"
+def decisions_stream(number: str) -> str:
+    """The partition of that number: the stream of what is decided about its trees."""
+    return f"{LOG}_{number}"
 
 
 def devices_stream(pool: str) -> str:
-    """The stream of a node pool's device decisions."""
+    """The partition of a node pool: the stream of what is decided about its cards."""
     return f"{DEVICES}_{pool}"
 
 
@@ -32,7 +32,7 @@ def fact_subject(tree: str, kind: str) -> str:
 
 
 def commit_subject(stream: str, author: str) -> str:
-    """The subject of a commit: its lane and its author."""
+    """The subject of a commit: its partition and its author."""
     family, _, place = stream.partition("_")
     room = f"kuelog.{family.lower()}"
     return f"{room}.{_token(place)}.{_token(author)}" if place else f"{room}.{_token(author)}"

@@ -251,7 +251,7 @@ class CheckReported(Event, frozen=True, kw_only=True, tag="CheckReported.v1"):
     workload: str
     check: CheckStatus
     decision: str = ""
-    """What the object showed when this was said, as `lane/sequence`: of what was set later it knows nothing."""
+    """What the object showed when this was said, as `partition/sequence`: of what was set later it knows nothing."""
 
 
 class WorkloadQueued(Event, frozen=True, kw_only=True, tag="WorkloadQueued.v1"):

@@ -6,8 +6,8 @@ from events.event import Millis
 
 
 class LogPosition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """`at` is the time of the commit or sighting, `sequence` its number on the stream `lane`."""
+    """`at` is the time of the commit or sighting, `sequence` its number on the stream `partition`."""
 
-    lane: str
+    partition: str
     sequence: int
     at: Millis

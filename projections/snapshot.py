@@ -126,9 +126,9 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A world, where on its lane it stands, and under which rules it was folded."""
+    """A world, where on its partition it stands, and under which rules it was folded."""
 
-    lane: str
+    partition: str = msgspec.field(name="lane")
     base: int
     prev_hash: str
     at: Millis

@@ -1,4 +1,4 @@
-"""All that is true on a lane: one table per kind of object, the workloads, the lines, the quota tree and the cards.
+"""All that is true on a partition: one table per kind of object, the workloads, the lines, the quota tree and the cards.
 
 The world is mutable inside, behind its trail: `mark` and `undo` take back whatever was folded or tried since. Nothing
 outside `projections` changes it except through `projections.evolve.evolve`.

@@ -19,7 +19,7 @@ from ops.production.log.jetstream import connect as connect_bus
 from ops.production.log.memory import MemoryStream
 from ops.production.migration import Difference, Found, differences, running
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from projections.evolve import evolve_sighting
 from projections.log_position import LogPosition
 from projections.world import World
@@ -88,7 +88,7 @@ class LogInUse(Exception):
 
     def __init__(self, sequence: int) -> None:
         super().__init__(
-            f"{LANE} holds {sequence} decisions already: a cluster is adopted on a fresh log. "
+            f"{PARTITION} holds {sequence} decisions already: a cluster is adopted on a fresh log. "
             "Archive the old streams and take them away, or name another bus"
         )
 
@@ -103,7 +103,7 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
         if nats:
             bus = await connect_bus(nats)
             stack.push_async_callback(bus.close)
-            decided = (await (await bus.stream(LANE)).last()).sequence
+            decided = (await (await bus.stream(PARTITION)).last()).sequence
             if decided:
                 raise LogInUse(decided)
             facts = await bus.stream(FACTS)
@@ -114,7 +114,7 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
         world = World()
         for entry in trial.entries:
             sighting = decode_sighting(entry.data)
-            evolve_sighting(world, sighting, LogPosition(lane=FACTS, sequence=entry.sequence, at=sighting.at))
+            evolve_sighting(world, sighting, LogPosition(partition=FACTS, sequence=entry.sequence, at=sighting.at))
         differ = differences(found, view, world)
         records = facts is not None and not any(one.blocks for one in differ)
         if facts is not None and records:

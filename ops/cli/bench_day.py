@@ -12,8 +12,8 @@ from rich.table import Table
 from events.codec import decode_commit
 from events.subjects import FACTS
 from ops.cli.failures import known_failures
-from ops.production.wiring import LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import PARTITION
+from ops.queries.replay import fold_partition
 from ops.queries.whatif.change import Changes
 from ops.queries.whatif.compare import compare
 from ops.queries.whatif.fork import Fork, Plan, play_all
@@ -70,16 +70,16 @@ def _measure(figures: DayFigures, seed: int, *, verify: bool, whatif: bool, prog
         step=1000,
         told=lambda done, total: progress.update(task, completed=done, total=total),
     )
-    figures.facts, figures.commits = len(entries[FACTS]), len(entries[LANE])
+    figures.facts, figures.commits = len(entries[FACTS]), len(entries[PARTITION])
     begun = time.perf_counter()
-    fold_lane(LANE, entries)
+    fold_partition(PARTITION, entries)
     figures.replay_s = time.perf_counter() - begun
-    decided = sum(len(decode_commit(entry.data).events) for entry in entries[LANE])
+    decided = sum(len(decode_commit(entry.data).events) for entry in entries[PARTITION])
     figures.events = figures.facts + decided
     figures.events_per_s = figures.events / figures.replay_s
     if verify:
         begun = time.perf_counter()
-        _, result = fold_lane(LANE, entries, verify=True)
+        _, result = fold_partition(PARTITION, entries, verify=True)
         figures.verify_s = time.perf_counter() - begun
         figures.verified, figures.differences = result.verified, len(result.differences)
     if not whatif:

@@ -176,7 +176,7 @@ def _show_remedies(told: JsonObject, say: Any) -> None:
 
 def _show_stop(stop: JsonObject, say: Any) -> None:
     by = f" by {stop['by']}, {stop['rule']}" if stop["by"] else ""
-    place = f"{stop['lane']}/{stop['sequence']}"
+    place = f"{stop['partition']}/{stop['sequence']}"
     say(f"  {stop['kind']} at {format_timestamp(stop['at'])} ({place}): {stop['reason']}{by}", "bold")
     if stop["kind"] != "preempted":
         say(f"    {stop['message']}")

@@ -35,8 +35,8 @@ from ops.queries.quarantine import QuarantineRefused
 from ops.queries.settings_change import BadChange
 from ops.queries.time_travel import BadTime
 from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid
-from services.runtime.lane_errors import MessageHalts
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable, UnsafeStream
+from services.runtime.partition_errors import MessageHalts
 
 KNOWN: tuple[type[Exception], ...] = (
     ArchiveDamaged,

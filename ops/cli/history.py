@@ -50,6 +50,6 @@ def _show(lines: list[LifeMoment], console: Console) -> None:
         table.add_column(name, overflow="fold", no_wrap=name in ("at", "log"))
     for line in lines:
         what = f"{line.what} {line.object.partition('/')[2]}".rstrip()
-        row = (format_timestamp(line.at), f"{line.lane} {line.sequence}", what, line.detail, line.cause)
+        row = (format_timestamp(line.at), f"{line.partition} {line.sequence}", what, line.detail, line.cause)
         table.add_row(*row, *((line.trace,) if traced else ()))
     console.print(table)

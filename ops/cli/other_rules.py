@@ -18,14 +18,14 @@ from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.cli.replay_rows import show_change, told_differences
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.point import point_at
-from ops.queries.replay import fold_lane
+from ops.queries.replay import fold_partition
 from ops.queries.settings_change import BadChange, changed_settings, is_setting, observes_settings, with_settings
 from projections.evolve import evolve
 from projections.explanation.difference import Change
 from projections.log_position import LogPosition
-from services.runtime.lane_fold import LaneFold
+from services.runtime.partition_fold import PartitionFold
 
 _PATIENCE_S = 3600
 
@@ -38,30 +38,32 @@ def run_other_rules(source: LogSource, rules: Sequence[str], *, until: str, outp
         if len(places) > 1 or (places and settings):
             raise BadChange("--rules takes one checkout or wheel, or settings as FIELD=VALUE, not both")
         if places:
-            lanes = _by_other_version(Path(places[0]), source, until)
+            partitions = _by_other_version(Path(places[0]), source, until)
         else:
-            lanes = _under_settings(source, settings, until)
+            partitions = _under_settings(source, settings, until)
         if output == "json":
-            print(msgspec.json.encode(lanes).decode())  # noqa: T201 - bytes for programs
+            print(msgspec.json.encode(partitions).decode())  # noqa: T201 - bytes for programs
         else:
-            _show(lanes, console)
-        outcome.code = 1 if any(lane["differences"] for lane in lanes) else 0
+            _show(partitions, console)
+        outcome.code = 1 if any(partition["differences"] for partition in partitions) else 0
     return outcome.code
 
 
 def _under_settings(source: LogSource, words: Sequence[str], until: str) -> list[dict[str, Any]]:
     point = point_at(read_log(source), until)
     entries = with_settings(point.entries, words)
-    lanes: list[dict[str, Any]] = []
-    for lane in (LANE, DEVICE_LANE):
-        start = LaneFold(lane)
+    partitions: list[dict[str, Any]] = []
+    for partition in (PARTITION, DEVICE_PARTITION):
+        start = PartitionFold(partition)
         if not observes_settings(entries):
             fact = changed_settings(SettingsObserved(), words)
-            evolve(start.world, fact, LogPosition(lane="FACTS", sequence=0, at=0))
+            evolve(start.world, fact, LogPosition(partition="FACTS", sequence=0, at=0))
             start.world.settle()
-        _, result = fold_lane(lane, entries, verify=True, start=start)
-        lanes.append({"lane": lane, "verified": result.verified, "differences": told_differences(result)})
-    return lanes
+        _, result = fold_partition(partition, entries, verify=True, start=start)
+        partitions.append(
+            {"partition": partition, "verified": result.verified, "differences": told_differences(result)}
+        )
+    return partitions
 
 
 def _by_other_version(place: Path, source: LogSource, until: str) -> list[dict[str, Any]]:
@@ -78,22 +80,25 @@ def _by_other_version(place: Path, source: LogSource, until: str) -> list[dict[s
         [sys.executable, "-P", "-c", code, *words], capture_output=True, text=True, timeout=_PATIENCE_S, check=False
     )
     try:
-        lanes: list[dict[str, Any]] = msgspec.json.decode(done.stdout)
+        partitions: list[dict[str, Any]] = msgspec.json.decode(done.stdout)
     except msgspec.DecodeError as problem:
         said = (done.stdout + done.stderr).strip().splitlines()
         if "No such option: --archive" in done.stderr:
             said = ["that version knows no archives: name the log with --data or --nats alone"]
         raise BadChange(f"{place} can't replay this log: {said[-1] if said else 'it said nothing'}") from problem
-    return lanes
+    # Kuelogs before this one call a partition a lane.
+    return [{"partition": one.pop("lane", ""), **one} for one in partitions]
 
 
-def _show(lanes: Sequence[dict[str, Any]], console: Console) -> None:
-    for lane in lanes:
-        differences = lane["differences"]
-        of = lane.get("verified") or lane.get("commits", 0)
-        console.print(f"{lane['lane']}: {len(differences)} of {of} commits would have been decided otherwise")
+def _show(partitions: Sequence[dict[str, Any]], console: Console) -> None:
+    for partition in partitions:
+        differences = partition["differences"]
+        of = partition.get("verified") or partition.get("commits", 0)
+        console.print(f"{partition['partition']}: {len(differences)} of {of} commits would have been decided otherwise")
         for one in differences:
-            console.print(f"  {lane['lane']}/{one['sequence']} by {one['author']}", style="bold", highlight=False)
+            console.print(
+                f"  {partition['partition']}/{one['sequence']} by {one['author']}", style="bold", highlight=False
+            )
             for change in one.get("changes", ()):
                 show_change(Change(**{name: change[name] for name in Change.__struct_fields__}), console)
             if "changes" not in one:

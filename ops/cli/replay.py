@@ -18,9 +18,9 @@ from ops.cli.replay_rows import (
     show_states,
     told_differences,
 )
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.point import NotOnTheLog, Point, point_at
-from ops.queries.replay import Replayed, fold_lane
+from ops.queries.replay import Replayed, fold_partition
 from ops.queries.start import begin
 from projections.world import World
 
@@ -39,7 +39,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_replay(source: LogSource, question: Question, *, output: str, console: Console) -> int:
-    """Fold both lanes; 0 when nothing differs and nothing is amiss."""
+    """Fold both partitions; 0 when nothing differs and nothing is amiss."""
     with known_failures(console) as outcome:
         if question.show and question.show not in SHOWN:
             raise NotOnTheLog(f"the log can't be shown as {question.show}: write one of {', '.join(SHOWN)}")
@@ -49,8 +49,8 @@ def run_replay(source: LogSource, question: Question, *, output: str, console: C
             if output == "json":
                 plain = [_plain(one) for one in results]
                 told = {"at": point.at, "sequences": point.upto, **rows_of(world, question.show, question.tree)}
-                # Without anything to show the answer is the list of lanes alone, as scripts know it.
-                print(msgspec.json.encode({"lanes": plain, **told} if question.show else plain).decode())  # noqa: T201
+                # Without anything to show the answer is the list of partitions alone, as scripts know it.
+                print(msgspec.json.encode({"partitions": plain, **told} if question.show else plain).decode())  # noqa: T201
             else:
                 for one in results:
                     _show(one, console, verify=question.verify)
@@ -62,24 +62,24 @@ def run_replay(source: LogSource, question: Question, *, output: str, console: C
 
 
 def replayed(point: Point, question: Question, console: Console) -> tuple[list[Replayed], World]:
-    """What a replay of both lanes up to a point finds, and the world of the lane of admission."""
+    """What a replay of both partitions up to a point finds, and the world of the partition of admission."""
     results: list[Replayed] = []
     world = World()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        for lane in (LANE, DEVICE_LANE):
-            task = progress.add_task(lane, total=None)
+        for partition in (PARTITION, DEVICE_PARTITION):
+            task = progress.add_task(partition, total=None)
             folder = question.snapshot or (None if question.verify else question.kept)
-            start = begin(lane, point.entries, folder, asked=question.snapshot is not None)
-            fold, result = fold_lane(
-                lane,
+            start = begin(partition, point.entries, folder, asked=question.snapshot is not None)
+            fold, result = fold_partition(
+                partition,
                 point.entries,
                 verify=question.verify,
                 start=start,
                 told=lambda done, total, task=task: progress.update(task, completed=done, total=total),
             )
             results.append(result)
-            if lane == LANE:
+            if partition == PARTITION:
                 world = fold.world
                 world.advance(point.at)
     return results, world
@@ -87,7 +87,7 @@ def replayed(point: Point, question: Question, console: Console) -> tuple[list[R
 
 def _plain(one: Replayed) -> dict[str, object]:
     return {
-        "lane": one.lane,
+        "partition": one.partition,
         "commits": one.commits,
         "events": one.events,
         "facts": one.facts,
@@ -105,13 +105,13 @@ def _plain(one: Replayed) -> dict[str, object]:
 def _show(one: Replayed, console: Console, *, verify: bool) -> None:
     began = f" behind the snapshot at {one.began}" if one.began else ""
     console.print(
-        f"{one.lane}: {one.commits} commits{began} with {one.events} decisions on {one.facts} facts; "
+        f"{one.partition}: {one.commits} commits{began} with {one.events} decisions on {one.facts} facts; "
         f"state {one.state_hash[:16]}"
     )
     if not verify:
         return
     if not one.differences:
-        console.print(f"  all {one.verified} commits of {one.lane} come out the same, byte for byte")
+        console.print(f"  all {one.verified} commits of {one.partition} come out the same, byte for byte")
     else:
         count = len(one.differences)
         console.print(f"  [red]{count} of {one.verified} commits come out otherwise[/red]; the first:")

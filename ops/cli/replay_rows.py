@@ -96,7 +96,7 @@ def changes_of(difference: Difference) -> list[Change]:
 def show_differences(differences: Sequence[Difference], console: Console, *, led: bool = True) -> None:
     """Each difference as a person reads it: field by field, and the facts that led there."""
     for one in differences:
-        words = f"  {one.lane}/{one.sequence} by {one.author} at {format_timestamp(one.at)}"
+        words = f"  {one.partition}/{one.sequence} by {one.author} at {format_timestamp(one.at)}"
         rules = f", decided under rules {one.rules}; these are {RULES}" if one.rules != RULES else ""
         console.print(words + rules, style="bold", highlight=False)
         for change in changes_of(one):
@@ -111,7 +111,7 @@ def show_states(one: Replayed, console: Console) -> None:
         told = f"  and the {one.states} states that commits name are those that the log leads to"
         console.print(told if one.states else "  no commit names its state", style="dim", highlight=False)
     for other in one.other_states:
-        told = f"  {one.lane}/{other.sequence} by {other.author} names another state than the log leads to"
+        told = f"  {one.partition}/{other.sequence} by {other.author} names another state than the log leads to"
         _print(console, f"{told}: {other.recorded[:16]}, not {other.folded[:16]}", "red")
 
 

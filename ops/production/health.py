@@ -17,8 +17,8 @@ from ops.production.listeners.endpoint import Endpoint
 from ops.production.listeners.listening import listening
 from ops.production.log.capacity import TOLD
 from ops.production.wiring import Running
-from services.runtime.lane_host import LaneHost
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
+from services.runtime.partition_host import PartitionHost
 
 
 class Health:
@@ -27,7 +27,7 @@ class Health:
     def __init__(self, running: Running) -> None:
         self._running = running
         self._ends: dict[tuple[str, str], int] = {}
-        """By lane and stream, where each stream ended when this lane was first asked about it, until it is folded."""
+        """By partition and stream, where each stream ended when this partition was first asked about it, until it is folded."""
 
     async def why_not(self) -> list[str]:
         """What keeps the process from being ready; empty when nothing does."""
@@ -38,7 +38,7 @@ class Health:
         if "watcher" in running.services and (watcher is None or not watcher.listed.is_set()):
             found.append("not every kind has been listed yet")
         found.extend(
-            f"{CONTROL} sequence {sequence}: {why}. Lanes go on; have it skipped with `kuelog log quarantine {CONTROL} {sequence}`"
+            f"{CONTROL} sequence {sequence}: {why}. Partitions go on; have it skipped with `kuelog log quarantine {CONTROL} {sequence}`"
             for sequence, why in sorted(running.control.unread.items())
         )
         if set(running.services) - {"watcher"} and not running.hosts:
@@ -46,15 +46,15 @@ class Health:
         found.extend(f"{one.told()}: it is full" for one in await running.filled() if one.full)
         if watcher is not None and watcher.halts.told:
             found.append(f"watcher: {watcher.halts.told}")
-        for lane, host in sorted(running.hosts.items()):
+        for partition, host in sorted(running.hosts.items()):
             if host.halted:
-                found.append(f"{lane}: {host.halted}")
+                found.append(f"{partition}: {host.halted}")
             found.extend(
-                f"{lane}: {who} fails, the others go on, and it is tried again when anything changes: {why}. Upgrade"
+                f"{partition}: {who} fails, the others go on, and it is tried again when anything changes: {why}. Upgrade"
                 for who, why in sorted(host.halts.failing.items())
             )
             if not away:
-                found.extend(await self._behind(lane, host))
+                found.extend(await self._behind(partition, host))
         return found
 
     async def worth_knowing(self) -> list[str]:
@@ -74,10 +74,10 @@ class Health:
             return [str(problem)]
         return []
 
-    async def _behind(self, lane: str, host: LaneHost) -> list[str]:
+    async def _behind(self, partition: str, host: PartitionHost) -> list[str]:
         found: list[str] = []
         for stream in (host.own, *host.inputs):
-            key = (lane, stream.name)
+            key = (partition, stream.name)
             if key not in self._ends:
                 try:
                     async with asyncio.timeout(_ANSWER_S):
@@ -87,7 +87,7 @@ class Health:
                     continue
             folded = host.fold.base if stream is host.own else host.fold.position(stream.name)
             if folded < self._ends[key]:
-                found.append(f"{lane}: {stream.name} is folded to {folded} of {self._ends[key]}")
+                found.append(f"{partition}: {stream.name} is folded to {folded} of {self._ends[key]}")
             else:
                 self._ends[key] = 0
         return found

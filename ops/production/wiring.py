@@ -35,22 +35,21 @@ from services.runtime.admission_window import AdmissionWindow
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Reader, Writer
 from services.runtime.control_log import Control
-from services.runtime.lane_fold import LaneFold
-from services.runtime.lane_halts import REGRESSED, WITNESS
-from services.runtime.lane_host import Decider, LaneHost, Tracer
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Bus, Stream
 from services.runtime.own_task import in_own_task
+from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition_halts import REGRESSED, WITNESS
+from services.runtime.partition_host import Decider, PartitionHost, Tracer
 from services.runtime.shelf_port import Shelf
 from services.watcher.shell import Watcher
 
 log = structlog.get_logger()
 
-PARTITION, POOL = "0", "default"
-LANE, DEVICE_LANE = decisions_stream(PARTITION), devices_stream(POOL)
+PARTITION, DEVICE_PARTITION = decisions_stream("0"), devices_stream("default")
 SERVICES = ("watcher", "queue-manager", "admitter", "preemptor", "accountant", "applier")
-WITNESSED = (LANE, DEVICE_LANE, FACTS, CONTROL)
-ROLLED = (LANE, DEVICE_LANE, FACTS)
+WITNESSED = (PARTITION, DEVICE_PARTITION, FACTS, CONTROL)
+ROLLED = (PARTITION, DEVICE_PARTITION, FACTS)
 """The streams that grow: what people enter on CONTROL stays few, and is read from its beginning by all."""
 WITNESS_EVERY_MS = 5_000
 _SAVED_EVERY_MS = 10_000
@@ -75,7 +74,7 @@ class Archiving(Protocol):
 
 
 class BeginsAnew(Exception):
-    """A lane has missed what is not stored any more, and a saved world lies behind it."""
+    """A partition has missed what is not stored any more, and a saved world lies behind it."""
 
 
 class Ports(msgspec.Struct, kw_only=True):
@@ -112,7 +111,7 @@ class Running:
     ) -> None:
         self.ports, self.services = ports, tuple(services)
         self.watcher: Watcher | None = None
-        self.hosts: dict[str, LaneHost] = {}
+        self.hosts: dict[str, PartitionHost] = {}
         self.control = Control()
         """What is skipped, and what is wrong on the stream of control itself."""
         self.regressed = ""
@@ -137,7 +136,7 @@ class Running:
     async def _serve(self) -> None:
         bus, clock = self._bus, self.ports.clock
         facts = await bus.stream(FACTS)
-        lane, devices = await bus.stream(LANE), await bus.stream(DEVICE_LANE)
+        partition, devices = await bus.stream(PARTITION), await bus.stream(DEVICE_PARTITION)
         await self._check()
         await self._prepare_shelf()
         control = await self._heed_control()
@@ -147,7 +146,7 @@ class Running:
             observers: list[Callable[..., None]] = []
             if "applier" in self.services:
                 spare = LowPriorityWrites(clock)
-                applier = Applier(self.ports.writer, facts, clock, LANE, spare)
+                applier = Applier(self.ports.writer, facts, clock, PARTITION, spare)
                 observers.append(applier.observe)
                 tasks.create_task(applier.run())
                 statuses = QueueStatusWriter(self.ports.writer, clock, spare)
@@ -158,8 +157,8 @@ class Running:
                 tasks.create_task(asking.run())
             tasks.create_task(self._snapshots.run())
             if deciders or observers or "visibility" in self.services:
-                self.hosts[LANE] = LaneHost(
-                    own=lane,
+                self.hosts[PARTITION] = PartitionHost(
+                    own=partition,
                     inputs=[devices, facts],
                     deciders=deciders,
                     clock=clock,
@@ -167,15 +166,15 @@ class Running:
                     rules=RULES,
                     replica=self._replica,
                     observers=observers,
-                    fold=await self._begin(lane),
+                    fold=await self._begin(partition),
                     keepers=[self._snapshots.settled],
                     mark=self._snapshots.mark,
                     window=AdmissionWindow(),
                 )
             if "accountant" in self.services:
-                self.hosts[DEVICE_LANE] = LaneHost(
+                self.hosts[DEVICE_PARTITION] = PartitionHost(
                     own=devices,
-                    inputs=[facts, lane],
+                    inputs=[facts, partition],
                     deciders=[Accountant()],
                     clock=clock,
                     tracer=tracer,
@@ -227,7 +226,7 @@ class Running:
 
     def world_of_cards(self) -> World | None:
         """What this process has folded about cards; None if it runs no service that folds."""
-        host = self.hosts.get(DEVICE_LANE) or self.hosts.get(LANE)
+        host = self.hosts.get(DEVICE_PARTITION) or self.hosts.get(PARTITION)
         return host.fold.world if host is not None else None
 
     async def filled(self) -> list[StreamFill]:
@@ -267,18 +266,18 @@ class Running:
         for host in self.hosts.values():
             await host.quiet.wait()
 
-    async def _begin(self, stream: Stream) -> LaneFold:
-        """Where a lane's fold begins: at a good snapshot, or at zero."""
+    async def _begin(self, stream: Stream) -> PartitionFold:
+        """Where a partition's fold begins: at a good snapshot, or at zero."""
         fold = await self._snapshots.load(stream)
         fold.control = self.control
         return fold
 
-    async def _begin_anew(self, host: LaneHost) -> None:
-        """End this run when a saved world lies behind what the lane has missed. Raises `BeginsAnew`."""
+    async def _begin_anew(self, host: PartitionHost) -> None:
+        """End this run when a saved world lies behind what the partition has missed. Raises `BeginsAnew`."""
         missed = await host.missed.get()
         while True:
             fold = await self._begin(host.own)
-            reached = fold.base if missed.stream == fold.lane else fold.position(missed.stream)
+            reached = fold.base if missed.stream == fold.partition else fold.position(missed.stream)
             if reached + 1 >= missed.found:
                 raise BeginsAnew(str(missed))
             await self.ports.clock.sleep(_SAVED_EVERY_MS)

@@ -12,9 +12,9 @@ from events.event import Millis
 from events.preemption import PreemptionOrdered
 from events.quota import ClusterQueueObserved
 from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinished
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from ops.queries.point import Point
-from ops.queries.replay import fold_lane
+from ops.queries.replay import fold_partition
 from ops.queries.stored import Stored, in_order
 from ops.queries.trial import tried
 from projections.configured_cards import config_of
@@ -41,8 +41,8 @@ from services.admitter.flavor_plans import plan_for
 from services.admitter.nomination import nominate
 from services.queue_manager.enqueue import standing_obstacle
 from services.runtime.control_log import Control
-from services.runtime.lane_fold import LaneFold
 from services.runtime.log_port import Entry
+from services.runtime.partition_fold import PartitionFold
 
 _AHEAD = 500
 """So many of those before it are reckoned with."""
@@ -161,18 +161,30 @@ def _stop(
     event: AnyEvent,
     requests: Mapping[str, tuple[Stored, PreemptionRequested]],
 ) -> Stop | None:
-    at, lane, sequence = one.at, one.entry.stream, one.entry.sequence
+    at, partition, sequence = one.at, one.entry.stream, one.entry.sequence
     match event:
         case EvictionOrdered():
-            return Stop(at=at, lane=lane, sequence=sequence, kind="evicted", reason=event.reason, message=event.message)
+            return Stop(
+                at=at,
+                partition=partition,
+                sequence=sequence,
+                kind="evicted",
+                reason=event.reason,
+                message=event.message,
+            )
         case WorkloadDeactivated():
             return Stop(
-                at=at, lane=lane, sequence=sequence, kind="deactivated", reason=event.cause, message=event.message
+                at=at,
+                partition=partition,
+                sequence=sequence,
+                kind="deactivated",
+                reason=event.cause,
+                message=event.message,
             )
         case PreemptionOrdered():
             stop = Stop(
                 at=at,
-                lane=lane,
+                partition=partition,
                 sequence=sequence,
                 kind="preempted",
                 reason=event.reason,
@@ -196,33 +208,33 @@ def _stop(
 
 
 def world_before(entries: Mapping[str, Sequence[Entry]], one: Stored) -> World:
-    """The very world that a decision of the lane of admission was made on."""
+    """The very world that a decision of the partition of admission was made on."""
     cut = {
-        name: [entry for entry in found if name != LANE or entry.sequence < one.entry.sequence]
+        name: [entry for entry in found if name != PARTITION or entry.sequence < one.entry.sequence]
         for name, found in entries.items()
     }
     commit = decode_commit(one.entry.data)
-    start = LaneFold(LANE)
+    start = PartitionFold(PARTITION)
     start.control = Control(entries.get("CONTROL", ()))
     for name, found in cut.items():
-        if name not in (LANE, "CONTROL"):
+        if name not in (PARTITION, "CONTROL"):
             start.offer(name, found)
-    for entry in cut[LANE]:
+    for entry in cut[PARTITION]:
         before = start.decode(entry)
         if before is None:
             start.skip(entry)
         else:
             start.fold_commit(entry, before)
     start.fold_ahead(commit.inputs)
-    place = LogPosition(lane=LANE, sequence=one.entry.sequence, at=commit.at)
+    place = LogPosition(partition=PARTITION, sequence=one.entry.sequence, at=commit.at)
     for event in commit.events[: one.index]:
         evolve(start.world, event, place)
     return start.world
 
 
 def world_at(point: Point) -> World:
-    """The world of the lane of admission at a point."""
-    fold, _ = fold_lane(LANE, point.entries)
+    """The world of the partition of admission at a point."""
+    fold, _ = fold_partition(PARTITION, point.entries)
     fold.world.advance(point.at)
     return fold.world
 

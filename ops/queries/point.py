@@ -1,4 +1,4 @@
-"""A point on the log: a time, or a sequence of a lane, and the log as it was there."""
+"""A point on the log: a time, or a sequence of a partition, and the log as it was there."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from events.codec import NotOurs, decode_commit
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from events.timestamp import format_timestamp
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.time_travel import first, moment, span, until
 from services.runtime.log_port import Entry
 
@@ -52,34 +52,36 @@ def point_at(entries: Entries, text: str = "") -> Point:
         return Point(entries=dict(entries), at=ended)
     if not any(entries.values()):
         raise NotOnTheLog("the log is empty")
-    lane, _, number = text.rpartition("/")
+    stream, _, number = text.rpartition("/")
     if number.isdigit():
-        return _at_sequence(entries, lane or LANE, int(number))
+        return _at_sequence(entries, stream or PARTITION, int(number))
     at = moment(text, began)
     if at < began:
         raise NotOnTheLog(f"{text} is before the log, which begins at {format_timestamp(began)}")
     return Point(entries=until(entries, at), at=at, ended=at >= ended)
 
 
-def _at_sequence(entries: Entries, lane: str, sequence: int) -> Point:
-    """The lane up to a commit, and of its inputs just what that commit rests on."""
-    if lane not in (LANE, DEVICE_LANE):
-        raise NotOnTheLog(f"{lane} is no lane of decisions: write {LANE}/{sequence} or {DEVICE_LANE}/{sequence}")
-    found = entries.get(lane, ())
+def _at_sequence(entries: Entries, partition: str, sequence: int) -> Point:
+    """The partition up to a commit, and of its inputs just what that commit rests on."""
+    if partition not in (PARTITION, DEVICE_PARTITION):
+        raise NotOnTheLog(
+            f"{partition} is no partition of decisions: write {PARTITION}/{sequence} or {DEVICE_PARTITION}/{sequence}"
+        )
+    found = entries.get(partition, ())
     if not found or not found[0].sequence <= sequence <= found[-1].sequence:
         there = f"sequences {found[0].sequence} to {found[-1].sequence}" if found else "nothing"
-        raise NotOnTheLog(f"{lane} has no sequence {sequence}: it holds {there}")
+        raise NotOnTheLog(f"{partition} has no sequence {sequence}: it holds {there}")
     kept = first(found, sequence)
     ends, at = inputs_of(kept)
     cut = {name: stored if name == CONTROL else first(stored, ends.get(name, 0)) for name, stored in entries.items()}
-    return Point(entries={**cut, lane: kept}, at=at, ended=False)
+    return Point(entries={**cut, partition: kept}, at=at, ended=False)
 
 
-def inputs_of(lane: Sequence[Entry]) -> tuple[dict[str, int], Millis]:
-    """How far the commits of a lane have folded each of their inputs, and the time of the last commit."""
+def inputs_of(partition: Sequence[Entry]) -> tuple[dict[str, int], Millis]:
+    """How far the commits of a partition have folded each of their inputs, and the time of the last commit."""
     ends: dict[str, int] = {}
     at = 0
-    for entry in lane:
+    for entry in partition:
         try:
             commit = decode_commit(entry.data)
         except NotOurs:

@@ -1,14 +1,14 @@
-"""Which messages may be skipped: those that nothing rests on yet, and those that halt a lane."""
+"""Which messages may be skipped: those that nothing rests on yet, and those that halt a partition."""
 
 from collections.abc import Mapping, Sequence
 
 from events.subjects import CONTROL
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.chain import link_of
-from ops.queries.replay import fold_lane
+from ops.queries.replay import fold_partition
 from services.runtime.control_log import Control
-from services.runtime.lane_errors import MessageHalts
 from services.runtime.log_port import Entry
+from services.runtime.partition_errors import MessageHalts
 
 Entries = Mapping[str, Sequence[Entry]]
 
@@ -23,7 +23,7 @@ class QuarantineRefused(ValueError):
 
 
 def refuse_if_folded(entries: Entries, stream: str, sequence: int) -> None:
-    """Raises `QuarantineRefused` for a message that decisions rest on, unless it is what halts a lane."""
+    """Raises `QuarantineRefused` for a message that decisions rest on, unless it is what halts a partition."""
     if stream == CONTROL:
         if sequence not in Control(entries.get(CONTROL, ())).unread:
             raise QuarantineRefused(
@@ -38,7 +38,7 @@ def refuse_if_folded(entries: Entries, stream: str, sequence: int) -> None:
         return
     if by in halts:
         raise QuarantineRefused(
-            f"{by[0]} {by[1]} rests on {stream} {sequence}, and halts its lane: have that skipped first", first=by
+            f"{by[0]} {by[1]} rests on {stream} {sequence}, and halts its partition: have that skipped first", first=by
         )
     raise QuarantineRefused(
         f"{stream} {sequence} is folded, and {by[0]} {by[1]} rests on it: to skip it would change history. "
@@ -47,24 +47,24 @@ def refuse_if_folded(entries: Entries, stream: str, sequence: int) -> None:
 
 
 def halting(entries: Entries) -> set[tuple[str, int]]:
-    """The messages that a lane can't go past, by stream and sequence."""
+    """The messages that a partition can't go past, by stream and sequence."""
     found: set[tuple[str, int]] = set()
-    for lane in (LANE, DEVICE_LANE):
+    for partition in (PARTITION, DEVICE_PARTITION):
         try:
-            fold_lane(lane, entries)
+            fold_partition(partition, entries)
         except MessageHalts as halt:
             found.add((halt.stream, halt.sequence))
-    for lane in (LANE, DEVICE_LANE):
-        found |= {(lane, sequence) for sequence in _ahead_of_inputs(entries, lane)}
+    for partition in (PARTITION, DEVICE_PARTITION):
+        found |= {(partition, sequence) for sequence in _ahead_of_inputs(entries, partition)}
     return found
 
 
-def _ahead_of_inputs(entries: Entries, lane: str) -> list[int]:
+def _ahead_of_inputs(entries: Entries, partition: str) -> list[int]:
     """Commits that rest on more than there is."""
     control = Control(entries.get(CONTROL, ()))
     ends = {name: found[-1].sequence if found else 0 for name, found in entries.items()}
     envelopes = [
-        (entry.sequence, link_of(entry).envelope) for entry in entries.get(lane, ()) if not control.skips(entry)
+        (entry.sequence, link_of(entry).envelope) for entry in entries.get(partition, ()) if not control.skips(entry)
     ]
     return [
         sequence
@@ -76,13 +76,13 @@ def _ahead_of_inputs(entries: Entries, lane: str) -> list[int]:
 def _resting(entries: Entries, stream: str, sequence: int) -> tuple[str, int] | None:
     """The first commit that was made on a message."""
     control = Control(entries.get(CONTROL, ()))
-    for lane in (LANE, DEVICE_LANE):
-        for entry in entries.get(lane, ()):
+    for partition in (PARTITION, DEVICE_PARTITION):
+        for entry in entries.get(partition, ()):
             envelope = None if control.skips(entry) else link_of(entry).envelope
             if envelope is None:
                 continue
-            if lane == stream and entry.sequence > sequence and envelope.base >= sequence:
-                return lane, entry.sequence
+            if partition == stream and entry.sequence > sequence and envelope.base >= sequence:
+                return partition, entry.sequence
             if any(run.stream == stream and run.upto >= sequence for run in envelope.inputs):
-                return lane, entry.sequence
+                return partition, entry.sequence
     return None

@@ -21,9 +21,9 @@ from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.control_log import Control
-from services.runtime.lane_fold import LaneFold
-from services.runtime.lane_host import Decider
 from services.runtime.log_port import Entry
+from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition_host import Decider
 from services.runtime.stored_message import Opened, Passed, open_message
 
 Listener = Callable[[AnyEvent, LogPosition], None]
@@ -35,7 +35,7 @@ _TOLD_EVERY = 200
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A decision that comes out otherwise when it is decided again."""
 
-    lane: str
+    partition: str
     sequence: int
     author: str
     recorded: bytes
@@ -57,9 +57,9 @@ class OtherState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a replay of one lane found."""
+    """What a replay of one partition found."""
 
-    lane: str
+    partition: str
     commits: int
     events: int
     facts: int
@@ -83,25 +83,25 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.differences or self.other_states or self.amiss)
 
 
-def fold_lane(
-    lane: str,
+def fold_partition(
+    partition: str,
     entries: Mapping[str, Sequence[Entry]],
     *,
     verify: bool = False,
     listener: Listener | None = None,
-    start: LaneFold | None = None,
+    start: PartitionFold | None = None,
     told: Progress | None = None,
-) -> tuple[LaneFold, Replayed]:
-    """Fold one lane from zero, or on from a snapshot; with `verify` decide each of its decisions again, compare bytes."""
-    fold = start or LaneFold(lane)
+) -> tuple[PartitionFold, Replayed]:
+    """Fold one partition from zero, or on from a snapshot; with `verify` decide each of its decisions again, compare bytes."""
+    fold = start or PartitionFold(partition)
     began = fold.base
     fold.control = Control(entries.get(CONTROL, ()))
-    inputs = {name: found for name, found in entries.items() if name not in (lane, CONTROL)}
+    inputs = {name: found for name, found in entries.items() if name not in (partition, CONTROL)}
     feeds = _Feeds(fold, inputs)
     again = _Again(inputs) if verify else None
     events = 0
     rules: dict[str, None] = {}
-    commits = _behind(entries.get(lane, ()), began)
+    commits = _behind(entries.get(partition, ()), began)
     for count, entry in enumerate(commits):
         if told is not None and count % _TOLD_EVERY == 0:
             told(count, len(commits))
@@ -118,12 +118,12 @@ def fold_lane(
         events += len(commit.events)
         if listener is not None:
             for event in commit.events:
-                listener(event, LogPosition(lane=lane, sequence=entry.sequence, at=commit.at))
+                listener(event, LogPosition(partition=partition, sequence=entry.sequence, at=commit.at))
     facts = sum(fold.settled.get(name, 0) for name in inputs if name == FACTS)
     feeds.offer_rest()
     fold.fold_inputs()
     return fold, Replayed(
-        lane=lane,
+        partition=partition,
         commits=len(commits),
         events=events,
         facts=facts,
@@ -139,9 +139,9 @@ def fold_lane(
 
 
 class _Feeds:
-    """The inputs of a lane, handed to its fold as far as the next commit rests on them: a long log is never held whole."""
+    """The inputs of a partition, handed to its fold as far as the next commit rests on them: a long log is never held whole."""
 
-    def __init__(self, fold: LaneFold, inputs: Mapping[str, Sequence[Entry]]) -> None:
+    def __init__(self, fold: PartitionFold, inputs: Mapping[str, Sequence[Entry]]) -> None:
         self._fold = fold
         self._left = {name: iter(_behind(found, fold.position(name))) for name, found in inputs.items()}
         self._next = {name: next(left, None) for name, left in self._left.items()}
@@ -187,7 +187,7 @@ class _Again:
         made: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
         self._deciders = {one.name: one for one in made}
 
-    def compare(self, fold: LaneFold, entry: Entry, commit: Commit) -> bool:
+    def compare(self, fold: PartitionFold, entry: Entry, commit: Commit) -> bool:
         """Decide one commit again; whether it is folded by that."""
         if commit.author not in self._deciders:
             return False
@@ -203,7 +203,7 @@ class _Again:
         if recorded != decided:
             self.differences.append(
                 Difference(
-                    lane=fold.lane,
+                    partition=fold.partition,
                     sequence=entry.sequence,
                     author=commit.author,
                     recorded=recorded,
@@ -215,7 +215,7 @@ class _Again:
             )
         return False
 
-    def compare_state(self, fold: LaneFold, entry: Entry, commit: Commit) -> None:
+    def compare_state(self, fold: PartitionFold, entry: Entry, commit: Commit) -> None:
         """Hold the state behind a commit against the one that the commit names; other rules may hold it otherwise."""
         if not commit.state_hash or commit.rules != RULES or self._hurried(fold, entry):
             return
@@ -225,11 +225,11 @@ class _Again:
             other = OtherState(sequence=fold.base, author=commit.author, recorded=commit.state_hash, folded=found)
             self.other_states.append(other)
 
-    def _hurried(self, fold: LaneFold, entry: Entry) -> bool:
+    def _hurried(self, fold: PartitionFold, entry: Entry) -> bool:
         found = fold.opened(entry)
         return isinstance(found, Opened) and bool(found.hurried)
 
-    def _decide_again(self, fold: LaneFold, commit: Commit) -> list[Decision]:
+    def _decide_again(self, fold: PartitionFold, commit: Commit) -> list[Decision]:
         """Fold the commit's inputs ahead, and ask its author again."""
         fold.fold_ahead(commit.inputs)
         self._since_all += 1
@@ -237,10 +237,10 @@ class _Again:
             self._since_all = 0
             fold.world.review_all()
         fold.world.advance(commit.at)
-        place = LogPosition(lane=fold.lane, sequence=commit.base + 1, at=commit.at)
+        place = LogPosition(partition=fold.partition, sequence=commit.base + 1, at=commit.at)
         return self._deciders[commit.author].decide(fold.world, place)
 
-    def _led(self, fold: LaneFold, settled: Mapping[str, int], commit: Commit) -> Iterator[Entry]:
+    def _led(self, fold: PartitionFold, settled: Mapping[str, int], commit: Commit) -> Iterator[Entry]:
         ends = dict(settled)
         for run in commit.inputs:
             stored = self._inputs.get(run.stream, ())
@@ -268,7 +268,7 @@ def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
             events = (message.fact,) if isinstance(message, Sighting) else message.events
             told.extend((message.at, name, entry.sequence, i, event) for i, event in enumerate(events))
     for at, name, sequence, _, event in sorted(told, key=lambda one: one[:4]):
-        listener(event, LogPosition(lane=name, sequence=sequence, at=at))
+        listener(event, LogPosition(partition=name, sequence=sequence, at=at))
 
 
 def encode_events(events: Sequence[Decision]) -> bytes:
@@ -276,4 +276,4 @@ def encode_events(events: Sequence[Decision]) -> bytes:
     return b"\n".join(encode(event) for event in events)
 
 
-__all__ = ["Difference", "OtherState", "Replayed", "fold_lane", "listen"]
+__all__ = ["Difference", "OtherState", "Replayed", "fold_partition", "listen"]

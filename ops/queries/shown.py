@@ -11,8 +11,8 @@ from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
-from services.runtime.lane_errors import MessageNotOurs
 from services.runtime.log_port import Entry
+from services.runtime.partition_errors import MessageNotOurs
 from services.runtime.stored_message import Opened, open_message
 
 

@@ -30,7 +30,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def place(self) -> LogPosition:
         """Where it stands."""
-        return LogPosition(lane=self.entry.stream, sequence=self.entry.sequence, at=self.at)
+        return LogPosition(partition=self.entry.stream, sequence=self.entry.sequence, at=self.at)
 
 
 class _Timed(msgspec.Struct, frozen=True):

@@ -8,12 +8,12 @@ from events.codec import NotOurs, decode_commit
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from events.timestamp import BadTimestamp, parse_timestamp
-from ops.production.wiring import DEVICE_LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION
+from ops.queries.replay import fold_partition
 from projections.world import World
 from services.runtime.control_log import Control
-from services.runtime.lane_errors import MessageNotOurs
 from services.runtime.log_port import Entry
+from services.runtime.partition_errors import MessageNotOurs
 from services.runtime.stored_message import Opened, open_message
 from services.watcher.quantities import duration
 
@@ -50,7 +50,7 @@ def cards_at(entries: Entries, text: str = "") -> Moment:
         if kind is not None and type(event).__name__ == "DriftDetected":
             since[getattr(event, "card", ""), kind, getattr(event, "holder", "")] = getattr(place, "at", 0)
 
-    fold, _ = fold_lane(DEVICE_LANE, kept, listener=listen)
+    fold, _ = fold_partition(DEVICE_PARTITION, kept, listener=listen)
     fold.world.advance(at)
     upto = {name: (found[-1].sequence if found else 0) for name, found in sorted(kept.items()) if name != CONTROL}
     return Moment(world=fold.world, at=at, began=began, upto=upto, since=since)

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from events.catalogue import Fact
 from events.event import Millis
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World
@@ -13,7 +13,7 @@ from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
-from services.runtime.lane_host import Decider
+from services.runtime.partition_host import Decider
 
 T = TypeVar("T")
 _TURNS = 60
@@ -27,7 +27,7 @@ def tried(
     """What is seen after these facts were told and everybody has spoken, or as soon as it is done."""
     with world.trial(deciding=True):
         for number, fact in enumerate(facts):
-            evolve(world, fact, LogPosition(lane="FACTS", sequence=_FAR + number, at=at))
+            evolve(world, fact, LogPosition(partition="FACTS", sequence=_FAR + number, at=at))
         settle_down(world, at, done)
         return look(world)
 
@@ -36,6 +36,6 @@ def settle_down(world: World, at: Millis, done: Callable[[World], bool]) -> None
     """Let everybody speak until all are quiet."""
     deciders: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
     for turn in range(_TURNS):
-        said = [one.decide(world, LogPosition(lane=LANE, sequence=_FAR + turn, at=at)) for one in deciders]
+        said = [one.decide(world, LogPosition(partition=PARTITION, sequence=_FAR + turn, at=at)) for one in deciders]
         if not any(said) or done(world):
             return

@@ -208,5 +208,5 @@ class CardSide:
 
 def entry_id(slice_: Open, key: SliceKey, began: Cause) -> str:
     """The name of an entry: the same in every replay, whatever ends it (docs/rules/billing.md#entry-id)."""
-    parts = (slice_.holder.uid, slice_.kind, *key, began.lane, began.sequence, began.at)
+    parts = (slice_.holder.uid, slice_.kind, *key, began.partition, began.sequence, began.at)
     return hashlib.sha256("\n".join(str(part) for part in parts).encode()).hexdigest()[:24]

@@ -69,12 +69,12 @@ class Cause(msgspec.Struct, frozen=True, gc=False):
 
     why: str
     at: Millis
-    lane: str
+    partition: str
     sequence: int
 
     def __str__(self) -> str:
         """As people read it."""
-        return f"{self.why} {self.lane}/{self.sequence}"
+        return f"{self.why} {self.partition}/{self.sequence}"
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -260,7 +260,7 @@ class Ledger:
         ):
             waste = Waste(
                 at=position.at,
-                place=f"{position.lane}/{position.sequence}",
+                place=f"{position.partition}/{position.sequence}",
                 reason=attempt.stopped,
                 holder=attempt.holder,
                 preemptor=attempt.preemptor,
@@ -289,4 +289,4 @@ def _amounts(assignments: tuple[PodSetAssignment, ...], done: dict[str, int]) ->
 
 
 def _cause(why: str, position: LogPosition) -> Cause:
-    return Cause(why, position.at, position.lane, position.sequence)
+    return Cause(why, position.at, position.partition, position.sequence)

@@ -56,12 +56,16 @@ class PriceBook:
         in_force = self.at(event.starts) is not None
         starts = max(event.starts, position.at) if in_force else event.starts
         self.lists = [one for one in self.lists if one.starts != starts]
-        self.lists.append(PriceList(event=event, starts=starts, place=f"{position.lane}/{position.sequence}", rates={}))
+        self.lists.append(
+            PriceList(event=event, starts=starts, place=f"{position.partition}/{position.sequence}", rates={})
+        )
         self.lists.sort(key=lambda one: one.starts)
 
     def correct(self, event: CorrectionEntered, position: LogPosition) -> None:
         """A correction is entered."""
-        self.corrections.append(Correction(event=event, at=position.at, place=f"{position.lane}/{position.sequence}"))
+        self.corrections.append(
+            Correction(event=event, at=position.at, place=f"{position.partition}/{position.sequence}")
+        )
 
     def at(self, at: Millis) -> PriceList | None:
         """The list in force at a time."""

@@ -35,14 +35,14 @@ class Causes:
         self._gone = LongGone()
 
     def fold(self, event: AnyEvent, position: LogPosition) -> str:
-        """The cause of this event, as `lane/sequence what`; empty for what comes from outside."""
+        """The cause of this event, as `partition/sequence what`; empty for what comes from outside."""
         self._number += 1
         key = str(getattr(event, "workload", "") or getattr(event, "preemptor", ""))
         for gone in self._gone.hear(event, key, position.at):
             for known in (self._last, self._numbers, self._pods, self._requests):
                 known.pop(gone, None)
-        cause = self._cause(event, key) if position.lane != "FACTS" else ""
-        told = f"{position.lane}/{position.sequence} {type(event).__name__}"
+        cause = self._cause(event, key) if position.partition != "FACTS" else ""
+        told = f"{position.partition}/{position.sequence} {type(event).__name__}"
         if key and not isinstance(event, DecisionApplied | DecisionRejected | PodObserved):
             self._last[key], self._numbers[key] = told, self._number
         if isinstance(event, PodObserved) and key:

@@ -28,7 +28,7 @@ class LifeMoment(msgspec.Struct, frozen=True, kw_only=True):
     """One moment in the life of an object."""
 
     at: Millis
-    lane: str
+    partition: str
     sequence: int
     object: str
     what: str
@@ -69,7 +69,7 @@ class Life:
         self.lines.append(
             LifeMoment(
                 at=position.at,
-                lane=position.lane,
+                partition=position.partition,
                 sequence=position.sequence,
                 object=about,
                 what=what,

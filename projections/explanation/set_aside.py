@@ -26,7 +26,7 @@ class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
     """What went wrong, in the words of the failure."""
     since: Millis
     sequence: int
-    """Where on the service's lane that stands."""
+    """Where on the service's partition that stands."""
     message: str
     fix: str
 

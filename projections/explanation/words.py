@@ -89,7 +89,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     """One time that a workload had to stop, and why."""
 
     at: Millis
-    lane: str
+    partition: str
     sequence: int
     kind: str
     """preempted, evicted or deactivated."""

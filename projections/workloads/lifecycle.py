@@ -71,7 +71,7 @@ class Provisioning(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     order: ProvisioningOrdered
     decision: str
-    """The decision that ordered it, as `lane/sequence`: the request bears it."""
+    """The decision that ordered it, as `partition/sequence`: the request bears it."""
     rejected: str = ""
     """Why the API server did not take the request, as far as it has not."""
 
@@ -120,7 +120,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Who has preempted it and how often, the last of them at the end; the latest few are remembered."""
     admitted_at: Millis | None = None
     decided: int = 0
-    """Sequence of the last decision about it on its lane: what the applier has to reach."""
+    """Sequence of the last decision about it on its partition: what the applier has to reach."""
     applied: int = 0
     """Sequence of the last decision that the cluster shows."""
     job_turned: int = 0
@@ -146,7 +146,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     marks: tuple[str, ...] = ()
     """What its job and its object bore when it was first seen, of another log: it says nothing about this one."""
     pods_gone: str = ""
-    """The decision after which its pods were seen to be gone, as `lane/sequence`."""
+    """The decision after which its pods were seen to be gone, as `partition/sequence`."""
 
     @property
     def namespace(self) -> str:

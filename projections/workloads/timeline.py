@@ -28,7 +28,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that happened to a workload."""
 
     at: Millis
-    lane: str
+    partition: str
     sequence: int
     what: str
     detail: str = ""
@@ -53,7 +53,12 @@ class Timeline:
         if told is not None and isinstance(key, str):
             what, detail = told
             moment = Moment(
-                at=position.at, lane=position.lane, sequence=position.sequence, what=what, detail=detail, event=event
+                at=position.at,
+                partition=position.partition,
+                sequence=position.sequence,
+                what=what,
+                detail=detail,
+                event=event,
             )
             self.moments.setdefault(key, []).append(moment)
 

@@ -54,7 +54,7 @@ class CardGates:
         """UIDs of pods that were taken up and are not seen to go yet, by workload."""
 
     def observe(self, world: World, touched: Sequence[str]) -> None:
-        """Take note of who is to be told; told after each turn of the lane."""
+        """Take note of who is to be told; told after each turn of the partition."""
         for key in touched:
             workload = world.workloads.get(key)
             found = openings(world, workload) if workload is not None and key in world.pod_cards else {}

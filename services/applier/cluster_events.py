@@ -95,10 +95,10 @@ def refusal_event(refused: ObjectRefused, at: Millis) -> ClusterEvent:
     )
 
 
-def workload_event(key: str, uid: str, lane: str, news: News) -> ClusterEvent:
+def workload_event(key: str, uid: str, partition: str, news: News) -> ClusterEvent:
     """The notice of what was decided about a workload."""
     return _about_workload(
-        key, uid, f"{lane}/{news.sequence}", news.at, news.reason, news.message, warning=news.warning
+        key, uid, f"{partition}/{news.sequence}", news.at, news.reason, news.message, warning=news.warning
     )
 
 

@@ -28,7 +28,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """One workload to be shown as the log has decided it up to `sequence`."""
 
     workload: str
-    lane: str
+    partition: str
     sequence: int
     of: Workload
     """The workload as it stood then: what is written about it is made only when it is written."""
@@ -147,31 +147,31 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
 
     def since(self, mark: str) -> int:
         """The decision of this log that a mark names; 0 for one of another log, which is older than all of this."""
-        return 0 if mark in self.of.marks else sequence_in(mark, self.lane)
+        return 0 if mark in self.of.marks else sequence_in(mark, self.partition)
 
     @property
     def decision(self) -> str:
-        """The mark that is left on what was written: lane and sequence."""
-        return f"{self.lane}/{self.sequence}"
+        """The mark that is left on what was written: partition and sequence."""
+        return f"{self.partition}/{self.sequence}"
 
 
-def plan(world: World, lane: str, keys: Iterable[str]) -> list[Application]:
+def plan(world: World, partition: str, keys: Iterable[str]) -> list[Application]:
     """What the cluster does not show yet, of these workloads; admissions before anything else."""
     found = [
-        _planned(world, lane, workload)
+        _planned(world, partition, workload)
         for key in sorted(set(keys))
         if (workload := world.workloads.get(key)) is not None and not _shown(world, workload)
     ]
     return sorted(found, key=lambda one: (not one.run, one.workload))
 
 
-def _planned(world: World, lane: str, workload: Workload) -> Application:
+def _planned(world: World, partition: str, workload: Workload) -> Application:
     try:
-        return _application(world, lane, workload)
+        return _application(world, partition, workload)
     except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are applied
         return Application(
             workload=workload.key,
-            lane=lane,
+            partition=partition,
             sequence=workload.decided,
             of=workload,
             seen=workload.seen,
@@ -211,11 +211,11 @@ def _at_the_gate(world: World, workload: Workload) -> tuple[str, ...]:
     return tuple(gate)
 
 
-def _application(world: World, lane: str, workload: Workload) -> Application:
+def _application(world: World, partition: str, workload: Workload) -> Application:
     run = job_should_run(workload) and not workload.finished
     return Application(
         workload=workload.key,
-        lane=lane,
+        partition=partition,
         sequence=workload.decided,
         of=workload,
         settings=world.settings,
@@ -274,7 +274,7 @@ def _why(workload: Workload) -> tuple[str, str]:
     return ("", "") if found is None else (f"WorkloadEvictedDueTo{found.reason}", found.message)
 
 
-def sequence_in(mark: str, lane: str) -> int:
-    """The sequence in a mark that was left on an object, as `lane/sequence`; 0 when it is of another lane."""
+def sequence_in(mark: str, partition: str) -> int:
+    """The sequence in a mark that was left on an object, as `partition/sequence`; 0 when it is of another partition."""
     found, _, number = mark.rpartition("/")
-    return (whole_number(number) or 0) if found == lane else 0
+    return (whole_number(number) or 0) if found == partition else 0

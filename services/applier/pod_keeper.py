@@ -24,7 +24,7 @@ class PodKeeper:
         self._letting_go = RetriedWrites("pod", "pod not let go", self._let_go, clock, turn=spare.turn)
 
     def observe(self, world: World) -> None:
-        """Take note of what is to be let go; told after each turn of the lane."""
+        """Take note of what is to be let go; told after each turn of the partition."""
         for key in world.pod_work.take("pod-keeper"):
             found = world.accounted.get(key)
             if found is not None:

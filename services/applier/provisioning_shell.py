@@ -78,7 +78,7 @@ class ProvisioningWriter:
         self._news = asyncio.Event()
 
     def observe(self, world: World, touched: Sequence[str]) -> None:
-        """Take note of what is to be asked; told after each turn of the lane."""
+        """Take note of what is to be asked; told after each turn of the partition."""
         for key in touched:
             workload = world.workloads.get(key)
             wanted = ask(world, workload) if workload is not None else None

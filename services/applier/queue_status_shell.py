@@ -70,7 +70,7 @@ class QueueStatusWriter:
         self._status_news, self._hold_news = asyncio.Event(), asyncio.Event()
 
     def observe(self, world: World, touched: Sequence[str]) -> None:
-        """Take note of what has changed; told after each turn of the lane."""
+        """Take note of what has changed; told after each turn of the partition."""
         self._statuses.touch(world, touched)
         now = self._clock.now()
         if now < self._next:
@@ -78,7 +78,7 @@ class QueueStatusWriter:
             return
         found = self._statuses.changed(world, now)
         unlike = self._changed_holds(world)
-        # The lane waits meanwhile: where there are many queues they are looked at less often.
+        # The partition waits meanwhile: where there are many queues they are looked at less often.
         self._next = now + max(EVERY, _REST * (self._clock.now() - now))
         rule = world.settings.admission_fair_sharing
         if rule is not None:
@@ -129,7 +129,7 @@ class QueueStatusWriter:
             self._shown.pop(place, None)
 
     def _ask(self, world: World, due: Millis) -> None:
-        """Have the lane take a turn then, also when nothing else happens."""
+        """Have the partition take a turn then, also when nothing else happens."""
         if self._asked <= self._clock.now() or due < self._asked:
             self._asked = due
             world.look_again(due)

@@ -39,13 +39,13 @@ _RETRY_MS = 500
 
 
 class Applier:
-    """Applies what a lane's world says, workload by workload, several at once but never one twice at once.
+    """Applies what a partition's world says, workload by workload, several at once but never one twice at once.
 
     Who waits without having held anything is shown in spare time; only its job is stopped at once if it runs.
     """
 
-    def __init__(self, writer: Writer, facts: Stream, clock: Clock, lane: str, spare: LowPriorityWrites) -> None:
-        self._clock, self._lane, self._spare = clock, lane, spare
+    def __init__(self, writer: Writer, facts: Stream, clock: Clock, partition: str, spare: LowPriorityWrites) -> None:
+        self._clock, self._partition, self._spare = clock, partition, spare
         self._outbox = Outbox(facts, clock)
         self._notices = EventRecorder(writer, spare, clock)
         self._workloads = WorkloadKeeper(writer, clock, spare)
@@ -58,8 +58,8 @@ class Applier:
         self._news, self._idle_news = asyncio.Event(), asyncio.Event()
 
     def observe(self, world: World, touched: Sequence[str]) -> None:
-        """Take note of what is to be applied; told after each turn of the lane."""
-        planned = plan(world, self._lane, touched)
+        """Take note of what is to be applied; told after each turn of the partition."""
+        planned = plan(world, self._partition, touched)
         for key in {*touched}.difference(one.workload for one in planned):
             self._backlog.drop(key)
         for application in planned:
@@ -134,7 +134,7 @@ class Applier:
                 application,
                 DecisionApplied(
                     workload=application.workload,
-                    lane=application.lane,
+                    partition=application.partition,
                     sequence=application.sequence,
                     finished=application.finished,
                     seen=application.seen,
@@ -188,7 +188,7 @@ class Applier:
 def _rejected(application: Application, reason: str, message: str) -> DecisionRejected:
     return DecisionRejected(
         workload=application.workload,
-        lane=application.lane,
+        partition=application.partition,
         sequence=application.sequence,
         reason=reason,
         message=message,

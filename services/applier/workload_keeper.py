@@ -27,7 +27,7 @@ class WorkloadKeeper:
         """The UIDs of those that were deleted and may go, until the log tells that they are gone."""
 
     def observe(self, world: World) -> None:
-        """Take note of what may go; told after each turn of the lane."""
+        """Take note of what may go; told after each turn of the partition."""
         free = {
             key: found.uid
             for key, found in world.terminating.items()

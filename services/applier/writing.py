@@ -284,7 +284,8 @@ class ApplicationWriter:
         uid = (found.get("metadata") or {}).get("uid", "")
         fresh = () if application.discard else workload_events(application.of)
         self._notices.tell_all(
-            workload_event(application.workload, uid, application.lane, news) for news in (*application.news, *fresh)
+            workload_event(application.workload, uid, application.partition, news)
+            for news in (*application.news, *fresh)
         )
         if application.finished and not application.of.finish_shown:
             self._notices.tell_all(finished(application.of, self._notices.now))

@@ -17,7 +17,7 @@ LONGEST: Millis = 2000
 
 
 class AdmissionWindow:
-    """The admissions of a lane that are on their way to the cluster."""
+    """The admissions of a partition that are on their way to the cluster."""
 
     def __init__(self, size: int = SIZE) -> None:
         self._size = size

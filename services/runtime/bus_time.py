@@ -1,4 +1,4 @@
-"""How far ahead of the bus's own time a lane may decide."""
+"""How far ahead of the bus's own time a partition may decide."""
 
 from events.event import Millis
 from services.runtime.control_log import AHEAD, Control

@@ -1,4 +1,4 @@
-"""The commit that an author's decisions become, with the place on the lane that they were made at."""
+"""The commit that an author's decisions become, with the place on the partition that they were made at."""
 
 import hashlib
 from collections.abc import Sequence
@@ -9,17 +9,17 @@ from events.catalogue import Decision
 from events.codec import encode
 from events.commit import Commit
 from events.event import Millis
-from services.runtime.lane_fold import LaneFold
+from services.runtime.partition_fold import PartitionFold
 
 
 def commit_of(
-    fold: LaneFold, author: str, events: Sequence[Decision], at: Millis, *, rules: str, replica: str, mark: str
+    fold: PartitionFold, author: str, events: Sequence[Decision], at: Millis, *, rules: str, replica: str, mark: str
 ) -> Commit:
     """What stands on the log behind all that is folded."""
     body = Commit(
         id="",
         prev_hash=fold.prev_hash,
-        partition=fold.lane,
+        partition=fold.partition,
         base=fold.base,
         inputs=fold.runs,
         author=author,

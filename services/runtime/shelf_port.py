@@ -10,7 +10,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What was saved, and how far it goes."""
 
     key: str
-    """The lane whose world it is, or `watcher` for its view."""
+    """The partition whose world it is, or `watcher` for its view."""
     upto: dict[str, int]
     """By stream the last sequence that is folded in it."""
     rules: str

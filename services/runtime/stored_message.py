@@ -12,8 +12,8 @@ from events.codec import NotOurs, decode_commit, decode_sighting
 from events.commit import Commit, Sighting
 from events.subjects import FACTS
 from services.runtime.control_log import Control
-from services.runtime.lane_errors import MessageNotOurs
 from services.runtime.log_port import Entry
+from services.runtime.partition_errors import MessageNotOurs
 
 
 class Opened(NamedTuple):

@@ -89,7 +89,7 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     adopted: AdoptedStatus | None = None
     checks: tuple[CheckStatus, ...] = ()
     decision: str = ""
-    """What its Workload object showed when its checks stood so, as `lane/sequence`."""
+    """What its Workload object showed when its checks stood so, as `partition/sequence`."""
     anew: bool = False
     """It is not what was told under its name before."""
 

@@ -2,7 +2,7 @@
 
 A watcher is one of several, and may be late. It follows the log as every fold does: what others tell becomes part of what
 it has told, and where its own word turns out to be older than theirs it has to begin anew. A fact that can't be read or
-folded halts it by name, as it halts the lanes, until it is skipped on record.
+folded halts it by name, as it halts the partitions, until it is skipped on record.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from events.settings import SettingsObserved
 from projections.object_versions import Known, Versions
 from projections.trail import Trail
 from services.runtime.control_log import Control
-from services.runtime.lane_errors import FoldFailed, MessageHalts
-from services.runtime.lane_halts import MESSAGE, Halts
 from services.runtime.log_errors import LogGap, LogRegressed
 from services.runtime.log_port import Entry, Stream
+from services.runtime.partition_errors import FoldFailed, MessageHalts
+from services.runtime.partition_halts import MESSAGE, Halts
 from services.runtime.stored_message import Opened, open_message
 from services.watcher.object_keys import known, place_of
 from services.watcher.reported_state import says_so

@@ -16,9 +16,9 @@ from events.settings import SettingsObserved
 from events.subjects import FACTS
 from projections.object_versions import Known
 from services.runtime.clock_port import Clock
-from services.runtime.lane_errors import MessageHalts
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream
+from services.runtime.partition_errors import MessageHalts
 from services.runtime.shelf_port import Shelf
 from services.watcher.log_reading import ReportedByAll
 from services.watcher.reported_state import ReportedState

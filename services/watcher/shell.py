@@ -17,12 +17,12 @@ from services.jobs.serving import QUEUE
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
 from services.runtime.control_log import Control
-from services.runtime.lane_errors import MessageHalts
-from services.runtime.lane_halts import REGRESSED, Halts
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Stream
 from services.runtime.outbox import Outbox, OutboxMessage
 from services.runtime.own_task import in_own_task
+from services.runtime.partition_errors import MessageHalts
+from services.runtime.partition_halts import REGRESSED, Halts
 from services.runtime.shelf_port import Shelf
 from services.watcher.fact_messages import FactWriter
 from services.watcher.installed_kinds import DEFINITIONS, InstalledKinds

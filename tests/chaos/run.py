@@ -24,7 +24,7 @@ from ops.production.log.retrying_bus import RetryingBus
 from ops.production.log.server import NatsServer
 from ops.production.log.server_cluster import NatsCluster
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from ops.queries.audit.verify import Auditor
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.store import Change
@@ -167,7 +167,7 @@ class Run:
         self.kills: Counter[str] = Counter()
         self.fed = 0
         self.position = 0
-        """The last commit of the lane that was seen."""
+        """The last commit of the partition that was seen."""
         self._folder = folder
         self._grown = asyncio.Event()
         self._killed = asyncio.Event()
@@ -189,7 +189,7 @@ class Run:
         self._processes[slot] = ServiceProcess(order, self._folder / "told" / f"{slot}.log")
 
     def follow(self) -> None:
-        """Know from now on how far the lane has come."""
+        """Know from now on how far the partition has come."""
         self._following = asyncio.create_task(self._follow())
 
     async def stop(self) -> None:
@@ -264,7 +264,7 @@ class Run:
                 raise Standing(f"no job has changed for {_STILL_S:.0f} s: {'; '.join(left[:5])}") from problem
 
     async def _follow(self) -> None:
-        stream = await self.bus.stream(LANE)
+        stream = await self.bus.stream(PARTITION)
         async for batch in stream.follow(0):
             self.position = batch[-1].sequence
             self._grown.set()
@@ -276,7 +276,7 @@ class Run:
                 async with asyncio.timeout(_STILL_S):
                     await self._grown.wait()
             except TimeoutError as problem:
-                raise Standing(f"nothing is decided behind {LANE}/{self.position}") from problem
+                raise Standing(f"nothing is decided behind {PARTITION}/{self.position}") from problem
 
     async def _kill(self, victim: str) -> None:
         self.kills[victim] += 1
@@ -289,12 +289,12 @@ class Run:
         await server.start()
 
     async def _leader(self) -> NatsServer:
-        """The server that leads the lane: whoever kills another one of three has killed nobody's leader."""
+        """The server that leads the partition: whoever kills another one of three has killed nobody's leader."""
         if isinstance(self.servers, NatsServer):
             return self.servers
         while True:
             with suppress(LogUnavailable):
-                found = await asked(self.bus.client, f"STREAM.INFO.{LANE}", {})
+                found = await asked(self.bus.client, f"STREAM.INFO.{PARTITION}", {})
                 name = (found.get("cluster") or {}).get("leader", "")
                 for server in self.servers.servers:
                     if server.name == name:

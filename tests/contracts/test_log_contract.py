@@ -51,88 +51,88 @@ async def _quorum(bus: JetStreamBus) -> None:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def lane(bus: Bus, request: pytest.FixtureRequest) -> Stream:
+async def partition(bus: Bus, request: pytest.FixtureRequest) -> Stream:
     name = "".join(c if c.isalnum() else "_" for c in request.node.name)[-60:]
     return await bus.stream(f"LOG_{name}")
 
 
-def subject(lane: Stream) -> str:
-    return f"kuelog.log.{lane.name.removeprefix('LOG_')}.test"
+def subject(partition: Stream) -> str:
+    return f"kuelog.log.{partition.name.removeprefix('LOG_')}.test"
 
 
-async def put(lane: Stream, base: int, name: str) -> int:
-    return await lane.append(subject(lane), name.encode(), message_id=f"{lane.name}-{name}", base=base)
+async def put(partition: Stream, base: int, name: str) -> int:
+    return await partition.append(subject(partition), name.encode(), message_id=f"{partition.name}-{name}", base=base)
 
 
-async def everything(lane: Stream, after: int = 0) -> list[Entry]:
-    return [entry async for batch in lane.read(after) for entry in batch]
+async def everything(partition: Stream, after: int = 0) -> list[Entry]:
+    return [entry async for batch in partition.read(after) for entry in batch]
 
 
-async def test_what_is_appended_is_read_back_in_order_from_any_sequence(lane: Stream) -> None:
+async def test_what_is_appended_is_read_back_in_order_from_any_sequence(partition: Stream) -> None:
     for base in range(5):
-        assert await put(lane, base, f"m{base}") == base + 1
-    assert [entry.data for entry in await everything(lane)] == [b"m0", b"m1", b"m2", b"m3", b"m4"]
-    assert [entry.sequence for entry in await everything(lane, 3)] == [4, 5]
-    head = await lane.last()
-    assert (head.sequence, head.message_id) == (5, f"{lane.name}-m4")
-    assert (await lane.get(2)).data == b"m1"
+        assert await put(partition, base, f"m{base}") == base + 1
+    assert [entry.data for entry in await everything(partition)] == [b"m0", b"m1", b"m2", b"m3", b"m4"]
+    assert [entry.sequence for entry in await everything(partition, 3)] == [4, 5]
+    head = await partition.last()
+    assert (head.sequence, head.message_id) == (5, f"{partition.name}-m4")
+    assert (await partition.get(2)).data == b"m1"
 
 
-async def test_an_append_on_an_old_base_is_refused_and_stores_nothing(lane: Stream) -> None:
-    await put(lane, 0, "first")
+async def test_an_append_on_an_old_base_is_refused_and_stores_nothing(partition: Stream) -> None:
+    await put(partition, 0, "first")
     with pytest.raises(LogMovedOn):
-        await put(lane, 0, "late")
-    assert [entry.data for entry in await everything(lane)] == [b"first"]
+        await put(partition, 0, "late")
+    assert [entry.data for entry in await everything(partition)] == [b"first"]
 
 
-async def test_the_same_message_again_is_the_same_message(lane: Stream) -> None:
-    assert await put(lane, 0, "once") == 1
-    assert await put(lane, 0, "once") == 1
-    assert len(await everything(lane)) == 1
+async def test_the_same_message_again_is_the_same_message(partition: Stream) -> None:
+    assert await put(partition, 0, "once") == 1
+    assert await put(partition, 0, "once") == 1
+    assert len(await everything(partition)) == 1
 
 
-async def test_of_two_writers_that_race_each_sequence_has_one_author_and_nothing_is_lost(lane: Stream) -> None:
+async def test_of_two_writers_that_race_each_sequence_has_one_author_and_nothing_is_lost(partition: Stream) -> None:
     async def writer(name: str) -> list[int]:
         won: list[int] = []
         while len(won) < 15:
-            base = (await lane.last()).sequence
+            base = (await partition.last()).sequence
             try:
-                won.append(await put(lane, base, f"{name}{base}"))
+                won.append(await put(partition, base, f"{name}{base}"))
             except LogMovedOn:
                 continue
         return won
 
     left, right = await asyncio.gather(writer("a"), writer("b"))
     assert sorted(left + right) == list(range(1, 31))
-    stored = await everything(lane)
+    stored = await everything(partition)
     assert [entry.sequence for entry in stored if entry.data.startswith(b"a")] == left
 
 
-async def test_a_deposed_writer_that_wakes_up_with_a_chain_of_guesses_lands_nothing(lane: Stream) -> None:
-    await put(lane, 0, "old")
-    await put(lane, 1, "takeover")
+async def test_a_deposed_writer_that_wakes_up_with_a_chain_of_guesses_lands_nothing(partition: Stream) -> None:
+    await put(partition, 0, "old")
+    await put(partition, 1, "takeover")
     with pytest.raises(LogMovedOn):
-        await put(lane, 1, "guess1")
+        await put(partition, 1, "guess1")
     for guess in (2 + 1, 2 + 2):
         with pytest.raises(TailLost):
-            await put(lane, guess, f"guess{guess}")
-    assert [entry.data for entry in await everything(lane)] == [b"old", b"takeover"]
+            await put(partition, guess, f"guess{guess}")
+    assert [entry.data for entry in await everything(partition)] == [b"old", b"takeover"]
 
 
-async def test_a_follower_sees_what_was_there_and_then_what_comes(lane: Stream) -> None:
-    await put(lane, 0, "before")
+async def test_a_follower_sees_what_was_there_and_then_what_comes(partition: Stream) -> None:
+    await put(partition, 0, "before")
     seen: list[bytes] = []
     complete = asyncio.Event()
 
     async def follow() -> None:
-        async for batch in lane.follow(0):
+        async for batch in partition.follow(0):
             seen.extend(entry.data for entry in batch)
             if len(seen) == 3:
                 complete.set()
 
     task = asyncio.create_task(follow())
-    await put(lane, 1, "while")
-    await put(lane, 2, "after")
+    await put(partition, 1, "while")
+    await put(partition, 2, "after")
     await asyncio.wait_for(complete.wait(), 20)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -149,10 +149,10 @@ async def test_published_facts_keep_their_order_and_repetitions_are_dropped(bus:
     assert [entry.data for entry in stored] == [message.data for message in messages]
 
 
-async def test_a_message_that_is_not_there_is_a_gap(lane: Stream) -> None:
-    await put(lane, 0, "only")
+async def test_a_message_that_is_not_there_is_a_gap(partition: Stream) -> None:
+    await put(partition, 0, "only")
     with pytest.raises(LogGap):
-        await lane.get(7)
+        await partition.get(7)
 
 
 async def test_the_twin_resolves_a_lost_acknowledgement_and_says_when_it_is_full_or_away() -> None:
@@ -171,13 +171,13 @@ async def test_a_lost_acknowledgement_of_a_real_server_is_resolved_by_reading(tm
     server = NatsServer(tmp_path)
     await server.start()
     bus = await connect(server.url)
-    lane = await bus.stream("LOG_lost")
+    partition = await bus.stream("LOG_lost")
     server.pause()
-    waiting = asyncio.create_task(put(lane, 0, "kept"))
+    waiting = asyncio.create_task(put(partition, 0, "kept"))
     await asyncio.sleep(0)
     server.resume()
     assert await waiting == 1
-    assert await put(lane, 0, "kept") == 1, "asked again, it is found to be stored already"
+    assert await put(partition, 0, "kept") == 1, "asked again, it is found to be stored already"
     await bus.close()
     await server.stop()
 
@@ -186,34 +186,34 @@ async def test_a_follower_outlives_a_killed_server_and_misses_nothing(tmp_path: 
     server = NatsServer(tmp_path)
     await server.start()
     bus = await connect(server.url)
-    lane = await bus.stream("LOG_restart")
+    partition = await bus.stream("LOG_restart")
     seen: list[bytes] = []
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def follow() -> None:
-        async for batch in lane.follow(0):
+        async for batch in partition.follow(0):
             seen.extend(entry.data for entry in batch)
             begun.set()
             if b"after" in seen:
                 ended.set()
 
     task = asyncio.create_task(follow())
-    await put(lane, 0, "before")
+    await put(partition, 0, "before")
     await asyncio.wait_for(begun.wait(), 20)
     await server.kill()
     with pytest.raises(LogUnavailable):
-        await put(lane, 1, "unknown")
+        await put(partition, 1, "unknown")
     await server.start()
     while not ended.is_set():
         # What nobody acknowledged may have been stored all the same: the end of the stream says so.
         try:
-            await put(lane, (await lane.last()).sequence, "after")
+            await put(partition, (await partition.last()).sequence, "after")
             await asyncio.wait_for(ended.wait(), 20)
         except (LogUnavailable, LogMovedOn):
             await asyncio.sleep(0.1)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert seen == [entry.data for entry in await everything(lane)]
+    assert seen == [entry.data for entry in await everything(partition)]
     assert seen in ([b"before", b"after"], [b"before", b"unknown", b"after"])
     await bus.close()
     await server.stop()
@@ -223,12 +223,12 @@ async def test_a_full_stream_refuses_and_loses_nothing(tmp_path: Path) -> None:
     server = NatsServer(tmp_path)
     await server.start()
     bus = await connect(server.url, max_bytes=4096)
-    lane = await bus.stream("LOG_full")
+    partition = await bus.stream("LOG_full")
     base = 0
     with pytest.raises(LogFull):
         while True:
-            base = await lane.append(subject(lane), b"x" * 500, message_id=f"m{base}", base=base)
-    assert (await lane.last()).sequence == base
+            base = await partition.append(subject(partition), b"x" * 500, message_id=f"m{base}", base=base)
+    assert (await partition.last()).sequence == base
     await bus.close()
     await server.stop()
 
@@ -244,10 +244,10 @@ async def test_a_stream_that_could_forget_is_not_used(tmp_path: Path) -> None:
     await server.stop()
 
 
-async def test_a_message_says_when_it_was_stored_by_the_time_of_the_bus(lane: Stream) -> None:
-    before = await lane.now()
-    await lane.append(subject(lane), b"x", message_id="m", base=0)
-    followed = [entry async for batch in lane.read() for entry in batch]
-    assert before <= followed[0].stored <= await lane.now()
-    assert (await lane.get(1)).stored == followed[0].stored
+async def test_a_message_says_when_it_was_stored_by_the_time_of_the_bus(partition: Stream) -> None:
+    before = await partition.now()
+    await partition.append(subject(partition), b"x", message_id="m", base=0)
+    followed = [entry async for batch in partition.read() for entry in batch]
+    assert before <= followed[0].stored <= await partition.now()
+    assert (await partition.get(1)).stored == followed[0].stored
     assert (before > 0) == (followed[0].stored > 0)

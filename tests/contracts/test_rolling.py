@@ -94,20 +94,20 @@ async def stored(client: Client, subject: str, data: bytes, headers: dict[str, s
             return
 
 
-async def everything(lane: Stream, after: int = 0) -> list[Entry]:
+async def everything(partition: Stream, after: int = 0) -> list[Entry]:
     async def read() -> list[Entry]:
-        return [entry async for batch in lane.read(after) for entry in batch]
+        return [entry async for batch in partition.read(after) for entry in batch]
 
     return await patient(read)
 
 
-async def put(lane: Stream, name: str) -> int:
+async def put(partition: Stream, name: str) -> int:
     """Append behind the end as it is, as a host does: whatever else happens, it tries again."""
     while True:
         try:
-            base = (await lane.last()).sequence
-            subject = SUBJECT.format(lane.name.removeprefix("LOG_"))
-            return await lane.append(subject, name.encode(), message_id=f"{lane.name}-{name}", base=base)
+            base = (await partition.last()).sequence
+            subject = SUBJECT.format(partition.name.removeprefix("LOG_"))
+            return await partition.append(subject, name.encode(), message_id=f"{partition.name}-{name}", base=base)
         except (LogUnavailable, LogMovedOn):
             await asyncio.sleep(0.02)
 
@@ -124,15 +124,15 @@ async def begin_to_roll(bus: JetStreamBus, name: str, step: str) -> None:
 
 
 async def test_sequences_go_on_behind_a_roll_and_readers_go_over_the_seam(bus: JetStreamBus) -> None:
-    lane = await patiently(bus, "LOG_seam")
+    partition = await patiently(bus, "LOG_seam")
     for i in range(5):
-        assert await put(lane, f"a{i}") == i + 1
+        assert await put(partition, f"a{i}") == i + 1
     assert await roll(bus, "LOG_seam") == 5
-    head = await lane.last()
+    head = await partition.last()
     assert (head.sequence, head.message_id) == (5, "LOG_seam-a4")
-    assert [await put(lane, f"b{i}") for i in range(3)] == [6, 7, 8]
+    assert [await put(partition, f"b{i}") for i in range(3)] == [6, 7, 8]
     again = JetStreamStream(bus.client, "LOG_seam")
-    for reader in (lane, again):
+    for reader in (partition, again):
         assert [entry.sequence for entry in await everything(reader)] == list(range(1, 9))
         assert [entry.sequence for entry in await everything(reader, 5)] == [6, 7, 8]
         assert [(await reader.get(i)).data for i in (5, 6)] == [b"a4", b"b0"]
@@ -140,45 +140,45 @@ async def test_sequences_go_on_behind_a_roll_and_readers_go_over_the_seam(bus: J
             await reader.get(9)
     assert await roll(bus, "LOG_seam") == 5, "what was rolled before has to go first"
     await remove(bus, "LOG_seam")
-    assert [entry.sequence for entry in await everything(lane, 5)] == [6, 7, 8]
+    assert [entry.sequence for entry in await everything(partition, 5)] == [6, 7, 8]
     with pytest.raises(LogGap) as gap:
-        await everything(lane)
+        await everything(partition)
     assert (gap.value.expected, gap.value.found) == (1, 6)
     assert await roll(bus, "LOG_seam") == 8
-    assert await put(lane, "c") == 9
+    assert await put(partition, "c") == 9
     assert [entry.sequence for entry in await everything(again, 5)] == [6, 7, 8, 9]
 
 
 async def test_of_a_writer_behind_the_times_nothing_lands_on_either_side_of_a_seam(bus: JetStreamBus) -> None:
-    lane = await patiently(bus, "LOG_fence")
+    partition = await patiently(bus, "LOG_fence")
     for i in range(3):
-        await put(lane, f"m{i}")
+        await put(partition, f"m{i}")
     await roll(bus, "LOG_fence")
     for base, told in ((0, LogMovedOn), (2, LogMovedOn), (4, TailLost)):
         with pytest.raises(told):
-            await lane.append("kuelog.log.fence.test", b"late", message_id=f"late{base}", base=base)
-    repeated = await lane.append("kuelog.log.fence.test", b"m2", message_id="LOG_fence-m2", base=2)
+            await partition.append("kuelog.log.fence.test", b"late", message_id=f"late{base}", base=base)
+    repeated = await partition.append("kuelog.log.fence.test", b"m2", message_id="LOG_fence-m2", base=2)
     assert repeated == 3, "what was stored before the roll is found to be stored"
-    assert [entry.data for entry in await everything(lane)] == [b"m0", b"m1", b"m2"]
+    assert [entry.data for entry in await everything(partition)] == [b"m0", b"m1", b"m2"]
 
 
 class Traffic:
-    """Writers of a lane, one who tells facts, and a follower."""
+    """Writers of a partition, one who tells facts, and a follower."""
 
-    def __init__(self, lane: Stream, facts: Stream) -> None:
-        self.lane, self.facts = lane, facts
+    def __init__(self, partition: Stream, facts: Stream) -> None:
+        self.partition, self.facts = partition, facts
         self.over = asyncio.Event()
         self.seen: list[Entry] = []
         self.told = 0
 
     async def follow(self) -> None:
-        async for batch in self.lane.follow(0):
+        async for batch in self.partition.follow(0):
             self.seen.extend(batch)
 
     async def write(self, name: str) -> list[int]:
         landed: list[int] = []
         while not self.over.is_set():
-            landed.append(await put(self.lane, f"{name}{len(landed)}"))
+            landed.append(await put(self.partition, f"{name}{len(landed)}"))
         return landed
 
     async def tell(self) -> None:
@@ -194,10 +194,10 @@ class Traffic:
                     await asyncio.sleep(0.02)
             self.told += 50
 
-    async def reaches(self, lane: int, told: int) -> None:
-        """Return when the follower has seen so much of the lane and so many facts are told."""
+    async def reaches(self, partition: int, told: int) -> None:
+        """Return when the follower has seen so much of the partition and so many facts are told."""
         while True:
-            if len(self.seen) >= lane and self.told >= told:
+            if len(self.seen) >= partition and self.told >= told:
                 return
             await asyncio.sleep(0.01)
 
@@ -244,26 +244,26 @@ async def test_facts_of_which_only_some_were_stored_before_a_roll_are_stored_onc
 @pytest.mark.parametrize("step", STEPS)
 async def test_a_roll_that_was_broken_off_anywhere_is_finished_by_the_next_roller(bus: JetStreamBus, step: str) -> None:
     name = f"LOG_{step.replace(' ', '_')}"
-    lane = await patiently(bus, name)
-    await put(lane, "before")
+    partition = await patiently(bus, name)
+    await put(partition, "before")
     await begin_to_roll(bus, name, step)
     starting = JetStreamStream(bus.client, (await bus.stream(name)).name)
     assert (await starting.last()).sequence == 1, "who starts meanwhile creates nothing and reads on"
-    writing = asyncio.create_task(put(lane, "after"))
+    writing = asyncio.create_task(put(partition, "after"))
     assert {await roll(bus, name) for _ in range(2)} == {1}
     assert await writing == 2
     assert [entry.data for entry in await everything(starting)] == [b"before", b"after"]
 
 
-@pytest.mark.parametrize("lane", [True, False], ids=["lane", "facts"])
+@pytest.mark.parametrize("partition", [True, False], ids=["partition", "facts"])
 async def test_a_roller_that_was_paused_through_two_rolls_creates_no_stream_at_an_old_sequence(
-    bus: JetStreamBus, lane: bool
+    bus: JetStreamBus, partition: bool
 ) -> None:
-    name = "LOG_paused" if lane else FACTS
+    name = "LOG_paused" if partition else FACTS
     stream = await patiently(bus, name)
 
     async def grow(word: str) -> None:
-        if lane:
+        if partition:
             await put(stream, word)
         else:
             message = Message("kuelog.facts.t.k", word.encode(), f"paused-{word}")
@@ -299,12 +299,12 @@ async def begin_anew(bus: JetStreamBus, name: str, grow: Callable[[str], Awaitab
 
 
 async def test_nothing_is_removed_while_the_stream_that_goes_on_is_empty(bus: JetStreamBus) -> None:
-    lane = await patiently(bus, "LOG_kept")
-    await put(lane, "only")
+    partition = await patiently(bus, "LOG_kept")
+    await put(partition, "only")
     await roll(bus, "LOG_kept")
     with pytest.raises(StillNeeded, match="nothing was stored behind it"):
         await remove(bus, "LOG_kept")
-    assert (await lane.last()).message_id == "LOG_kept-only"
+    assert (await partition.last()).message_id == "LOG_kept-only"
 
 
 async def test_a_fact_that_strayed_behind_the_mark_is_told_again_before_the_old_stream_goes(bus: JetStreamBus) -> None:
@@ -327,8 +327,8 @@ async def test_a_fact_that_strayed_behind_the_mark_is_told_again_before_the_old_
 
 
 async def test_a_stream_that_goes_on_at_another_sequence_is_not_used(bus: JetStreamBus) -> None:
-    lane = await patiently(bus, "LOG_odd")
-    await put(lane, "before")
+    partition = await patiently(bus, "LOG_odd")
+    await put(partition, "before")
     await begin_to_roll(bus, "LOG_odd", "marked")
     [old] = await generations(bus.client, "LOG_odd")
     info = await asked(bus.client, f"STREAM.INFO.{old.name}", {})
@@ -343,17 +343,17 @@ async def test_a_server_that_is_killed_between_two_steps_has_lost_nothing_of_eit
     server = NatsServer(tmp_path)
     await server.start()
     bus = await connect(server.url)
-    lane = await bus.stream("LOG_0")
-    await put(lane, "before")
+    partition = await bus.stream("LOG_0")
+    await put(partition, "before")
     await begin_to_roll(bus, "LOG_0", step)
     await server.kill()
     await server.start()
     assert await roll(bus, "LOG_0") == 1
-    assert (await lane.last()).sequence == 1
+    assert (await partition.last()).sequence == 1
     await server.kill()
     await server.start()
-    assert await put(lane, "after") == 2, "an empty stream that goes on remembers where"
-    assert [entry.data for entry in await everything(lane)] == [b"before", b"after"]
+    assert await put(partition, "after") == 2, "an empty stream that goes on remembers where"
+    assert [entry.data for entry in await everything(partition)] == [b"before", b"after"]
     await bus.close()
     await server.stop()
 
@@ -369,11 +369,11 @@ async def test_where_the_server_has_no_room_for_one_more_nothing_is_turned_away(
     server = Small(tmp_path)
     await server.start()
     bus = await connect(server.url, max_bytes=64 << 20)
-    lane = await bus.stream("LOG_0")
-    await put(lane, "before")
+    partition = await bus.stream("LOG_0")
+    await put(partition, "before")
     with pytest.raises(LogUnavailable, match="can't go on in a fresh stream: insufficient storage"):
         await rolling.roll(bus, "LOG_0")
-    assert await put(lane, "after") == 2
+    assert await put(partition, "after") == 2
     assert [one.name for one in await generations(bus.client, "LOG_0")] == ["LOG_0"]
     await bus.close()
     await server.stop()

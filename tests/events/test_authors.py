@@ -45,7 +45,7 @@ def test_a_fact_under_anothers_subject_does_not_count() -> None:
     assert "there is no such author" in why_not_sighting(unknown, fact_subject("", "NamespaceObserved"))
 
 
-def test_a_commit_counts_on_its_lane_under_its_authors_subject_with_its_authors_events() -> None:
+def test_a_commit_counts_on_its_partition_under_its_authors_subject_with_its_authors_events() -> None:
     commit = make_commit(WorkloadQueued(workload="a/b", cluster_queue="c"))
     subject = commit_subject("LOG_0", "queue-manager")
     assert not why_not_commit(commit, "LOG_0", subject)

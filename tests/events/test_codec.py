@@ -3,6 +3,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
+from events.application import DecisionApplied, DecisionRejected
 from events.catalogue import Decision, Fact, all_events
 from events.codec import UPCASTS, NotOurs, decode_commit, decode_event, decode_sighting, encode
 from events.commit import Commit, InputRun, Sighting, bytes_hash
@@ -14,7 +15,7 @@ def sample(kind: type) -> Any:
     made: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
         if field.required:
-            made[field.name] = _value(field.type)
+            made[field.encode_name] = _value(field.type)
     return msgspec.convert(made | {"type": kind.__struct_config__.tag}, kind)
 
 
@@ -39,6 +40,12 @@ def test_every_event_comes_back_from_its_bytes(kind: type) -> None:
     event = sample(kind)
     assert decode_event(encode(event)) == event
     assert encode(decode_event(encode(event))) == encode(event)
+
+
+@pytest.mark.parametrize("kind", [DecisionApplied, DecisionRejected])
+def test_the_partition_of_a_decision_is_stored_under_the_name_that_it_always_had(kind: type) -> None:
+    stored = msgspec.json.decode(encode(sample(kind)))
+    assert stored["lane"] == sample(kind).partition and "partition" not in stored
 
 
 def test_every_event_says_its_version_in_its_tag() -> None:

@@ -13,11 +13,11 @@ from events.control import ClockScaled, Quarantined
 from events.json_object import JsonObject
 from events.setting_aside import SetAside
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from tests.fuzz.values import ODD_NUMBERS, ODD_TEXTS, Values
 
-STREAMS = (FACTS, LANE, DEVICE_LANE, CONTROL)
-_HOMES = {"FACTS": FACTS, "LOG": LANE, "DEVICES": DEVICE_LANE, "CONTROL": CONTROL}
+STREAMS = (FACTS, PARTITION, DEVICE_PARTITION, CONTROL)
+_HOMES = {"FACTS": FACTS, "LOG": PARTITION, "DEVICES": DEVICE_PARTITION, "CONTROL": CONTROL}
 _SPOKEN = [(author, kind) for author in AUTHORS.values() for kind in sorted(author.says, key=lambda one: one.__name__)]
 _FACTS = [one for one in _SPOKEN if one[0].family == FACTS]
 _DECISIONS = [one for one in _SPOKEN if one[0].family in ("LOG", "DEVICES")]
@@ -48,7 +48,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
     raw: bytes = b""
     """What is stored instead, where it is no message at all."""
     follows: bool = True
-    """Whether a commit follows the end of its lane as it ought to."""
+    """Whether a commit follows the end of its partition as it ought to."""
 
     def __str__(self) -> str:
         shown = repr(self.raw[:200]) if self.raw else json.dumps(self.body, ensure_ascii=True)[:3000]

@@ -18,7 +18,7 @@ from ops.production.kubernetes.reflector import Reflector
 from ops.production.log.control import say
 from ops.production.log.history import read_stored
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_LANE, LANE, Ports, Running, stopped
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running, stopped
 from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.in_process import InProcessClient, OpenGate
@@ -95,7 +95,7 @@ class Scene:
         await stream.publish([Message(one.subject, data, f"wild-{one.index}-{hashlib.sha256(data).hexdigest()}")])
 
     async def settle(self) -> None:
-        """Until all that is there is folded; what halts a lane is shown, and skipped on record. Raises `Harmed`."""
+        """Until all that is there is folded; what halts a partition is shown, and skipped on record. Raises `Harmed`."""
         end = self._now() + _PATIENCE_S
         while not await self._folded():
             await asyncio.sleep(_POLL_S)
@@ -143,13 +143,13 @@ class Scene:
 
     def check_deciders(self) -> None:
         """Nobody fails as a whole: what concerns one object is set aside. Raises `Harmed`."""
-        for lane, host in self._running.hosts.items():
+        for partition, host in self._running.hosts.items():
             for who, why in host.halts.failing.items():
-                raise Harmed(f"{lane}: {who} fails: {why}")
+                raise Harmed(f"{partition}: {who} fails: {why}")
 
     def _note_aside(self) -> None:
-        for lane in (LANE, DEVICE_LANE):
-            for one in self._running.hosts[lane].fold.world.aside.values():
+        for partition in (PARTITION, DEVICE_PARTITION):
+            for one in self._running.hosts[partition].fold.world.aside.values():
                 if one.rules not in ("0", "9") and ": " in one.reason:
                     self.aside[f"{one.service} {one.scope}: {one.reason}"] += 1
 
@@ -182,7 +182,7 @@ class Scene:
         if not any(f"{stream} " in one and f"sequence {sequence}" in one for one in told):
             if (stream, sequence) not in self._halts():
                 return
-            raise Harmed(f"{stream} {sequence} halts a lane, and /readyz says only {told}")
+            raise Harmed(f"{stream} {sequence} halts a partition, and /readyz says only {told}")
         await self._order_skip(stream, sequence)
         end = self._now() + _PATIENCE_S
         while (stream, sequence) in self._halts():

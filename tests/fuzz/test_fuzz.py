@@ -13,11 +13,11 @@ from events.subjects import CONTROL, FACTS
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_LANE, LANE
-from services.runtime import lane_fold
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from services.runtime import partition_fold
 from services.runtime.control_log import Control
-from services.runtime.lane_errors import MessageNotOurs
 from services.runtime.log_port import Entry
+from services.runtime.partition_errors import MessageNotOurs
 from services.runtime.stored_message import Opened, Passed, open_message
 from tests.fuzz import scene, watch
 from tests.fuzz.inputs import Sort, inputs_of
@@ -31,8 +31,8 @@ MESSAGES, OBJECTS = 28, 40
 PARTS = 4
 ROOMS = {
     FACTS: "kuelog.facts.",
-    LANE: "kuelog.log.0.",
-    DEVICE_LANE: "kuelog.devices.default.",
+    PARTITION: "kuelog.log.0.",
+    DEVICE_PARTITION: "kuelog.devices.default.",
     CONTROL: "kuelog.control.",
 }
 
@@ -100,7 +100,7 @@ def test_what_does_harm_is_found_and_told_by_the_one_message_that_does_it(monkey
         except MessageNotOurs as problem:
             raise KeyError("no name") from problem
 
-    monkeypatch.setattr(lane_fold, "open_message", unnamed)
+    monkeypatch.setattr(partition_fold, "open_message", unnamed)
     verdict = play_order(Order(what=What.MESSAGES, seed=0))
     assert "KeyError: 'no name'" in verdict.harm
     (told,) = verdict.told

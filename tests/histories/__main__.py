@@ -21,7 +21,7 @@ def main() -> None:
     histories = {version: read_history(version) for version in versions()}
     pins = read_pins()
     pins["states"] = {
-        f"{version} {lane}": one for version, log in histories.items() for lane, one in states(log).items()
+        f"{version} {partition}": one for version, log in histories.items() for partition, one in states(log).items()
     }
     pins["decisions"][RULES] = decisions(histories)
     PINS.write_text(json.dumps(pins, indent=2, sort_keys=True) + "\n")

@@ -4,13 +4,13 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 
-from ops.production.wiring import DEVICE_LANE, LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.queries.replay import fold_partition
 from services.runtime.log_port import Entry
 from tests.histories.stored import HERE, versions
 
 PINS = HERE / "pins.json"
-LANES = (LANE, DEVICE_LANE)
+PARTITIONS = (PARTITION, DEVICE_PARTITION)
 
 
 def read_pins() -> dict[str, dict[str, str]]:
@@ -18,22 +18,24 @@ def read_pins() -> dict[str, dict[str, str]]:
 
 
 def states(entries: Mapping[str, Sequence[Entry]]) -> dict[str, str]:
-    """The state hash of each lane at the end of a history."""
-    return {lane: fold_lane(lane, entries)[1].state_hash for lane in LANES}
+    """The state hash of each partition at the end of a history."""
+    return {partition: fold_partition(partition, entries)[1].state_hash for partition in PARTITIONS}
 
 
 def decisions(histories: Mapping[str, Mapping[str, Sequence[Entry]]]) -> str:
     """A digest of what is decided, by today's code, at the place of every commit of every history."""
     digest = hashlib.sha256()
     for version in sorted(histories):
-        for lane in LANES:
+        for partition in PARTITIONS:
             entries = histories[version]
-            differing = {one.sequence: one.decided for one in fold_lane(lane, entries, verify=True)[1].differences}
-            for entry in entries[lane]:
+            differing = {
+                one.sequence: one.decided for one in fold_partition(partition, entries, verify=True)[1].differences
+            }
+            for entry in entries[partition]:
                 # What comes out as it was recorded is what was recorded.
                 said = differing.get(entry.sequence)
                 digest.update(hashlib.sha256(entry.data if said is None else said).digest())
     return digest.hexdigest()
 
 
-__all__ = ["LANES", "PINS", "decisions", "read_pins", "states", "versions"]
+__all__ = ["PARTITIONS", "PINS", "decisions", "read_pins", "states", "versions"]

@@ -6,8 +6,8 @@ import pytest
 
 from events.codec import decode_event, encode
 from events.rules import RULES
-from ops.queries.replay import fold_lane
-from tests.histories.pins import LANES, decisions, read_pins, states
+from ops.queries.replay import fold_partition
+from tests.histories.pins import PARTITIONS, decisions, read_pins, states
 from tests.histories.samples import event_types, tag_of
 from tests.histories.stored import read_events, read_history, versions
 
@@ -20,8 +20,8 @@ HOW = (
 @pytest.mark.parametrize("version", versions())
 def test_a_stored_log_folds_to_the_state_that_it_always_folded_to(version: str) -> None:
     pinned = read_pins()["states"]
-    for lane, found in states(read_history(version)).items():
-        assert found == pinned[f"{version} {lane}"], f"the log of rules {version} folds to another state. {HOW}"
+    for partition, found in states(read_history(version)).items():
+        assert found == pinned[f"{version} {partition}"], f"the log of rules {version} folds to another state. {HOW}"
 
 
 @pytest.mark.parametrize("version", versions())
@@ -51,8 +51,8 @@ def test_what_is_decided_changes_only_together_with_the_version_of_the_rules() -
 @pytest.mark.parametrize("version", versions())
 def test_a_log_says_under_which_rules_it_was_decided_and_each_difference_does(version: str) -> None:
     entries = read_history(version)
-    for lane in LANES:
-        _, found = fold_lane(lane, entries, verify=True)
+    for partition in PARTITIONS:
+        _, found = fold_partition(partition, entries, verify=True)
         assert found.rules == (version,)
         assert {one.rules for one in found.differences} <= {version}
         assert version != RULES or found.differences == (), "what these rules decided they decide again"

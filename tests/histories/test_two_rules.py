@@ -1,20 +1,20 @@
-"""Replicas of two versions of the rules on one lane: each folds the other, and every commit says whose it is."""
+"""Replicas of two versions of the rules on one partition: each folds the other, and every commit says whose it is."""
 
 import asyncio
 
 from events.rules import RULES
 from ops.production.log.history import read_everything
 from ops.production.log.memory import MemoryBus
-from ops.production.wiring import LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import PARTITION
+from ops.queries.replay import fold_partition
 from services.admitter.decide import Admitter
 from services.queue_manager.decide import QueueManager
-from services.runtime.lane_host import LaneHost
-from tests.services.runtime.test_lane_host import admitted, host, stop, tell, without_cards
+from services.runtime.partition_host import PartitionHost
+from tests.services.runtime.test_partition_host import admitted, host, stop, tell, without_cards
 from tests.stories.small_world import job
 
 
-async def of_rules(bus: MemoryBus, rules: str, decider: QueueManager | Admitter) -> LaneHost:
+async def of_rules(bus: MemoryBus, rules: str, decider: QueueManager | Admitter) -> PartitionHost:
     one = await host(bus, decider, replica=f"{decider.name} {rules}")
     one._rules = rules  # pyright: ignore[reportPrivateUsage] - the version that this replica runs
     return one
@@ -30,6 +30,6 @@ async def test_replicas_of_two_versions_of_the_rules_work_side_by_side_and_repla
     found = await asyncio.wait_for(admitted(bus, 40), 60)
     await stop(*tasks)
     assert len(set(found)) == len(found) == 40
-    _, replayed = fold_lane(LANE, await read_everything(bus), verify=True)
+    _, replayed = fold_partition(PARTITION, await read_everything(bus), verify=True)
     assert sorted(replayed.rules) == ["1", RULES]
     assert replayed.differences == ()

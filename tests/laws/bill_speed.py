@@ -39,7 +39,7 @@ from projections.billing.totals import bill
 from services.runtime.log_port import Entry
 from tests.stories.small_world import GPU, MEMORY, job, queue
 
-LANE, DEVICES = "LOG_0", "DEVICES_default"
+PARTITION, DEVICES = "LOG_0", "DEVICES_default"
 HOUR, NODES, PER_NODE, TEAMS = 3_600_000, 125, 8, 20
 BEGIN, END = parse_timestamp("2026-11-01T00:00:00Z"), parse_timestamp("2026-12-01T00:00:00Z")
 
@@ -48,7 +48,7 @@ class Log:
     """Streams in memory, each commit resting on what was written before it."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, list[Entry]] = {name: [] for name in (CONTROL, FACTS, LANE, DEVICES)}
+        self.entries: dict[str, list[Entry]] = {name: [] for name in (CONTROL, FACTS, PARTITION, DEVICES)}
         self.before = dict.fromkeys(self.entries, GENESIS)
         self.events = 0
 
@@ -130,9 +130,9 @@ def month(count: int, seed: int = 1) -> Log:
             current[number] = start(log, at, key, team, memory, number)
         elif what == "preempt":
             log.decide(
-                LANE, at, PreemptionOrdered(workload=key, preemptor="team-0/other", reason="InCohortReclamation")
+                PARTITION, at, PreemptionOrdered(workload=key, preemptor="team-0/other", reason="InCohortReclamation")
             )
-            log.decide(LANE, at + 5000, QuotaReleased(workload=key, reason="Preempted"))
+            log.decide(PARTITION, at + 5000, QuotaReleased(workload=key, reason="Preempted"))
             log.decide(DEVICES, at + 6000, DevicesReleased(workload=key, reservation=current[number], proof="gone"))
         else:
             log.fact(at, WorkloadFinished(workload=key, reason="Succeeded"))
@@ -145,13 +145,13 @@ def start(log: Log, at: int, key: str, team: int, memory: int, number: int) -> i
     use = {GPU: 1, MEMORY: memory}
     given = PodSetAssignment(name="main", count=1, flavors=dict.fromkeys(use, "v100"), usage=use)
     reservation = log.decide(
-        LANE, at + 10, QuotaReserved(workload=key, cluster_queue=f"cq-{team}", assignments=(given,))
+        PARTITION, at + 10, QuotaReserved(workload=key, cluster_queue=f"cq-{team}", assignments=(given,))
     )
     card = number * 7919 % (NODES * PER_NODE)
     share = CardShare(uuid=f"GPU-{card}", vendor="NVIDIA", memory=memory, cores=memory * 100 // 32768)
     place = PodPlacement(pod_set="main", index=0, node=f"n{card // PER_NODE}", containers=((share,),))
     log.decide(DEVICES, at + 20, DevicesReserved(workload=key, reservation=reservation, placements=(place,)))
-    log.decide(LANE, at + 40, WorkloadAdmitted(workload=key, cluster_queue=f"cq-{team}"))
+    log.decide(PARTITION, at + 40, WorkloadAdmitted(workload=key, cluster_queue=f"cq-{team}"))
     return reservation
 
 

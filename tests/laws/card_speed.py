@@ -17,7 +17,7 @@ from projections.world import World
 from tests.projections.devices.makers import MODEL, Fleet, card, container, gang
 
 NODES, CARDS, LIVES = 1000, 8, 20_000
-SPOT = LogPosition(lane="FACTS", sequence=1, at=5)
+SPOT = LogPosition(partition="FACTS", sequence=1, at=5)
 
 
 def timed(name: str, what: Callable[[], object], times: int = 300) -> None:

@@ -1,4 +1,4 @@
-"""Services of both lanes, two of each, in one thread: they fold late, lose races, start anew, and write one log.
+"""Services of both partitions, two of each, in one thread: they fold late, lose races, start anew, and write one log.
 
 At every turn the law is held against it: whoever starts now on the log alone, without any shortcut, says the same bytes.
 """
@@ -19,48 +19,48 @@ from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
-from services.runtime.lane_fold import LaneFold
-from services.runtime.lane_host import Decider
 from services.runtime.log_port import Entry
+from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition_host import Decider
 
-LANE, CARDS = "LOG_0", "DEVICES_default"
-INPUTS = {LANE: (CARDS, FACTS), CARDS: (FACTS, LANE)}
+PARTITION, CARDS = "LOG_0", "DEVICES_default"
+INPUTS = {PARTITION: (CARDS, FACTS), CARDS: (FACTS, PARTITION)}
 MAKERS: dict[str, tuple[str, Callable[[], Decider]]] = {
-    "queue-manager": (LANE, QueueManager),
-    "admitter": (LANE, Admitter),
-    "preemptor": (LANE, Preemptor),
+    "queue-manager": (PARTITION, QueueManager),
+    "admitter": (PARTITION, Admitter),
+    "preemptor": (PARTITION, Preemptor),
     "accountant": (CARDS, Accountant),
 }
 Log = dict[str, list[Entry]]
 
 
 class Host:
-    """One process with one decider or several of one lane."""
+    """One process with one decider or several of one partition."""
 
-    def __init__(self, log: Log, lane: str, names: Sequence[str]) -> None:
-        self.log, self.lane, self.names = log, lane, tuple(names)
+    def __init__(self, log: Log, partition: str, names: Sequence[str]) -> None:
+        self.log, self.partition, self.names = log, partition, tuple(names)
         self.start()
 
     def start(self) -> None:
         """Begin on the log alone."""
-        self.fold = LaneFold(self.lane)
+        self.fold = PartitionFold(self.partition)
         self.deciders = {name: MAKERS[name][1]() for name in self.names}
         self.silent = 0
 
     def catch_up(self, most: int | None) -> None:
         """Fold what others have decided, then so many inputs."""
-        follow(self.fold, self.log, len(self.log[self.lane]))
-        for name in INPUTS[self.lane]:
+        follow(self.fold, self.log, len(self.log[self.partition]))
+        for name in INPUTS[self.partition]:
             self.fold.offer(name, self.log[name][self.fold.received(name) :])
         self.fold.fold_inputs(most)
 
 
-def follow(fold: LaneFold, log: Log, upto: int) -> None:
-    """Fold the commits of a lane up to a sequence."""
-    for entry in log[fold.lane][fold.base : upto]:
+def follow(fold: PartitionFold, log: Log, upto: int) -> None:
+    """Fold the commits of a partition up to a sequence."""
+    for entry in log[fold.partition][fold.base : upto]:
         commit = fold.decode(entry)
         assert commit is not None
-        for name in INPUTS[fold.lane]:
+        for name in INPUTS[fold.partition]:
             fold.offer(name, log[name][fold.received(name) :])
         fold.fold_commit(entry, commit)
 
@@ -70,7 +70,7 @@ class Hosts:
 
     def __init__(self, seed: int, *, fresh: float = 0.1, races: float = 0.1, restarts: float = 0.05) -> None:
         self.chance = random.Random(seed)
-        self.log: Log = {name: [] for name in (CONTROL, FACTS, LANE, CARDS)}
+        self.log: Log = {name: [] for name in (CONTROL, FACTS, PARTITION, CARDS)}
         self.at: Millis = 1_795_000_000_000
         self.fresh, self.races, self.restarts = fresh, races, restarts
         together = self.chance.random() < 0.4
@@ -79,16 +79,16 @@ class Hosts:
             if together
             else [("queue-manager",), ("admitter",), ("preemptor",)]
         )
-        self.hosts = [Host(self.log, LANE, each) for each in (*names, *names)]
+        self.hosts = [Host(self.log, PARTITION, each) for each in (*names, *names)]
         self.hosts += [Host(self.log, CARDS, ("accountant",)) for _ in range(2)]
-        self.followers = {lane: LaneFold(lane) for lane in INPUTS}
+        self.followers = {partition: PartitionFold(partition) for partition in INPUTS}
         self.turns = self.compared = 0
 
     @property
     def world(self) -> World:
-        """What is true on the lane of admission by its last commit."""
-        follower = self.followers[LANE]
-        self._follow(follower, len(self.log[LANE]), ())
+        """What is true on the partition of admission by its last commit."""
+        follower = self.followers[PARTITION]
+        self._follow(follower, len(self.log[PARTITION]), ())
         return follower.world
 
     def tell(self, *facts: Fact) -> None:
@@ -125,7 +125,7 @@ class Hosts:
         world, at = fold.world, max(fold.at, self.at)
         world.advance(at)
         mark = world.mark()
-        place = LogPosition(lane=fold.lane, sequence=fold.base + 1, at=at)
+        place = LogPosition(partition=fold.partition, sequence=fold.base + 1, at=at)
         events = host.deciders[name].decide(world, place)
         self.compare(fold, name, place, events)
         host.silent = 0 if events else host.silent + 1
@@ -140,12 +140,12 @@ class Hosts:
         fold.settled_as_decided(fold.base + 1, data, decode_commit(data))
         return True
 
-    def commit(self, fold: LaneFold, author: str, events: Sequence[Decision], at: Millis) -> bytes:
-        stored = self.log[fold.lane]
+    def commit(self, fold: PartitionFold, author: str, events: Sequence[Decision], at: Millis) -> bytes:
+        stored = self.log[fold.partition]
         commit = Commit(
-            id=f"{fold.lane}{len(stored) + 1}",
+            id=f"{fold.partition}{len(stored) + 1}",
             prev_hash=fold.prev_hash,
-            partition=fold.lane,
+            partition=fold.partition,
             base=fold.base,
             inputs=fold.runs,
             author=author,
@@ -157,16 +157,16 @@ class Hosts:
         data = encode(commit)
         stored.append(
             Entry(
-                stream=fold.lane,
+                stream=fold.partition,
                 sequence=fold.base + 1,
-                subject=commit_subject(fold.lane, author),
+                subject=commit_subject(fold.partition, author),
                 message_id=commit.id,
                 data=data,
             )
         )
         return data
 
-    def compare(self, fold: LaneFold, name: str, position: LogPosition, events: Sequence[Decision]) -> None:
+    def compare(self, fold: PartitionFold, name: str, position: LogPosition, events: Sequence[Decision]) -> None:
         """The same place is decided about on the log alone."""
         said = [encode(event) for event in events]
         for kind, world in self.others(fold):
@@ -176,40 +176,40 @@ class Hosts:
             world.take_back(mark)
             self.compared += 1
             assert said == again, (
-                f"{kind}: {name} at {position.lane}/{position.sequence}\n  said  {said}\n  again {again}"
+                f"{kind}: {name} at {position.partition}/{position.sequence}\n  said  {said}\n  again {again}"
             )
 
-    def others(self, fold: LaneFold) -> Iterable[tuple[str, World]]:
-        follower = self.followers[fold.lane]
+    def others(self, fold: PartitionFold) -> Iterable[tuple[str, World]]:
+        follower = self.followers[fold.partition]
         self._follow(follower, fold.base, fold.runs)
         follower.world.shortcuts = False
         yield "without shortcuts", follower.world
         roll = self.chance.random()
         if roll < self.fresh / 2:
-            other = LaneFold(fold.lane)
+            other = PartitionFold(fold.partition)
             self._follow(other, fold.base, fold.runs)
             yield "from zero", other.world
-            other = LaneFold(fold.lane)
+            other = PartitionFold(fold.partition)
             self._follow(other, fold.base, fold.runs)
             other.world.shortcuts = False
             yield "from zero, without shortcuts", other.world
         elif roll < self.fresh:
-            settled = LaneFold(fold.lane)
+            settled = PartitionFold(fold.partition)
             self._follow(settled, fold.base, ())
-            restored = LaneFold(fold.lane, world_of(tables_of(settled.world)))
+            restored = PartitionFold(fold.partition, world_of(tables_of(settled.world)))
             assert state_hash(restored.world) == state_hash(settled.world)
             assert indexes(restored.world) == indexes(settled.world)
             restored.restore(base=settled.base, prev_hash=settled.prev_hash, at=settled.at, settled=settled.settled)
             self._follow(restored, fold.base, fold.runs)
             yield "from a snapshot", restored.world
 
-    def _follow(self, fold: LaneFold, base: int, runs: Sequence[InputRun]) -> None:
+    def _follow(self, fold: PartitionFold, base: int, runs: Sequence[InputRun]) -> None:
         fold.rewind()
         if fold.base > base:  # Whoever decides now is behind.
-            lane = fold.lane
-            fold.__init__(lane)
+            partition = fold.partition
+            fold.__init__(partition)
         follow(fold, self.log, base)
-        for name in INPUTS[fold.lane]:
+        for name in INPUTS[fold.partition]:
             fold.offer(name, self.log[name][fold.received(name) :])
         fold.fold_ahead(runs)
 

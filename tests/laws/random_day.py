@@ -31,11 +31,11 @@ from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
-from services.runtime.lane_host import Decider
 from services.runtime.log_port import Entry
+from services.runtime.partition_host import Decider
 from tests.stories.small_world import job, queue
 
-LANE, DEVICES, TICK = "LOG_0", "DEVICES_default", 10
+PARTITION, DEVICES, TICK = "LOG_0", "DEVICES_default", 10
 DAY_BEGINS = 1_795_000_000_000
 MOST_ROUNDS = 20
 """Whether deciders come to rest is another law's question: a log is billed however far it goes."""
@@ -49,7 +49,7 @@ class Day:
     def __init__(self, seed: int, watcher: Watcher) -> None:
         self.chance = random.Random(seed)
         self.world, self.at, self.watcher = World(), DAY_BEGINS, watcher
-        self.entries: dict[str, list[Entry]] = {CONTROL: [], FACTS: [], LANE: [], DEVICES: []}
+        self.entries: dict[str, list[Entry]] = {CONTROL: [], FACTS: [], PARTITION: [], DEVICES: []}
         self.deciders: list[Decider] = [QueueManager(), Admitter(), Preemptor(), Accountant()]
         self.jobs = self.thieves = 0
         self.state = {name: {"ready": True, "bad": set[int](), "cordoned": set[int]()} for name in ("n1", "n2")}
@@ -71,7 +71,7 @@ class Day:
         sequence = len(self.entries[FACTS]) + 1
         sighting = Sighting(id=str(sequence), at=self.at - late, author="watcher", fact=fact)  # type: ignore[arg-type]
         self.write(FACTS, encode(sighting))
-        self.fold(fact, LogPosition(lane=FACTS, sequence=sequence, at=self.at))
+        self.fold(fact, LogPosition(partition=FACTS, sequence=sequence, at=self.at))
 
     def operate(self, event: PriceListSet | CorrectionEntered) -> None:
         self.write(CONTROL, encode(self.commit(CONTROL, (event,), (), "operator")))
@@ -80,15 +80,15 @@ class Day:
         for _ in range(MOST_ROUNDS):
             spoke = False
             for decider in self.deciders:
-                lane, other = (DEVICES, LANE) if decider.name == "accountant" else (LANE, DEVICES)
-                place = LogPosition(lane=lane, sequence=len(self.entries[lane]) + 1, at=self.at)
+                partition, other = (DEVICES, PARTITION) if decider.name == "accountant" else (PARTITION, DEVICES)
+                place = LogPosition(partition=partition, sequence=len(self.entries[partition]) + 1, at=self.at)
                 mark = self.world.mark()
                 events = decider.decide(self.world, place)
                 self.world.take_back(mark)
                 if events:
                     spoke = True
                     runs = tuple(InputRun(stream=name, upto=len(self.entries[name])) for name in (FACTS, other))
-                    self.write(lane, encode(self.commit(lane, tuple(events), runs, decider.name)))
+                    self.write(partition, encode(self.commit(partition, tuple(events), runs, decider.name)))
                     for event in events:
                         self.fold(event, place)
             if not spoke:
@@ -198,7 +198,7 @@ class Day:
         """Pods of what was told to stop are gone."""
         for key, one in sorted(self.world.workloads.items()):
             if one.evicted and one.reserved and self.chance.random() < 0.7:
-                self.tell(PodsGone(workload=key, decision=f"{LANE}/{one.stopped_by}"))
+                self.tell(PodsGone(workload=key, decision=f"{PARTITION}/{one.stopped_by}"))
 
     def ready(self) -> None:
         """The check of those that wait for it is ready, so that they are admitted later than they hold cards."""

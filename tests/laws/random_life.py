@@ -55,7 +55,7 @@ from events.workload import (
 )
 from projections.workloads.lifecycle import Workload
 from projections.world import World
-from tests.laws.many_hosts import LANE, Hosts
+from tests.laws.many_hosts import PARTITION, Hosts
 
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 QUEUES, DOORS, NAMES = ("q0", "q1", "q2"), ("d0", "d1", "d2", "d3"), ("team", "other")
@@ -151,7 +151,7 @@ class Life:
     def leave(self) -> None:
         for one in self._all(lambda one: one.evicted and one.reserved):
             if self.chance.random() < 0.7:
-                self.hosts.tell(PodsGone(workload=one.key, decision=f"{LANE}/{one.stopped_by}"))
+                self.hosts.tell(PodsGone(workload=one.key, decision=f"{PARTITION}/{one.stopped_by}"))
 
     def ready(self) -> None:
         one = self._one(lambda one: one.admitted and not one.finished)
@@ -165,17 +165,19 @@ class Life:
             after = self.chance.choice((None, 1000)) if state is CheckState.RETRY else None
             name = self.chance.choice(tuple(one.checks) or CHECKS)
             check = CheckStatus(name=name, state=state, since=self.hosts.at, requeue_after=after)
-            self.hosts.tell(CheckReported(workload=one.key, check=check, decision=f"{LANE}/{one.decided}"))
+            self.hosts.tell(CheckReported(workload=one.key, check=check, decision=f"{PARTITION}/{one.decided}"))
 
     def apply(self) -> None:
         one = self._one(lambda one: bool(one.decided))
         if one is None:
             return
         if self.chance.random() < 0.8:
-            self.hosts.tell(DecisionApplied(workload=one.key, lane=LANE, sequence=one.decided))
+            self.hosts.tell(DecisionApplied(workload=one.key, partition=PARTITION, sequence=one.decided))
         else:
             why = self.chance.choice(("Conflict", "FailedToStart"))
-            self.hosts.tell(DecisionRejected(workload=one.key, lane=LANE, sequence=one.decided, reason=why, message=""))
+            self.hosts.tell(
+                DecisionRejected(workload=one.key, partition=PARTITION, sequence=one.decided, reason=why, message="")
+            )
 
     def switch(self) -> None:
         one = self._one(lambda one: not one.finished)

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from events.codec import decode_commit
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.whatif.run import VirtualRun
-from ops.sandbox.bench.lanes import WrittenLanes
 from ops.sandbox.bench.life_load import LifeStage, life_day, life_platform
+from ops.sandbox.bench.partitions import WrittenPartitions
 from projections.queues.pending_queues import PendingQueue
 from projections.trail import Trail
-from services.runtime.lane_fold import LaneFold
 from services.runtime.log_port import Entry
+from services.runtime.partition_fold import PartitionFold
 
 PER_DAY, DAYS = 300, 6
 
@@ -47,12 +47,12 @@ def _parts(one: Any) -> Iterator[object]:
             yield from (getattr(one, name) for name in names if hasattr(one, name))
 
 
-def test_a_lane_is_not_larger_after_six_days_than_after_two() -> None:
+def test_a_partition_is_not_larger_after_six_days_than_after_two() -> None:
     log: list[Entry] = []
-    stage = LifeStage(WrittenLanes(log.append))
+    stage = LifeStage(WrittenPartitions(log.append))
     for fact in life_platform(PER_DAY):
         stage.tell(fact, 0)
-    folds = {name: LaneFold(name) for name in (LANE, DEVICE_LANE)}
+    folds = {name: PartitionFold(name) for name in (PARTITION, DEVICE_PARTITION)}
     sizes: dict[str, list[int]] = {name: [] for name in folds}
     at = 0
     for day in range(DAYS):

@@ -45,7 +45,7 @@ class Books:
 
     def tell(self, *events: AnyEvent) -> None:
         for event in events:
-            spot = LogPosition(lane="L", sequence=1, at=self.at)
+            spot = LogPosition(partition="L", sequence=1, at=self.at)
             evolve(self.world, event, spot)
             self.time.fold(event, spot)
 
@@ -158,7 +158,7 @@ def _fields(pod: PodObserved) -> dict[str, object]:
 def _folded(events: list[AnyEvent], order: Callable[[list[AnyEvent]], list[AnyEvent]]) -> World:
     world = World()
     for event in order(events):
-        evolve(world, event, LogPosition(lane="L", sequence=1, at=5))
+        evolve(world, event, LogPosition(partition="L", sequence=1, at=5))
     return world
 
 

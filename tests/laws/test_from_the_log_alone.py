@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from ops.queries.replay import fold_lane
+from ops.queries.replay import fold_partition
 from projections.state_hash import state_hash
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter import heads as admitter_heads
-from tests.laws.many_hosts import CARDS, LANE
+from tests.laws.many_hosts import CARDS, PARTITION
 from tests.laws.random_life import Life
 
 STEPS = 8
@@ -20,10 +20,10 @@ STEPS = 8
 def test_who_starts_now_on_the_log_alone_says_the_same_bytes(block: int) -> None:
     for seed in range(block * 5, block * 5 + 5):
         life = Life(seed).live(STEPS)
-        for lane in (LANE, CARDS):
-            _, replayed = fold_lane(lane, life.hosts.log, verify=True)
+        for partition in (PARTITION, CARDS):
+            _, replayed = fold_partition(partition, life.hosts.log, verify=True)
             assert not replayed.differences
-            assert replayed.verified == len(life.hosts.log[lane])
+            assert replayed.verified == len(life.hosts.log[partition])
 
 
 def found_by_the_law(seeds: range) -> bool:

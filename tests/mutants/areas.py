@@ -59,15 +59,15 @@ AREAS = {
         ),
         ("tests/projections/workloads/test_deadlines.py", "tests/services/queue_manager"),
     ),
-    "lane": Area(
-        ("services/runtime/lane_fold.py", "services/runtime/lane_host.py"),
+    "partition": Area(
+        ("services/runtime/partition_fold.py", "services/runtime/partition_host.py"),
         (
             "tests/services/runtime/test_fold_order.py",
-            "tests/services/runtime/test_lane_fold.py",
-            "tests/services/runtime/test_lane_chain.py",
+            "tests/services/runtime/test_partition_fold.py",
+            "tests/services/runtime/test_partition_chain.py",
             "tests/services/runtime/test_turns.py",
-            "tests/services/runtime/test_lane_host.py",
-            "tests/services/runtime/test_lane_guards.py",
+            "tests/services/runtime/test_partition_host.py",
+            "tests/services/runtime/test_partition_guards.py",
             "tests/services/runtime/test_admission_window.py",
             "tests/services/runtime/test_killed_hosts.py",
             "tests/services/runtime/test_bad_messages.py",

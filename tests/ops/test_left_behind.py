@@ -11,14 +11,14 @@ from ops.production.log.history import read_everything
 from ops.production.log.memory import MemoryBus
 from ops.production.log.shelf import MemoryShelf
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_LANE, LANE, Ports, Running
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running
+from ops.queries.replay import fold_partition
 from projections.state_hash import state_hash
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Bus, Entry, Stream
 from services.runtime.shelf_port import Kept, Shelf
 from tests.ops.production.archive.test_shared_worlds import DECIDERS, OFTEN
-from tests.services.runtime.test_lane_host import NoCluster, stop, tell
+from tests.services.runtime.test_partition_host import NoCluster, stop, tell
 from tests.stories.small_world import job, platform
 
 SOON = 30
@@ -64,14 +64,14 @@ def replica(bus: Bus, shelf: Shelf | None, name: str) -> Running:
 async def submitted(bus: MemoryBus, first: int, count: int) -> None:
     """So many jobs, one after the other, each admitted before the next one comes."""
     for number in range(first, first + count):
-        end = len(bus.memory(LANE).entries)
+        end = len(bus.memory(PARTITION).entries)
         await tell(bus, [job(f"j{number}", memory=1000, cores=5)], begin=1000 + number)
         async with asyncio.timeout(SOON):
             await let_in(bus, f"team/j{number}", end)
 
 
 async def let_in(bus: MemoryBus, workload: str, after: int) -> None:
-    async for batch in bus.memory(LANE).follow(after):
+    async for batch in bus.memory(PARTITION).follow(after):
         said = [event for entry in batch for event in decode_commit(entry.data).events]
         if any(isinstance(event, WorkloadAdmitted) and event.workload == workload for event in said):
             return
@@ -79,8 +79,8 @@ async def let_in(bus: MemoryBus, workload: str, after: int) -> None:
 
 async def rolled(bus: MemoryBus, shelf: MemoryShelf) -> None:
     """Everything is removed that no saved world needs any more."""
-    newest = [(await shelf.labels(lane))[0].upto for lane in (LANE, DEVICE_LANE)]
-    for name in (LANE, DEVICE_LANE, FACTS):
+    newest = [(await shelf.labels(partition))[0].upto for partition in (PARTITION, DEVICE_PARTITION)]
+    for name in (PARTITION, DEVICE_PARTITION, FACTS):
         bus.memory(name).remove(min(upto[name] for upto in newest) - 1)
 
 
@@ -102,22 +102,22 @@ async def test_it_goes_on_from_the_saved_world_and_decides_what_comes() -> None:
     one = replica(away, shelf, "one")
     task = asyncio.create_task(one.run())
     await left_behind(bus, shelf, away, one)
-    before = one.hosts[LANE].fold.base
-    assert before + 1 < bus.memory(LANE).first, "what comes next for it is not there any more"
+    before = one.hosts[PARTITION].fold.base
+    assert before + 1 < bus.memory(PARTITION).first, "what comes next for it is not there any more"
     away.hears.set()
     await submitted(bus, 21, 1)
     await asyncio.wait_for(one.quiet(), SOON)
     assert not any(host.halted for host in one.hosts.values())
-    fold, replayed = fold_lane(LANE, await read_everything(all_of(bus)), verify=True)
+    fold, replayed = fold_partition(PARTITION, await read_everything(all_of(bus)), verify=True)
     assert replayed.differences == ()
-    one.hosts[LANE].fold.rewind()
-    assert state_hash(one.hosts[LANE].fold.world) == state_hash(fold.world)
+    one.hosts[PARTITION].fold.rewind()
+    assert state_hash(one.hosts[PARTITION].fold.world) == state_hash(fold.world)
     await stop(task)
 
 
 def all_of(bus: MemoryBus) -> MemoryBus:
     """The log with what was removed, as an archive has it."""
-    for name in (LANE, DEVICE_LANE, FACTS):
+    for name in (PARTITION, DEVICE_PARTITION, FACTS):
         bus.memory(name).first = 1
     return bus
 
@@ -130,8 +130,8 @@ async def test_without_a_saved_world_it_halts_and_goes_on_when_there_is_one() ->
     task = asyncio.create_task(one.run())
     await left_behind(bus, shelf, away, one)
     away.hears.set()
-    await asyncio.wait_for(one.hosts[LANE].stuck.wait(), SOON)
-    assert "was rolled" in one.hosts[LANE].halted and not one.hosts[LANE].decides
+    await asyncio.wait_for(one.hosts[PARTITION].stuck.wait(), SOON)
+    assert "was rolled" in one.hosts[PARTITION].halted and not one.hosts[PARTITION].decides
     lent.shelf = shelf
     await submitted(bus, 21, 1)
     await asyncio.wait_for(one.quiet(), SOON)
@@ -149,10 +149,10 @@ async def test_a_hole_in_the_middle_halts_it_though_there_is_a_saved_world() -> 
     await asyncio.wait_for(one.quiet(), SOON)
     away.lost = FACTS
     await tell(bus, cast(Any, [job("j1")]), begin=1001)
-    await asyncio.wait_for(one.hosts[LANE].stuck.wait(), SOON)
-    assert f"{FACTS} has a gap" in one.hosts[LANE].halted
+    await asyncio.wait_for(one.hosts[PARTITION].stuck.wait(), SOON)
+    assert f"{FACTS} has a gap" in one.hosts[PARTITION].halted
     await asyncio.sleep(0)
-    assert not task.done() and not one.hosts[LANE].decides
+    assert not task.done() and not one.hosts[PARTITION].decides
     await stop(task)
 
 

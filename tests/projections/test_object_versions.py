@@ -19,8 +19,8 @@ from projections.object_versions import REMEMBERED, FoldedFacts
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.world import World
-from services.runtime.lane_fold import LaneFold
 from services.runtime.log_port import Entry
+from services.runtime.partition_fold import PartitionFold
 from tests.stories.small_world import job, queue
 
 
@@ -45,7 +45,7 @@ class Log:
         self.sequence += 1
         sighting = Sighting(id=str(self.sequence), at=self.at, author="watcher", about=about, fact=fact)
         self.stored.append(sighting)
-        evolve_sighting(self.world, sighting, LogPosition(lane=FACTS, sequence=self.sequence, at=self.at))
+        evolve_sighting(self.world, sighting, LogPosition(partition=FACTS, sequence=self.sequence, at=self.at))
 
     @property
     def nominal(self) -> int | None:
@@ -176,7 +176,7 @@ def test_every_fold_takes_the_same_facts_live_taken_back_from_a_snapshot_and_fro
         Entry(stream=FACTS, sequence=i, subject="", message_id="", data=encode(one)) for i, one in enumerate(stored, 1)
     ]
     chance = random.Random(seed)
-    straight, wavering = LaneFold("LOG_0"), LaneFold("LOG_0")
+    straight, wavering = PartitionFold("LOG_0"), PartitionFold("LOG_0")
     straight.offer(FACTS, entries)
     straight.fold_inputs()
     wavering.offer(FACTS, entries)
@@ -184,7 +184,7 @@ def test_every_fold_takes_the_same_facts_live_taken_back_from_a_snapshot_and_fro
         if chance.random() < 0.3:
             wavering.rewind()
     assert state_hash(straight.world) == state_hash(wavering.world)
-    half = LaneFold("LOG_0")
+    half = PartitionFold("LOG_0")
     half.offer(FACTS, entries[:60])
     half.fold_inputs()
     half.world.settle()
@@ -193,7 +193,7 @@ def test_every_fold_takes_the_same_facts_live_taken_back_from_a_snapshot_and_fro
     reader = FoldedFacts()
     folded = [reader.folds(one) for one in stored]
     for number, one in enumerate(stored):
-        place = LogPosition(lane=FACTS, sequence=number + 1, at=one.at)
+        place = LogPosition(partition=FACTS, sequence=number + 1, at=one.at)
         if number >= 60:
             evolve_sighting(again, one, place)
     assert state_hash(again) == state_hash(straight.world)

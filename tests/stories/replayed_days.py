@@ -9,18 +9,18 @@ from pathlib import Path
 
 import msgspec
 
-from ops.production.wiring import DEVICE_LANE, LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.queries.replay import fold_partition
 from services.runtime.log_port import Entry
 
 Log = dict[str, list[Entry]]
 
 
-class Lane(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one lane of one day."""
+class Partition(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one partition of one day."""
 
     day: int
-    lane: str
+    partition: str
     commits: int
     verified: int
     otherwise: list[str]
@@ -32,26 +32,26 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     """What one process found, and which Python that was."""
 
     version: str
-    lanes: list[Lane]
+    partitions: list[Partition]
 
 
 def replayed(days: Sequence[Log]) -> Told:
     """Every decision of every day decided again."""
-    lanes: list[Lane] = []
+    partitions: list[Partition] = []
     for day, entries in enumerate(days):
-        for lane in (LANE, DEVICE_LANE):
-            _, found = fold_lane(lane, entries, verify=True)
-            lanes.append(
-                Lane(
+        for partition in (PARTITION, DEVICE_PARTITION):
+            _, found = fold_partition(partition, entries, verify=True)
+            partitions.append(
+                Partition(
                     day=day,
-                    lane=lane,
+                    partition=partition,
                     commits=found.commits,
                     verified=found.verified,
                     otherwise=[f"{one.sequence} by {one.author}" for one in found.differences],
                     state_hash=found.state_hash,
                 )
             )
-    return Told(version=".".join(str(part) for part in sys.version_info[:2]), lanes=lanes)
+    return Told(version=".".join(str(part) for part in sys.version_info[:2]), partitions=partitions)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
-from services.runtime.lane_host import Decider
+from services.runtime.partition_host import Decider
 
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 
@@ -38,7 +38,7 @@ class Story:
 
     def __init__(self, *, unchecked: bool = False, forgetful: bool = False) -> None:
         self.unchecked, self.forgetful = unchecked, forgetful
-        """Whether decisions simply stand, as on a lane, and whether every hint is forgotten before each, as in a replay."""
+        """Whether decisions simply stand, as on a partition, and whether every hint is forgotten before each, as in a replay."""
         self.world = World()
         self.decisions: list[Decision] = []
         self.facts = self.commits = 0
@@ -49,7 +49,7 @@ class Story:
         for fact in facts:
             self.facts += 1
             self.at += 10
-            evolve(self.world, fact, LogPosition(lane="FACTS", sequence=self.facts, at=self.at))
+            evolve(self.world, fact, LogPosition(partition="FACTS", sequence=self.facts, at=self.at))
         return self
 
     def decided(self) -> list[Decision]:
@@ -60,7 +60,7 @@ class Story:
             for decider in self.deciders:
                 if self.forgetful:
                     self.world.review_all()
-                place = LogPosition(lane="LOG_0", sequence=self.commits + 1, at=self.at)
+                place = LogPosition(partition="LOG_0", sequence=self.commits + 1, at=self.at)
                 events = decider.decide(self.world, place) if self.unchecked else self._checked(decider, place)
                 if events:
                     spoke = True

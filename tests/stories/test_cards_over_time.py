@@ -64,7 +64,7 @@ def test_a_card_that_failed_comes_back_after_a_quiet_minute_and_twice_that_the_n
     assert not told.world.cards.cards_of("n1").cards[0].healthy
     told.told(registered()).decided()
     assert not told.world.cards.cards_of("n1").cards[0].healthy, "reported well, and not trusted yet"
-    assert told.world.next_deadline() is not None, "the lane wakes by itself"
+    assert told.world.next_deadline() is not None, "the partition wakes by itself"
     assert later(told, 59_000) == []
     assert [type(event) for event in later(told, 1_000)] == [CardReturned]
     assert told.world.cards.cards_of("n1").cards[0].healthy
@@ -231,8 +231,8 @@ def test_what_was_looked_at_is_not_looked_at_again_unless_it_is_taken_back() -> 
     told = Story().told(*platform(cards=2), pod("thief", "GPU-0"))
     mark = told.world.mark()
     accountant = told.deciders[-1]
-    first = accountant.decide(told.world, LogPosition(lane="D", sequence=1, at=told.at))
+    first = accountant.decide(told.world, LogPosition(partition="D", sequence=1, at=told.at))
     assert not told.world.cards.dirty_cards
-    assert accountant.decide(told.world, LogPosition(lane="D", sequence=2, at=told.at)) == []
+    assert accountant.decide(told.world, LogPosition(partition="D", sequence=2, at=told.at)) == []
     told.world.undo(mark)
-    assert accountant.decide(told.world, LogPosition(lane="D", sequence=1, at=told.at)) == first != []
+    assert accountant.decide(told.world, LogPosition(partition="D", sequence=1, at=told.at)) == first != []

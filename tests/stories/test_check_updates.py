@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ops.production.log.history import read_everything
-from ops.production.wiring import LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import PARTITION
+from ops.queries.replay import fold_partition
 from services.applier.writing import WORKLOADS
 from services.jobs.updates import ADDED
 from services.runtime.cluster_port import ObjectConflict
@@ -26,7 +26,7 @@ async def staged(stage: Stage, play: Callable[[Stage], Awaitable[None]]) -> None
     await stage.add(job("patient", 500))
     await stage.until(lambda: len(checks(stage)) == 2 and "QuotaReserved" in conditions(stage))
     await asyncio.wait_for(play(stage), 60)
-    _, replayed = fold_lane(LANE, await read_everything(stage.bus), verify=True)
+    _, replayed = fold_partition(PARTITION, await read_everything(stage.bus), verify=True)
     assert not replayed.differences
 
 
@@ -114,7 +114,7 @@ async def failed_to_start(stage: Stage, why: str) -> None:
     (told,) = [one["message"] for one in workload(stage)["status"]["conditions"] if one["type"] == "Finished"]
     assert why in told
     assert not stage.running("patient") and "team" not in template(stage)["metadata"].get("labels", {})
-    fold, _ = fold_lane(LANE, await read_everything(stage.bus))
+    fold, _ = fold_partition(PARTITION, await read_everything(stage.bus))
     assert fold.world.quota.usage_by_name(fold.world.quota.queues["team"]) == {}
 
 

@@ -8,15 +8,15 @@ import asyncio
 import pytest
 
 from ops.production.log.history import read_everything
-from ops.production.wiring import DEVICE_LANE, LANE, SERVICES
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, SERVICES
+from ops.queries.replay import fold_partition
 from tests.stage.stage import Stage, job
 
-LANES = ("queue-manager", "admitter", "preemptor", "accountant")
+PARTITIONS = ("queue-manager", "admitter", "preemptor", "accountant")
 POINTS = [
     *(
         (service, f"append:{when}:{2 if service != 'preemptor' else 1}")
-        for service in LANES
+        for service in PARTITIONS
         for when in ("before", "after")
     ),
     *(("watcher", f"publish:{when}:{number}") for when in ("before", "after") for number in (2, 12)),
@@ -40,8 +40,8 @@ async def final_state(stage: Stage) -> dict[str, object]:
     """What the log says when all is over, without what depends on the moment of a crash."""
     while True:
         entries = await read_everything(stage.bus)
-        fold, replayed = fold_lane(LANE, entries, verify=True)
-        devices, _ = fold_lane(DEVICE_LANE, entries)
+        fold, replayed = fold_partition(PARTITION, entries, verify=True)
+        devices, _ = fold_partition(DEVICE_PARTITION, entries)
         if not devices.world.cards.holdings and all(w.finish_shown for w in fold.world.workloads.values()):
             break
         await asyncio.sleep(0.05)

@@ -6,15 +6,15 @@ from typing import Any
 from events.codec import decode_sighting
 from events.subjects import FACTS
 from ops.production.log.history import read_everything
-from ops.production.wiring import LANE, SERVICES
-from ops.queries.replay import fold_lane
+from ops.production.wiring import PARTITION, SERVICES
+from ops.queries.replay import fold_partition
 from projections.object_versions import FoldedFacts
 from projections.world import World
 from tests.stage.stage import CLUSTER_QUEUES, JOBS, Stage, job
 
 
 async def world_of(stage: Stage) -> World:
-    fold, replayed = fold_lane(LANE, await read_everything(stage.bus), verify=True)
+    fold, replayed = fold_partition(PARTITION, await read_everything(stage.bus), verify=True)
     assert not replayed.differences
     return fold.world
 

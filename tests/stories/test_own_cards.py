@@ -2,8 +2,8 @@
 
 from events.json_object import JsonObject
 from ops.production.log.history import read_everything
-from ops.production.wiring import DEVICE_LANE, LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.queries.replay import fold_partition
 from ops.sandbox.embedded_cluster.nodes import gpu_node
 from projections.devices.annotations import USE_UUID, pod_shares
 from projections.devices.drift import all_findings
@@ -71,8 +71,8 @@ def held(pod: JsonObject) -> list[str]:
 async def settled(stage: Stage) -> World:
     """What the log comes to, with every decision decided again."""
     everything = await read_everything(stage.bus)
-    for lane in (LANE, DEVICE_LANE):
-        fold, found = fold_lane(lane, everything, verify=True)
+    for partition in (PARTITION, DEVICE_PARTITION):
+        fold, found = fold_partition(partition, everything, verify=True)
         assert not found.differences
     return fold.world
 

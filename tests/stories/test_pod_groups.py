@@ -4,8 +4,8 @@ from typing import Any
 
 from events.json_object import JsonObject
 from ops.production.log.history import read_everything
-from ops.production.wiring import LANE, SERVICES, stopped
-from ops.queries.replay import fold_lane
+from ops.production.wiring import PARTITION, SERVICES, stopped
+from ops.queries.replay import fold_partition
 from ops.sandbox.embedded_cluster.kubelet import RUN_SECONDS
 from services.jobs.pods import is_gated
 from services.runtime.cluster_port import Resource
@@ -40,7 +40,7 @@ def told(stage: Stage, reason: str) -> list[JsonObject]:
 
 async def replays(stage: Stage) -> None:
     """What was decided is decided again from the log alone."""
-    fold, found = fold_lane(LANE, await read_everything(stage.bus), verify=True)
+    fold, found = fold_partition(PARTITION, await read_everything(stage.bus), verify=True)
     assert not found.differences and fold.world.workloads is not None
 
 

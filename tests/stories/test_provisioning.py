@@ -8,8 +8,8 @@ import pytest
 
 from events.provisioning import ProvisioningOrdered
 from ops.production.log.history import read_everything
-from ops.production.wiring import LANE, SERVICES
-from ops.queries.replay import fold_lane
+from ops.production.wiring import PARTITION, SERVICES
+from ops.queries.replay import fold_partition
 from services.runtime.cluster_port import ObjectInvalid, Resource
 from tests.stage.stage import Stage, job
 from tests.stories.autoscaler import (
@@ -47,9 +47,9 @@ async def staged(stage: Stage, play: Play, spec: dict[str, Any]) -> None:
     stage.serve()
     await asyncio.wait_for(play(stage), 90)
     entries = await read_everything(stage.bus)
-    _, replayed = fold_lane(LANE, entries, verify=True)
+    _, replayed = fold_partition(PARTITION, entries, verify=True)
     assert not replayed.differences, "every decision, decided again, is the same"
-    assert replayed.state_hash == fold_lane(LANE, entries)[1].state_hash
+    assert replayed.state_hash == fold_partition(PARTITION, entries)[1].state_hash
 
 
 def template(stage: Stage, name: str = "patient") -> dict[str, Any]:
@@ -237,6 +237,6 @@ async def test_an_applier_that_dies_while_it_asks_leaves_one_request_behind(cras
     assert len(requests(stage)) == len(templates(stage)) == 1
     await answer(stage, request, Provisioned="there")
     await stage.until(lambda: stage.running("patient"))
-    fold, _ = fold_lane(LANE, await read_everything(stage.bus))
+    fold, _ = fold_partition(PARTITION, await read_everything(stage.bus))
     (one,) = fold.world.workloads.values()
     assert isinstance(one.provisioning["nodes"].order, ProvisioningOrdered)

@@ -377,7 +377,7 @@ def test_the_life_of_a_request_can_be_read() -> None:
     life = Life("provisioningrequest/team/a-nodes-1")
     answered = seen(asked.order, asked.decision, Failed="none")
     for sequence, event in enumerate([*said, answered], 1):
-        life.fold(event, LogPosition(lane="LOG_0", sequence=sequence, at=sequence))
+        life.fold(event, LogPosition(partition="LOG_0", sequence=sequence, at=sequence))
     assert [(one.what, one.detail) for one in life.lines] == [
         ("nodes asked for", "a-nodes-1 for 1 pod(s)"),
         ("autoscaler", "a-nodes-1: Failed (none)"),

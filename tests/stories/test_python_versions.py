@@ -44,6 +44,6 @@ def test_another_python_decides_the_same_bytes_and_folds_the_same_state(
         assert not done.returncode, done.stderr
         there = msgspec.json.decode(done.stdout, type=Told)
         assert python in there.version or os.sep in python
-        assert there.lanes == here.lanes
-        assert sum(lane.verified for lane in there.lanes) > 100
-        assert not any(lane.otherwise for lane in there.lanes)
+        assert there.partitions == here.partitions
+        assert sum(partition.verified for partition in there.partitions) > 100
+        assert not any(partition.otherwise for partition in there.partitions)

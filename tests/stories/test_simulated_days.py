@@ -12,8 +12,8 @@ from events.codec import decode_commit, encode
 from events.event import Millis
 from events.subjects import FACTS
 from ops.cli.replay_rows import changes_of
-from ops.production.wiring import DEVICE_LANE, LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import large_day, played, small_day
 from projections.log_position import LogPosition
 from projections.work_queue import WorkQueue
@@ -25,8 +25,8 @@ from services.preemptor.decide import Preemptor
 from services.queue_manager import decide
 from services.queue_manager.decide import QueueManager
 from services.queue_manager.reconcile import reconcile
-from services.runtime.lane_fold import LaneFold
-from services.runtime.lane_host import Decider
+from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition_host import Decider
 from tests.places import ROOT
 
 TURNS = 150
@@ -35,9 +35,9 @@ TURNS = 150
 @pytest.mark.parametrize("seed", range(100))
 def test_every_decision_of_a_random_day_comes_out_the_same(seed: int) -> None:
     entries, _ = played(small_day(seed), most=TURNS)
-    results = [fold_lane(lane, entries, verify=True)[1] for lane in (LANE, DEVICE_LANE)]
+    results = [fold_partition(partition, entries, verify=True)[1] for partition in (PARTITION, DEVICE_PARTITION)]
     assert sum(one.verified for one in results) > 0
-    differing = [f"{one.lane}/{d.sequence} by {d.author}" for one in results for d in one.differences]
+    differing = [f"{one.partition}/{d.sequence} by {d.author}" for one in results for d in one.differences]
     assert not differing
 
 
@@ -45,16 +45,16 @@ def test_every_decision_of_a_random_day_comes_out_the_same(seed: int) -> None:
 def test_who_looks_at_everything_each_time_finds_nothing_that_was_passed_over(seed: int) -> None:
     entries, _ = played(small_day(seed), most=TURNS)
     deciders: dict[str, Decider] = {one.name: one for one in (QueueManager(), Admitter(), Preemptor(), Accountant())}
-    for lane in (LANE, DEVICE_LANE):
-        fold = LaneFold(lane)
-        for name in {FACTS, LANE, DEVICE_LANE} - {lane}:
+    for partition in (PARTITION, DEVICE_PARTITION):
+        fold = PartitionFold(partition)
+        for name in {FACTS, PARTITION, DEVICE_PARTITION} - {partition}:
             fold.offer(name, entries[name])
-        for entry in entries[lane]:
+        for entry in entries[partition]:
             commit = decode_commit(entry.data)
             fold.fold_ahead(commit.inputs)
             fold.world.review_all()
             fold.world.advance(commit.at)
-            place = LogPosition(lane=lane, sequence=entry.sequence, at=commit.at)
+            place = LogPosition(partition=partition, sequence=entry.sequence, at=commit.at)
             assert tuple(deciders[commit.author].decide(fold.world, place)) == commit.events
             fold.fold_commit(entry, commit)
 
@@ -74,7 +74,7 @@ def test_somebody_whom_every_service_passes_over_is_found(monkeypatch: pytest.Mo
     monkeypatch.setattr(WorkQueue, "mark_dirty", told_of_others)
     monkeypatch.setattr(World, "review_all", look)
     entries, _ = played(small_day(1), most=TURNS)
-    _, result = fold_lane(LANE, entries, verify=True)
+    _, result = fold_partition(PARTITION, entries, verify=True)
     first = result.differences[0]
     assert first.author == "queue-manager"
     assert b'"workload":"day/w3"' in first.decided
@@ -93,7 +93,7 @@ def test_four_times_the_log_takes_about_four_times_the_looks(monkeypatch: pytest
         looks.clear()
         with monkeypatch.context() as counting:
             counting.setattr(decide, "reconcile", counted)
-            fold_lane(LANE, entries, verify=True)
+            fold_partition(PARTITION, entries, verify=True)
         return len(looks)
 
     few, many = looks_at(200), looks_at(800)
@@ -103,15 +103,15 @@ def test_four_times_the_log_takes_about_four_times_the_looks(monkeypatch: pytest
 
 def test_a_decision_that_was_changed_is_found_with_what_led_to_it() -> None:
     entries, _ = played(small_day(2), most=60)
-    commits = [decode_commit(entry.data) for entry in entries[LANE]]
+    commits = [decode_commit(entry.data) for entry in entries[PARTITION]]
     index = next(i for i, each in enumerate(commits) if any(isinstance(one, QuotaReserved) for one in each.events))
-    entry, commit = entries[LANE][index], commits[index]
+    entry, commit = entries[PARTITION][index], commits[index]
     reserved = [event for event in commit.events if isinstance(event, QuotaReserved)]
     other = msgspec.structs.replace(reserved[0], borrow_level=7)
     events = tuple(other if event is reserved[0] else event for event in commit.events)
     changed = msgspec.structs.replace(entry, data=encode(msgspec.structs.replace(commit, events=events)))
-    upto = {**entries, LANE: [*entries[LANE][:index], changed]}
-    _, result = fold_lane(LANE, upto, verify=True)
+    upto = {**entries, PARTITION: [*entries[PARTITION][:index], changed]}
+    _, result = fold_partition(PARTITION, upto, verify=True)
     (difference,) = result.differences
     assert difference.sequence == entry.sequence
     (change,) = changes_of(difference)

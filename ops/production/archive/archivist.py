@@ -1,7 +1,7 @@
 """The archivist: streams that are large or old enough are rolled, archived, and removed once nobody needs them any more.
 
 It works where the witness is, because only what was signed is archived. An old stream goes only when its archive was read
-again and proved under the checkpoint that stands in it, and when every lane and the watcher can begin behind it.
+again and proved under the checkpoint that stands in it, and when every partition and the watcher can begin behind it.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from ops.production.log.generations import Generation, generations
 from ops.production.log.jetstream import JetStreamBus
 from ops.production.log.rolling import StillNeeded, finish, remove, roll
 from ops.production.log.shelf import WATCHER
-from ops.production.wiring import DEVICE_LANE, LANE, WITNESSED
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, WITNESSED
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
 from services.runtime.shelf_port import Shelf
@@ -54,14 +54,14 @@ class Archivist:
         self,
         bus: JetStreamBus,
         *,
-        lanes: tuple[str, ...],
+        partitions: tuple[str, ...],
         witness: Path,
         archive: str,
         shelf: Shelf,
         watcher: str,
         limits: Limits | None = None,
     ) -> None:
-        self._bus, self._lanes, self._witness, self._archive = bus, lanes, witness, archive
+        self._bus, self._partitions, self._witness, self._archive = bus, partitions, witness, archive
         self._shelf, self._watcher, self._limits = shelf, watcher, limits or Limits()
         self.problem = ""
         """Why the last look came to nothing; empty when all is well."""
@@ -89,7 +89,7 @@ class Archivist:
     async def look(self, now: Millis, *, force: bool = False) -> None:
         """Do what is due; what can't be done now is told, and tried again the next time."""
         problem = ""
-        for stream in (*self._lanes, FACTS):
+        for stream in (*self._partitions, FACTS):
             self.kept.pop(stream, None)
             try:
                 await self._look_at(stream, now, force=force)
@@ -154,7 +154,7 @@ class Archivist:
 
     async def _check_beginnings(self, stream: str, upto: int) -> None:
         """Whoever starts anew has to find a beginning behind what goes. Raises `StillNeeded`."""
-        keys = (*self._lanes, *((self._watcher,) if stream == FACTS else ()))
+        keys = (*self._partitions, *((self._watcher,) if stream == FACTS else ()))
         await check_beginnings(self._shelf, keys, stream, upto)
 
 
@@ -169,7 +169,7 @@ def archivist_of(
     """The archivist of a folder in which a run keeps its witness, and its archive where none is named."""
     return Archivist(
         bus,
-        lanes=(LANE, DEVICE_LANE),
+        partitions=(PARTITION, DEVICE_PARTITION),
         witness=witness or data / "witness",
         archive=archive or str(data / ARCHIVE),
         shelf=bus.shelf,

@@ -27,13 +27,13 @@ from ops.production.log.generations import generations
 from ops.production.log.history import STREAMS, common_ends
 from ops.production.log.jetstream import JetStreamBus
 from ops.production.log.shelf import WATCHER
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from services.runtime.log_port import Entry
 from services.runtime.shelf_port import Kept
 
 MANIFEST = "backup.json"
 _TAIL = 5_000
-"""So many commits at the end of a lane are looked at for what rests on more than is there: far more than ever do."""
+"""So many commits at the end of a partition are looked at for what rests on more than is there: far more than ever do."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 Progress = Callable[[str], None]
 
@@ -175,10 +175,10 @@ def _copy_archive(archive: str, to: Folder, tell: Progress) -> dict[str, str]:
 
 
 async def _worlds(bus: JetStreamBus, evidence: Evidence, folder: Folder) -> tuple[World, ...]:
-    """The newest saved world of each lane, and the watcher's view, that go no further than the backup does."""
+    """The newest saved world of each partition, and the watcher's view, that go no further than the backup does."""
     ends = {name: head.sequence for name, head in evidence.heads.items()}
     found: list[World] = []
-    for key in (LANE, DEVICE_LANE, WATCHER):
+    for key in (PARTITION, DEVICE_PARTITION, WATCHER):
         for label in await bus.shelf.labels(key):
             data = await bus.shelf.take(label)
             if data is None or any(upto > ends.get(name, 0) for name, upto in label.upto.items()):

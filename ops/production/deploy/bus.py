@@ -13,7 +13,7 @@ from ops.production.log.generations import mark_subject, names_of, room_name
 from ops.production.log.jetstream import subjects_of
 from ops.production.log.shelf import STREAM as SHELF
 from ops.production.log.shelf import WATCHER, rooms_of
-from ops.production.wiring import DEVICE_LANE, LANE, ROLLED, WITNESSED
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, ROLLED, WITNESSED
 
 STREAMS = WITNESSED
 ACCOUNT = "KUELOG"
@@ -68,17 +68,17 @@ def _facts_of(author: str, tree: str = "*") -> tuple[str, ...]:
 USERS = (
     User(name="watcher", publishes=_facts_of("watcher"), saves=(WATCHER,)),
     *(
-        User(name=name, publishes=(commit_subject(LANE, name),), saves=(LANE,))
+        User(name=name, publishes=(commit_subject(PARTITION, name),), saves=(PARTITION,))
         for name in ("queue-manager", "admitter", "preemptor")
     ),
-    User(name="accountant", publishes=(commit_subject(DEVICE_LANE, "accountant"),), saves=(DEVICE_LANE,)),
+    User(name="accountant", publishes=(commit_subject(DEVICE_PARTITION, "accountant"),), saves=(DEVICE_PARTITION,)),
     User(name="applier", publishes=_facts_of("applier", CLUSTER)),
     User(name="visibility"),
     User(name="reader"),
     User(name=OPERATOR, publishes=(*_facts_of("watcher"), commit_subject(CONTROL, OPERATOR))),
     User(name="streams", creates=(*STREAMS, SHELF)),
     User(name="archivist", publishes=(*_facts_of("watcher"), *_facts_of("applier")), rolls=ROLLED),
-    User(name="restorer", restores=STREAMS, saves=(LANE, DEVICE_LANE, WATCHER)),
+    User(name="restorer", restores=STREAMS, saves=(PARTITION, DEVICE_PARTITION, WATCHER)),
 )
 """The services; `reader` for everybody who asks, `operator` for adoption and quarantine, `streams` for the setup, `archivist` for rolling,
 which may remove a stream and tells facts again that strayed into one; `restorer` for restoring, which may do anything to the log."""

@@ -8,14 +8,14 @@ import structlog
 from events.commit import InputRun
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.errors import ArchiveDamaged, ArchiveGoesFurther, ArchiveOfAnotherLog, HistoryIncomplete
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Bus, Entry, Stream
 
 log = structlog.get_logger()
 
-STREAMS = (CONTROL, FACTS, LANE, DEVICE_LANE)
+STREAMS = (CONTROL, FACTS, PARTITION, DEVICE_PARTITION)
 History = dict[str, list[Entry]]
 Paged = dict[str, Sequence[Entry]]
 """The same, where nobody has to hold all of it."""
@@ -176,7 +176,7 @@ def lacking(found: Mapping[str, Sequence[Entry]]) -> dict[str, int]:
 
 
 def cut_to_common_end(found: Paged, *, tell: bool) -> None:
-    """Leave out the last commits of a lane that rest on more than was read, and those of others that rest on them."""
+    """Leave out the last commits of a partition that rest on more than was read, and those of others that rest on them."""
     ends = {name: _end(entries) for name, entries in found.items()}
     skipped = Control(found.get(CONTROL, ())).skipped
     changed = True
@@ -195,7 +195,7 @@ def cut_to_common_end(found: Paged, *, tell: bool) -> None:
 def _resting_on_more(
     name: str, found: Mapping[str, Sequence[Entry]], ends: Mapping[str, int]
 ) -> list[tuple[int, InputRun]]:
-    """The commits of a lane that rest on more of a stream than was read, the last one first."""
+    """The commits of a partition that rest on more of a stream than was read, the last one first."""
     more: list[tuple[int, InputRun]] = []
     if name in {FACTS, CONTROL}:
         return more

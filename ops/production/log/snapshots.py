@@ -1,4 +1,4 @@
-"""Snapshots of lanes, in a folder and on the shelf of the bus: never trusted before they are checked.
+"""Snapshots of partitions, in a folder and on the shelf of the bus: never trusted before they are checked.
 
 A snapshot that is corrupt, of other rules, or that does not belong to the log as it stands is passed over with a word why,
 and the fold begins at zero: a snapshot can only save time. One on the shelf was written by somebody else: it counts only if
@@ -18,9 +18,9 @@ from ops.files.reading import Unreadable, bytes_of, json_of
 from ops.files.whole_file import write_whole
 from projections.snapshot import Snapshot, Tables, restored, tables_of, world_of
 from projections.state_hash import state_hash
-from services.runtime.lane_fold import LaneFold
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Stream
+from services.runtime.partition_fold import PartitionFold
 from services.runtime.shelf_port import Kept, Shelf
 
 log = structlog.get_logger()
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 EVERY = 500
 """A snapshot is taken after so many commits and half as many as there are workloads: what it costs grows with them."""
 _INPUTS = 10
-"""So many inputs count as one commit: a lane that says nothing has to be saved as well, or its inputs could not be rolled."""
+"""So many inputs count as one commit: a partition that says nothing has to be saved as well, or its inputs could not be rolled."""
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,60 +48,60 @@ class SnapshotUnusable(Exception):
 
 
 class Snapshots:
-    """The newest snapshots of each lane: our own in a folder, everybody's on the shelf. Either may be lacking."""
+    """The newest snapshots of each partition: our own in a folder, everybody's on the shelf. Either may be lacking."""
 
     def __init__(self, folder: Path | None, rules: str, shelf: Shelf | None = None, *, every: int = EVERY) -> None:
         self._folder, self._rules, self._shelf, self._every = folder, rules, shelf, every
         self._taken: dict[str, int] = {}
-        """Per lane the commit at which the newest in the folder was taken."""
+        """Per partition the commit at which the newest in the folder was taken."""
         self._marked: dict[str, tuple[int, int]] = {}
-        """Per lane the last commit that named a hash, and how many inputs had come when we first saw it."""
+        """Per partition the last commit that named a hash, and how many inputs had come when we first saw it."""
         self._images: dict[str, tuple[str, bytes]] = {}
-        """Per lane the image whose hash we have named in a commit, until that commit stands on the log."""
-        self._lanes: dict[str, Stream] = {}
-        """The streams of the lanes that were begun here: they tell which saved worlds count."""
+        """Per partition the image whose hash we have named in a commit, until that commit stands on the log."""
+        self._partitions: dict[str, Stream] = {}
+        """The streams of the partitions that were begun here: they tell which saved worlds count."""
         self._on_the_way: asyncio.Queue[tuple[str, bytes, dict[str, int]]] = asyncio.Queue()
         self.problem = ""
         """Why the last one could not be written to the folder; empty when it was."""
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
 
-    def mark(self, fold: LaneFold) -> str:
+    def mark(self, fold: PartitionFold) -> str:
         """The hash of the world for the commit that is about to be appended to name; empty when it is not yet time."""
         if self._shelf is None or not self._due(fold):
             return ""
         image = image_of(fold)
-        self._images[fold.lane] = (hashlib.sha256(image).hexdigest(), image)
-        return self._images[fold.lane][0]
+        self._images[fold.partition] = (hashlib.sha256(image).hexdigest(), image)
+        return self._images[fold.partition][0]
 
-    def _due(self, fold: LaneFold) -> bool:
-        """After so many commits; of a lane on which hardly anybody has anything to say, after ten times as many inputs."""
+    def _due(self, fold: PartitionFold) -> bool:
+        """After so many commits; of a partition on which hardly anybody has anything to say, after ten times as many inputs."""
         came = sum({**fold.settled, **{run.stream: run.upto for run in fold.runs}}.values())
-        marked, before = self._marked.get(fold.lane, (-1, came))
+        marked, before = self._marked.get(fold.partition, (-1, came))
         if marked != fold.marked[0]:
             before = came
-            self._marked[fold.lane] = (fold.marked[0], came)
+            self._marked[fold.partition] = (fold.marked[0], came)
         many = self._many(fold)
         return fold.base + 1 - fold.marked[0] >= many or came - before >= _INPUTS * many
 
-    def _many(self, fold: LaneFold) -> int:
+    def _many(self, fold: PartitionFold) -> int:
         return self._every + len(fold.world.workloads) // 2
 
-    def settled(self, fold: LaneFold) -> None:
+    def settled(self, fold: PartitionFold) -> None:
         """Told after each commit: take a snapshot when it is time."""
-        digest, image = self._images.get(fold.lane, ("", b""))
+        digest, image = self._images.get(fold.partition, ("", b""))
         if digest and fold.marked == (fold.base, digest):
-            del self._images[fold.lane]
-            self._on_the_way.put_nowait((fold.lane, image, {**fold.settled, fold.lane: fold.base}))
-        since = fold.base - self._taken.setdefault(fold.lane, 0)
+            del self._images[fold.partition]
+            self._on_the_way.put_nowait((fold.partition, image, {**fold.settled, fold.partition: fold.base}))
+        since = fold.base - self._taken.setdefault(fold.partition, 0)
         if self._folder is not None and since >= self._many(fold) and not fold.runs:
-            self._taken[fold.lane] = fold.base
+            self._taken[fold.partition] = fold.base
             try:
                 self.take(fold)
             except OSError as problem:
-                # It can only save time: the lane goes on without it.
+                # It can only save time: the partition goes on without it.
                 self.problem = f"no snapshot can be written in {self._folder}: {problem.strerror or problem}"
-                log.warning("no snapshot", lane=fold.lane, problem=self.problem)
+                log.warning("no snapshot", partition=fold.partition, problem=self.problem)
             else:
                 self.problem = ""
 
@@ -115,31 +115,31 @@ class Snapshots:
         while self._shelf is not None and not self._on_the_way.empty():
             await self._bring(self._shelf, *self._on_the_way.get_nowait())
 
-    async def _bring(self, shelf: Shelf, lane: str, image: bytes, upto: dict[str, int]) -> None:
+    async def _bring(self, shelf: Shelf, partition: str, image: bytes, upto: dict[str, int]) -> None:
         try:
-            if await self._is_overtaken(shelf, lane, upto[lane]):
+            if await self._is_overtaken(shelf, partition, upto[partition]):
                 return
-            await shelf.put(lane, image, upto=upto, rules=self._rules)
-            log.info("snapshot shared", lane=lane, sequence=upto[lane])
+            await shelf.put(partition, image, upto=upto, rules=self._rules)
+            log.info("snapshot shared", partition=partition, sequence=upto[partition])
         except LogUnavailable as problem:
             # The next one will do; until then who starts anew has more to fold.
-            log.warning("snapshot not shared", lane=lane, problem=str(problem))
+            log.warning("snapshot not shared", partition=partition, problem=str(problem))
 
-    async def _is_overtaken(self, shelf: Shelf, lane: str, sequence: int) -> bool:
+    async def _is_overtaken(self, shelf: Shelf, partition: str, sequence: int) -> bool:
         """Whether one that counts goes as far already: who is late must not replace what others begin at, for the rest may be gone."""
-        stream = self._lanes.get(lane)
-        for label in await shelf.labels(lane):
-            base = label.upto.get(lane, 0)
+        stream = self._partitions.get(partition)
+        for label in await shelf.labels(partition):
+            base = label.upto.get(partition, 0)
             if stream is not None and base >= sequence and _names(await _stored(stream, base), label.sha256):
                 return True
         return False
 
-    def take(self, fold: LaneFold) -> None:
+    def take(self, fold: PartitionFold) -> None:
         """Store the world as it is at the last commit in the folder; nothing may be folded ahead of it."""
         if self._folder is None:
             return
         snapshot = Snapshot(
-            lane=fold.lane,
+            partition=fold.partition,
             base=fold.base,
             prev_hash=fold.prev_hash,
             at=fold.at,
@@ -148,21 +148,21 @@ class Snapshots:
             state_hash=state_hash(fold.world),
             tables=tables_of(fold.world),
         )
-        write_whole(self._path(self._folder, fold.lane), msgspec.json.encode(snapshot, order="deterministic"))
-        self._taken[fold.lane] = fold.base
-        log.info("snapshot taken", lane=fold.lane, sequence=fold.base)
+        write_whole(self._path(self._folder, fold.partition), msgspec.json.encode(snapshot, order="deterministic"))
+        self._taken[fold.partition] = fold.base
+        log.info("snapshot taken", partition=fold.partition, sequence=fold.base)
 
-    async def load(self, stream: Stream) -> LaneFold:
-        """A fold that begins at the newest good snapshot of a lane if there is one, else at zero."""
-        self._lanes[stream.name] = stream
+    async def load(self, stream: Stream) -> PartitionFold:
+        """A fold that begins at the newest good snapshot of a partition if there is one, else at zero."""
+        self._partitions[stream.name] = stream
         own = await self._from_folder(stream)
         shared = await self._from_shelf(stream, own.base)
         fold = shared if shared is not None else own
         self._taken[stream.name] = fold.base
         return fold
 
-    async def _from_folder(self, stream: Stream) -> LaneFold:
-        fold = LaneFold(stream.name)
+    async def _from_folder(self, stream: Stream) -> PartitionFold:
+        fold = PartitionFold(stream.name)
         path = self._path(self._folder, stream.name) if self._folder is not None else None
         if path is None or not path.exists():
             return fold
@@ -172,7 +172,7 @@ class Snapshots:
         except SnapshotUnusable as problem:
             return _passed_over(fold, problem.why)
 
-    async def _from_shelf(self, stream: Stream, beyond: int) -> LaneFold | None:
+    async def _from_shelf(self, stream: Stream, beyond: int) -> PartitionFold | None:
         """The good one on the shelf that goes furthest, if that is further than what is known."""
         if self._shelf is None:
             return None
@@ -184,36 +184,36 @@ class Snapshots:
                 try:
                     return await self._shared(stream, label, self._shelf)
                 except SnapshotUnusable as problem:
-                    _passed_over(LaneFold(stream.name), problem.why)
+                    _passed_over(PartitionFold(stream.name), problem.why)
         except LogUnavailable as problem:
             log.warning("shelf unavailable", problem=str(problem))
         return None
 
-    async def _shared(self, stream: Stream, label: Kept, shelf: Shelf) -> LaneFold:
+    async def _shared(self, stream: Stream, label: Kept, shelf: Shelf) -> PartitionFold:
         """The fold that a shared snapshot leads to. Raises `SnapshotUnusable`."""
         base = label.upto[stream.name]
         if label.rules != self._rules:
             if await _stored(stream, 1) is not None:
                 raise SnapshotUnusable(f"it was folded under rules {label.rules}, these are {self._rules}")
             # The beginning of the log is in its archive: who can't reach that goes on from what others have folded.
-            log.warning("snapshot of other rules", lane=stream.name, rules=label.rules, sequence=base)
+            log.warning("snapshot of other rules", partition=stream.name, rules=label.rules, sequence=base)
         stored, image = await _stored(stream, base), await shelf.take(label)
         if stored is None:
             raise SnapshotUnusable(f"the log does not reach its sequence {base}, or not back to it")
         return fold_from_image(stream.name, base, stored, image or b"")
 
     @staticmethod
-    def _path(folder: Path, lane: str) -> Path:
-        return folder / f"{lane}.json"
+    def _path(folder: Path, partition: str) -> Path:
+        return folder / f"{partition}.json"
 
 
-def image_of(fold: LaneFold) -> bytes:
+def image_of(fold: PartitionFold) -> bytes:
     """The world as it stands with all that is folded ahead, and how far that goes; the same bytes wherever it is folded."""
     settled = {**fold.settled, **{run.stream: run.upto for run in fold.runs}}
     return msgspec.json.encode(Image(settled=settled, tables=tables_of(fold.world)), order="deterministic")
 
 
-def fold_from_image(lane: str, base: int, stored: bytes, image: bytes) -> LaneFold:
+def fold_from_image(partition: str, base: int, stored: bytes, image: bytes) -> PartitionFold:
     """A fold that begins at an image, if the commit that stands at its sequence names it. Raises `SnapshotUnusable`."""
     try:
         commit = decode_commit(stored)
@@ -222,7 +222,7 @@ def fold_from_image(lane: str, base: int, stored: bytes, image: bytes) -> LaneFo
         found = json_of(image, Image)
     except (NotOurs, Unreadable) as problem:
         raise SnapshotUnusable(f"it can't be read: {problem}") from problem
-    fold = LaneFold(lane, world_of(found.tables))
+    fold = PartitionFold(partition, world_of(found.tables))
     fold.restore(base=base, prev_hash=bytes_hash(stored), at=commit.at, settled=found.settled)
     fold.marked = (base, commit.state_hash)
     return fold
@@ -239,7 +239,7 @@ def read_snapshot(path: Path, rules: str) -> Snapshot:
     return snapshot
 
 
-def fold_from(snapshot: Snapshot, stored: bytes | None) -> LaneFold:
+def fold_from(snapshot: Snapshot, stored: bytes | None) -> PartitionFold:
     """A fold that begins at a snapshot, given what the log holds at its sequence. Raises `SnapshotUnusable`."""
     if stored is None:
         raise SnapshotUnusable(f"the log does not reach its sequence {snapshot.base}")
@@ -248,7 +248,7 @@ def fold_from(snapshot: Snapshot, stored: bytes | None) -> LaneFold:
     world = restored(snapshot)
     if world is None:
         raise SnapshotUnusable("its state hash does not match its content")
-    fold = LaneFold(snapshot.lane, world)
+    fold = PartitionFold(snapshot.partition, world)
     fold.restore(base=snapshot.base, prev_hash=snapshot.prev_hash, at=snapshot.at, settled=snapshot.settled)
     return fold
 
@@ -268,6 +268,6 @@ async def _stored(stream: Stream, sequence: int) -> bytes | None:
         return None
 
 
-def _passed_over(fold: LaneFold, why: str) -> LaneFold:
-    log.warning("snapshot passed over", lane=fold.lane, why=why)
+def _passed_over(fold: PartitionFold, why: str) -> PartitionFold:
+    log.warning("snapshot passed over", partition=fold.partition, why=why)
     return fold

@@ -10,7 +10,7 @@ from events.rules import RULES
 from ops.production.wiring import Running
 from projections.preemption.loops import preemption_loops
 from projections.set_aside.records import Aside, Scope
-from services.runtime.lane_halts import KINDS
+from services.runtime.partition_halts import KINDS
 
 Counts = dict[tuple[str, ...], int]
 PREEMPTOR = "preemptor"
@@ -23,26 +23,31 @@ class AlarmMetrics(Collector):
         self._running = running
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing beforehand: which lanes there are depends on the services."""
+        """Nothing beforehand: which partitions there are depends on the services."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
         """All of them; what is not there is not told, but for halts, each of which is told as 0."""
         hosts = self._running.hosts
         control = self._running.control
-        halted = {(lane, kind): int(kind in one.halts.kinds) for lane, one in hosts.items() for kind in KINDS}
-        yield _gauge("kuelog_lane_halted", "1 for each reason that halts a lane", ("lane", "reason"), halted)
-        failing = {(lane, who): 1 for lane, one in hosts.items() for who in one.halts.failing}
-        yield _gauge("kuelog_failing", "1 for who fails while the others go on", ("lane", "who"), failing)
+        halted = {(partition, kind): int(kind in one.halts.kinds) for partition, one in hosts.items() for kind in KINDS}
+        yield _gauge(
+            "kuelog_partition_halted", "1 for each reason that halts a partition", ("partition", "reason"), halted
+        )
+        failing = {(partition, who): 1 for partition, one in hosts.items() for who in one.halts.failing}
+        yield _gauge("kuelog_failing", "1 for who fails while the others go on", ("partition", "who"), failing)
         yield _gauge(
             "kuelog_set_aside", "What is left alone, by who failed on it", ("service", "scope"), self._asides()
         )
         yield _gauge("kuelog_amiss_messages", "Messages that are not as they must be", _AMISS, self._amiss())
         skipped = Counter((stream,) for stream, _ in control.skipped)
         yield _gauge("kuelog_quarantined_messages", "Messages that an operator had skipped", ("stream",), dict(skipped))
-        loops = {(lane,): len(preemption_loops(one.fold.world)) for lane, one in hosts.items()}
+        loops = {(partition,): len(preemption_loops(one.fold.world)) for partition, one in hosts.items()}
         yield _gauge(
-            "kuelog_preemption_loops", "Pairs of workloads that preempt each other again and again", ("lane",), loops
+            "kuelog_preemption_loops",
+            "Pairs of workloads that preempt each other again and again",
+            ("partition",),
+            loops,
         )
         again = {(stream,): count for stream, count in self._running.given_back.items()}
         yield _gauge("kuelog_given_back_messages", "Messages that the bus had lost and got again", ("stream",), again)
@@ -61,7 +66,7 @@ class AlarmMetrics(Collector):
         for host in self._running.hosts.values():
             for one in host.fold.world.amiss.values():
                 key = (one.stream, one.what, one.author)
-                # Two lanes fold the same facts, and one may be further than the other.
+                # Two partitions fold the same facts, and one may be further than the other.
                 found[key] = max(one.count, found.get(key, 0))
         return found
 

@@ -34,9 +34,11 @@ class SpanTracer:
         self._propagator = TraceContextTextMapPropagator()
 
     @contextmanager
-    def turn(self, author: str, lane: str) -> Generator[Mapping[str, str], None, None]:
+    def turn(self, author: str, partition: str) -> Generator[Mapping[str, str], None, None]:
         """Open the span, give the headers that carry it on."""
-        with self._tracer.start_as_current_span(f"{author} decides", attributes={"lane": lane, "author": author}):
+        with self._tracer.start_as_current_span(
+            f"{author} decides", attributes={"partition": partition, "author": author}
+        ):
             headers: dict[str, str] = {}
             self._propagator.inject(headers)
             yield headers

@@ -15,7 +15,7 @@ from ops.production.process.clock import ScaledClock
 from ops.production.visibility.access import AccessByReview
 from ops.production.visibility.api import Visibility
 from ops.production.visibility.front_proxy import CONFIG_MAP, FrontProxy, FrontProxyUnknown, front_proxy_of
-from ops.production.wiring import LANE, Ports, Running
+from ops.production.wiring import PARTITION, Ports, Running
 from projections.world import World
 from services.runtime.cluster_port import AccessRefused, ClusterUnavailable, ObjectMissing, Resource, Writer
 from services.runtime.log_port import Bus
@@ -44,7 +44,7 @@ class Followed:
 
     def world(self) -> World | None:
         """The world, or None while it is still being folded."""
-        host = self._running.hosts.get(LANE)
+        host = self._running.hosts.get(PARTITION)
         if host is None:
             return None
         self._ready = self._ready or host.quiet.is_set()

@@ -68,7 +68,7 @@ class Gaps:
 
 
 class Chain:
-    """The chain of a lane, followed from its first message on."""
+    """The chain of a partition, followed from its first message on."""
 
     def __init__(self) -> None:
         self._found: list[tuple[int, AuditFinding]] = []
@@ -93,14 +93,14 @@ class Chain:
 
 
 class Rests(msgspec.Struct, frozen=True, kw_only=True):
-    """On how much of each input a lane rests, by which commit; and where it contradicts itself about that."""
+    """On how much of each input a partition rests, by which commit; and where it contradicts itself about that."""
 
     upto: dict[str, tuple[int, str]]
     findings: tuple[AuditFinding, ...] = ()
 
 
 class Resting:
-    """What the commits of a lane say of their inputs; those that an operator had skipped are not asked."""
+    """What the commits of a partition say of their inputs; those that an operator had skipped are not asked."""
 
     def __init__(self, stream: str, skipped: Collection[int] = ()) -> None:
         self._stream, self._skipped = stream, skipped

@@ -128,7 +128,7 @@ def _of_piece(piece: Piece) -> dict[str, str]:
         "x_IntervalEndMs": str(piece.until),
         "x_LineKind": piece.kind,
         "x_LocalQueue": holder.local_queue,
-        "x_LogPlace": piece.place or f"{piece.entry.began.lane}/{piece.entry.began.sequence}",
+        "x_LogPlace": piece.place or f"{piece.entry.began.partition}/{piece.entry.began.sequence}",
         "x_MemMiB": str(slice_.memory),
         "x_Node": slice_.node,
     }

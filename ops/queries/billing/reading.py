@@ -19,9 +19,9 @@ from projections.billing.ledger import Ledger
 from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
-from services.runtime.lane_errors import ChainBroken
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Entry
+from services.runtime.partition_errors import ChainBroken
 from services.runtime.stored_message import Passed, open_message
 
 Entries = Mapping[str, Sequence[Entry]]
@@ -63,7 +63,7 @@ def events_in_order(entries: Entries, read: Read) -> Iterator[tuple[AnyEvent, Lo
         elif message.at < now:
             read.late, read.latest = read.late + 1, max(read.latest, now - message.at)
         now = message.at if now is None else max(now, message.at)
-        place = LogPosition(lane=name, sequence=message.sequence, at=now)
+        place = LogPosition(partition=name, sequence=message.sequence, at=now)
         for event in message.events:
             yield event, place
         done[name], read.last = message.sequence, now

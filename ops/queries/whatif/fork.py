@@ -10,9 +10,9 @@ from events.catalogue import Fact
 from events.event import Millis
 from events.workload import WorkloadSubmitted
 from ops.production.process.gc_tuning import collect_seldom
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from ops.queries.point import Point, point_at
-from ops.queries.replay import fold_lane
+from ops.queries.replay import fold_partition
 from ops.queries.whatif.change import Changes
 from ops.queries.whatif.course import Happening, course_of
 from ops.queries.whatif.outcome import Told
@@ -49,7 +49,7 @@ class Fork:
         self.point = Point(entries=_nothing(entries), at=self.course.began, ended=False)
         if at or now:
             self.point = point_at(entries, at)
-        fold, _ = fold_lane(LANE, self.point.entries)
+        fold, _ = fold_partition(PARTITION, self.point.entries)
         self.world, self._sequence = fold.world, fold.base
         self._changes = changes
         self.jobs: list[Fact] = []
@@ -81,7 +81,7 @@ class Fork:
             facts = [*facts, *self.jobs]
         world.advance(at)
         for number, fact in enumerate(facts):
-            evolve(world, fact, LogPosition(lane="FACTS", sequence=_FORKED + number, at=at))
+            evolve(world, fact, LogPosition(partition="FACTS", sequence=_FORKED + number, at=at))
         world.settle()
         world.review_all()
         collect_seldom()

@@ -27,11 +27,11 @@ from events.workload import (
     WorkloadQueued,
     WorkloadSubmitted,
 )
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from ops.queries.whatif.course import Course, Happening
 from ops.queries.whatif.outcome import Outcomes
 from ops.queries.whatif.stage import Stage
-from services.runtime.lane_host import MOST_INPUTS
+from services.runtime.partition_host import MOST_INPUTS
 
 Progress = Callable[[int, int], None]
 
@@ -152,7 +152,7 @@ class VirtualRun:
             case "deleted":
                 self._tell(WorkloadDeleted(workload=due.key))
             case "gone":
-                self._tell(PodsGone(workload=due.key, decision=f"{LANE}/{workload.stopped_by}"))
+                self._tell(PodsGone(workload=due.key, decision=f"{PARTITION}/{workload.stopped_by}"))
                 self._pods_go(due.key)
             case "ready":
                 self._tell(PodsReady(workload=due.key, ready=True))

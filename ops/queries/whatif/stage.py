@@ -4,7 +4,7 @@ from typing import Protocol
 
 from events.catalogue import Decision, Fact
 from events.event import Millis
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World
@@ -12,7 +12,7 @@ from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
-from services.runtime.lane_host import Decider
+from services.runtime.partition_host import Decider
 
 FAR = 1 << 40
 """Sequences of facts that are only thought of: behind everything that is on a log."""
@@ -23,7 +23,7 @@ class Stage(Protocol):
 
     @property
     def world(self) -> World:
-        """What is true on the lane of admission."""
+        """What is true on the partition of admission."""
         ...
 
     def tell(self, fact: Fact, at: Millis) -> None:
@@ -36,7 +36,7 @@ class Stage(Protocol):
 
 
 class OneWorld:
-    """The deciders of both lanes on one world, as services in one process take turns; nothing is stored."""
+    """The deciders of both partitions on one world, as services in one process take turns; nothing is stored."""
 
     def __init__(self, world: World, sequence: int = 0) -> None:
         self.world = world
@@ -46,14 +46,14 @@ class OneWorld:
     def tell(self, fact: Fact, at: Millis) -> None:
         """Fold a fact."""
         self._facts += 1
-        evolve(self.world, fact, LogPosition(lane="FACTS", sequence=FAR + self._facts, at=at))
+        evolve(self.world, fact, LogPosition(partition="FACTS", sequence=FAR + self._facts, at=at))
 
     def turn(self, at: Millis) -> list[Decision]:
         """Let each decider speak once."""
         world, said = self.world, list[Decision]()
         world.advance(at)
         for decider in self._deciders:
-            events = decider.decide(world, LogPosition(lane=LANE, sequence=self._sequence + 1, at=at))
+            events = decider.decide(world, LogPosition(partition=PARTITION, sequence=self._sequence + 1, at=at))
             if events:
                 self._sequence += 1
                 said.extend(events)

@@ -32,7 +32,7 @@ from events.workload import Owner, WorkloadChanged, WorkloadDeleted, WorkloadSpe
 from ops.queries.whatif.course import Course, Happening
 from ops.queries.whatif.outcome import Outcomes
 from ops.queries.whatif.run import Progress, VirtualRun
-from ops.sandbox.bench.lanes import RecordedLanes
+from ops.sandbox.bench.partitions import RecordedPartitions
 from services.runtime.log_port import Entry
 
 DAY: Millis = 86_400_000
@@ -106,7 +106,7 @@ def played(
     told: Progress = lambda _done, _all: None,
 ) -> tuple[dict[str, list[Entry]], Outcomes]:
     """The log that services would write on such a day, or on its first so many turns, and what became of everybody."""
-    stage = RecordedLanes(cards=cards)
+    stage = RecordedPartitions(cards=cards)
     for fact in day.platform:
         stage.tell(fact, BEGINS)
     outcomes = VirtualRun(stage, day.course, day.happenings, at=BEGINS, step=step).run(most, told)

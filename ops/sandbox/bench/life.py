@@ -21,12 +21,12 @@ from ops.production.log.generations import generations
 from ops.production.log.jetstream import JetStreamBus
 from ops.production.log.shelf import WATCHER
 from ops.production.log.snapshots import EVERY, Snapshots
-from ops.production.wiring import DEVICE_LANE, LANE, ROLLED, WITNESSED
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, ROLLED, WITNESSED
 from ops.queries.whatif.run import VirtualRun
 from ops.sandbox.bench.day import DAY
-from ops.sandbox.bench.lanes import WrittenLanes
 from ops.sandbox.bench.life_load import PER_DAY, LifeStage, life_day, life_platform, life_prices
 from ops.sandbox.bench.life_start import view_saver
+from ops.sandbox.bench.partitions import WrittenPartitions
 from ops.sandbox.bench.problems import NotRolled
 from services.runtime.log_port import Entry, Message, Stream
 from services.watcher.saved_view import ViewSaver
@@ -67,7 +67,7 @@ class LifeWriter:
         self._witness = HeadWitness(folder / "witness")
         self._archivist = Archivist(
             bus,
-            lanes=(LANE, DEVICE_LANE),
+            partitions=(PARTITION, DEVICE_PARTITION),
             witness=folder / "witness",
             archive=str(folder / ARCHIVE),
             shelf=bus.shelf,
@@ -86,7 +86,7 @@ class LifeWriter:
         self._views = view_saver(self._streams[FACTS], self._bus.shelf)
         per_day = min(PER_DAY, max(workloads * 5, 1))
         snapshots = Snapshots(None, RULES, self._bus.shelf, every=min(EVERY, max(workloads // 40, 10)))
-        stage = LifeStage(WrittenLanes(self._pending.append, mark=snapshots.mark, keepers=(snapshots.settled,)))
+        stage = LifeStage(WrittenPartitions(self._pending.append, mark=snapshots.mark, keepers=(snapshots.settled,)))
         days = -(-workloads // per_day)
         at = (now // DAY - 2 * days) * DAY
         for fact in life_platform(per_day):

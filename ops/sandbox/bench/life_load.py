@@ -20,10 +20,10 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from ops.queries.whatif.course import Course, Happening
 from ops.sandbox.bench.day import CORES, DAY, GPU, KINDS, MEMORY, cluster_queue
-from ops.sandbox.bench.lanes import WrittenLanes
+from ops.sandbox.bench.partitions import WrittenPartitions
 from projections.world import World
 
 SPACE = "life"
@@ -110,26 +110,26 @@ def life_prices(at: Millis) -> PriceListSet:
 
 
 class LifeStage:
-    """Both lanes, and around them what watcher and applier would tell: versions of objects, and what was applied."""
+    """Both partitions, and around them what watcher and applier would tell: versions of objects, and what was applied."""
 
-    def __init__(self, lanes: WrittenLanes) -> None:
-        self._lanes = lanes
+    def __init__(self, partitions: WrittenPartitions) -> None:
+        self._partitions = partitions
         self._version = 0
 
     @property
     def world(self) -> World:
-        """What is true on the lane of admission."""
-        return self._lanes.world
+        """What is true on the partition of admission."""
+        return self._partitions.world
 
     def tell(self, fact: Fact, at: Millis) -> None:
         """Something was seen."""
-        self._lanes.tell(fact, at, about=self._about(fact))
+        self._partitions.tell(fact, at, about=self._about(fact))
         if isinstance(fact, WorkloadFinished):
             self._apply(fact.workload, at, finished=True)
 
     def turn(self, at: Millis) -> list[Decision]:
         """Let everybody speak once; what was admitted is applied at once."""
-        said = self._lanes.turn(at)
+        said = self._partitions.turn(at)
         for event in said:
             if isinstance(event, WorkloadAdmitted):
                 self._apply(event.workload, at, finished=False)
@@ -138,8 +138,8 @@ class LifeStage:
     def _apply(self, key: str, at: Millis, *, finished: bool) -> None:
         workload = self.world.workloads.get(key)
         if workload is not None:
-            fact = DecisionApplied(workload=key, lane=LANE, sequence=workload.decided, finished=finished)
-            self._lanes.tell(fact, at, author="applier")
+            fact = DecisionApplied(workload=key, partition=PARTITION, sequence=workload.decided, finished=finished)
+            self._partitions.tell(fact, at, author="applier")
 
     def _about(self, fact: Fact) -> ObjectVersion | None:
         """The job that a fact is about, each time at a version of its own."""

@@ -1,6 +1,6 @@
 """The decision core in virtual time: arrivals and run times as a load says, a decision costs the time that it takes.
 
-Facts are told when their time has come, then one of queue manager, admitter and preemptor speaks, as they do on a lane.
+Facts are told when their time has come, then one of queue manager, admitter and preemptor speaks, as they do on a partition.
 Nothing is written anywhere: this measures deciding and folding alone.
 """
 
@@ -25,9 +25,9 @@ from projections.world import World
 from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
-from services.runtime.lane_host import MOST_INPUTS, Decider
+from services.runtime.partition_host import MOST_INPUTS, Decider
 
-_LANE = "LOG_bench"
+_PARTITION = "LOG_bench"
 
 
 class SchedulerFigures(msgspec.Struct, kw_only=True):
@@ -142,7 +142,7 @@ class SchedulerRun:
         self.world.advance(at)
         decider = self._deciders[self._whose]
         self._whose = (self._whose + 1) % len(self._deciders)
-        said = decider.decide(self.world, LogPosition(lane=_LANE, sequence=self._sequence + 1, at=at))
+        said = decider.decide(self.world, LogPosition(partition=_PARTITION, sequence=self._sequence + 1, at=at))
         self._silent = 0 if said or self._facts > told else self._silent + 1
         self._sequence += bool(said)
         self.world.settle()
@@ -214,4 +214,4 @@ class SchedulerRun:
 
     def _place_of_fact(self) -> LogPosition:
         self._facts += 1
-        return LogPosition(lane="FACTS", sequence=self._facts, at=int(self.now))
+        return LogPosition(partition="FACTS", sequence=self._facts, at=int(self.now))

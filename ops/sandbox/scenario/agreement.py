@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ops.production.wiring import DEVICE_LANE
+from ops.production.wiring import DEVICE_PARTITION
 from ops.sandbox.embedded_cluster.hami import HamiNodes
 from ops.sandbox.scenario.platform import Platform
 from projections.devices.use import IDLE
@@ -27,7 +27,7 @@ async def agreement(on: Platform) -> bool:
 def log_books(on: Platform) -> Books:
     """What the accountant has folded."""
     found: Books = {}
-    host = on.running.hosts.get(DEVICE_LANE)
+    host = on.running.hosts.get(DEVICE_PARTITION)
     for card, row in host.fold.world.cards.stakes.items() if host is not None else ():
         held = IDLE
         for stake in row.values():

@@ -6,8 +6,8 @@ import msgspec
 
 from events.catalogue import AnyEvent
 from events.device import CapacityCovered, CapacityShort, CardReturned, DriftDetected, DriftResolved
-from ops.production.wiring import DEVICE_LANE
-from ops.queries.replay import fold_lane, listen
+from ops.production.wiring import DEVICE_PARTITION
+from ops.queries.replay import fold_partition, listen
 from ops.sandbox.scenario.script import Script
 from projections.devices.drift import NOTES, all_findings
 from projections.log_position import LogPosition
@@ -31,7 +31,7 @@ def judge_cards(script: Script, entries: Mapping[str, Sequence[Entry]], timeline
         del position
         events.append(event)
 
-    listen({DEVICE_LANE: entries[DEVICE_LANE]}, note)
+    listen({DEVICE_PARTITION: entries[DEVICE_PARTITION]}, note)
     findings = [_drift(expected.kind, expected.holder, events, timeline) for expected in script.drift]
     for card in script.returned:
         back = any(isinstance(event, CardReturned) and event.card == card for event in events)
@@ -47,7 +47,7 @@ def judge_cards(script: Script, entries: Mapping[str, Sequence[Entry]], timeline
             )
         )
     if script.drift:
-        fold, _ = fold_lane(DEVICE_LANE, entries)
+        fold, _ = fold_partition(DEVICE_PARTITION, entries)
         world = fold.world
         left = [one for one in all_findings(world.cards, world.nodes, world.pods) if one.kind not in NOTES]
         findings.append(

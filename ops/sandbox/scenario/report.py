@@ -32,7 +32,7 @@ def show_timelines(verdict: Verdict, console: Console, begin: Millis) -> None:
         console.print(f"[bold]{verdict.timeline.jobs.get(key, key)}[/bold]", highlight=False)
         for moment in _brief(verdict.timeline.moments[key]):
             line = f"{(moment.at - begin) / 1000:7.1f} s  {moment.what:<15} {_short(moment.detail):<76} "
-            console.print(f"{line}{moment.lane} {moment.sequence}", highlight=False, markup=False, soft_wrap=True)
+            console.print(f"{line}{moment.partition} {moment.sequence}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _short(text: str) -> str:

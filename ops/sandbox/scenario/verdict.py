@@ -7,14 +7,14 @@ import msgspec
 from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
 from events.preemption import PreemptionOrdered
 from events.workload import WorkloadFinished
-from ops.production.wiring import DEVICE_LANE, LANE
-from ops.queries.replay import fold_lane, listen
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.queries.replay import fold_partition, listen
 from ops.sandbox.scenario.card_verdict import CardVerdict, judge_cards
 from ops.sandbox.scenario.script import Expectation, Script
 from projections.devices.card_time import CardTime
 from projections.workloads.timeline import Moment, Timeline
-from services.runtime.lane_fold import LaneFold
 from services.runtime.log_port import Entry
+from services.runtime.partition_fold import PartitionFold
 
 
 class Verdict(msgspec.Struct, kw_only=True):
@@ -22,7 +22,7 @@ class Verdict(msgspec.Struct, kw_only=True):
 
     timeline: Timeline
     cards: CardTime
-    fold: LaneFold
+    fold: PartitionFold
     findings: list[CardVerdict]
 
     @property
@@ -35,14 +35,14 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
     """Fold the log from zero, twice, decide everything again, and compare with what was expected."""
     timeline, cards = Timeline(), CardTime()
     listen(entries, timeline.fold)
-    listen({DEVICE_LANE: entries[DEVICE_LANE]}, cards.fold)
+    listen({DEVICE_PARTITION: entries[DEVICE_PARTITION]}, cards.fold)
     findings: list[CardVerdict] = []
     for expectation in script.expect:
         findings.extend(_judge(expectation, timeline))
     findings.extend(judge_cards(script, entries, timeline))
-    fold, first = fold_lane(LANE, entries, verify=True)
-    _, second = fold_lane(LANE, entries)
-    devices, third = fold_lane(DEVICE_LANE, entries, verify=True)
+    fold, first = fold_partition(PARTITION, entries, verify=True)
+    _, second = fold_partition(PARTITION, entries)
+    devices, third = fold_partition(DEVICE_PARTITION, entries, verify=True)
     decided = first.commits + third.commits
     differing = first.differences + third.differences
     findings.append(
@@ -50,7 +50,7 @@ def judge(script: Script, entries: Mapping[str, Sequence[Entry]]) -> Verdict:
             what="every decision, decided again on the state it was made on, gives the same bytes",
             held=not differing,
             seen=f"{decided - len(differing)} of {decided} commits"
-            + (f"; first difference: {differing[0].lane} {differing[0].sequence}" if differing else ""),
+            + (f"; first difference: {differing[0].partition} {differing[0].sequence}" if differing else ""),
         )
     )
     findings.append(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from events.billing import LineKind, Meter, Price, PriceListSet
 from events.json_object import JsonObject
 from events.subjects import FACTS
-from ops.production.wiring import LANE, ROLLED
+from ops.production.wiring import PARTITION, ROLLED
 from ops.sandbox.embedded_cluster.fault_injection import set_card_health, set_node_ready
 from ops.sandbox.simulate.fault_plan import Fault, Kind
 from ops.sandbox.simulate.lost_tails import lose_tails
@@ -182,15 +182,15 @@ def _odd_job(name: str, queue: str, resources: JsonObject) -> JsonObject:
 
 
 def _bad_message(simulation: Simulation, fault: Fault) -> None:
-    """Somebody with rights stores what halts a lane; an operator who looks in a while later has it skipped."""
+    """Somebody with rights stores what halts a partition; an operator who looks in a while later has it skipped."""
     memory, facts = simulation.bus.memory(stream_of(fault)), simulation.bus.memory(FACTS)
     simulation.bus_stores(lambda: (memory, unfit_message(fault, memory, facts, simulation.clock.now())))
     simulation.after(max(fault.lasts, 1000), lambda: simulation.operate(lambda: skip_what_halts(simulation)))
 
 
 def _forged(simulation: Simulation, fault: Fault) -> None:
-    facts, lane = simulation.bus.memory(FACTS), simulation.bus.memory(LANE)
-    simulation.bus_stores(lambda: forged_message(fault, facts, lane, simulation.clock.now()))
+    facts, partition = simulation.bus.memory(FACTS), simulation.bus.memory(PARTITION)
+    simulation.bus_stores(lambda: forged_message(fault, facts, partition, simulation.clock.now()))
 
 
 def _roll(simulation: Simulation, fault: Fault) -> None:

@@ -5,24 +5,28 @@ from events.subjects import CONTROL
 from ops.production.log.memory import MemoryBus
 from ops.production.log.shelf import MemoryShelf
 from ops.production.log.snapshots import Snapshots
-from ops.production.wiring import DEVICE_LANE, LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.queries.replay import fold_partition
 
 
 async def begun_otherwise(bus: MemoryBus, shelf: MemoryShelf) -> list[str]:
-    """The lanes of which a replica that starts now would not come to the same; none is asked where nothing was rolled."""
+    """The partitions of which a replica that starts now would not come to the same; none is asked where nothing was rolled."""
     if all(stream.first == 1 for stream in bus.streams.values()):
         return []
     whole = {name: list(stream.entries) for name, stream in bus.streams.items()}
     left = {name: stream.entries[stream.first - 1 :] for name, stream in bus.streams.items()}
     found: list[str] = []
-    for lane in (LANE, DEVICE_LANE):
-        start = await Snapshots(None, RULES, shelf).load(bus.memory(lane))
+    for partition in (PARTITION, DEVICE_PARTITION):
+        start = await Snapshots(None, RULES, shelf).load(bus.memory(partition))
         began = start.base
-        inputs = bus.streams.keys() - {lane, CONTROL}
+        inputs = bus.streams.keys() - {partition, CONTROL}
         lacks = sorted(name for name in inputs if start.position(name) + 1 < bus.memory(name).first)
-        if lacks or began + 1 < bus.memory(lane).first:
-            found.append(f"a replica of {lane} that starts now begins at {began}, and what it needs of {lacks} is gone")
-        elif fold_lane(lane, left, start=start)[1].state_hash != fold_lane(lane, whole)[1].state_hash:
-            found.append(f"a replica of {lane} that starts at {began} comes to another world than all of the log")
+        if lacks or began + 1 < bus.memory(partition).first:
+            found.append(
+                f"a replica of {partition} that starts now begins at {began}, and what it needs of {lacks} is gone"
+            )
+        elif (
+            fold_partition(partition, left, start=start)[1].state_hash != fold_partition(partition, whole)[1].state_hash
+        ):
+            found.append(f"a replica of {partition} that starts at {began} comes to another world than all of the log")
     return found

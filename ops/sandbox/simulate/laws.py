@@ -11,11 +11,11 @@ from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
 from events.workload import WorkloadSubmitted
 from ops.production.archive.evidence import Evidence
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Change, Store
-from ops.sandbox.simulate.lane_laws import LaneLaws, hold_lane
+from ops.sandbox.simulate.partition_laws import PartitionLaws, hold_partition
 from ops.sandbox.simulate.users import QUEUE
 from projections.amiss import AUTHOR, TIME
 from projections.world import World
@@ -71,8 +71,8 @@ def _deactivated(store: Store) -> set[str]:
 def broken_laws(aftermath: Aftermath) -> list[str]:
     """What the history broke, each with what and where."""
     entries = aftermath.entries
-    decided, book, broken = hold_lane(LANE, entries, cards=False)
-    given, _, broken_by_cards = hold_lane(DEVICE_LANE, entries, cards=True)
+    decided, book, broken = hold_partition(PARTITION, entries, cards=False)
+    given, _, broken_by_cards = hold_partition(DEVICE_PARTITION, entries, cards=True)
     broken += broken_by_cards
     broken += _chain(entries)
     broken += _runs_unadmitted(aftermath, book)
@@ -90,7 +90,7 @@ def _chain(entries: Entries) -> list[str]:
     return [f"audit: {one.place}: {one.detail}" for one in report.changes if (one.stream, one.sequence) not in skipped]
 
 
-def _runs_unadmitted(aftermath: Aftermath, book: LaneLaws) -> Iterator[str]:
+def _runs_unadmitted(aftermath: Aftermath, book: PartitionLaws) -> Iterator[str]:
     """Every start of a job that a queue manages bears a decision under which its workload was admitted."""
     keys = _workloads_of_jobs(aftermath.entries)
     for change in aftermath.changes:
@@ -101,9 +101,9 @@ def _runs_unadmitted(aftermath: Aftermath, book: LaneLaws) -> Iterator[str]:
         was_on_hold = before is None or before["spec"].get("suspend")
         if not (meta.get("labels") or {}).get(QUEUE) or job["spec"].get("suspend") or not was_on_hold:
             continue
-        mark = sequence_in((meta.get("annotations") or {}).get(DECISION, ""), LANE)
+        mark = sequence_in((meta.get("annotations") or {}).get(DECISION, ""), PARTITION)
         if not book.admitted_at(keys.get(meta["uid"], ""), mark):
-            yield f"job {meta['name']} was started under {LANE}/{mark}, at which its workload was not admitted"
+            yield f"job {meta['name']} was started under {PARTITION}/{mark}, at which its workload was not admitted"
 
 
 def _workloads_of_jobs(entries: Entries) -> dict[str, str]:
@@ -123,12 +123,12 @@ def _held(decided: World, given: World) -> Iterator[str]:
     for name, node in sorted(decided.quota.queues.items()):
         for (flavor, resource), used in decided.quota.usage_by_name(node).items():
             yield f"queue {name} still uses {used} of {resource} in flavor {flavor}"
-    for world, lane in ((decided, LANE), (given, DEVICE_LANE)):
+    for world, partition in ((decided, PARTITION), (given, DEVICE_PARTITION)):
         for key in sorted(world.cards.holdings):
-            yield f"{lane}: cards are still held by {key}"
+            yield f"{partition}: cards are still held by {key}"
         for uuid, use in sorted(world.cards.used.items()):
             if use.slots:
-                yield f"{lane}: card {uuid} is still taken: {use}"
+                yield f"{partition}: card {uuid} is still taken: {use}"
     for preemptor in sorted(decided.requests):
         yield f"the request for room of {preemptor} is still open"
 

@@ -8,7 +8,7 @@ class NoTracer:
     """Opens no span."""
 
     @contextmanager
-    def turn(self, author: str, lane: str) -> Generator[Mapping[str, str], None, None]:
+    def turn(self, author: str, partition: str) -> Generator[Mapping[str, str], None, None]:
         """Nothing is carried on."""
-        del author, lane
+        del author, partition
         yield {}

@@ -9,11 +9,11 @@ from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from ops.production.log.beginnings import check_beginnings
 from ops.production.log.rolling import StillNeeded
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.sandbox.simulate.fault_plan import Kind
 from ops.sandbox.simulate.simulation import Simulation
 from services.runtime.control_log import Control
-from services.runtime.lane_errors import MessageHalts
+from services.runtime.partition_errors import MessageHalts
 from services.watcher.log_reading import ReportedByAll
 from services.watcher.saved_view import KEY, ViewSaver
 from services.watcher.seen_versions import SeenVersions
@@ -52,7 +52,9 @@ async def _lets_go(simulation: Simulation, name: str, upto: int) -> bool:
     try:
         if name == FACTS:
             await _save_view(simulation)
-        await check_beginnings(simulation.shelf, (LANE, DEVICE_LANE, *((KEY,) if name == FACTS else ())), name, upto)
+        await check_beginnings(
+            simulation.shelf, (PARTITION, DEVICE_PARTITION, *((KEY,) if name == FACTS else ())), name, upto
+        )
     except (StillNeeded, MessageHalts):
         return False
     return True

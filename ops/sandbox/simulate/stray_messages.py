@@ -9,7 +9,7 @@ from events.quota import ClusterQueueObserved, FlavorQuotas, ResourceGroup
 from events.rules import RULES
 from events.subjects import FACTS, commit_subject, fact_subject
 from ops.production.log.memory import MemoryStream
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.sandbox.simulate.fault_plan import Fault
 from services.runtime.log_port import Message
 
@@ -20,8 +20,8 @@ _UNREADABLE = (
     b'{"id":"x","at":0,"author":"watcher","fact":{"type":"Nonsense.v9"}}',
     b"null",
 )
-_AUTHORS = {LANE: "queue-manager", DEVICE_LANE: "accountant"}
-_STREAMS = (FACTS, LANE, DEVICE_LANE)
+_AUTHORS = {PARTITION: "queue-manager", DEVICE_PARTITION: "accountant"}
+_STREAMS = (FACTS, PARTITION, DEVICE_PARTITION)
 _BEYOND = 1000
 _INFLATED = 1000
 
@@ -40,13 +40,16 @@ def unfit_message(fault: Fault, stream: MemoryStream, facts: MemoryStream, now: 
     return Message(subject, encode(replace(commit, inputs=(run,))), _id(fault))
 
 
-def forged_message(fault: Fault, facts: MemoryStream, lane: MemoryStream, now: int) -> tuple[MemoryStream, Message]:
+def forged_message(
+    fault: Fault, facts: MemoryStream, partition: MemoryStream, now: int
+) -> tuple[MemoryStream, Message]:
     """One in the name of somebody else than whose right it was stored by, and the stream that it goes to."""
     if fault.number % 2:
         commit = replace(
-            _commit(lane, fault, now, "admitter"), events=(WorkloadAdmitted(workload="default/x", cluster_queue="x"),)
+            _commit(partition, fault, now, "admitter"),
+            events=(WorkloadAdmitted(workload="default/x", cluster_queue="x"),),
         )
-        return lane, Message(commit_subject(lane.name, "preemptor"), encode(commit), _id(fault))
+        return partition, Message(commit_subject(partition.name, "preemptor"), encode(commit), _id(fault))
     sighting = _inflated(facts, fault, now)
     return facts, Message(fact_subject("", "DecisionApplied"), encode(sighting), _id(fault))
 

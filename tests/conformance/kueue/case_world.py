@@ -19,7 +19,7 @@ from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter.decide import one_cycle
 from services.preemptor.decide import Preemptor
-from services.runtime.lane_host import Decider
+from services.runtime.partition_host import Decider
 from services.watcher.view import View
 from services.watcher.workload_objects import workload_state
 
@@ -94,14 +94,14 @@ class CaseWorld:
     def decided(self, decider: Decider) -> list[Decision]:
         """What a decider says now; it is folded."""
         self.sequence += 1
-        return decider.decide(self.world, LogPosition(lane="LOG_0", sequence=self.sequence, at=self.now))
+        return decider.decide(self.world, LogPosition(partition="LOG_0", sequence=self.sequence, at=self.now))
 
     def cycle(self) -> list[Decision]:
         """One scheduling cycle in every tree, as the admitter runs it; then the preemptor has its say."""
         if not self.lined:
             self.before_the_cycle()
         self.sequence += 1
-        place = LogPosition(lane="LOG_0", sequence=self.sequence, at=self.now)
+        place = LogPosition(partition="LOG_0", sequence=self.sequence, at=self.now)
         self.world.begin()
         decisions: list[Decision] = []
         for tree in self.world.quota.trees():
@@ -111,14 +111,16 @@ class CaseWorld:
     def before_the_cycle(self) -> None:
         """The cluster shows everything that was decided so far: what is told and changed from now on is compared."""
         shown = self.sequence
-        self.fold([DecisionApplied(workload=key, lane="LOG_0", sequence=shown) for key in list(self.world.workloads)])
+        self.fold(
+            [DecisionApplied(workload=key, partition="LOG_0", sequence=shown) for key in list(self.world.workloads)]
+        )
         self.lined = dict(self.world.workloads)
 
     def fold(self, events: Iterable[AnyEvent]) -> None:
         """Fold events, each at a place of its own."""
         for event in events:
             self.sequence += 1
-            evolve(self.world, event, LogPosition(lane="LOG_0", sequence=self.sequence, at=self.now))
+            evolve(self.world, event, LogPosition(partition="LOG_0", sequence=self.sequence, at=self.now))
 
 
 def _past_usage(config: Case) -> AdmissionFairSharing | None:

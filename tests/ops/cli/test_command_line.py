@@ -40,9 +40,9 @@ def test_the_platform_scenario_plays_to_its_end_and_every_expectation_holds(demo
 def test_what_the_demo_has_left_replays_byte_for_byte(demo: Path) -> None:
     done = kuelog("replay", "--data", str(demo), "--verify", "-o", "json")
     assert done.returncode == 0, done.stdout
-    lanes = json.loads(done.stdout)
-    assert [lane["differences"] for lane in lanes] == [[], []]
-    assert all(lane["commits"] > 0 for lane in lanes)
+    partitions = json.loads(done.stdout)
+    assert [partition["differences"] for partition in partitions] == [[], []]
+    assert all(partition["commits"] > 0 for partition in partitions)
 
 
 def test_the_history_of_a_job_is_told_moment_by_moment(demo: Path) -> None:
@@ -64,7 +64,7 @@ def test_every_line_of_a_history_has_its_cause(demo: Path) -> None:
     lines = json.loads(done.stdout)
     preempted = next(line for line in lines if line["what"] == "preempted")
     assert preempted["cause"].endswith("PreemptionRequested")
-    assert all(line["cause"] for line in lines if line["lane"] != "FACTS")
+    assert all(line["cause"] for line in lines if line["partition"] != "FACTS")
     done = kuelog("history", "clusterqueue/research", "--data", str(demo))
     assert "quota reserved" in done.stdout
 

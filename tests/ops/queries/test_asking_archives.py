@@ -25,9 +25,9 @@ from ops.production.log.history import read_stored
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
 from ops.production.log.snapshots import Snapshots
-from ops.production.wiring import DEVICE_LANE, LANE, RULES
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, RULES
 from ops.queries.point import point_at
-from ops.queries.replay import fold_lane
+from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_port import Entry, Message
 from tests.ops.queries.audit.logs import Log, begin_streams, evidence_of, key_of
@@ -223,16 +223,16 @@ def test_what_is_told_of_traces_survives_the_archive(places: Places) -> None:
     code, told = kuelog("history", "workload/day/w28", "--archive", places.archive, "-o", "json")
     lines = msgspec.json.decode(told)
     assert code == 0
-    assert {one["trace"] for one in lines if one["lane"] == LANE} == {
-        f"{one['sequence']:032x}" for one in lines if one["lane"] == LANE
+    assert {one["trace"] for one in lines if one["partition"] == PARTITION} == {
+        f"{one['sequence']:032x}" for one in lines if one["partition"] == PARTITION
     }
 
 
-def test_every_lane_of_an_archive_is_decided_again(places: Places) -> None:
+def test_every_partition_of_an_archive_is_decided_again(places: Places) -> None:
     code, told = kuelog("replay", "--verify", "--archive", places.archive, "-o", "json")
-    lanes = msgspec.json.decode(told)
-    assert (code, [one["differences"] for one in lanes]) == (0, [[], []])
-    assert [one["verified"] for one in lanes] == [len(places.log[LANE]), len(places.log[DEVICE_LANE])]
+    partitions = msgspec.json.decode(told)
+    assert (code, [one["differences"] for one in partitions]) == (0, [[], []])
+    assert [one["verified"] for one in partitions] == [len(places.log[PARTITION]), len(places.log[DEVICE_PARTITION])]
 
 
 def test_a_price_list_is_entered_behind_what_the_archive_holds(places: Places, tmp_path: Path) -> None:
@@ -355,8 +355,8 @@ def test_an_event_of_a_newer_version_is_named_from_the_archive_as_from_the_log(t
 
 def test_a_snapshot_that_does_not_belong_is_refused(places: Places, tmp_path: Path) -> None:
     def taken(log: Log, name: str) -> Path:
-        for lane, sequence in ((LANE, 30), (DEVICE_LANE, 9)):
-            fold, _ = fold_lane(lane, point_at(log, f"{lane}/{sequence}").entries)
+        for partition, sequence in ((PARTITION, 30), (DEVICE_PARTITION, 9)):
+            fold, _ = fold_partition(partition, point_at(log, f"{partition}/{sequence}").entries)
             Snapshots(tmp_path / name, RULES).take(fold)
         return tmp_path / name
 
@@ -365,7 +365,7 @@ def test_a_snapshot_that_does_not_belong_is_refused(places: Places, tmp_path: Pa
     code, told = kuelog("replay", "--archive", places.archive, "--snapshot", str(strange))
     assert code == 2 and "it does not belong to this log" in told
     code, told = kuelog("replay", "--archive", places.archive, "--snapshot", str(own))
-    assert code == 0 and f"{LANE}: {len(places.log[LANE]) - 30} commits behind the snapshot at 30" in told
+    assert code == 0 and f"{PARTITION}: {len(places.log[PARTITION]) - 30} commits behind the snapshot at 30" in told
 
 
 async def test_an_archive_is_asked_where_it_lies_on_a_web_server(places: Places) -> None:
@@ -383,15 +383,34 @@ async def test_an_archive_is_asked_where_it_lies_on_a_web_server(places: Places)
         assert told[0] == 2 and "it is no archive" in told[1]
 
 
-def test_another_version_that_knows_no_archives_is_told_as_such(places: Places, tmp_path: Path) -> None:
-    old = tmp_path / "old" / "ops" / "cli"
-    old.mkdir(parents=True)
-    for package in (old, old.parent):
+def another_version(folder: Path, does: str) -> str:
+    """A checkout of a kuelog that does just this, whatever it is asked."""
+    code = folder / "ops" / "cli"
+    code.mkdir(parents=True)
+    for package in (code, code.parent):
         (package / "__init__.py").touch()
-    says = "def main():\n    raise SystemExit('Error: No such option: --archive (Possible options: --data)')\n"
-    (old / "main.py").write_text(says)
-    code, told = kuelog("replay", "--rules", str(tmp_path / "old"), "--archive", places.archive)
+    (code / "main.py").write_text(f"def main():\n    {does}\n")
+    return str(folder)
+
+
+def test_another_version_that_knows_no_archives_is_told_as_such(places: Places, tmp_path: Path) -> None:
+    old = another_version(tmp_path, "raise SystemExit('Error: No such option: --archive (Possible options: --data)')")
+    code, told = kuelog("replay", "--rules", old, "--archive", places.archive)
     assert code == 2 and "that version knows no archives" in told
+
+
+@pytest.mark.parametrize("word", ["lane", "partition"])
+def test_another_version_is_understood_by_whichever_word_it_has_for_a_partition(
+    places: Places, tmp_path: Path, word: str
+) -> None:
+    said = msgspec.json.encode([{word: PARTITION, "commits": 3, "verified": 3, "differences": []}]).decode()
+    other = another_version(tmp_path, f"print({said!r})")
+    assert kuelog("replay", "--rules", other, "--archive", places.archive) == (
+        0,
+        f"{PARTITION}: 0 of 3 commits would have been decided otherwise\n",
+    )
+    code, told = kuelog("replay", "--rules", other, "--archive", places.archive, "-o", "json")
+    assert (code, [one["partition"] for one in msgspec.json.decode(told)]) == (0, [PARTITION])
 
 
 def test_a_log_is_followed_on_a_bus_only(places: Places) -> None:

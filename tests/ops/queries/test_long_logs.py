@@ -109,7 +109,7 @@ def test_the_life_of_an_object_is_told_without_the_lives_of_all_others() -> None
         def live() -> None:
             life = Life("workload/team/w0")
             for n in range(count):
-                key, place = f"team/w{n}", LogPosition(lane=FACTS, sequence=2 * n + 1, at=n * 60_000)
+                key, place = f"team/w{n}", LogPosition(partition=FACTS, sequence=2 * n + 1, at=n * 60_000)
                 life.fold(WorkloadFinished(workload=key, reason="Succeeded"), place)
                 life.fold(WorkloadDeleted(workload=key), place)
             assert [line.sequence for line in life.lines] == [1, 1]

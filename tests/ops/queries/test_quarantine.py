@@ -6,7 +6,7 @@ from events.codec import encode
 from events.commit import GENESIS, Commit, InputRun
 from events.event import Millis
 from events.subjects import FACTS, commit_subject, fact_subject
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
 from services.runtime.log_port import Entry
 
@@ -21,9 +21,9 @@ def test_who_wants_to_skip_what_a_halting_commit_rests_on_is_told_to_skip_that_c
     foreign = Commit(
         id="x",
         prev_hash=GENESIS,
-        partition=DEVICE_LANE,
+        partition=DEVICE_PARTITION,
         base=0,
-        inputs=(InputRun(stream=DEVICE_LANE, upto=9), InputRun(stream=FACTS, upto=1)),
+        inputs=(InputRun(stream=DEVICE_PARTITION, upto=9), InputRun(stream=FACTS, upto=1)),
         author="accountant",
         epoch=0,
         rules="1",
@@ -31,11 +31,13 @@ def test_who_wants_to_skip_what_a_halting_commit_rests_on_is_told_to_skip_that_c
         events=(),
     )
     entries = {
-        LANE: [stored(LANE, commit_subject(LANE, "admitter"), b"garbage")],
+        PARTITION: [stored(PARTITION, commit_subject(PARTITION, "admitter"), b"garbage")],
         FACTS: [stored(FACTS, fact_subject("", "PodsGone"), b"garbage")],
-        DEVICE_LANE: [stored(DEVICE_LANE, commit_subject(DEVICE_LANE, "accountant"), encode(foreign))],
+        DEVICE_PARTITION: [stored(DEVICE_PARTITION, commit_subject(DEVICE_PARTITION, "accountant"), encode(foreign))],
     }
-    with pytest.raises(QuarantineRefused, match="DEVICES_default 1 rests on FACTS 1, and halts its lane") as refused:
+    with pytest.raises(
+        QuarantineRefused, match="DEVICES_default 1 rests on FACTS 1, and halts its partition"
+    ) as refused:
         refuse_if_folded(entries, FACTS, 1)
-    assert refused.value.first == (DEVICE_LANE, 1)
-    refuse_if_folded(entries, DEVICE_LANE, 1)
+    assert refused.value.first == (DEVICE_PARTITION, 1)
+    refuse_if_folded(entries, DEVICE_PARTITION, 1)

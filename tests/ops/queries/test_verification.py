@@ -18,7 +18,7 @@ from ops.cli.main import app
 from ops.production.log.control import say
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_port import Message
 from tests.ops.queries.audit.logs import Log
@@ -83,9 +83,12 @@ def test_a_replay_fails_on_what_is_amiss_and_names_it(run: Path) -> None:
     for _, _, _, why in FOREIGN.values():
         assert why in told
     code, plain = kuelog("replay", "--data", str(run), "--verify", "-o", "json")
-    lanes = {one["lane"]: one["amiss"] for one in json.loads(plain)}
-    assert code == 1 and {lane: len(found) for lane, found in lanes.items()} == {LANE: 4, DEVICE_LANE: 4}
-    assert {one["what"] for one in lanes[LANE]} == {"author", "time"}
+    partitions = {one["partition"]: one["amiss"] for one in json.loads(plain)}
+    assert code == 1 and {partition: len(found) for partition, found in partitions.items()} == {
+        PARTITION: 4,
+        DEVICE_PARTITION: 4,
+    }
+    assert {one["what"] for one in partitions[PARTITION]} == {"author", "time"}
 
 
 def test_an_audit_finds_what_is_amiss_and_signs_and_archives_it_all_the_same(run: Path, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def ledger(*events: PriceListSet | CorrectionEntered, at: Millis = 0) -> Ledger:
     """A ledger in which operators have entered these at a time, one behind the other."""
     found = Ledger()
     for number, event in enumerate(events, 1):
-        found.fold(event, LogPosition(lane="CONTROL", sequence=number, at=at))
+        found.fold(event, LogPosition(partition="CONTROL", sequence=number, at=at))
     return found
 
 

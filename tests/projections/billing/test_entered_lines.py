@@ -58,9 +58,9 @@ def told(*events: AnyEvent, window: Window = ALWAYS) -> Ledger:
     """A ledger that is told of a platform, then of each event in its second, whose number is also that of its message."""
     ledger = Ledger(window)
     for event in PLATFORM:
-        ledger.fold(event, LogPosition(lane="FACTS", sequence=1, at=0))
+        ledger.fold(event, LogPosition(partition="FACTS", sequence=1, at=0))
     for number, event in enumerate(events, 1):
-        ledger.fold(event, LogPosition(lane="LOG_0", sequence=number, at=number * 1000))
+        ledger.fold(event, LogPosition(partition="LOG_0", sequence=number, at=number * 1000))
     return ledger
 
 
@@ -96,10 +96,10 @@ def test_nobody_pays_for_a_card_that_can_not_be_used_and_the_line_says_why(
     change: AnyEvent, why: str, again: AnyEvent | None
 ) -> None:
     ledger = told(*RUNS)
-    ledger.fold(change, LogPosition(lane="FACTS", sequence=9, at=9000))
+    ledger.fold(change, LogPosition(partition="FACTS", sequence=9, at=9000))
     for event in (again,) if again is not None else ():
-        ledger.fold(event, LogPosition(lane="FACTS", sequence=11, at=11_000))
-    ledger.fold(RETURNED, LogPosition(lane="LOG_0", sequence=12, at=12_000))
+        ledger.fold(event, LogPosition(partition="FACTS", sequence=11, at=11_000))
+    ledger.fold(RETURNED, LogPosition(partition="LOG_0", sequence=12, at=12_000))
     assert str(ledger.entries[0].ended) == why
     assert [(one.since, one.until) for one in ledger.entries] == [(4000, 9000), (11_000, 12_000)][: len(ledger.entries)]
     assert len(ledger.entries) == (2 if again is not None else 1)
@@ -143,9 +143,9 @@ def test_what_operators_enter_moves_no_time() -> None:
         PriceListSet(name="p", currency="EUR", starts=0, prices=()),
         CorrectionEntered(tenant="team", reason="r", author="ann"),
     ):
-        ledger.fold(event, LogPosition(lane="CONTROL", sequence=1, at=90_000))
+        ledger.fold(event, LogPosition(partition="CONTROL", sequence=1, at=90_000))
     assert ledger.at == 4000
-    ledger.fold(NodeObserved(name="n"), LogPosition(lane="FACTS", sequence=2, at=3000))
+    ledger.fold(NodeObserved(name="n"), LogPosition(partition="FACTS", sequence=2, at=3000))
     assert ledger.at == 4000, "and a late fact takes none back"
 
 

@@ -36,8 +36,8 @@ class Told:
 
     def at(self, minute: int, *events: AnyEvent) -> None:
         for event in events:
-            lane = "FACTS" if isinstance(event, WorkloadSubmitted | WorkloadDeleted) else "LOG_0"
-            self.ledger.fold(event, LogPosition(lane=lane, sequence=minute, at=minute * MINUTE))
+            partition = "FACTS" if isinstance(event, WorkloadSubmitted | WorkloadDeleted) else "LOG_0"
+            self.ledger.fold(event, LogPosition(partition=partition, sequence=minute, at=minute * MINUTE))
 
     def begins(self, minute: int, uid: str) -> None:
         self.at(minute, submitted(uid))

@@ -24,8 +24,8 @@ CARD = Card(uuid="GPU-1", index=0, slots=10, memory=16_000, model="A100")
 
 def told(ledger: Ledger, at: Millis, *events: AnyEvent) -> None:
     for event in events:
-        lane = "FACTS" if isinstance(event, WorkloadSubmitted | WorkloadDeleted) else "LOG_0"
-        ledger.fold(event, LogPosition(lane=lane, sequence=at // 60_000 + 1, at=at))
+        partition = "FACTS" if isinstance(event, WorkloadSubmitted | WorkloadDeleted) else "LOG_0"
+        ledger.fold(event, LogPosition(partition=partition, sequence=at // 60_000 + 1, at=at))
 
 
 def submitted(key: str, uid: str) -> WorkloadSubmitted:

@@ -43,7 +43,7 @@ class CohortWorld:
 
     def fold(self, event: AnyEvent) -> None:
         self.sequence += 1
-        evolve(self.world, event, LogPosition(lane="LOG_0", sequence=self.sequence, at=self.now))
+        evolve(self.world, event, LogPosition(partition="LOG_0", sequence=self.sequence, at=self.now))
 
     def cohort(self, name: str, parent: str) -> None:
         self.fold(CohortObserved(name=name, parent=parent))

@@ -16,7 +16,7 @@ PROGRESS = (("main", "cpu", 0),)
 
 def fold(world: World, *events: AnyEvent) -> World:
     for sequence, event in enumerate(events):
-        evolve(world, event, LogPosition(lane="LOG_0", sequence=sequence + 1, at=1))
+        evolve(world, event, LogPosition(partition="LOG_0", sequence=sequence + 1, at=1))
     return world
 
 

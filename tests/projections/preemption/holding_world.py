@@ -66,7 +66,7 @@ class Situation:
 
     def _fold(self, fact: AnyEvent) -> None:
         self._sequence += 1
-        evolve(self.world, fact, LogPosition(lane="LOG_0", sequence=self._sequence, at=NOW))
+        evolve(self.world, fact, LogPosition(partition="LOG_0", sequence=self._sequence, at=NOW))
 
     def _queues(self) -> list[ClusterQueueObserved]:
         """Queues in a cohort, in two, or alone."""

@@ -21,7 +21,7 @@ def world_with_three() -> World:
 
 
 def place(sequence: int) -> LogPosition:
-    return LogPosition(lane="LOG_0", sequence=sequence, at=MINUTE)
+    return LogPosition(partition="LOG_0", sequence=sequence, at=MINUTE)
 
 
 def preempt(world: World, *pairs: tuple[str, str]) -> None:

@@ -19,7 +19,7 @@ from tests.stories.small_world import job, platform
 
 
 def place(at: Millis) -> LogPosition:
-    return LogPosition(lane="LOG_0", sequence=at, at=at)
+    return LogPosition(partition="LOG_0", sequence=at, at=at)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ def test_an_end_that_is_told_twice_is_still_shown() -> None:
     told.decided()
     end = WorkloadFinished(workload="team/a", reason="Succeeded")
     decided = told.world.workloads["team/a"].decided
-    shown = DecisionApplied(workload="team/a", lane="LOG_0", sequence=decided, finished=True)
+    shown = DecisionApplied(workload="team/a", partition="LOG_0", sequence=decided, finished=True)
     told.told(end, shown)
     assert told.world.workloads["team/a"].finish_shown
     told.told(end)

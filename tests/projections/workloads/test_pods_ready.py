@@ -21,10 +21,12 @@ def after(*told: bool) -> tuple[World, Workload]:
     world = World()
     world.put_workload(RUNS)
     evolve(
-        world, WorkloadAdmitted(workload=RUNS.key, cluster_queue="cq"), LogPosition(lane="LOG_0", sequence=1, at=100)
+        world,
+        WorkloadAdmitted(workload=RUNS.key, cluster_queue="cq"),
+        LogPosition(partition="LOG_0", sequence=1, at=100),
     )
     for number, ready in enumerate(told):
-        position = LogPosition(lane="FACTS", sequence=number + 1, at=200 + number)
+        position = LogPosition(partition="FACTS", sequence=number + 1, at=200 + number)
         evolve(world, PodsReady(workload=RUNS.key, ready=ready), position)
     return world, world.workloads[RUNS.key]
 
@@ -40,7 +42,9 @@ def test_who_is_admitted_again_has_the_whole_time_for_its_start(told: tuple[bool
     world, before = after(*told)
     world.put_workload(replace(before, conditions={PODS_READY: before.conditions[PODS_READY]}))
     evolve(
-        world, WorkloadAdmitted(workload=RUNS.key, cluster_queue="cq"), LogPosition(lane="LOG_0", sequence=2, at=5000)
+        world,
+        WorkloadAdmitted(workload=RUNS.key, cluster_queue="cq"),
+        LogPosition(partition="LOG_0", sequence=2, at=5000),
     )
     again = world.workloads[RUNS.key]
     found = again.condition(PODS_READY)

@@ -49,9 +49,9 @@ def test_what_the_owners_leave_is_lent_in_the_same_decision(forgetful: bool) -> 
 def test_who_borrows_gets_in_beside_the_last_of_the_owner() -> None:
     told = two_queues(own=3).told(job("borrower"), job("o1", queue="owner"))
     for decider in told.deciders[:1]:
-        decider.decide(told.world, LogPosition(lane="LOG_0", sequence=50, at=told.at))
+        decider.decide(told.world, LogPosition(partition="LOG_0", sequence=50, at=told.at))
     events: list[Decision] = []
-    one_cycle(told.world, told.world.quota.trees()[0], LogPosition(lane="LOG_0", sequence=51, at=told.at), events)
+    one_cycle(told.world, told.world.quota.trees()[0], LogPosition(partition="LOG_0", sequence=51, at=told.at), events)
     assert got_in(events) == ["team/o1", "team/borrower"]
 
 

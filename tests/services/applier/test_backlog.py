@@ -16,7 +16,7 @@ WORKLOAD = Workload(
 
 
 def at(sequence: int) -> Application:
-    return Application(workload="team/w", lane="LOG_0", sequence=sequence, of=WORKLOAD)
+    return Application(workload="team/w", partition="LOG_0", sequence=sequence, of=WORKLOAD)
 
 
 def test_what_is_being_written_is_not_written_once_more() -> None:

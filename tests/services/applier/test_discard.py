@@ -67,7 +67,7 @@ WORKLOAD = Workload(
 def application(**changes: Any) -> Application:
     return Application(
         workload="team/w",
-        lane="LOG_0",
+        partition="LOG_0",
         sequence=7,
         of=WORKLOAD,
         discard=True,

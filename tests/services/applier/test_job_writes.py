@@ -20,7 +20,7 @@ def application(*, run: bool) -> Application:
     owner = Owner(kind="Job", name="j", uid="j", api_version="batch/v1")
     spec = WorkloadSpec(queue="lq", pod_sets=())
     workload = Workload(key="team/w", uid="u", owner=owner, created_at=0, generation=1, spec=spec)
-    return Application(workload="team/w", lane="LOG_0", sequence=7, of=workload, job="j", kind=JOB, run=run)
+    return Application(workload="team/w", partition="LOG_0", sequence=7, of=workload, job="j", kind=JOB, run=run)
 
 
 def test_a_job_that_runs_without_leave_is_suspended() -> None:

@@ -40,7 +40,7 @@ def test_what_is_applied_is_told_no_more_and_later_news_stay() -> None:
     room.tell(WorkloadSwitched(workload=KEY, active=False))
     room.steps()
     assert [one.reason for one in room.workload.news] == ["AdmissionGated", "EvictedDueToDeactivated"]
-    room.tell(DecisionApplied(workload=KEY, lane="LOG_0", sequence=told))
+    room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=told))
     (application,) = plan(room.world, "LOG_0", [KEY])
     assert [one.reason for one in application.news] == ["EvictedDueToDeactivated"]
 

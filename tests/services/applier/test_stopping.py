@@ -74,7 +74,7 @@ async def test_a_job_that_was_stopped_is_told_of_although_its_template_can_not_b
         generation=1,
         spec=WorkloadSpec(queue="lq", pod_sets=(pod_set,)),
     )
-    application = Application(workload="team/w", lane="LOG_0", sequence=7, of=workload, job="j", kind=JOB)
+    application = Application(workload="team/w", partition="LOG_0", sequence=7, of=workload, job="j", kind=JOB)
     await ApplicationWriter(cluster, heard, keeper).steer_job(application)  # type: ignore[arg-type]
     assert cluster.job["spec"]["suspend"] is True
     assert (cluster.refused, heard.reasons) == (1, ["Stopped"])

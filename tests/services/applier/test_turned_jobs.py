@@ -19,7 +19,7 @@ def shown(*, let_in: bool) -> Story:
 
 def tell_applied(told: Story) -> None:
     workload = told.world.workloads[KEY]
-    told.told(DecisionApplied(workload=KEY, lane="LOG_0", sequence=workload.decided, seen=workload.seen))
+    told.told(DecisionApplied(workload=KEY, partition="LOG_0", sequence=workload.decided, seen=workload.seen))
     assert not plan(told.world, "LOG_0", [KEY])
 
 

@@ -57,7 +57,7 @@ def application(name: str, sequence: int, *kinds: str, owner: Owner | None = Non
         decided=sequence,
         applied=applied,
     )
-    return Application(workload=workload.key, lane="LOG_0", sequence=sequence, of=workload, fresh=not applied)
+    return Application(workload=workload.key, partition="LOG_0", sequence=sequence, of=workload, fresh=not applied)
 
 
 def writer(cluster: InProcess) -> ApplicationWriter:
@@ -152,7 +152,7 @@ async def test_what_is_said_no_more_goes_and_what_was_only_ours_goes_with_it() -
     await writing.write(application("w", 1, "QuotaReserved", "DeactivationTarget"))
     lost = application("w", 2, "QuotaReserved", applied=1)
     lost = Application(
-        workload=lost.workload, lane="LOG_0", sequence=2, of=_without_admission(lost.of), settings=lost.settings
+        workload=lost.workload, partition="LOG_0", sequence=2, of=_without_admission(lost.of), settings=lost.settings
     )
     await writing.write(lost)
     status = cluster.resources.get(cluster.kind(WORKLOADS), ("default", "w"))["status"]
@@ -167,7 +167,7 @@ async def test_an_admission_that_belongs_to_others_too_goes_when_it_holds_no_mor
     await cluster.merge(WORKLOADS, "default", "w", by_hand, subresource="status")
     waits = application("w", 1)
     await writer(cluster).write(
-        Application(workload=waits.workload, lane="LOG_0", sequence=1, of=_without_admission(waits.of), fresh=True)
+        Application(workload=waits.workload, partition="LOG_0", sequence=1, of=_without_admission(waits.of), fresh=True)
     )
     assert "admission" not in cluster.resources.get(cluster.kind(WORKLOADS), ("default", "w"))["status"]
 

@@ -35,7 +35,7 @@ def before_the_answer() -> Story:
 
 def answer(told: Story) -> list[AnyEvent]:
     told.commits += 1
-    return list(Preemptor().decide(told.world, LogPosition(lane="LOG_0", sequence=told.commits, at=told.at)))
+    return list(Preemptor().decide(told.world, LogPosition(partition="LOG_0", sequence=told.commits, at=told.at)))
 
 
 def gone(told: Story, name: str) -> None:

@@ -41,7 +41,7 @@ def test_a_finished_workload_goes_when_its_time_has_passed_and_is_forgotten_when
     assert room.world.next_deadline() == room.at + SECOND
     room.at += SECOND
     assert room.steps() == [WorkloadDiscarded(workload=KEY, reason=DiscardReason.FINISHED)]
-    room.tell(DecisionApplied(workload=KEY, lane="LOG_0", sequence=room.sequence))
+    room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=room.sequence))
     assert KEY not in room.world.workloads
 
 

@@ -11,7 +11,7 @@ WHY = "invalid admission check PodSetUpdate: conflict for labels"
 
 def rejected(room: Room, *, sequence: int | None = None, reason: str = FAILED_TO_START) -> DecisionRejected:
     at = room.workload.decided if sequence is None else sequence
-    return DecisionRejected(workload=KEY, lane="LOG_0", sequence=at, reason=reason, message=WHY)
+    return DecisionRejected(workload=KEY, partition="LOG_0", sequence=at, reason=reason, message=WHY)
 
 
 def running() -> Room:

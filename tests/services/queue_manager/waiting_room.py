@@ -43,7 +43,7 @@ class Room:
     def tell(self, *events: AnyEvent) -> "Room":
         for event in events:
             self.sequence += 1
-            evolve(self.world, event, LogPosition(lane="LOG_0", sequence=self.sequence, at=self.at))
+            evolve(self.world, event, LogPosition(partition="LOG_0", sequence=self.sequence, at=self.at))
         return self
 
     def step(self) -> list[Decision]:

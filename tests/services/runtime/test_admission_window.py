@@ -10,15 +10,15 @@ from events.event import Millis
 from events.subjects import FACTS, fact_subject
 from events.workload import WorkloadFinished, WorkloadQueued
 from ops.production.log.memory import MemoryBus
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from projections.world import World
 from services.admitter.decide import Admitter
 from services.queue_manager.decide import QueueManager
 from services.runtime.admission_window import LONGEST, AdmissionWindow
-from services.runtime.lane_host import LaneHost
 from services.runtime.log_port import Message
+from services.runtime.partition_host import PartitionHost
 from tests.services.runtime.test_killed_hosts import StillClock
-from tests.services.runtime.test_lane_host import NoTracer, admitted, stop, tell, without_cards
+from tests.services.runtime.test_partition_host import NoTracer, admitted, stop, tell, without_cards
 from tests.stories.small_world import Story, job
 
 WRITTEN_AFTER: Millis = 100
@@ -32,7 +32,7 @@ def story(*names: str) -> Story:
 
 
 def written(world: World, key: str) -> DecisionApplied:
-    return DecisionApplied(workload=key, lane=LANE, sequence=world.workloads[key].decided)
+    return DecisionApplied(workload=key, partition=PARTITION, sequence=world.workloads[key].decided)
 
 
 def test_as_many_as_are_written_at_a_time_may_be_on_their_way() -> None:
@@ -80,9 +80,9 @@ def test_who_ends_before_it_was_written_is_on_its_way_no_more() -> None:
 
 async def test_who_comes_with_priority_while_others_are_being_written_is_admitted_before_who_came_earlier() -> None:
     bus, clock = MemoryBus(), StillClock()
-    host = LaneHost(
-        own=bus.memory(LANE),
-        inputs=[bus.memory(DEVICE_LANE), bus.memory(FACTS)],
+    host = PartitionHost(
+        own=bus.memory(PARTITION),
+        inputs=[bus.memory(DEVICE_PARTITION), bus.memory(FACTS)],
         deciders=[QueueManager(), Admitter()],
         clock=clock,
         tracer=NoTracer(),
@@ -106,15 +106,17 @@ async def test_who_comes_with_priority_while_others_are_being_written_is_admitte
 
 
 async def write(bus: MemoryBus, key: str) -> None:
-    fact: Fact = DecisionApplied(workload=key, lane=LANE, sequence=(await bus.memory(LANE).last()).sequence)
+    fact: Fact = DecisionApplied(
+        workload=key, partition=PARTITION, sequence=(await bus.memory(PARTITION).last()).sequence
+    )
     sighting = Sighting(id=f"written {key}", at=WRITTEN_AFTER, author="applier", fact=fact)
     message = Message(fact_subject("", "DecisionApplied"), encode(sighting), sighting.id)
     await bus.memory(FACTS).publish([message])
 
 
 async def queued(bus: MemoryBus, key: str) -> None:
-    """Follow the lane until the workload waits for its queue."""
-    async for batch in bus.memory(LANE).follow(0):
+    """Follow the partition until the workload waits for its queue."""
+    async for batch in bus.memory(PARTITION).follow(0):
         for entry in batch:
             if any(isinstance(one, WorkloadQueued) and one.workload == key for one in decode_commit(entry.data).events):
                 return

@@ -1,4 +1,4 @@
-"""Bad messages on every stream: nobody ends, the lane says which it is, and goes on when it is skipped, also after a restart."""
+"""Bad messages on every stream: nobody ends, the partition says which it is, and goes on when it is skipped, also after a restart."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,10 +24,10 @@ from ops.production.log.history import read_everything
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.server import NatsServer
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_LANE, LANE, Ports, Running
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running
+from ops.queries.replay import fold_partition
 from services.runtime.log_port import Message
-from tests.services.runtime.test_lane_host import NoCluster, stop, tell, without_cards
+from tests.services.runtime.test_partition_host import NoCluster, stop, tell, without_cards
 from tests.stories.small_world import job
 
 DECIDERS = ("queue-manager", "admitter", "preemptor", "accountant")
@@ -44,13 +44,13 @@ async def bus(tmp_path: Path) -> AsyncIterator[JetStreamBus]:
     await server.stop()
 
 
-async def commit(bus: JetStreamBus, lane: str, author: str, *events: Decision, **other: object) -> bytes:
-    """What stands behind the end of a lane as it is now, but for what is said to be otherwise."""
-    head = await (await bus.stream(lane)).last()
+async def commit(bus: JetStreamBus, partition: str, author: str, *events: Decision, **other: object) -> bytes:
+    """What stands behind the end of a partition as it is now, but for what is said to be otherwise."""
+    head = await (await bus.stream(partition)).last()
     good = Commit(
         id="x",
         prev_hash=head.sha256 or "0" * 64,
-        partition=lane,
+        partition=partition,
         base=head.sequence,
         inputs=(),
         author=author,
@@ -73,9 +73,9 @@ async def put(bus: JetStreamBus, stream: str, subject: str, data: bytes) -> int:
 
 
 async def admitted(bus: JetStreamBus, count: int) -> list[str]:
-    """Follow the lane, whatever stands on it, until so many admissions do."""
+    """Follow the partition, whatever stands on it, until so many admissions do."""
     found: list[str] = []
-    async for batch in (await bus.stream(LANE)).follow(0):
+    async for batch in (await bus.stream(PARTITION)).follow(0):
         for entry in batch:
             with suppress(NotOurs):
                 found.extend(e.workload for e in decode_commit(entry.data).events if isinstance(e, WorkloadAdmitted))
@@ -91,7 +91,7 @@ def running(bus: JetStreamBus) -> Running:
 
 
 async def halted(services: Running, place: str) -> None:
-    """Until some lane says that it halts at this place."""
+    """Until some partition says that it halts at this place."""
     while not any(place in one.halted for one in services.hosts.values()):  # noqa: ASYNC110 - of several hosts
         await asyncio.sleep(0.02)
 
@@ -111,7 +111,7 @@ async def test_whatever_is_put_on_the_log_admission_goes_on_when_it_is_skipped(b
     task = asyncio.create_task(services.run())
     await asyncio.wait_for(admitted(bus, 1), 60)
     facts = fact_subject("", "NamespaceObserved")
-    manager, accountant = commit_subject(LANE, "queue-manager"), commit_subject(DEVICE_LANE, "accountant")
+    manager, accountant = commit_subject(PARTITION, "queue-manager"), commit_subject(DEVICE_PARTITION, "accountant")
     queued = WorkloadQueued(workload="team/none", cluster_queue="none")
     bad = [
         (FACTS, facts, DEEP),
@@ -122,16 +122,18 @@ async def test_whatever_is_put_on_the_log_admission_goes_on_when_it_is_skipped(b
         (FACTS, facts, b"NaN"),
         (FACTS, facts, b""),
         (FACTS, facts, b'"' + b"x" * 700_000 + b'"'),
-        (LANE, manager, DEEP),
-        (LANE, manager, b'{"events":[{"type":"Unheard.v9"}]}'),
-        (LANE, manager, await commit(bus, LANE, "queue-manager", queued, prev_hash="f" * 64)),
-        (LANE, manager, b"future inputs"),
-        (DEVICE_LANE, accountant, DEEP),
-        (DEVICE_LANE, accountant, await commit(bus, DEVICE_LANE, "accountant", base=77)),
+        (PARTITION, manager, DEEP),
+        (PARTITION, manager, b'{"events":[{"type":"Unheard.v9"}]}'),
+        (PARTITION, manager, await commit(bus, PARTITION, "queue-manager", queued, prev_hash="f" * 64)),
+        (PARTITION, manager, b"future inputs"),
+        (DEVICE_PARTITION, accountant, DEEP),
+        (DEVICE_PARTITION, accountant, await commit(bus, DEVICE_PARTITION, "accountant", base=77)),
     ]
     for number, (stream, subject, data) in enumerate(bad):
         if data == b"future inputs":
-            data = await commit(bus, LANE, "queue-manager", queued, inputs=(InputRun(stream=FACTS, upto=1_000_000),))
+            data = await commit(
+                bus, PARTITION, "queue-manager", queued, inputs=(InputRun(stream=FACTS, upto=1_000_000),)
+            )
         sequence = await put(bus, stream, subject, data)
         await asyncio.wait_for(halted(services, f"{stream}"), 60)
         assert any("log quarantine" in why for why in await Health(services).why_not())
@@ -148,11 +150,11 @@ async def test_whatever_is_put_on_the_log_admission_goes_on_when_it_is_skipped(b
     await tell(bus, [job("last")], begin=20_000)
     await asyncio.wait_for(admitted(bus, len(bad) + 2), 60)
     await stop(task)
-    for lane in (LANE, DEVICE_LANE):
-        assert fold_lane(lane, await read_everything(bus), verify=True)[1].differences == ()
+    for partition in (PARTITION, DEVICE_PARTITION):
+        assert fold_partition(partition, await read_everything(bus), verify=True)[1].differences == ()
 
 
-async def test_garbage_on_control_halts_no_lane_and_is_told_until_it_is_skipped(bus: JetStreamBus) -> None:
+async def test_garbage_on_control_halts_no_partition_and_is_told_until_it_is_skipped(bus: JetStreamBus) -> None:
     await tell(bus, [*without_cards(8), job("a")])
     sequence = await put(bus, CONTROL, "kuelog.control.operator", DEEP)
     services = running(bus)
@@ -171,18 +173,18 @@ async def test_what_is_not_its_authors_to_say_is_not_folded_and_is_on_record(bus
     await put(bus, FACTS, fact_subject("", "DecisionApplied"), sighting(quota))
     await put(bus, FACTS, fact_subject("", "ClusterQueueObserved"), sighting(quota, "applier"))
     await put(bus, FACTS, "kuelog.facts.a.b.ClusterQueueObserved", sighting(quota))
-    foreign = await commit(bus, LANE, "admitter", WorkloadParked(workload="team/a", cluster_queue="q", reason="x"))
-    await put(bus, LANE, commit_subject(LANE, "admitter"), foreign)
+    foreign = await commit(bus, PARTITION, "admitter", WorkloadParked(workload="team/a", cluster_queue="q", reason="x"))
+    await put(bus, PARTITION, commit_subject(PARTITION, "admitter"), foreign)
     services = running(bus)
     task = asyncio.create_task(services.run())
     await tell(bus, [job("b")], begin=500)
     assert await asyncio.wait_for(admitted(bus, 1), 60) == ["team/a"]
-    await services.hosts[LANE].quiet.wait()
-    world = services.hosts[LANE].fold.world
+    await services.hosts[PARTITION].quiet.wait()
+    world = services.hosts[PARTITION].fold.world
     queue = world.cluster_queues[quota.name]
     assert queue != quota, "nobody's quota but the watcher's counts"
     amiss = {(one.stream, one.author): one.count for one in world.amiss.values()}
-    assert amiss == {(FACTS, "watcher"): 2, (FACTS, "applier"): 1, (LANE, "admitter"): 1}
+    assert amiss == {(FACTS, "watcher"): 2, (FACTS, "applier"): 1, (PARTITION, "admitter"): 1}
     await stop(task)
 
 
@@ -195,7 +197,7 @@ async def test_what_decisions_rest_on_is_not_skipped(bus: JetStreamBus) -> None:
     told = StringIO()
     url = bus.client.connected_url
     assert url is not None
-    for stream in (FACTS, LANE):
+    for stream in (FACTS, PARTITION):
         arguments = (stream, 1, "bad", url.geturl())
         assert await asyncio.to_thread(run_quarantine, *arguments, console=Console(file=told, width=400)) != 0
     assert told.getvalue().count("rests on it") == 2

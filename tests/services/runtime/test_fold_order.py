@@ -1,4 +1,4 @@
-"""The canonical order of a lane: inputs that were folded ahead of a commit, taken back for another, and named by one's own."""
+"""The canonical order of a partition: inputs that were folded ahead of a commit, taken back for another, and named by one's own."""
 
 import msgspec
 import pytest
@@ -12,17 +12,17 @@ from events.quota import NamespaceObserved
 from events.rules import RULES
 from events.setting_aside import SetAside
 from events.subjects import FACTS, commit_subject, fact_subject
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from projections.amiss import AUTHOR, TIME
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.state_hash import state_hash
 from projections.world import World
-from services.runtime import lane_fold
+from services.runtime import partition_fold
 from services.runtime.control_log import AHEAD
-from services.runtime.lane_errors import ChainBroken, FoldFailed
-from services.runtime.lane_fold import LaneFold, replay
 from services.runtime.log_port import Entry
+from services.runtime.partition_errors import ChainBroken, FoldFailed
+from services.runtime.partition_fold import PartitionFold, replay
 
 FIRST = SetAside(service="admitter", tree="t", reason="r", rules="1")
 SECOND = SetAside(service="admitter", tree="u", reason="r", rules="1")
@@ -41,7 +41,7 @@ def commit(
     prev_hash: str,
     *events: Decision,
     inputs: tuple[InputRun, ...] = (),
-    lane: str = LANE,
+    partition: str = PARTITION,
     author: str = "queue-manager",
     at: Millis = 1000,
     state_hash: str = "",
@@ -49,7 +49,7 @@ def commit(
     made = Commit(
         id=f"c{base}",
         prev_hash=prev_hash,
-        partition=lane,
+        partition=partition,
         base=base,
         inputs=inputs,
         author=author,
@@ -59,29 +59,31 @@ def commit(
         events=events,
         state_hash=state_hash,
     )
-    subject = commit_subject(lane, author)
-    entry = Entry(stream=lane, sequence=base + 1, subject=subject, message_id=made.id, data=encode(made), stored=STORED)
+    subject = commit_subject(partition, author)
+    entry = Entry(
+        stream=partition, sequence=base + 1, subject=subject, message_id=made.id, data=encode(made), stored=STORED
+    )
     return entry, made
 
 
 def released(number: int) -> Entry:
-    """A commit of the lane of devices, as an input."""
+    """A commit of the partition of devices, as an input."""
     event = DevicesReleased(workload=f"team/w{number}", reservation=number, proof="pods gone")
-    return commit(number - 1, GENESIS, event, lane=DEVICE_LANE, author="accountant")[0]
+    return commit(number - 1, GENESIS, event, partition=DEVICE_PARTITION, author="accountant")[0]
 
 
 def run(stream: str, upto: int) -> InputRun:
     return InputRun(stream=stream, upto=upto)
 
 
-def offered(facts: int, devices: int = 0) -> LaneFold:
-    fold = LaneFold(LANE)
+def offered(facts: int, devices: int = 0) -> PartitionFold:
+    fold = PartitionFold(PARTITION)
     fold.offer(FACTS, [fact(n) for n in range(1, facts + 1)])
-    fold.offer(DEVICE_LANE, [released(n) for n in range(1, devices + 1)])
+    fold.offer(DEVICE_PARTITION, [released(n) for n in range(1, devices + 1)])
     return fold
 
 
-def known(fold: LaneFold) -> list[str]:
+def known(fold: PartitionFold) -> list[str]:
     return sorted(fold.world.namespaces)
 
 
@@ -92,12 +94,12 @@ def names(*numbers: int) -> list[str]:
 @pytest.mark.parametrize(
     ("most", "runs", "left"),
     [
-        (None, (run(DEVICE_LANE, 2), run(FACTS, 3)), False),
-        (5, (run(DEVICE_LANE, 2), run(FACTS, 3)), False),
-        (4, (run(DEVICE_LANE, 2), run(FACTS, 2)), True),
-        (3, (run(DEVICE_LANE, 2), run(FACTS, 1)), True),
-        (2, (run(DEVICE_LANE, 2),), True),
-        (1, (run(DEVICE_LANE, 1),), True),
+        (None, (run(DEVICE_PARTITION, 2), run(FACTS, 3)), False),
+        (5, (run(DEVICE_PARTITION, 2), run(FACTS, 3)), False),
+        (4, (run(DEVICE_PARTITION, 2), run(FACTS, 2)), True),
+        (3, (run(DEVICE_PARTITION, 2), run(FACTS, 1)), True),
+        (2, (run(DEVICE_PARTITION, 2),), True),
+        (1, (run(DEVICE_PARTITION, 1),), True),
         (0, (), True),
     ],
 )
@@ -109,7 +111,7 @@ def test_at_most_so_many_inputs_are_folded_ahead_stream_by_stream(
     assert fold.runs == runs
     assert fold.ahead == sum(one.upto for one in runs)
     assert fold.fold_inputs() is False
-    assert (fold.position(FACTS), fold.position(DEVICE_LANE), known(fold)) == (3, 2, names(1, 2, 3))
+    assert (fold.position(FACTS), fold.position(DEVICE_PARTITION), known(fold)) == (3, 2, names(1, 2, 3))
 
 
 def test_a_stream_of_which_nothing_waits_keeps_no_other_waiting() -> None:
@@ -118,40 +120,43 @@ def test_a_stream_of_which_nothing_waits_keeps_no_other_waiting() -> None:
     assert fold.runs == (run(FACTS, 2),), "what follows in the same stream is one run"
 
 
-def resting(on: InputRun, lane: str = LANE) -> Entry:
-    """The first commit of another lane, which rests on this."""
-    return commit(0, GENESIS, FIRST, inputs=(on,), lane=lane, author="admitter")[0]
+def resting(on: InputRun, partition: str = PARTITION) -> Entry:
+    """The first commit of another partition, which rests on this."""
+    return commit(0, GENESIS, FIRST, inputs=(on,), partition=partition, author="admitter")[0]
 
 
-def test_a_commit_of_another_lane_waits_for_the_facts_that_it_rests_on() -> None:
-    fold = LaneFold(DEVICE_LANE)
-    fold.offer(LANE, [resting(run(FACTS, 2))])
+def test_a_commit_of_another_partition_waits_for_the_facts_that_it_rests_on() -> None:
+    fold = PartitionFold(DEVICE_PARTITION)
+    fold.offer(PARTITION, [resting(run(FACTS, 2))])
     fold.offer(FACTS, [fact(1)])
     assert fold.fold_inputs() is False, "nobody turns round and round while it waits"
     assert fold.runs == (run(FACTS, 1),)
     fold.offer(FACTS, [fact(2), fact(3)])
     assert fold.fold_inputs() is False
-    assert fold.runs == (run(FACTS, 3), run(LANE, 1))
+    assert fold.runs == (run(FACTS, 3), run(PARTITION, 1))
 
 
 def test_a_commit_whose_stream_comes_first_is_folded_behind_the_facts_that_it_rests_on() -> None:
-    fold = LaneFold(LANE)
-    fold.offer(DEVICE_LANE, [commit(0, GENESIS, inputs=(run(FACTS, 1),), lane=DEVICE_LANE, author="accountant")[0]])
+    fold = PartitionFold(PARTITION)
+    fold.offer(
+        DEVICE_PARTITION,
+        [commit(0, GENESIS, inputs=(run(FACTS, 1),), partition=DEVICE_PARTITION, author="accountant")[0]],
+    )
     fold.offer(FACTS, [fact(1)])
     assert fold.fold_inputs(1) is True, "it can be folded now"
     assert fold.fold_inputs() is False
-    assert fold.runs == (run(FACTS, 1), run(DEVICE_LANE, 1))
+    assert fold.runs == (run(FACTS, 1), run(DEVICE_PARTITION, 1))
 
 
-def test_what_a_commit_of_another_lane_rests_on_in_this_one_is_not_waited_for() -> None:
-    fold = LaneFold(DEVICE_LANE)
-    fold.offer(LANE, [resting(run(DEVICE_LANE, 7))])
-    assert fold.fold_inputs() is False and fold.runs == (run(LANE, 1),)
+def test_what_a_commit_of_another_partition_rests_on_in_this_one_is_not_waited_for() -> None:
+    fold = PartitionFold(DEVICE_PARTITION)
+    fold.offer(PARTITION, [resting(run(DEVICE_PARTITION, 7))])
+    assert fold.fold_inputs() is False and fold.runs == (run(PARTITION, 1),)
 
 
 def test_what_was_handed_over_before_is_dropped() -> None:
     fold = offered(3)
-    assert fold.received(FACTS) == 3 and fold.received(DEVICE_LANE) == 0
+    assert fold.received(FACTS) == 3 and fold.received(DEVICE_PARTITION) == 0
     fold.offer(FACTS, [fact(n) for n in range(2, 6)])
     assert fold.received(FACTS) == 5
     fold.fold_inputs()
@@ -165,8 +170,8 @@ def test_what_was_handed_over_before_is_dropped() -> None:
 
 def test_a_run_names_the_turns_of_streams_in_their_order() -> None:
     fold = offered(2, devices=1)
-    fold.fold_ahead([run(FACTS, 1), run(DEVICE_LANE, 1), run(FACTS, 2)])
-    assert fold.runs == (run(FACTS, 1), run(DEVICE_LANE, 1), run(FACTS, 2))
+    fold.fold_ahead([run(FACTS, 1), run(DEVICE_PARTITION, 1), run(FACTS, 2)])
+    assert fold.runs == (run(FACTS, 1), run(DEVICE_PARTITION, 1), run(FACTS, 2))
     assert fold.position(FACTS) == 2
 
 
@@ -179,7 +184,7 @@ def test_a_commit_takes_back_what_was_folded_ahead_and_folds_just_what_it_rests_
     assert (fold.base, fold.prev_hash, fold.at) == (1, bytes_hash(entry.data), 1000)
     assert (fold.settled, fold.runs, fold.ahead, fold.position(FACTS)) == ({FACTS: 2}, (), 0, 2)
     assert fold.fold_inputs() is False and known(fold) == names(1, 2, 3), "the third waited and was not lost"
-    again = replay(LANE, [entry], {FACTS: [fact(1), fact(2)]})
+    again = replay(PARTITION, [entry], {FACTS: [fact(1), fact(2)]})
     fold.rewind()
     assert state_hash(fold.world) == state_hash(again.world)
 
@@ -187,10 +192,10 @@ def test_a_commit_takes_back_what_was_folded_ahead_and_folds_just_what_it_rests_
 def test_what_is_taken_back_waits_in_its_order() -> None:
     fold = offered(3, devices=2)
     before = state_hash(fold.world)
-    fold.fold_ahead([run(FACTS, 1), run(DEVICE_LANE, 2), run(FACTS, 3)])
+    fold.fold_ahead([run(FACTS, 1), run(DEVICE_PARTITION, 2), run(FACTS, 3)])
     fold.rewind()
     assert (state_hash(fold.world), fold.ahead, fold.runs) == (before, 0, ())
-    assert (fold.position(FACTS), fold.received(FACTS), fold.received(DEVICE_LANE)) == (0, 3, 2)
+    assert (fold.position(FACTS), fold.received(FACTS), fold.received(DEVICE_PARTITION)) == (0, 3, 2)
     fold.fold_ahead([run(FACTS, 2)])
     assert known(fold) == names(1, 2)
 
@@ -198,15 +203,15 @@ def test_what_is_taken_back_waits_in_its_order() -> None:
 def test_a_commit_waits_for_inputs_that_are_neither_waiting_nor_folded() -> None:
     fold = offered(3, devices=1)
     fold.fold_ahead([run(FACTS, 2)])
-    for facts, devices, missing in ((3, 1, None), (4, 1, run(FACTS, 4)), (3, 2, run(DEVICE_LANE, 2))):
-        _, made = commit(0, GENESIS, inputs=(run(FACTS, facts), run(DEVICE_LANE, devices)))
+    for facts, devices, missing in ((3, 1, None), (4, 1, run(FACTS, 4)), (3, 2, run(DEVICE_PARTITION, 2))):
+        _, made = commit(0, GENESIS, inputs=(run(FACTS, facts), run(DEVICE_PARTITION, devices)))
         assert fold.missing_for(made) == missing
-    _, both = commit(0, GENESIS, inputs=(run(FACTS, 9), run(DEVICE_LANE, 9)))
-    assert fold.missing_for(both) == run(DEVICE_LANE, 9)
+    _, both = commit(0, GENESIS, inputs=(run(FACTS, 9), run(DEVICE_PARTITION, 9)))
+    assert fold.missing_for(both) == run(DEVICE_PARTITION, 9)
 
 
-def test_time_never_goes_back_on_a_lane() -> None:
-    fold = LaneFold(LANE)
+def test_time_never_goes_back_on_a_partition() -> None:
+    fold = PartitionFold(PARTITION)
     first, made = commit(0, GENESIS, at=5000)
     fold.fold_commit(first, made)
     for at, counts in ((4000, 5000), (5000, 5000), (6000, 6000)):
@@ -215,32 +220,32 @@ def test_time_never_goes_back_on_a_lane() -> None:
         assert found is not None and found.at == counts
 
 
-def test_what_does_not_count_on_a_lane_is_gone_past_and_the_next_commit_hangs_on_it() -> None:
+def test_what_does_not_count_on_a_partition_is_gone_past_and_the_next_commit_hangs_on_it() -> None:
     fold = offered(1)
     fold.fold_inputs()
     foreign, _ = commit(0, GENESIS, author="watcher")
     assert fold.decode(foreign) is None
     fold.skip(foreign)
     assert (fold.base, fold.prev_hash, fold.ahead) == (1, bytes_hash(foreign.data), 0)
-    assert [(one.stream, one.sequence, one.what) for one in fold.world.amiss.values()] == [(LANE, 1, AUTHOR)]
+    assert [(one.stream, one.sequence, one.what) for one in fold.world.amiss.values()] == [(PARTITION, 1, AUTHOR)]
     follows, made = commit(1, bytes_hash(foreign.data))
     fold.fold_commit(follows, made)
     assert fold.base == 2 and len(fold.world.amiss) == 1
     quarantined, _ = commit(2, fold.prev_hash)
-    fold.control.skipped[LANE, 3] = "asked for"
+    fold.control.skipped[PARTITION, 3] = "asked for"
     assert fold.decode(quarantined) is None
     fold.skip(quarantined)
     assert fold.base == 3 and len(fold.world.amiss) == 1, "nobody has to be told of what an operator had skipped"
 
 
-def test_a_sighting_on_a_lane_does_not_count() -> None:
-    fold = LaneFold(LANE)
+def test_a_sighting_on_a_partition_does_not_count() -> None:
+    fold = PartitionFold(PARTITION)
     stray = msgspec.structs.replace(fact(1), stream=FACTS)
     assert fold.decode(stray) is None
 
 
 def test_an_input_that_does_not_count_or_comes_from_the_future_is_told_on_the_world() -> None:
-    fold = LaneFold(LANE)
+    fold = PartitionFold(PARTITION)
     fold.offer(FACTS, [fact(1, author="nobody"), fact(2, at=STORED + AHEAD + 1), fact(3, at=STORED + AHEAD)])
     fold.fold_inputs()
     assert known(fold) == names(2, 3)
@@ -250,11 +255,11 @@ def test_an_input_that_does_not_count_or_comes_from_the_future_is_told_on_the_wo
     counted = fold.decode(hurried)
     assert counted is not None and (made.at, counted.at) == (STORED + AHEAD + 7, STORED + AHEAD)
     fold.fold_commit(hurried, counted)
-    assert [(one.stream, one.sequence, one.what) for one in fold.world.amiss.values()][-1] == (LANE, 1, TIME)
+    assert [(one.stream, one.sequence, one.what) for one in fold.world.amiss.values()][-1] == (PARTITION, 1, TIME)
 
 
 def test_a_state_that_a_commit_names_is_known_with_its_place() -> None:
-    fold = LaneFold(LANE)
+    fold = PartitionFold(PARTITION)
     first, made = commit(0, GENESIS, state_hash="a" * 64)
     fold.fold_commit(first, made)
     assert fold.marked == (1, "a" * 64)
@@ -287,10 +292,10 @@ def test_a_commit_of_which_one_event_can_not_be_folded_is_named_and_none_of_them
 
     entry, made = commit(0, GENESIS, FIRST, SECOND)
     with monkeypatch.context() as patched:
-        patched.setattr(lane_fold, "evolve", fails_on_the_second)
+        patched.setattr(partition_fold, "evolve", fails_on_the_second)
         with pytest.raises(FoldFailed, match="ValueError: no such thing") as raised:
             fold.fold_commit(entry, made)
-    assert (raised.value.stream, raised.value.sequence) == (LANE, 1)
+    assert (raised.value.stream, raised.value.sequence) == (PARTITION, 1)
     assert (state_hash(fold.world), fold.base) == (before, 0)
     fold.fold_commit(entry, made)
     assert len(fold.world.aside) == 2, "it is folded where nothing fails"

@@ -12,17 +12,17 @@ from events.event import Millis
 from events.subjects import FACTS, commit_subject, fact_subject
 from events.workload import WorkloadFinished
 from ops.production.log.memory import MemoryBus
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.sandbox.simulate.no_tracer import NoTracer
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
-from services.runtime.lane_host import LaneHost
-from services.runtime.lane_roles import Decider
 from services.runtime.log_port import Entry
-from tests.services.runtime.test_lane_host import without_cards
+from services.runtime.partition_host import PartitionHost
+from services.runtime.partition_roles import Decider
+from tests.services.runtime.test_partition_host import without_cards
 from tests.stories.small_world import job, platform
 
 Steps = list[list[Entry]]
@@ -46,19 +46,19 @@ class StillClock:
             await event.wait()
 
 
-class Lane:
-    """One lane, whose inputs come step by step, and the host that serves it now."""
+class Partition:
+    """One partition, whose inputs come step by step, and the host that serves it now."""
 
-    def __init__(self, loop: VirtualLoop, lane: str, deciders: tuple[type[Decider], ...]) -> None:
-        self.loop, self.name, self.deciders = loop, lane, deciders
+    def __init__(self, loop: VirtualLoop, partition: str, deciders: tuple[type[Decider], ...]) -> None:
+        self.loop, self.name, self.deciders = loop, partition, deciders
         self.bus, self.clock, self.lives, self.kills = MemoryBus(), StillClock(), 0, 0
         self.tasks: list[asyncio.Task[None]] = []
         self.start()
 
     def start(self) -> None:
         self.lives += 1
-        inputs = [self.bus.memory(name) for name in (DEVICE_LANE, FACTS, LANE) if name != self.name]
-        self.host = LaneHost(
+        inputs = [self.bus.memory(name) for name in (DEVICE_PARTITION, FACTS, PARTITION) if name != self.name]
+        self.host = PartitionHost(
             own=self.bus.memory(self.name),
             inputs=inputs,
             deciders=[make() for make in self.deciders],
@@ -82,7 +82,7 @@ class Lane:
         self.loop.call_later(0.001, self.start)
 
     async def play(self, steps: Steps) -> list[bytes]:
-        """Everything that stands on the lane when all is decided."""
+        """Everything that stands on the partition when all is decided."""
         for step in steps:
             self.clock.at += 1000
             await self.come(step)
@@ -116,14 +116,14 @@ class Lane:
 
 
 def played(
-    lane: str, deciders: tuple[type[Decider], ...], steps: Steps, kill_at: int | None
+    partition: str, deciders: tuple[type[Decider], ...], steps: Steps, kill_at: int | None
 ) -> tuple[list[bytes], int]:
-    """What stands on the lane when its host is killed after so many steps, and how often it was killed."""
+    """What stands on the partition when its host is killed after so many steps, and how often it was killed."""
     loop = VirtualLoop("one order")
     loop.set_exception_handler(lambda _loop, _context: None)
 
     async def all_of_it() -> tuple[list[bytes], int]:
-        one = Lane(loop, lane, deciders)
+        one = Partition(loop, partition, deciders)
         if kill_at is not None:
             loop.after_steps(one.party, kill_at, one.kill)
         try:
@@ -169,16 +169,16 @@ DECIDERS = (QueueManager, Admitter, Preemptor)
 
 
 def beside_cards() -> Steps:
-    """Facts about cards, the decisions of the other lane about them, and what ends it."""
+    """Facts about cards, the decisions of the other partition about them, and what ends it."""
     facts = steps_of(
         [*platform(nominal=4, cards=2), *(job(name) for name in "abc")], [job("d"), job("giant", memory=60_000)]
     )
-    stored, _ = played(LANE, DECIDERS, facts, None)
+    stored, _ = played(PARTITION, DECIDERS, facts, None)
     decided = [
         Entry(
-            stream=LANE,
+            stream=PARTITION,
             sequence=number,
-            subject=commit_subject(LANE, decode_commit(data).author),
+            subject=commit_subject(PARTITION, decode_commit(data).author),
             message_id=f"c{number}",
             data=data,
         )
@@ -188,14 +188,14 @@ def beside_cards() -> Steps:
     return [[*facts[0], *decided[:2]], [*facts[1], *decided[2:]], entries(ends, sum(map(len, facts)))]
 
 
-@pytest.mark.parametrize("lane", [LANE, DEVICE_LANE])
-def test_whenever_a_host_is_killed_its_successor_writes_the_same_bytes(lane: str) -> None:
-    deciders, steps = (DECIDERS, ADMISSION) if lane == LANE else ((Accountant,), beside_cards())
-    whole, _ = played(lane, deciders, steps, None)
+@pytest.mark.parametrize("partition", [PARTITION, DEVICE_PARTITION])
+def test_whenever_a_host_is_killed_its_successor_writes_the_same_bytes(partition: str) -> None:
+    deciders, steps = (DECIDERS, ADMISSION) if partition == PARTITION else ((Accountant,), beside_cards())
+    whole, _ = played(partition, deciders, steps, None)
     assert len(whole) > 2
     kill_at, killed = 0, True
     while killed:
-        found, kills = played(lane, deciders, steps, kill_at)
+        found, kills = played(partition, deciders, steps, kill_at)
         assert found == whole, f"killed before step {kill_at}"
         kill_at, killed = kill_at + 1, bool(kills)
     assert kill_at > 25, "there is an await before and after all that is stored"

@@ -1,4 +1,4 @@
-"""How the deciders of a lane take turns, on what they decide, and what becomes of it when the bus does not take it as it was made."""
+"""How the deciders of a partition take turns, on what they decide, and what becomes of it when the bus does not take it as it was made."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
@@ -18,18 +18,18 @@ from events.subjects import FACTS, commit_subject
 from ops.production.log.history import read_everything
 from ops.production.log.memory import Fault, MemoryBus
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_LANE, LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.queries.replay import fold_partition
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.state_hash import state_hash
 from projections.world import World
-from services.runtime.lane_fold import LaneFold
-from services.runtime.lane_halts import BUS, MESSAGE, REGRESSED, STOPPED
-from services.runtime.lane_host import MOST_INPUTS, PACE, LaneHost
 from services.runtime.log_errors import LogGap, LogRegressed, LogRolled
 from services.runtime.log_port import Entry, Stream
-from tests.services.runtime.test_lane_host import NoTracer, stop, tell
+from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition_halts import BUS, MESSAGE, REGRESSED, STOPPED
+from services.runtime.partition_host import MOST_INPUTS, PACE, PartitionHost
+from tests.services.runtime.test_partition_host import NoTracer, stop, tell
 
 Say = Callable[[World, LogPosition], Sequence[str]]
 """What somebody sets aside at a place, by name."""
@@ -74,10 +74,10 @@ def nothing(*_: object) -> list[str]:
     return []
 
 
-async def host(bus: MemoryBus, *deciders: Speaker, **more: Any) -> LaneHost:
-    return LaneHost(
-        own=more.pop("own", None) or await bus.stream(LANE),
-        inputs=[await bus.stream(DEVICE_LANE), await bus.stream(FACTS)],
+async def host(bus: MemoryBus, *deciders: Speaker, **more: Any) -> PartitionHost:
+    return PartitionHost(
+        own=more.pop("own", None) or await bus.stream(PARTITION),
+        inputs=[await bus.stream(DEVICE_PARTITION), await bus.stream(FACTS)],
         deciders=deciders,
         clock=more.pop("clock", None) or ScaledClock(scale=100),
         tracer=NoTracer(),
@@ -88,7 +88,7 @@ async def host(bus: MemoryBus, *deciders: Speaker, **more: Any) -> LaneHost:
 
 
 @asynccontextmanager
-async def serving(*hosts: LaneHost) -> AsyncGenerator[None]:
+async def serving(*hosts: PartitionHost) -> AsyncGenerator[None]:
     tasks = [asyncio.create_task(one.run()) for one in hosts]
     try:
         yield
@@ -96,21 +96,21 @@ async def serving(*hosts: LaneHost) -> AsyncGenerator[None]:
         await stop(*tasks)
 
 
-async def quiet(one: LaneHost) -> None:
+async def quiet(one: PartitionHost) -> None:
     await asyncio.wait_for(one.quiet.wait(), SOON)
 
 
 def authors(bus: MemoryBus) -> list[str]:
-    return [decode_commit(entry.data).author for entry in bus.memory(LANE).entries]
+    return [decode_commit(entry.data).author for entry in bus.memory(PARTITION).entries]
 
 
 def nodes(count: int, begin: int = 0) -> list[Any]:
     return [NodeObserved(name=f"n{number}") for number in range(begin, begin + count)]
 
 
-async def no_differences(bus: MemoryBus, one: LaneHost) -> None:
+async def no_differences(bus: MemoryBus, one: PartitionHost) -> None:
     """A replay of what is stored comes to the state of the host."""
-    fold, replayed = fold_lane(LANE, await read_everything(bus))
+    fold, replayed = fold_partition(PARTITION, await read_everything(bus))
     assert not replayed.is_wrong
     one.fold.rewind()
     fold.rewind()
@@ -170,7 +170,7 @@ class Dripping:
                 yield [entry]
 
 
-@pytest.mark.parametrize("stream", [LANE, FACTS])
+@pytest.mark.parametrize("stream", [PARTITION, FACTS])
 async def test_nobody_is_asked_on_less_though_the_log_comes_message_by_message(stream: str) -> None:
     bus = MemoryBus()
     await tell(bus, nodes(4))
@@ -179,7 +179,7 @@ async def test_nobody_is_asked_on_less_though_the_log_comes_message_by_message(s
         await quiet(before)
     watcher, late = Speaker("admitter", nothing), asyncio.Semaphore(0)
     after = await host(bus, watcher, replica="b")
-    after.own = cast(Any, Dripping(after.own, late)) if stream == LANE else after.own
+    after.own = cast(Any, Dripping(after.own, late)) if stream == PARTITION else after.own
     after.inputs = tuple(cast(Any, Dripping(one, late)) if one.name == stream else one for one in after.inputs)
     async with serving(after):
         for _ in range(4):
@@ -237,7 +237,7 @@ async def test_while_the_bus_takes_nothing_that_is_told_and_what_was_decided_is_
             await super().sleep(duration)
 
     told: list[tuple[str, list[str]]] = []
-    bus.memory(LANE).faults.extend([Fault.UNAVAILABLE, Fault.UNAVAILABLE])
+    bus.memory(PARTITION).faults.extend([Fault.UNAVAILABLE, Fault.UNAVAILABLE])
     one = await host(bus, Speaker("admitter", up_to(1, "admitter")), clock=Clock(scale=100))
     async with serving(one):
         await asyncio.wait_for(away.wait(), SOON)
@@ -249,7 +249,7 @@ async def test_while_the_bus_takes_nothing_that_is_told_and_what_was_decided_is_
 
 
 class Crowded:
-    """A lane on which somebody else's message comes to stand just before the first that is appended here."""
+    """A partition on which somebody else's message comes to stand just before the first that is appended here."""
 
     def __init__(self, stream: Stream, foreign: bytes, *, moved: bool) -> None:
         self._stream, self._foreign, self._moved = stream, foreign, moved
@@ -261,7 +261,9 @@ class Crowded:
     async def append(self, subject: str, data: bytes, *, base: int, **named: Any) -> int:
         self.tried += 1
         if self.tried == 1:
-            await self._stream.append(commit_subject(LANE, "admitter"), self._foreign, message_id="foreign", base=base)
+            await self._stream.append(
+                commit_subject(PARTITION, "admitter"), self._foreign, message_id="foreign", base=base
+            )
             return await self._stream.append(subject, data, base=base + (not self._moved), **named)
         return await self._stream.append(subject, data, base=base, **named)
 
@@ -272,7 +274,7 @@ def foreign_commit(**changes: object) -> Commit:
         **{
             "id": "foreign",
             "prev_hash": "0" * 64,
-            "partition": LANE,
+            "partition": PARTITION,
             "base": 0,
             "inputs": (InputRun(stream=FACTS, upto=2),),
             "author": "admitter",
@@ -288,7 +290,7 @@ def foreign_commit(**changes: object) -> Commit:
 async def test_whoever_writes_second_folds_what_stands_there_and_decides_again() -> None:
     bus = MemoryBus()
     await tell(bus, nodes(3))
-    own = Crowded(await bus.stream(LANE), encode(foreign_commit()), moved=True)
+    own = Crowded(await bus.stream(PARTITION), encode(foreign_commit()), moved=True)
     speaker = Speaker("preemptor", up_to(1, "preemptor"))
     one = await host(bus, speaker, own=cast(Any, own))
     async with serving(one):
@@ -304,15 +306,15 @@ async def test_what_is_stored_behind_something_foreign_is_folded_in_its_place_an
     None
 ):
     bus = MemoryBus()
-    own = Crowded(await bus.stream(LANE), encode(foreign_commit(inputs=())), moved=False)
+    own = Crowded(await bus.stream(PARTITION), encode(foreign_commit(inputs=())), moved=False)
     one = await host(bus, Speaker("preemptor", up_to(1, "preemptor")), own=cast(Any, own))
     async with serving(one):
         await asyncio.wait_for(one.stuck.wait(), SOON)
-        assert one.halts.kinds == [MESSAGE] and f"{LANE} is broken at sequence 2" in one.halted
+        assert one.halts.kinds == [MESSAGE] and f"{PARTITION} is broken at sequence 2" in one.halted
         assert knows(one.fold.world) == ["admitter/node/theirs"]
-        one.fold.control.skipped[LANE, 2] = "it hangs on another"
+        one.fold.control.skipped[PARTITION, 2] = "it hangs on another"
         one.nudge()
-        await asyncio.wait_for(_until(lambda: len(bus.memory(LANE).entries) == 3), SOON)
+        await asyncio.wait_for(_until(lambda: len(bus.memory(PARTITION).entries) == 3), SOON)
         await quiet(one)
         assert not one.halted and knows(one.fold.world) == ["admitter/node/theirs", "preemptor/node/preemptor0"]
 
@@ -324,11 +326,13 @@ async def test_what_is_stored_behind_something_foreign_is_folded_in_its_place_an
         (InputRun(stream="DEVICES_other", upto=1), "rests on DEVICES_other up to 1, which it can't rest on"),
     ],
 )
-async def test_a_commit_that_rests_on_what_is_not_there_halts_the_lane_until_it_is(inputs: InputRun, told: str) -> None:
+async def test_a_commit_that_rests_on_what_is_not_there_halts_the_partition_until_it_is(
+    inputs: InputRun, told: str
+) -> None:
     bus = MemoryBus()
     await tell(bus, nodes(3))
     data = encode(foreign_commit(inputs=(inputs,)))
-    await bus.memory(LANE).append(commit_subject(LANE, "admitter"), data, message_id="foreign", base=0)
+    await bus.memory(PARTITION).append(commit_subject(PARTITION, "admitter"), data, message_id="foreign", base=0)
     speaker = Speaker("preemptor", up_to(1, "preemptor"))
     one = await host(bus, speaker)
     async with serving(one):
@@ -357,7 +361,7 @@ async def test_who_only_looks_on_is_told_of_every_commit_and_turn_and_stops_nobo
     kept: list[tuple[int, int]] = []
     seen: list[int] = []
 
-    def keep(fold: LaneFold) -> None:
+    def keep(fold: PartitionFold) -> None:
         kept.append((fold.base, fold.ahead))
         raise ValueError("no room")
 
@@ -390,10 +394,12 @@ async def test_a_turn_bears_the_headers_of_its_span_and_the_name_of_its_author()
 
         async def append(self, subject: str, data: bytes, *, headers: Mapping[str, str] | None, **named: Any) -> int:
             borne.append(headers)
-            assert subject == commit_subject(LANE, "admitter")
+            assert subject == commit_subject(PARTITION, "admitter")
             return await self._stream.append(subject, data, **named)
 
-    one = await host(bus, Speaker("admitter", up_to(1, "admitter")), own=cast(Any, Listening(await bus.stream(LANE))))
+    one = await host(
+        bus, Speaker("admitter", up_to(1, "admitter")), own=cast(Any, Listening(await bus.stream(PARTITION)))
+    )
     async with serving(one):
         await quiet(one)
     assert borne == [{}]
@@ -455,7 +461,7 @@ async def test_a_clock_that_is_set_back_while_somebody_decides_keeps_nobody_wait
     assert clock.at - set_back[0] <= 20 * PACE
 
 
-@pytest.mark.parametrize("stream", [LANE, FACTS])
+@pytest.mark.parametrize("stream", [PARTITION, FACTS])
 @pytest.mark.parametrize(
     ("problem", "kind", "others_may_help"),
     [
@@ -485,7 +491,7 @@ async def test_who_can_not_read_on_decides_nothing_more_and_says_why(
 
     speaker = Speaker("admitter", up_to(9, "admitter"))
     one = await host(bus, speaker)
-    if stream == LANE:
+    if stream == PARTITION:
         one.own = cast(Any, Broken(one.own))
     else:
         one.inputs = tuple(cast(Any, Broken(each) if each.name == FACTS else each) for each in one.inputs)

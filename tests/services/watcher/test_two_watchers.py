@@ -81,7 +81,7 @@ class Pair:
         """The world after each fact."""
         for entry in self.stream.entries:
             sighting = decode_sighting(entry.data)
-            evolve_sighting(world, sighting, LogPosition(lane=FACTS, sequence=entry.sequence, at=sighting.at))
+            evolve_sighting(world, sighting, LogPosition(partition=FACTS, sequence=entry.sequence, at=sighting.at))
             yield world
 
     def check(self) -> None:
@@ -214,7 +214,7 @@ async def test_one_watcher_alone_never_takes_its_own_word_for_anothers(pair: Pai
         sighting = decode_sighting(entry.data)
         if sighting.about is not None:
             assert not folds.versions.outdated(sighting.about), sighting
-        evolve_sighting(folds, sighting, LogPosition(lane=FACTS, sequence=entry.sequence, at=sighting.at))
+        evolve_sighting(folds, sighting, LogPosition(partition=FACTS, sequence=entry.sequence, at=sighting.at))
     pair.check()
 
 

@@ -1,4 +1,4 @@
-"""A fact that can't be read halts a watcher by name, as it halts the lanes, until it is skipped on record."""
+"""A fact that can't be read halts a watcher by name, as it halts the partitions, until it is skipped on record."""
 
 import asyncio
 

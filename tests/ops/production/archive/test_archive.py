@@ -29,7 +29,7 @@ from ops.production.log.history import read_everything
 from ops.production.log.jetstream import connect
 from ops.production.log.memory import MemoryBus
 from ops.production.log.server import NatsServer
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.query import query_archive, query_log
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_port import Message
@@ -67,12 +67,12 @@ async def test_archive_and_log_are_read_as_one(url: str, log: Log, tmp_path: Pat
         write_archive(first(log, share), evidence_of(first(log, share), KEY), url)
     assert len(segments_of(Folder(url))) == 6, "what was archived before is not archived again"
     archived, damage = read_archive(url)
-    assert damage == [] and archived[LANE] == log[LANE][:420]
+    assert damage == [] and archived[PARTITION] == log[PARTITION][:420]
     assert Auditor(load_evidence(url)).examine(archived, ends={}).findings == ()
     assert await read_everything(memory_bus(log), url) == log
-    assert (await read_everything(archive=url))[LANE] == log[LANE][:420]
+    assert (await read_everything(archive=url))[PARTITION] == log[PARTITION][:420]
     assert await read_everything(memory_bus(log)) == log
-    assert (await read_everything())[LANE] == []
+    assert (await read_everything())[PARTITION] == []
 
 
 async def test_a_log_that_does_not_go_on_where_its_archive_ends_is_told(log: Log, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ async def test_a_log_that_does_not_go_on_where_its_archive_ends_is_told(log: Log
     with pytest.raises(ArchiveGoesFurther, match="holds less than its archive"):
         await read_everything(memory_bus(first(log, 0.5)), url)
     other = dict(log)
-    other[LANE] = [*log[LANE][:-1], msgspec.structs.replace(log[LANE][-1], data=b"{}")]
+    other[PARTITION] = [*log[PARTITION][:-1], msgspec.structs.replace(log[PARTITION][-1], data=b"{}")]
     with pytest.raises(ArchiveOfAnotherLog, match="LOG_0 600"):
         await read_everything(memory_bus(other), url)
     with pytest.raises(ArchiveOfAnotherLog, match="another log"):
@@ -148,17 +148,19 @@ def test_sql_says_the_same_of_a_log_and_of_its_archive(log: Log, tmp_path: Path)
         ):
             assert query_archive(url, sql) == query_log(log, sql)
     rows = query_log(log, "SELECT stream, count(*) FROM messages GROUP BY 1 ORDER BY 1").rows
-    assert rows == [(DEVICE_LANE, 100), (FACTS, 700), (LANE, 600)]
+    assert rows == [(DEVICE_PARTITION, 100), (FACTS, 700), (PARTITION, 600)]
     with pytest.raises(QueryRefused, match="views messages, commits, facts and events"):
         query_log(log, "SELEKT 1")
 
 
 def test_a_message_that_this_version_cannot_read_is_archived_and_queried_all_the_same(tmp_path: Path) -> None:
     log = log_of(3)
-    log[LANE].append(msgspec.structs.replace(log[LANE][-1], sequence=4, message_id="x", data=b"\xff\x00no json"))
+    log[PARTITION].append(
+        msgspec.structs.replace(log[PARTITION][-1], sequence=4, message_id="x", data=b"\xff\x00no json")
+    )
     write_archive(log, evidence_of(log, KEY), str(tmp_path))
     archived, _ = read_archive(str(tmp_path))
-    assert archived[LANE][-1].data == b"\xff\x00no json"
+    assert archived[PARTITION][-1].data == b"\xff\x00no json"
     assert Auditor(load_evidence(str(tmp_path))).examine(archived, ends={}).findings == ()
     assert query_archive(str(tmp_path), "SELECT events, body FROM commits WHERE sequence = 4").rows == [(0, None)]
 
@@ -186,7 +188,7 @@ async def test_a_stream_that_begins_behind_its_archive_is_read_on(log: Log, tmp_
 
 
 def test_an_archive_keeps_when_a_message_was_stored_and_an_older_one_does_not_know(log: Log) -> None:
-    entry = msgspec.structs.replace(log[LANE][0], stored=1234)
+    entry = msgspec.structs.replace(log[PARTITION][0], stored=1234)
     data = to_parquet([entry])
     assert from_parquet(data) == [entry]
     table = pq.read_table(io.BytesIO(data)).drop_columns(["stored"])
@@ -199,7 +201,7 @@ def test_an_archive_keeps_when_a_message_was_stored_and_an_older_one_does_not_kn
 def test_a_list_that_names_a_file_outside_of_the_archive_is_refused(log: Log, tmp_path: Path, name: str) -> None:
     url = str(tmp_path / "archive")
     write_archive(first(log, 0.1), evidence_of(first(log, 0.1), KEY), url)
-    (tmp_path / "secret").write_bytes(to_parquet(log[LANE][:1]))
+    (tmp_path / "secret").write_bytes(to_parquet(log[PARTITION][:1]))
     [segment, *rest] = segments_of(Folder(url))
     outside = msgspec.structs.replace(segment, file=name)
     Folder(url).write(LIST, msgspec.json.encode([outside, *rest]))
@@ -215,7 +217,7 @@ def test_a_list_that_names_a_file_outside_of_the_archive_is_refused(log: Log, tm
 def test_nothing_is_written_behind_a_link_that_leads_out_of_the_archive(log: Log, tmp_path: Path) -> None:
     (tmp_path / "archive").mkdir()
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "archive" / LANE).symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "archive" / PARTITION).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(FolderUnreadable, match="leads out of it"):
         write_archive(log, evidence_of(log, KEY), str(tmp_path / "archive"))
     assert list((tmp_path / "elsewhere").iterdir()) == []
@@ -244,7 +246,7 @@ def test_a_list_that_is_none_is_refused(tmp_path: Path, data: bytes) -> None:
     column=st.sampled_from(["sequence", "subject", "data", "stored"]),
 )
 def test_whatever_a_segment_holds_is_read_or_refused(log: Log, data: bytes, place: int, column: str) -> None:
-    whole = to_parquet(log[LANE][:20])
+    whole = to_parquet(log[PARTITION][:20])
     at = place % len(whole)
     table = pq.read_table(io.BytesIO(whole))
     out = io.BytesIO()

@@ -19,7 +19,7 @@ from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.memory import MemoryBus
 from ops.production.log.server import NatsServer
 from ops.production.log.shelf import WATCHER
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_errors import LogRegressed
 from services.runtime.log_port import Entry, Message
@@ -36,7 +36,7 @@ class Place:
         self.bus, self.witness, self.archive = bus, folder / "witness", folder / "archive"
         self.archivist = Archivist(
             bus,
-            lanes=(LANE, DEVICE_LANE),
+            partitions=(PARTITION, DEVICE_PARTITION),
             witness=self.witness,
             archive=str(self.archive),
             shelf=bus.shelf,
@@ -62,14 +62,17 @@ class Place:
             await witness.witness(stream)
 
     async def save_worlds(self) -> None:
-        """What every lane and the watcher save: how far it goes is what counts here."""
-        upto = {name: (await (await self.bus.stream(name)).last()).sequence for name in (LANE, DEVICE_LANE, FACTS)}
-        for key in (LANE, DEVICE_LANE, WATCHER):
+        """What every partition and the watcher save: how far it goes is what counts here."""
+        upto = {
+            name: (await (await self.bus.stream(name)).last()).sequence for name in (PARTITION, DEVICE_PARTITION, FACTS)
+        }
+        for key in (PARTITION, DEVICE_PARTITION, WATCHER):
             await self.bus.shelf.put(key, b"world", upto=upto, rules="1")
 
     async def firsts(self) -> dict[str, list[int]]:
         return {
-            name: [one.first for one in await generations(self.bus.client, name)] for name in (LANE, DEVICE_LANE, FACTS)
+            name: [one.first for one in await generations(self.bus.client, name)]
+            for name in (PARTITION, DEVICE_PARTITION, FACTS)
         }
 
 
@@ -96,16 +99,16 @@ async def test_streams_roll_at_their_size_and_go_once_their_archive_is_proved_an
     await on.archivist.look(0)
     assert on.archivist.problem == ""
     ends = {name: len(part(entries, 0, 4)) for name, entries in LOG.items()}
-    assert await on.firsts() == {name: [1, ends[name] + 1] for name in (LANE, DEVICE_LANE, FACTS)}
+    assert await on.firsts() == {name: [1, ends[name] + 1] for name in (PARTITION, DEVICE_PARTITION, FACTS)}
     assert {one.stream: one.last for one in segments_of(Folder(str(on.archive)))} == {
         name: end for name, end in ends.items() if end
     }
     await on.put(4, 7)
     await on.archivist.look(0)
-    assert (await on.firsts())[LANE] == [1, ends[LANE] + 1], "no saved world goes beyond it yet"
+    assert (await on.firsts())[PARTITION] == [1, ends[PARTITION] + 1], "no saved world goes beyond it yet"
     await on.save_worlds()
     await on.archivist.look(0)
-    assert await on.firsts() == {name: [ends[name] + 1] for name in (LANE, DEVICE_LANE, FACTS)}
+    assert await on.firsts() == {name: [ends[name] + 1] for name in (PARTITION, DEVICE_PARTITION, FACTS)}
     await on.archivist.look(0)
     await on.put(7, 10)
     await on.save_worlds()
@@ -120,7 +123,7 @@ async def test_streams_roll_at_their_size_and_go_once_their_archive_is_proved_an
 
 
 async def test_a_file_is_full_by_its_messages_or_by_their_bytes(on: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "SEGMENT_BYTES", 5 * len(LOG[LANE][0].data))
+    monkeypatch.setattr(parts, "SEGMENT_BYTES", 5 * len(LOG[PARTITION][0].data))
     monkeypatch.setattr(parts, "SEGMENT", 7)
     await on.put(0, 10)
     await on.archivist.look(0)
@@ -128,7 +131,7 @@ async def test_a_file_is_full_by_its_messages_or_by_their_bytes(on: Place, monke
     evidence = load_evidence(str(on.witness))
     by_hand = write_archive(LOG, evidence, str(on.archive.with_name("by-hand")))
     found = segments_of(Folder(str(on.archive)))
-    for name, most in ((LANE, 5), (FACTS, 7)):
+    for name, most in ((PARTITION, 5), (FACTS, 7)):
         counts = [one.last - one.first + 1 for one in found if one.stream == name]
         assert sum(counts) == len(LOG[name]) and len(counts) > 5 and max(counts) == most
         assert [one.file for one in found if one.stream == name] == [one.file for one in by_hand if one.stream == name]
@@ -144,7 +147,7 @@ async def test_what_is_not_signed_or_whose_archive_is_damaged_is_kept(on: Place)
     assert on.archivist.problem == ""
     await on.put(4, 7)
     await on.save_worlds()
-    [segment] = [one for one in segments_of(Folder(str(on.archive))) if one.stream == LANE]
+    [segment] = [one for one in segments_of(Folder(str(on.archive))) if one.stream == PARTITION]
     file = on.archive / segment.file
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
@@ -152,12 +155,12 @@ async def test_what_is_not_signed_or_whose_archive_is_damaged_is_kept(on: Place)
     again = Place(on.bus, on.witness.parent)
     await again.archivist.look(0)
     assert "is damaged" in again.archivist.problem
-    assert (await on.firsts())[LANE][0] == 1
+    assert (await on.firsts())[PARTITION][0] == 1
 
 
 async def test_a_log_that_is_not_what_was_signed_is_not_archived(on: Place) -> None:
     await on.put(0, 4)
-    leaves = on.witness / f"{LANE}.leaves"
+    leaves = on.witness / f"{PARTITION}.leaves"
     leaves.write_bytes(bytes(32) + leaves.read_bytes()[32:])
     await on.archivist.look(0)
     assert read_archive_or_nothing(on.archive) == {}
@@ -179,9 +182,9 @@ async def test_a_witness_that_comes_after_the_beginning_was_rolled_away_still_se
     late = HeadWitness(tmp_path / "late")
     await on.sign(late)
     await on.sign(HeadWitness(tmp_path / "late"))
-    seen = late.seen(LANE)
-    assert seen is not None and (seen.sequence, seen.sha256) == (60, bytes_hash(LOG[LANE][-1].data))
+    seen = late.seen(PARTITION)
+    assert seen is not None and (seen.sequence, seen.sha256) == (60, bytes_hash(LOG[PARTITION][-1].data))
     shorter = MemoryBus()
-    shorter.memory(LANE).entries = LOG[LANE][:-1]
+    shorter.memory(PARTITION).entries = LOG[PARTITION][:-1]
     with pytest.raises(LogRegressed, match="has lost its tail"):
-        await late.check(await shorter.stream(LANE))
+        await late.check(await shorter.stream(PARTITION))

@@ -24,9 +24,9 @@ from ops.production.log.history import read_everything
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.server import NatsServer
 from ops.production.log.shelf import WATCHER
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
-from ops.queries.replay import fold_lane
+from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_errors import NotAllowed
 from tests.ops.production.archive.test_archivist import Place
@@ -65,7 +65,7 @@ async def backup(log: Log, tmp_path_factory: pytest.TempPathFactory) -> Path:
         await on.put(5, 10)
         await on.save_worlds()
         await on.archivist.look(0)
-        assert (await on.firsts())[LANE][0] > 1
+        assert (await on.firsts())[PARTITION][0] > 1
         await make_backup(bus, on.witness, str(on.archive), str(folder / "backup"))
     return folder / "backup"
 
@@ -87,27 +87,27 @@ async def test_a_restored_log_is_the_log_and_goes_on(backup: Path, log: Log, tmp
             assert [(one.subject, one.message_id, one.data) for one in found[name]] == [
                 (one.subject, one.message_id, one.data) for one in entries
             ]
-        for lane in (LANE, DEVICE_LANE):
-            assert fold_lane(lane, found, verify=True)[1].differences == ()
-        assert (await generations(bus.client, LANE))[0].first > 1, "what was rolled before stays in the archive"
+        for partition in (PARTITION, DEVICE_PARTITION):
+            assert fold_partition(partition, found, verify=True)[1].differences == ()
+        assert (await generations(bus.client, PARTITION))[0].first > 1, "what was rolled before stays in the archive"
         before, now = (await bus.stream(FACTS)), await read_everything(archive=str(archive))
         last = await before.get(len(log[FACTS]))
         assert last.stored == now[FACTS][-1].stored > 0, "it is known when a message was stored first"
-        assert [one.upto[LANE] for one in await bus.shelf.labels(WATCHER)] == [len(log[LANE])]
-        lane, end = await bus.stream(LANE), log[LANE][-1]
+        assert [one.upto[PARTITION] for one in await bus.shelf.labels(WATCHER)] == [len(log[PARTITION])]
+        partition, end = await bus.stream(PARTITION), log[PARTITION][-1]
         commit = decode_commit(end.data)
         fields = {name: getattr(commit, name) for name in commit.__struct_fields__}
         fields |= {"id": "next", "base": end.sequence, "prev_hash": bytes_hash(end.data), "inputs": (), "events": ()}
         data = encode(type(commit)(**fields))
-        subject = commit_subject(LANE, commit.author)
-        assert await lane.append(subject, data, message_id="next", base=end.sequence) == end.sequence + 1
+        subject = commit_subject(PARTITION, commit.author)
+        assert await partition.append(subject, data, message_id="next", base=end.sequence) == end.sequence + 1
         again = HeadWitness(witness)
         for name in log:
             await again.check(await bus.stream(name))
             await again.witness(await bus.stream(name))
         report = Auditor(load_evidence(str(witness))).examine(await read_everything(bus, str(archive)))
         assert report.findings == ()
-        assert {one.stream: one.signed for one in report.streams}[LANE] == len(log[LANE]) + 1
+        assert {one.stream: one.signed for one in report.streams}[PARTITION] == len(log[PARTITION]) + 1
 
 
 async def test_the_user_who_restores_may_do_that_on_a_bus_with_the_generated_rights(
@@ -119,7 +119,7 @@ async def test_the_user_who_restores_may_do_that_on_a_bus_with_the_generated_rig
         for number in ("one", "two"):
             bus = await connect(address(port, "restorer"))
             await restore_backup(str(backup), bus, tmp_path / number, str(tmp_path / f"a-{number}"), force=True)
-            assert (await (await bus.stream(LANE)).last()).sequence == len(log[LANE])
+            assert (await (await bus.stream(PARTITION)).last()).sequence == len(log[PARTITION])
             await bus.close()
         reader = await connect(address(port, "operator"))
         with pytest.raises(NotAllowed, match=r"may not publish to \$JS\.API\.STREAM\.DELETE"):
@@ -137,13 +137,13 @@ def test_a_folder_that_is_in_use_is_not_restored_to(backup: Path, tmp_path: Path
 async def test_nothing_is_restored_over_a_log_unless_that_is_asked_for(backup: Path, log: Log, tmp_path: Path) -> None:
     witness, archive = tmp_path / "witness", tmp_path / "archive"
     async with bus_in(tmp_path / "nats") as bus:
-        lane = await bus.stream(LANE)
-        await lane.append(commit_subject(LANE, "admitter"), b"{}", message_id="mine", base=0)
+        partition = await bus.stream(PARTITION)
+        await partition.append(commit_subject(PARTITION, "admitter"), b"{}", message_id="mine", base=0)
         with pytest.raises(BackupRefused, match=r"holds a log already \(LOG_0\).*--force"):
             await restore_backup(str(backup), bus, witness, str(archive))
-        assert (await lane.last()).message_id == "mine" and not witness.exists()
+        assert (await partition.last()).message_id == "mine" and not witness.exists()
         await restore_backup(str(backup), bus, witness, str(archive), force=True)
-        assert (await lane.last()).sequence == len(log[LANE])
+        assert (await partition.last()).sequence == len(log[PARTITION])
         with pytest.raises(BackupRefused, match="holds a log already"):
             await restore_backup(str(backup), bus, tmp_path / "w", str(tmp_path / "a"))
     async with bus_in(tmp_path / "other") as bus:
@@ -157,7 +157,7 @@ async def test_a_backup_that_is_not_what_was_backed_up_restores_nothing_and_no_p
 ) -> None:
     source = copied(backup, tmp_path / "in" / "backup")
     plain = json.loads((source / MANIFEST).read_bytes())
-    segment = next(name for name in plain["files"] if name.startswith(LANE + "/"))
+    segment = next(name for name in plain["files"] if name.startswith(PARTITION + "/"))
     trust: tuple[str, ...] = ()
     match harm:
         case "changed file":
@@ -178,5 +178,5 @@ async def test_a_backup_that_is_not_what_was_backed_up_restores_nothing_and_no_p
     async with bus_in(tmp_path / "nats") as bus:
         with pytest.raises((BackupRefused, ArchiveDamaged)):
             await restore_backup(str(source), bus, tmp_path / "witness", str(tmp_path / "archive"), trust=trust)
-        assert await generations(bus.client, LANE) == []
+        assert await generations(bus.client, PARTITION) == []
     assert {one.name for one in tmp_path.iterdir()} == {"in", "nats"}

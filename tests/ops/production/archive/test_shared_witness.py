@@ -87,16 +87,16 @@ class Held:
 
 
 async def test_who_was_slow_does_not_write_over_what_another_has_witnessed_meanwhile(tmp_path: Path) -> None:
-    facts, lane = MemoryStream("FACTS"), MemoryStream("LOG_0")
+    facts, partition = MemoryStream("FACTS"), MemoryStream("LOG_0")
     slow, quick = HeadWitness(tmp_path), HeadWitness(tmp_path)
     await facts.publish([Message("kuelog.facts.x", b"x", f"m{i}") for i in range(5)])
     held = Held(facts)
     witnessing = asyncio.create_task(slow.witness(cast(Stream, held)))
     await held.read_all.wait()
     await facts.publish([Message("kuelog.facts.x", b"x", f"n{i}") for i in range(5)])
-    await lane.publish([Message("kuelog.log.0.x", b"y", "y")])
+    await partition.publish([Message("kuelog.log.0.x", b"y", "y")])
     await quick.witness(facts)
-    await quick.witness(lane)
+    await quick.witness(partition)
     held.go_on.set()
     await witnessing
     stored = HeadWitness(tmp_path)

@@ -14,14 +14,14 @@ from ops.production.log.memory import MemoryBus
 from ops.production.log.shelf import MemoryShelf
 from ops.production.log.snapshots import image_of
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_LANE, LANE, Ports, Running
-from ops.queries.replay import fold_lane
-from ops.sandbox.bench.lanes import WrittenLanes
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running
+from ops.queries.replay import fold_partition
+from ops.sandbox.bench.partitions import WrittenPartitions
 from projections.state_hash import state_hash
 from services.runtime.cluster_port import Reader, Writer
-from services.runtime.lane_fold import LaneFold
 from services.runtime.log_port import Entry
-from tests.services.runtime.test_lane_host import NoCluster, admitted, stop, tell
+from services.runtime.partition_fold import PartitionFold
+from tests.services.runtime.test_partition_host import NoCluster, admitted, stop, tell
 from tests.stories.small_world import job, platform
 
 OFTEN = -8
@@ -37,7 +37,7 @@ async def played(bus: MemoryBus, shelf: MemoryShelf, first: int, count: int) -> 
     task = asyncio.create_task(services.run())
     for number in range(first, first + count):
         await tell(bus, [job(f"j{number}", memory=1000, cores=5)], begin=1000 + number)
-        # One after the other, so that each lane has commits enough to name its world at.
+        # One after the other, so that each partition has commits enough to name its world at.
         await asyncio.wait_for(admitted(bus, number + 1), 60)
     await stop(task)
 
@@ -47,45 +47,45 @@ async def test_a_commit_names_the_world_that_anybody_folds_there() -> None:
     await tell(bus, cast(list[Fact], platform(nominal=60, cards=8)))
     await played(bus, shelf, 0, 20)
     entries = await read_everything(bus)
-    for lane in (LANE, DEVICE_LANE):
-        named = {entry.sequence: one for entry in entries[lane] if (one := decode_commit(entry.data).state_hash)}
-        assert named, f"{lane} names none"
+    for partition in (PARTITION, DEVICE_PARTITION):
+        named = {entry.sequence: one for entry in entries[partition] if (one := decode_commit(entry.data).state_hash)}
+        assert named, f"{partition} names none"
         for sequence, digest in named.items():
-            fold = LaneFold(lane)
-            for name in entries.keys() - {lane, "CONTROL"}:
+            fold = PartitionFold(partition)
+            for name in entries.keys() - {partition, "CONTROL"}:
                 fold.offer(name, entries[name])
-            for entry in entries[lane][:sequence]:
+            for entry in entries[partition][:sequence]:
                 commit = fold.decode(entry)
                 assert commit is not None
                 fold.fold_commit(entry, commit)
-            assert hashlib.sha256(image_of(fold)).hexdigest() == digest, f"{lane} {sequence}"
+            assert hashlib.sha256(image_of(fold)).hexdigest() == digest, f"{partition} {sequence}"
 
 
 async def test_who_starts_anew_begins_at_a_shared_world_and_comes_to_the_same() -> None:
     bus, shelf = MemoryBus(), MemoryShelf()
     await tell(bus, cast(list[Fact], platform(nominal=60, cards=8)))
     await played(bus, shelf, 0, 20)
-    begun = await snapshots.Snapshots(None, (await shelf.labels(LANE))[0].rules, shelf).load(bus.memory(LANE))
+    begun = await snapshots.Snapshots(None, (await shelf.labels(PARTITION))[0].rules, shelf).load(bus.memory(PARTITION))
     assert begun.base > 0
     await played(bus, shelf, 20, 20)
     entries = await read_everything(bus)
-    for lane in (LANE, DEVICE_LANE):
-        fold, replayed = fold_lane(lane, entries, verify=True)
+    for partition in (PARTITION, DEVICE_PARTITION):
+        fold, replayed = fold_partition(partition, entries, verify=True)
         assert replayed.differences == ()
-        if lane == LANE:
-            again, _ = fold_lane(lane, entries, start=begun)
+        if partition == PARTITION:
+            again, _ = fold_partition(partition, entries, start=begun)
             assert state_hash(again.world) == state_hash(fold.world)
 
 
-def test_a_lane_that_says_nothing_is_saved_after_many_inputs_so_that_these_can_be_rolled() -> None:
+def test_a_partition_that_says_nothing_is_saved_after_many_inputs_so_that_these_can_be_rolled() -> None:
     saved = snapshots.Snapshots(None, "1", MemoryShelf())
     log: list[Entry] = []
-    lanes = WrittenLanes(log.append)
-    lanes.tell(NamespaceObserved(name="a"), 0)
-    fold = LaneFold(DEVICE_LANE)
+    partitions = WrittenPartitions(log.append)
+    partitions.tell(NamespaceObserved(name="a"), 0)
+    fold = PartitionFold(DEVICE_PARTITION)
     assert saved.mark(fold) == ""
     for number in range(snapshots.EVERY * 10):
-        lanes.tell(NamespaceObserved(name="a", labels={"n": str(number)}), 0)
+        partitions.tell(NamespaceObserved(name="a", labels={"n": str(number)}), 0)
     fold.offer(FACTS, log[:-2])
     fold.fold_inputs()
     assert saved.mark(fold) == ""

@@ -15,13 +15,13 @@ from ops.production.deploy.chart import CHOICES, manifests
 from ops.production.log.generations import generations
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.shelf import WATCHER
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from services.runtime.log_port import Entry, Message
 from tests.ops.production.deploy.test_bus_users import address, bus
 from tests.ops.queries.audit.logs import log_of
 
 PLACE = "/var/lib/kuelog"
-AUTHORS = {LANE: "queue-manager", DEVICE_LANE: "accountant", FACTS: "watcher"}
+AUTHORS = {PARTITION: "queue-manager", DEVICE_PARTITION: "accountant", FACTS: "watcher"}
 COUNT = 8
 
 

@@ -20,13 +20,13 @@ from ops.production.log.jetstream import connect, subjects_of
 from ops.production.log.rolling import remove, roll
 from ops.production.log.server import nats_binary
 from ops.production.log.shelf import WATCHER, rooms_of
-from ops.production.wiring import DEVICE_LANE, LANE, ROLLED, SERVICES
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, ROLLED, SERVICES
 from services.runtime.log_errors import LogUnavailable, NotAllowed
 from services.runtime.log_port import Message
 from tests.stage.ports import reserved_port
 
 BY_NAME = {one.name: one for one in USERS}
-DECIDERS = {"queue-manager": LANE, "admitter": LANE, "preemptor": LANE, "accountant": DEVICE_LANE}
+DECIDERS = {"queue-manager": PARTITION, "admitter": PARTITION, "preemptor": PARTITION, "accountant": DEVICE_PARTITION}
 
 
 def matches(pattern: str, subject: str) -> bool:
@@ -45,8 +45,8 @@ def may(user: str, subject: str) -> bool:
 
 def test_every_service_has_a_user_and_every_subject_one_service_that_may_use_it() -> None:
     assert set(SERVICES) <= set(BY_NAME)
-    for name, lane in DECIDERS.items():
-        speakers = {one for one in SERVICES if may(one, commit_subject(lane, name))}
+    for name, partition in DECIDERS.items():
+        speakers = {one for one in SERVICES if may(one, commit_subject(partition, name))}
         assert speakers == {name}
     for kind in [one.__name__ for one in Fact.__args__]:
         speakers = {one for one in SERVICES if may(one, fact_subject("any-tree", kind))}
@@ -70,7 +70,7 @@ def test_no_user_may_touch_what_is_stored() -> None:
 
 
 def test_worlds_are_saved_by_those_who_decide_on_them_and_the_view_by_the_watcher() -> None:
-    for key, owners in ((LANE, {"queue-manager", "admitter", "preemptor"}), (DEVICE_LANE, {"accountant"})):
+    for key, owners in ((PARTITION, {"queue-manager", "admitter", "preemptor"}), (DEVICE_PARTITION, {"accountant"})):
         assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{key}.a.0")} == owners | {"restorer"}
     assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{WATCHER}.b.label")} == {"watcher", "restorer"}
     assert [one for one in BY_NAME if may(one, "$JS.API.STREAM.DELETE.SNAPSHOTS")] == ["restorer"]
@@ -144,23 +144,23 @@ async def port(tmp_path: Path) -> AsyncIterator[int]:
         yield found
 
 
-async def test_each_decider_appends_to_its_own_lane_and_reads_every_stream(port: int) -> None:
-    for name, lane in DECIDERS.items():
+async def test_each_decider_appends_to_its_own_partition_and_reads_every_stream(port: int) -> None:
+    for name, partition in DECIDERS.items():
         own = await connect(address(port, name))
         try:
-            stream = await own.stream(lane)
+            stream = await own.stream(partition)
             base = (await stream.last()).sequence
-            assert await stream.append(commit_subject(lane, name), b"{}", message_id=name, base=base) == base + 1
+            assert await stream.append(commit_subject(partition, name), b"{}", message_id=name, base=base) == base + 1
             for other in STREAMS:
                 await (await own.stream(other)).last()
-            found = [entry async for batch in (await own.stream(lane)).read() for entry in batch]
+            found = [entry async for batch in (await own.stream(partition)).read() for entry in batch]
             assert found[-1].message_id == name
         finally:
             await own.close()
 
 
 KINDS = [one.__name__ for one in Fact.__args__]
-KEYS = (LANE, DEVICE_LANE, WATCHER)
+KEYS = (PARTITION, DEVICE_PARTITION, WATCHER)
 
 
 def owners() -> dict[str, set[str]]:
@@ -172,12 +172,15 @@ def owners() -> dict[str, set[str]]:
         found[fact_subject("tree", kind)] = {"archivist"} if outcome else {"watcher", "operator", "archivist"}
         for gap in (f"kuelog.facts.{kind}", f"kuelog.facts.a.b.{kind}", f"kuelog.facts.a.{kind}.b"):
             found[gap] = set()
-    for name, lane in DECIDERS.items():
-        subject = commit_subject(lane, name)
+    for name, partition in DECIDERS.items():
+        subject = commit_subject(partition, name)
         found |= {subject: {name}, f"{subject}.more": set(), subject.replace(f".{name}", ""): set()}
     for foreign in ("kuelog.log.1.admitter", "kuelog.devices.other.accountant", "kuelog.facts.a.SomethingElse"):
         found[foreign] = set()
-    deciders = {name: {one for one, lane in DECIDERS.items() if lane == name} for name in (LANE, DEVICE_LANE)}
+    deciders = {
+        name: {one for one, partition in DECIDERS.items() if partition == name}
+        for name in (PARTITION, DEVICE_PARTITION)
+    }
     for key in KEYS:
         savers = deciders.get(key, {"watcher"})
         found |= {f"kuelog.snapshots.{key}.{place}.0": savers for place in ("a", "b")}
@@ -216,16 +219,16 @@ async def test_watcher_and_applier_tell_their_facts(port: int) -> None:
 
 async def test_the_archivist_rolls_and_removes_what_nobody_else_may(port: int) -> None:
     writer = await connect(address(port, "accountant"))
-    lane = await writer.stream(DEVICE_LANE)
-    subject = commit_subject(DEVICE_LANE, "accountant")
-    await lane.append(subject, b"{}", message_id="one", base=0)
+    partition = await writer.stream(DEVICE_PARTITION)
+    subject = commit_subject(DEVICE_PARTITION, "accountant")
+    await partition.append(subject, b"{}", message_id="one", base=0)
     archivist = await connect(address(port, "archivist"))
-    assert await roll(archivist, DEVICE_LANE) == 1
-    assert await lane.append(subject, b"{}", message_id="two", base=1) == 2
-    await remove(archivist, DEVICE_LANE)
-    assert [one.first for one in await generations(writer.client, DEVICE_LANE)] == [2]
-    await writer.shelf.put(DEVICE_LANE, b"world", upto={DEVICE_LANE: 2}, rules="1")
-    [kept] = await archivist.shelf.labels(DEVICE_LANE)
+    assert await roll(archivist, DEVICE_PARTITION) == 1
+    assert await partition.append(subject, b"{}", message_id="two", base=1) == 2
+    await remove(archivist, DEVICE_PARTITION)
+    assert [one.first for one in await generations(writer.client, DEVICE_PARTITION)] == [2]
+    await writer.shelf.put(DEVICE_PARTITION, b"world", upto={DEVICE_PARTITION: 2}, rules="1")
+    [kept] = await archivist.shelf.labels(DEVICE_PARTITION)
     assert await archivist.shelf.take(kept) == b"world"
     await writer.close()
     await archivist.close()
@@ -233,13 +236,13 @@ async def test_the_archivist_rolls_and_removes_what_nobody_else_may(port: int) -
 
 async def test_who_may_not_do_what_was_asked_is_told_that_and_not_of_a_full_disk(port: int) -> None:
     reader = await connect(address(port, "reader"))
-    lane, facts = await reader.stream(LANE), await reader.stream("FACTS")
-    subject, kind = commit_subject(LANE, "admitter"), fact_subject("", "PodsGone")
+    partition, facts = await reader.stream(PARTITION), await reader.stream("FACTS")
+    subject, kind = commit_subject(PARTITION, "admitter"), fact_subject("", "PodsGone")
     asking = (
-        (lane.append(subject, b"{}", message_id="mine", base=0), subject),
+        (partition.append(subject, b"{}", message_id="mine", base=0), subject),
         (facts.publish([Message(kind, b"{}", "mine")]), kind),
-        (asked(reader.client, f"STREAM.DELETE.{LANE}", {}), f"$JS.API.STREAM.DELETE.{LANE}"),
-        (reader.shelf.put(LANE, b"world", upto={LANE: 1}, rules="1"), f"kuelog.snapshots.{LANE}.a.0"),
+        (asked(reader.client, f"STREAM.DELETE.{PARTITION}", {}), f"$JS.API.STREAM.DELETE.{PARTITION}"),
+        (reader.shelf.put(PARTITION, b"world", upto={PARTITION: 1}, rules="1"), f"kuelog.snapshots.{PARTITION}.a.0"),
     )
     answers = await asyncio.gather(*(one for one, _ in asking), return_exceptions=True)
     for (_, refused), answer in zip(asking, answers, strict=True):
@@ -256,6 +259,6 @@ async def test_a_stranger_is_not_let_in(port: int) -> None:
 
 def test_the_streams_take_in_what_the_users_may_say() -> None:
     patterns = {name: subjects_of(name) for name in STREAMS}
-    for name, lane in DECIDERS.items():
-        assert matches(patterns[lane], commit_subject(lane, name))
+    for name, partition in DECIDERS.items():
+        assert matches(patterns[partition], commit_subject(partition, name))
     assert matches(patterns["FACTS"], fact_subject("", "DecisionApplied"))

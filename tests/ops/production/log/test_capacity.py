@@ -12,9 +12,9 @@ from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
 from ops.production.metrics.endpoint import exposition
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import LANE, Ports, Running
+from ops.production.wiring import PARTITION, Ports, Running
 from services.runtime.log_errors import LogFull
-from tests.services.runtime.test_lane_host import NoCluster
+from tests.services.runtime.test_partition_host import NoCluster
 
 
 async def test_a_stream_is_told_of_from_80_per_cent_on_and_fails_when_it_is_full(tmp_path: Path) -> None:
@@ -25,18 +25,18 @@ async def test_a_stream_is_told_of_from_80_per_cent_on_and_fails_when_it_is_full
     ports = Ports(bus=bus, reader=nobody, writer=nobody, clock=ScaledClock(), filled=bus.filled)
     running = Running(ports, ())
     health = Health(running)
-    lane = await bus.stream(LANE)
+    partition = await bus.stream(PARTITION)
 
     async def fill(percent: int) -> None:
-        base = (await lane.last()).sequence
+        base = (await partition.last()).sequence
         while (await running.filled())[0].percent < percent:
-            base = await lane.append("kuelog.log.0.x", bytes(50_000), message_id=str(base), base=base)
+            base = await partition.append("kuelog.log.0.x", bytes(50_000), message_id=str(base), base=base)
 
     await fill(50)
     assert await health.worth_knowing() == []
     await fill(80)
     [told] = await health.worth_knowing()
-    assert told.startswith(f"{LANE} holds ") and "of 1,048,576 bytes (8" in told and "full in about 0 days" in told
+    assert told.startswith(f"{PARTITION} holds ") and "of 1,048,576 bytes (8" in told and "full in about 0 days" in told
     assert await health.why_not() == []
     async with (
         listening(health_app(health.why_not, None, health.worth_knowing), 0, what="probes", host="127.0.0.1") as port,
@@ -55,7 +55,8 @@ async def test_a_stream_is_told_of_from_80_per_cent_on_and_fails_when_it_is_full
 
 def test_bytes_limit_and_days_are_metrics() -> None:
     text = exposition(
-        lambda: None, [StreamFill(stream=LANE, bytes=5, limit=10, days=2.5), StreamFill(stream="X", bytes=1, limit=0)]
+        lambda: None,
+        [StreamFill(stream=PARTITION, bytes=5, limit=10, days=2.5), StreamFill(stream="X", bytes=1, limit=0)],
     )
     assert b'kuelog_log_bytes{stream="LOG_0"} 5.0' in text
     assert b'kuelog_log_limit_bytes{stream="LOG_0"} 10.0' in text

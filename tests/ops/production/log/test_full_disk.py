@@ -16,8 +16,8 @@ from ops.production.log.history import STREAMS, read_everything
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.server import NatsServer
 from ops.production.log.server_keeper import kept
-from ops.production.wiring import DEVICE_LANE, LANE, Ports, Running, stopped
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running, stopped
+from ops.queries.replay import fold_partition
 from services.runtime.log_errors import DiskFull
 from services.runtime.log_port import Message
 from tests.ops.production.log.test_bus_away import said
@@ -94,8 +94,8 @@ async def test_a_full_disk_is_told_loses_nothing_and_is_got_over_when_there_is_r
         entries = await read_everything(bus)
         for name, before in held.items():
             assert entries[name][: len(before)] == before
-        for lane in (LANE, DEVICE_LANE):
-            assert not fold_lane(lane, entries, verify=True)[1].differences
+        for partition in (PARTITION, DEVICE_PARTITION):
+            assert not fold_partition(partition, entries, verify=True)[1].differences
 
 
 async def test_the_first_message_of_a_stream_that_a_full_disk_does_not_take_is_told_as_that(
@@ -104,9 +104,9 @@ async def test_the_first_message_of_a_stream_that_a_full_disk_does_not_take_is_t
     bus = await small_streams(server)
     try:
         fill(small_disk)
-        lane, facts = await bus.stream(LANE), await bus.stream(FACTS)
+        partition, facts = await bus.stream(PARTITION), await bus.stream(FACTS)
         with pytest.raises(DiskFull):
-            await lane.append("kuelog.log.0.x", b"x" * 20_000, message_id="first", base=0)
+            await partition.append("kuelog.log.0.x", b"x" * 20_000, message_id="first", base=0)
         with pytest.raises(DiskFull):
             await facts.publish([Message("kuelog.facts.x", b"x" * 20_000, "first")])
     finally:

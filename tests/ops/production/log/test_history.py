@@ -13,8 +13,8 @@ from ops.production.log.history import STREAMS, read_everything, read_stored
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.memory import MemoryBus
 from ops.production.log.server import NatsServer
-from ops.production.wiring import DEVICE_LANE, LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Message, Stream
@@ -49,20 +49,20 @@ class Growing(MemoryBus):
 
     async def stream(self, name: str) -> Stream:
         self.share = min(self.share + self.step, 1.0)
-        for each, entries in upto(self.log, closed(self.log, int(len(self.log[LANE]) * self.share))).items():
+        for each, entries in upto(self.log, closed(self.log, int(len(self.log[PARTITION]) * self.share))).items():
             self.memory(each).entries = list(entries)
         return await super().stream(name)
 
 
-def closed(log: Log, lane: int) -> dict[str, int]:
-    """How long every stream was when a lane had so many commits: nothing is stored before what it rests on."""
-    ends = {LANE: lane, DEVICE_LANE: 0, FACTS: 0}
+def closed(log: Log, partition: int) -> dict[str, int]:
+    """How long every stream was when a partition had so many commits: nothing is stored before what it rests on."""
+    ends = {PARTITION: partition, DEVICE_PARTITION: 0, FACTS: 0}
     before = None
     while before != ends:
         before = dict(ends)
-        for name in (LANE, DEVICE_LANE):
+        for name in (PARTITION, DEVICE_PARTITION):
             for entry in log[name][: ends[name]]:
-                for stream in {LANE, DEVICE_LANE, FACTS} - {name}:
+                for stream in {PARTITION, DEVICE_PARTITION, FACTS} - {name}:
                     ends[stream] = max(ends[stream], rests_on(entry.data, stream))
     return ends
 
@@ -75,34 +75,36 @@ def rests_on(data: bytes, stream: str) -> int:
 async def test_of_a_log_that_grows_all_is_read_that_belongs_together(log: Log, step: float) -> None:
     found = await read_everything(Growing(log, 0.4, step))
     assert tuple(found) == STREAMS
-    for lane in (LANE, DEVICE_LANE):
-        assert found[lane] == log[lane][: len(found[lane])] and found[lane]
-        for entry in found[lane]:
-            for stream in (FACTS, LANE, DEVICE_LANE):
+    for partition in (PARTITION, DEVICE_PARTITION):
+        assert found[partition] == log[partition][: len(found[partition])] and found[partition]
+        for entry in found[partition]:
+            for stream in (FACTS, PARTITION, DEVICE_PARTITION):
                 assert rests_on(entry.data, stream) <= len(found[stream])
-        assert fold_lane(lane, found, verify=True)[1].differences == ()
+        assert fold_partition(partition, found, verify=True)[1].differences == ()
 
 
 async def test_facts_that_a_log_has_lost_are_told_and_not_passed_over(log: Log) -> None:
     with pytest.raises(LogGap, match=f"{FACTS} has a gap: expected sequence 21"):
         await read_everything(holding(upto(log, {FACTS: 20})))
-    assert len((await read_stored(holding(upto(log, {FACTS: 20}))))[LANE]) == len(log[LANE])
+    assert len((await read_stored(holding(upto(log, {FACTS: 20}))))[PARTITION]) == len(log[PARTITION])
 
 
 async def test_commits_that_rest_on_more_than_was_archived_are_left_out_and_it_is_said(
     log: Log, tmp_path: Path
 ) -> None:
-    ends = {FACTS: 60, LANE: 60}
+    ends = {FACTS: 60, PARTITION: 60}
     write_archive(upto(log, ends), evidence_of(upto(log, ends), KEY), str(tmp_path))
     with capture_logs() as said:
         found = await read_everything(archive=str(tmp_path))
     assert found[FACTS] == log[FACTS][:60]
-    assert 0 < len(found[DEVICE_LANE]) < len(log[DEVICE_LANE])
+    assert 0 < len(found[DEVICE_PARTITION]) < len(log[DEVICE_PARTITION])
     told = [(one["event"], one["stream"], one["first"], one["last"]) for one in said]
-    assert ("commits left out", DEVICE_LANE, len(found[DEVICE_LANE]) + 1, len(log[DEVICE_LANE])) in told
-    for lane in (LANE, DEVICE_LANE):
-        assert fold_lane(lane, found, verify=True)[1].differences == ()
-    assert (await read_stored(archive=str(tmp_path)))[DEVICE_LANE] == log[DEVICE_LANE], "an audit sees all of it"
+    assert ("commits left out", DEVICE_PARTITION, len(found[DEVICE_PARTITION]) + 1, len(log[DEVICE_PARTITION])) in told
+    for partition in (PARTITION, DEVICE_PARTITION):
+        assert fold_partition(partition, found, verify=True)[1].differences == ()
+    assert (await read_stored(archive=str(tmp_path)))[DEVICE_PARTITION] == log[DEVICE_PARTITION], (
+        "an audit sees all of it"
+    )
     with capture_logs() as said:
         assert await read_everything(holding(log), str(tmp_path)) == log
     assert said == []
@@ -111,8 +113,8 @@ async def test_commits_that_rest_on_more_than_was_archived_are_left_out_and_it_i
 async def test_a_log_of_which_one_stream_is_another_is_another_log(log: Log, tmp_path: Path) -> None:
     write_archive(log, evidence_of(log, KEY), str(tmp_path))
     other, _ = played(small_day(1))
-    with pytest.raises(ArchiveOfAnotherLog, match=f"at {LANE}"):
-        await read_everything(holding({**log, FACTS: [], LANE: other[LANE]}), str(tmp_path))
+    with pytest.raises(ArchiveOfAnotherLog, match=f"at {PARTITION}"):
+        await read_everything(holding({**log, FACTS: [], PARTITION: other[PARTITION]}), str(tmp_path))
     with pytest.raises(
         ArchiveGoesFurther,
         match=f"{FACTS} holds less than its archive: .* goes up to {len(log[FACTS])}, the log only to 9",
@@ -136,9 +138,16 @@ async def test_streams_that_begin_at_any_place_that_the_archive_reaches_are_read
     bus = await connect(server.url)
     # Trimmed inside the archive, right behind it, behind it with nothing there yet; and one gap, which is told.
     await begun(
-        bus, log, {CONTROL: 1, FACTS: len(log[FACTS]) // 2, LANE: ends[LANE] + 1, DEVICE_LANE: ends[DEVICE_LANE] + 3}
+        bus,
+        log,
+        {
+            CONTROL: 1,
+            FACTS: len(log[FACTS]) // 2,
+            PARTITION: ends[PARTITION] + 1,
+            DEVICE_PARTITION: ends[DEVICE_PARTITION] + 3,
+        },
     )
-    missing = f"{DEVICE_LANE} has a gap: {ends[DEVICE_LANE] + 1}–{ends[DEVICE_LANE] + 2} can't be read"
+    missing = f"{DEVICE_PARTITION} has a gap: {ends[DEVICE_PARTITION] + 1}–{ends[DEVICE_PARTITION] + 2} can't be read"
     with pytest.raises(HistoryIncomplete, match=missing):
         await read_everything(bus, url)
     with pytest.raises(HistoryIncomplete, match="Name its archive with --archive"):

@@ -18,7 +18,7 @@ from services.runtime.log_errors import TailLost
 from services.runtime.log_port import Entry, Message, Stream
 from tests.stage.ports import reserved_port
 
-LANE = "LOG_0"
+PARTITION = "LOG_0"
 
 
 async def stored(stream: Stream, *words: str) -> None:
@@ -61,18 +61,18 @@ def words(entries: list[Entry]) -> list[str]:
 
 async def test_who_has_read_what_the_bus_lost_stores_it_again_at_its_place_and_it_is_read_once() -> None:
     memory = MemoryBus()
-    lane = memory.memory(LANE)
-    reader = Reader(await RetryingBus(memory, ScaledClock(1000)).stream(LANE))
-    await stored(lane, "a", "b", "c", "d")
+    partition = memory.memory(PARTITION)
+    reader = Reader(await RetryingBus(memory, ScaledClock(1000)).stream(PARTITION))
+    await stored(partition, "a", "b", "c", "d")
     await reader.has(4)
-    whole = list(lane.entries)
-    await lane.lose(1)
-    while len(lane.entries) < 4:  # noqa: ASYNC110 - the twin tells of messages, and not of their number
+    whole = list(partition.entries)
+    await partition.lose(1)
+    while len(partition.entries) < 4:  # noqa: ASYNC110 - the twin tells of messages, and not of their number
         await asyncio.sleep(0)
-    assert [(one.sequence, one.subject, one.message_id, one.data) for one in lane.entries] == [
+    assert [(one.sequence, one.subject, one.message_id, one.data) for one in partition.entries] == [
         (one.sequence, one.subject, one.message_id, one.data) for one in whole
     ]
-    await stored(lane, "e")
+    await stored(partition, "e")
     await reader.has(5)
     assert words(reader.read) == ["a", "b", "c", "d", "e"]
     await reader.stopped()
@@ -80,16 +80,16 @@ async def test_who_has_read_what_the_bus_lost_stores_it_again_at_its_place_and_i
 
 async def test_several_readers_give_it_back_once() -> None:
     memory = MemoryBus()
-    lane = memory.memory(LANE)
-    readers = [Reader(await RetryingBus(memory, ScaledClock(1000)).stream(LANE)) for _ in range(3)]
-    await stored(lane, "a", "b", "c")
+    partition = memory.memory(PARTITION)
+    readers = [Reader(await RetryingBus(memory, ScaledClock(1000)).stream(PARTITION)) for _ in range(3)]
+    await stored(partition, "a", "b", "c")
     for one in readers:
         await one.has(3)
-    await lane.lose(0)
+    await partition.lose(0)
     await stored(await RetryingBus(memory, ScaledClock(1000)).stream("LOG_1"), "x")
-    while len(lane.entries) < 3:  # noqa: ASYNC110 - as above
+    while len(partition.entries) < 3:  # noqa: ASYNC110 - as above
         await asyncio.sleep(0)
-    await stored(lane, "d")
+    await stored(partition, "d")
     for one in readers:
         await one.has(4)
         assert words(one.read) == ["a", "b", "c", "d"]
@@ -98,12 +98,12 @@ async def test_several_readers_give_it_back_once() -> None:
 
 async def test_what_stands_there_instead_is_told_by_name_and_not_folded() -> None:
     memory = MemoryBus()
-    lane = memory.memory(LANE)
-    reader = Reader(await RetryingBus(memory, ScaledClock(1000)).stream(LANE))
-    await stored(lane, "a", "b")
+    partition = memory.memory(PARTITION)
+    reader = Reader(await RetryingBus(memory, ScaledClock(1000)).stream(PARTITION))
+    await stored(partition, "a", "b")
     await reader.has(2)
-    lane.truncate(1)
-    await stored(lane, "other", "more")
+    partition.truncate(1)
+    await stored(partition, "other", "more")
     await asyncio.wait({reader.task}, timeout=60)
     told = str(reader.problem)
     assert told.startswith("LogRegressed: LOG_0 holds another message at sequence 2 than was read here")
@@ -113,8 +113,8 @@ async def test_what_stands_there_instead_is_told_by_name_and_not_folded() -> Non
 
 async def test_who_began_at_a_saved_world_ahead_of_the_log_says_so_when_nobody_brings_it_back() -> None:
     memory = MemoryBus()
-    await stored(memory.memory(LANE), "a", "b")
-    stream = await RetryingBus(memory, ScaledClock(1_000_000)).stream(LANE)
+    await stored(memory.memory(PARTITION), "a", "b")
+    stream = await RetryingBus(memory, ScaledClock(1_000_000)).stream(PARTITION)
     with pytest.raises(TailLost, match="read here up to sequence 5, and it ends at 2"):
         await anext(stream.follow(5))
 
@@ -129,19 +129,19 @@ async def test_who_has_just_connected_stores_nothing_before_those_who_have_read_
         await go_on.wait()
 
     memory = MemoryBus()
-    lane = memory.memory(LANE)
-    late = await RetryingBus(memory, ScaledClock(1000), lambda: 1).stream(LANE)
-    reader = Reader(await RetryingBus(memory, ScaledClock(1000)).stream(LANE))
-    await stored(lane, "a", "b")
+    partition = memory.memory(PARTITION)
+    late = await RetryingBus(memory, ScaledClock(1000), lambda: 1).stream(PARTITION)
+    reader = Reader(await RetryingBus(memory, ScaledClock(1000)).stream(PARTITION))
+    await stored(partition, "a", "b")
     await reader.has(2)
     monkeypatch.setattr(retrying_bus, "paused_for", pause)
     storing = asyncio.create_task(late.publish([Message("kuelog.log.0.y", b"new", "new")]))
-    await lane.lose(1)
-    while len(lane.entries) < 2:  # noqa: ASYNC110 - as above
+    await partition.lose(1)
+    while len(partition.entries) < 2:  # noqa: ASYNC110 - as above
         await asyncio.sleep(0)
     go_on.set()
     await storing
-    assert words(lane.entries) == ["a", "b", "new"]
+    assert words(partition.entries) == ["a", "b", "new"]
     await reader.stopped()
 
 
@@ -221,26 +221,26 @@ async def test_a_real_server_that_comes_back_with_an_older_disk_gets_what_was_re
     server: NatsServer, tmp_path: Path
 ) -> None:
     bus = await connect(server.url)
-    lane = await bus.stream(LANE)
-    reader = Reader(await RetryingBus(bus, ScaledClock(), bus.connections).stream(LANE))
-    await stored(lane, "a", "b")
+    partition = await bus.stream(PARTITION)
+    reader = Reader(await RetryingBus(bus, ScaledClock(), bus.connections).stream(PARTITION))
+    await stored(partition, "a", "b")
     await reader.has(2)
     await server.stop()
     shutil.copytree(tmp_path / "nats", tmp_path / "older")
     await server.start()
-    patient = await RetryingBus(bus, ScaledClock()).stream(LANE)
+    patient = await RetryingBus(bus, ScaledClock()).stream(PARTITION)
     await ends_at(patient, 2)
-    await stored(lane, "c", "d")
+    await stored(partition, "c", "d")
     await reader.has(4)
     witness = HeadWitness(tmp_path / "witness")
-    await witness.witness(lane)
+    await witness.witness(partition)
     await server.kill()
     shutil.rmtree(tmp_path / "nats")
     shutil.copytree(tmp_path / "older", tmp_path / "nats")
     await server.start()
     await ends_at(patient, 4)
-    await witness.check(lane)
-    await stored(lane, "e")
+    await witness.check(partition)
+    await stored(partition, "e")
     await reader.has(5)
     assert words(reader.read) == ["a", "b", "c", "d", "e"]
     await reader.stopped()

@@ -13,8 +13,8 @@ from ops.production.archive.errors import ArchiveDamaged, ArchiveGoesFurther, Ar
 from ops.production.log import paged_history
 from ops.production.log.history import STREAMS, read_everything
 from ops.production.log.paged_history import Waits, open_everything
-from ops.production.wiring import DEVICE_LANE, LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import played, small_day
 from services.runtime.log_errors import LogGap
 from tests.ops.production.log.test_history import holding, upto
@@ -47,7 +47,7 @@ def archived(log: Log, folder: Path) -> str:
 
 
 def test_a_bus_an_archive_and_both_are_read_as_they_are_at_once(log: Log, tmp_path: Path, waits: Waits) -> None:
-    part = archived(upto(log, {LANE: 20, FACTS: 25, DEVICE_LANE: 3}), tmp_path / "part")
+    part = archived(upto(log, {PARTITION: 20, FACTS: 25, DEVICE_PARTITION: 3}), tmp_path / "part")
     whole = archived(log, tmp_path / "whole")
     for bus, archive in ((holding(log), ""), (holding(log), part), (None, whole), (None, part)):
         paged = open_everything(waits, bus, archive)
@@ -57,14 +57,14 @@ def test_a_bus_an_archive_and_both_are_read_as_they_are_at_once(log: Log, tmp_pa
             assert list(reversed(paged[name])) == at_once[name][::-1]
             assert list(paged[name][3:9]) == at_once[name][3:9]
             assert len(paged[name][:4][1:]) == len(at_once[name][:4][1:])
-        assert fold_lane(LANE, paged, verify=True)[1] == fold_lane(LANE, at_once, verify=True)[1]
+        assert fold_partition(PARTITION, paged, verify=True)[1] == fold_partition(PARTITION, at_once, verify=True)[1]
 
 
 def test_what_does_not_fit_together_is_refused(log: Log, tmp_path: Path, waits: Waits) -> None:
     url = archived(log, tmp_path)
     other, _ = played(small_day(1))
     with pytest.raises(ArchiveOfAnotherLog):
-        open_everything(waits, holding({**log, LANE: other[LANE]}), url)
+        open_everything(waits, holding({**log, PARTITION: other[PARTITION]}), url)
     with pytest.raises(ArchiveGoesFurther):
         open_everything(waits, holding(upto(log, {FACTS: 9})), url)
     with pytest.raises(LogGap):

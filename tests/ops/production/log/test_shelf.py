@@ -18,9 +18,9 @@ from ops.production.log.server import NatsServer
 from ops.production.log.shelf import STREAM, MemoryShelf
 from ops.production.log.snapshots import Snapshots, image_of
 from projections.state_hash import state_hash
-from services.runtime.lane_fold import LaneFold
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Stream
+from services.runtime.partition_fold import PartitionFold
 from services.runtime.shelf_port import Shelf
 from tests.ops.production.log.test_snapshots import folded
 
@@ -80,8 +80,8 @@ async def test_who_was_paused_while_others_have_put_theirs_puts_nothing_in_their
     await server.stop()
 
 
-async def shared(mark: str = "") -> tuple[LaneFold, Stream, MemoryShelf]:
-    """A lane whose only commit names the hash of the world behind it, and that world on the shelf."""
+async def shared(mark: str = "") -> tuple[PartitionFold, Stream, MemoryShelf]:
+    """A partition whose only commit names the hash of the world behind it, and that world on the shelf."""
     fold, stream = await folded()
     image = image_of(fold)
     shelf = MemoryShelf()
@@ -141,10 +141,10 @@ async def test_a_world_of_other_rules_is_begun_at_only_where_the_log_does_not_go
 
 
 class Replica:
-    """One that shares the world behind every commit of a lane."""
+    """One that shares the world behind every commit of a partition."""
 
     def __init__(self, stream: Stream, shelf: Shelf) -> None:
-        self.saved, self.fold = Snapshots(None, "1", shelf, every=1), LaneFold("LOG_0")
+        self.saved, self.fold = Snapshots(None, "1", shelf, every=1), PartitionFold("LOG_0")
         self._stream = stream
 
     async def start(self) -> Self:

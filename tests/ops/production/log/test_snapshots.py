@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -15,8 +16,8 @@ from ops.production.log.snapshots import Snapshots
 from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
-from services.runtime.lane_fold import LaneFold
 from services.runtime.log_port import Entry
+from services.runtime.partition_fold import PartitionFold
 from tests.stories.small_world import Story, job, platform, queue, story
 
 
@@ -35,8 +36,8 @@ def test_who_goes_on_from_a_snapshot_looks_at_whoever_waits_when_their_queue_tak
     assert [one.workload for one in told.decided() if isinstance(one, WorkloadAdmitted)] == ["team/a"]
 
 
-async def folded() -> tuple[LaneFold, MemoryStream]:
-    """A lane with one commit on a few facts."""
+async def folded() -> tuple[PartitionFold, MemoryStream]:
+    """A partition with one commit on a few facts."""
     stream = MemoryBus().memory("LOG_0")
     told = Story().told(*platform(), job("a"))
     facts = [*platform(), job("a")]
@@ -50,10 +51,10 @@ async def folded() -> tuple[LaneFold, MemoryStream]:
         epoch=0,
         rules="1",
         at=5000,
-        events=tuple(told.deciders[0].decide(told.world, LogPosition(lane="LOG_0", sequence=1, at=5000))),
+        events=tuple(told.deciders[0].decide(told.world, LogPosition(partition="LOG_0", sequence=1, at=5000))),
     )
     await stream.append("kuelog.log.0.queue-manager", encode(commit), message_id="c1", base=0)
-    fold = LaneFold("LOG_0")
+    fold = PartitionFold("LOG_0")
     fold.offer(
         FACTS,
         [
@@ -77,6 +78,13 @@ async def test_a_snapshot_brings_the_fold_back_to_where_it_was_taken(tmp_path: P
     again = await Snapshots(tmp_path, "1").load(stream)
     assert (again.base, again.prev_hash, again.settled) == (1, fold.prev_hash, fold.settled)
     assert state_hash(again.world) == state_hash(fold.world)
+
+
+async def test_a_snapshot_names_its_partition_as_those_before_it_did(tmp_path: Path) -> None:
+    fold, _ = await folded()
+    Snapshots(tmp_path, "1").take(fold)
+    stored = msgspec.json.decode((tmp_path / "LOG_0.json").read_bytes())
+    assert stored["lane"] == "LOG_0" and "partition" not in stored
 
 
 @pytest.mark.parametrize("harm", ["other rules", "broken bytes", "another log", "a shorter log", "changed content"])

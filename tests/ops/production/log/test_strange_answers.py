@@ -12,7 +12,7 @@ from ops.production.log.generations import generations
 from ops.production.log.jetstream import JetStreamBus, connect
 from ops.production.log.jetstream_stream import JetStreamStream
 from ops.production.log.server import nats_binary
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Message
 from tests.stage.ports import reserved_port
@@ -33,13 +33,13 @@ async def url() -> AsyncIterator[str]:
 
 
 async def everything(bus: JetStreamBus) -> list[object]:
-    lane, facts = JetStreamStream(bus.client, LANE), JetStreamStream(bus.client, FACTS)
+    partition, facts = JetStreamStream(bus.client, PARTITION), JetStreamStream(bus.client, FACTS)
     return await asyncio.gather(
-        generations(bus.client, LANE),
+        generations(bus.client, PARTITION),
         bus.shelf.prepare(),
-        bus.shelf.labels(LANE),
-        bus.shelf.put(LANE, b"world", upto={}, rules="1"),
-        lane.append("kuelog.log.0.admitter", b"{}", message_id="x", base=0),
+        bus.shelf.labels(PARTITION),
+        bus.shelf.put(PARTITION, b"world", upto={}, rules="1"),
+        partition.append("kuelog.log.0.admitter", b"{}", message_id="x", base=0),
         facts.publish([Message("kuelog.facts._cluster.PodsGone", b"{}", "x")]),
         return_exceptions=True,
     )

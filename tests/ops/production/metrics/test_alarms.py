@@ -16,7 +16,7 @@ from ops.production.log.memory import MemoryBus
 from ops.production.metrics.alarms import AlarmMetrics
 from ops.production.metrics.endpoint import exposition
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_LANE, LANE, Ports, Running
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter import decide as admitter
@@ -24,7 +24,7 @@ from services.preemptor.decide import Preemptor
 from services.queue_manager import decide as queue_manager
 from services.queue_manager.reconcile import reconcile
 from services.runtime.log_port import Message
-from tests.services.runtime.test_lane_host import NoCluster, admitted, stop, tell, without_cards
+from tests.services.runtime.test_partition_host import NoCluster, admitted, stop, tell, without_cards
 from tests.stories.small_world import job
 
 DECIDERS = ("queue-manager", "admitter", "preemptor", "accountant")
@@ -60,11 +60,11 @@ async def test_halts_what_is_left_alone_amiss_and_skipped_are_told(monkeypatch: 
     amiss = 'kuelog_amiss_messages{author="applier",stream="FACTS",what="author"} 1.0'
     found = await asyncio.wait_for(until(services, lambda told: amiss in told), 30)
     assert 'kuelog_set_aside{scope="workload",service="queue-manager"} 1.0' in found
-    for lane in (LANE, DEVICE_LANE):
+    for partition in (PARTITION, DEVICE_PARTITION):
         for reason in ("message", "bus", "clock", "stopped"):
-            assert f'kuelog_lane_halted{{lane="{lane}",reason="{reason}"}} 0.0' in found
+            assert f'kuelog_partition_halted{{partition="{partition}",reason="{reason}"}} 0.0' in found
     await facts.publish([Message("kuelog.facts._cluster.x", b"[", "y")])
-    halted = f'kuelog_lane_halted{{lane="{LANE}",reason="message"}} 1.0'
+    halted = f'kuelog_partition_halted{{partition="{PARTITION}",reason="message"}} 1.0'
     await asyncio.wait_for(until(services, lambda told: halted in told), 30)
     sequence = (await facts.last()).sequence
     await say(await bus.stream(CONTROL), Quarantined(stream=FACTS, sequence=sequence, reason="r"), 1)
@@ -96,6 +96,6 @@ async def test_a_decider_that_fails_a_request_and_a_tree_that_are_set_aside_are_
     await asyncio.wait_for(until(services, lambda told: tree in told), 30)
     monkeypatch.setattr(Preemptor, "decide", fails)
     await tell(bus, [job("later", priority=100)], begin=700)
-    failing = f'kuelog_failing{{lane="{LANE}",who="preemptor"}} 1.0'
+    failing = f'kuelog_failing{{partition="{PARTITION}",who="preemptor"}} 1.0'
     await asyncio.wait_for(until(services, lambda told: failing in told), 30)
     await stop(task)

@@ -16,43 +16,45 @@ from ops.production.archive.checkpoint import Checkpoint, checkpoint_of, signed_
 from ops.production.archive.evidence import Evidence
 from ops.production.archive.keys import RingKey, fingerprint
 from ops.production.log.jetstream import JetStreamBus
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from services.runtime.log_port import Entry
 
 Log = dict[str, list[Entry]]
 
 
 def log_of(commits: int, *, devices: int = 0) -> Log:
-    """A lane, a lane of devices, and a fact for each commit that it rests on."""
+    """A partition, a partition of devices, and a fact for each commit that it rests on."""
     facts: list[Entry] = []
-    log: Log = {CONTROL: [], FACTS: facts, LANE: [], DEVICE_LANE: []}
-    for lane, count in ((LANE, commits), (DEVICE_LANE, devices)):
+    log: Log = {CONTROL: [], FACTS: facts, PARTITION: [], DEVICE_PARTITION: []}
+    for partition, count in ((PARTITION, commits), (DEVICE_PARTITION, devices)):
         prev = GENESIS
         for n in range(count):
             at = 1000 + n
             facts.append(fact(len(facts) + 1, at))
             commit = Commit(
-                id=f"{lane}-{n}",
+                id=f"{partition}-{n}",
                 prev_hash=prev,
-                partition=lane,
+                partition=partition,
                 base=n,
                 inputs=(InputRun(stream=FACTS, upto=len(facts)),),
-                author="queue-manager" if lane == LANE else "accountant",
+                author="queue-manager" if partition == PARTITION else "accountant",
                 epoch=0,
                 rules="1",
                 at=at,
-                events=(event_of(lane, n),),
+                events=(event_of(partition, n),),
             )
             data = encode(commit)
-            subject = commit_subject(lane, commit.author)
-            log[lane].append(Entry(stream=lane, sequence=n + 1, subject=subject, message_id=commit.id, data=data))
+            subject = commit_subject(partition, commit.author)
+            log[partition].append(
+                Entry(stream=partition, sequence=n + 1, subject=subject, message_id=commit.id, data=data)
+            )
             prev = bytes_hash(data)
     return log
 
 
-def event_of(lane: str, number: int) -> Decision:
-    """What the author of a lane says in its commit of that number."""
-    if lane == DEVICE_LANE:
+def event_of(partition: str, number: int) -> Decision:
+    """What the author of a partition says in its commit of that number."""
+    if partition == DEVICE_PARTITION:
         return DevicesReleased(workload=f"team/w{number}", reservation=number, proof="pods gone")
     return WorkloadQueued(workload=f"team/w{number}", cluster_queue="q")
 

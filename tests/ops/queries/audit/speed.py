@@ -9,7 +9,7 @@ from typing import TypeVar
 import psutil
 
 from ops.production.archive.archive import read_archive, write_archive
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from ops.queries.audit.proof import prove
 from ops.queries.audit.query import query_archive
 from ops.queries.audit.verify import Auditor
@@ -35,7 +35,7 @@ def main() -> None:
     auditor = timed("the record led to the signed roots", count, lambda: Auditor(evidence))
     report = timed("every message against record and chain", count, lambda: auditor.examine(log))
     assert not report.findings
-    timed("one proof", commits, lambda: prove(log[LANE], evidence, LANE, commits // 3))
+    timed("one proof", commits, lambda: prove(log[PARTITION], evidence, PARTITION, commits // 3))
     with tempfile.TemporaryDirectory() as folder:
         timed("archived, and read back", count, lambda: write_archive(log, evidence, folder))
         timed("archive read", count, lambda: read_archive(folder))

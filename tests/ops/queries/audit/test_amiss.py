@@ -16,7 +16,7 @@ from events.subjects import CONTROL, FACTS
 from ops.production.archive.archive import read_archive, write_archive
 from ops.production.archive.evidence import load_evidence
 from ops.production.archive.finding import AUTHOR, TIME
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from services.runtime.control_log import AHEAD
 from services.runtime.log_port import Entry
@@ -37,7 +37,7 @@ def changed(entry: Entry, **fields: object) -> Entry:
 
 
 def rechained(entries: list[Entry]) -> list[Entry]:
-    """A lane as its authors would have stored it: each commit names the one before it as it stands now."""
+    """A partition as its authors would have stored it: each commit names the one before it as it stands now."""
     found: list[Entry] = []
     prev = GENESIS
     for entry in entries:
@@ -84,7 +84,7 @@ def log() -> Log:
 
 def with_one(log: Log, way: Callable[[Entry, random.Random], Entry], chance: random.Random) -> tuple[Log, str, int]:
     """A log in which one message was stored so, and everything else as it would be behind that."""
-    stream = chance.choice((LANE, FACTS, DEVICE_LANE))
+    stream = chance.choice((PARTITION, FACTS, DEVICE_PARTITION))
     at = chance.randrange(len(log[stream]))
     entries = list(log[stream])
     entries[at] = way(entries[at], chance)

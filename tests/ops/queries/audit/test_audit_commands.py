@@ -19,7 +19,7 @@ from ops.production.archive.folder import Folder
 from ops.production.archive.witness import HeadWitness
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from services.runtime.log_port import Entry, Message
 from tests.ops.queries.audit.logs import fact, log_of
 from tests.places import ROOT
@@ -72,8 +72,8 @@ def test_the_whole_way_of_an_auditor(copy: Path, tmp_path: Path) -> None:
     code, told = kuelog("audit", "verify", "--data", str(copy), "-o", "json")
     report = json.loads(told)
     assert code == 0 and report["findings"] == []
-    assert {one["stream"]: one["signed"] for one in report["streams"]}[LANE] == 40
-    key = next(one["key"] for one in report["streams"] if one["stream"] == LANE)
+    assert {one["stream"]: one["signed"] for one in report["streams"]}[PARTITION] == 40
+    key = next(one["key"] for one in report["streams"] if one["stream"] == PARTITION)
 
     code, told = kuelog("audit", "checkpoint", "--data", str(copy), "--to", str(tmp_path / "handed"))
     assert code == 0 and "handed out as" in told
@@ -111,7 +111,7 @@ def test_the_whole_way_of_an_auditor(copy: Path, tmp_path: Path) -> None:
     assert "holds: FACTS goes on from 50 to 60" in done.stdout, done.stdout
 
 
-@pytest.mark.parametrize(("stream", "word", "sequence"), [(LANE, b'"team/w20"', 21), (FACTS, b'"team/w33"', 33)])
+@pytest.mark.parametrize(("stream", "word", "sequence"), [(PARTITION, b'"team/w20"', 21), (FACTS, b'"team/w33"', 33)])
 def test_a_byte_that_was_flipped_on_disk_is_named_and_nothing_is_signed_or_archived(
     stream: str, word: bytes, sequence: int, copy: Path, tmp_path: Path
 ) -> None:

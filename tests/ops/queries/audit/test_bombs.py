@@ -15,7 +15,7 @@ from ops.production.archive.errors import ArchiveDamaged
 from ops.production.archive.folder import Folder
 from ops.production.archive.parquet_reading import Bounds
 from ops.production.archive.segment import SCHEMA, SegmentUnreadable, file_hash, from_parquet, to_table
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from ops.queries.audit.query import query_archive
 from tests.ops.queries.audit.logs import Log, evidence_of, key_of, log_of
 
@@ -27,7 +27,7 @@ LISTS = [name for name in SCHEMA.names if pa.types.is_list(SCHEMA.field(name).ty
 
 @pytest.fixture(scope="module")
 def log() -> Log:
-    return {LANE: log_of(ROWS)[LANE]}
+    return {PARTITION: log_of(ROWS)[PARTITION]}
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def packed(table: pa.Table) -> bytes:
 
 
 def replaced(log: Log, column: str, values: pa.Array) -> pa.Table:
-    table = to_table(log[LANE])
+    table = to_table(log[PARTITION])
     return table.set_column(table.column_names.index(column), SCHEMA.field(column), values)
 
 
@@ -65,7 +65,9 @@ def placed(archive: Path, bomb: bytes, **fields: int) -> Segment:
 
 def test_the_list_says_how_much_each_file_holds_and_honest_files_are_read(archive: Path, log: Log) -> None:
     (segment,) = segments_of(Folder(str(archive)))
-    assert sum(len(one.data) for one in log[LANE]) < segment.bytes < 2 * sum(len(one.data) for one in log[LANE])
+    assert (
+        sum(len(one.data) for one in log[PARTITION]) < segment.bytes < 2 * sum(len(one.data) for one in log[PARTITION])
+    )
     assert read_archive(str(archive)) == (log, [])
     assert query_archive(str(archive), "SELECT count(*) FROM messages").rows == [(ROWS,)]
     before = msgspec.json.decode((archive / LIST).read_bytes())
@@ -79,7 +81,7 @@ def test_a_value_that_repeats_is_not_unpacked_more_often_than_it_may(archive: Pa
     assert len(bomb) < 100_000
     segment = placed(archive, bomb)
     if column in ("author", "rules"):
-        assert read_segment(Folder(str(archive)), segment)[0] == log[LANE], "nobody reads it to read the messages"
+        assert read_segment(Folder(str(archive)), segment)[0] == log[PARTITION], "nobody reads it to read the messages"
     else:
         found, problem = read_segment(Folder(str(archive)), segment)
         assert found == [] and "may hold" in problem
@@ -95,7 +97,7 @@ def test_lists_that_repeat_a_value_are_not_unpacked_for_a_query(archive: Path, l
 
 
 def test_a_file_with_more_rows_than_the_list_says_is_not_unpacked(log: Log) -> None:
-    many = packed(pa.concat_tables([to_table(log[LANE])] * 3))
+    many = packed(pa.concat_tables([to_table(log[PARTITION])] * 3))
     with pytest.raises(SegmentUnreadable, match="it says that it has 300 rows, and may have 200"):
         from_parquet(many, Bounds(rows=2 * ROWS, bytes=GIB))
 
@@ -117,7 +119,7 @@ def unpacked_in_half_a_gibibyte(file: Path) -> str:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is bounded on Linux only")
 def test_a_file_whose_pages_unpack_to_a_gibibyte_is_refused_before_that(log: Log, tmp_path: Path) -> None:
-    part = replaced({LANE: log[LANE][:8]}, "data", pa.array([b"\0" * (16 << 20)] * 8, pa.binary()))
+    part = replaced({PARTITION: log[PARTITION][:8]}, "data", pa.array([b"\0" * (16 << 20)] * 8, pa.binary()))
     with pq.ParquetWriter(tmp_path / "bomb", SCHEMA, compression="zstd", use_dictionary=False) as writer:
         for _ in range(8):
             writer.write_table(part)
@@ -138,7 +140,7 @@ def varint(value: int, length: int = 0) -> bytes:
 def test_pages_of_which_the_list_of_contents_says_that_they_are_small_are_refused_as_well(
     log: Log, tmp_path: Path
 ) -> None:
-    part = replaced({LANE: log[LANE][:8]}, "data", pa.array([b"\0" * (100 << 20)] * 8, pa.binary()))
+    part = replaced({PARTITION: log[PARTITION][:8]}, "data", pa.array([b"\0" * (100 << 20)] * 8, pa.binary()))
     pq.write_table(part, tmp_path / "bomb", compression="zstd", use_dictionary=False, write_statistics=False)
     told = pq.read_metadata(tmp_path / "bomb").row_group(0)
     for size in (told.column(SCHEMA.names.index("data")).total_uncompressed_size, told.total_byte_size):

@@ -9,7 +9,7 @@ from events.codec import decode_commit, encode
 from events.commit import InputRun
 from events.subjects import FACTS
 from ops.production.archive.finding import AuditFinding
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from ops.queries.audit.chain import Chain, Envelope, Gaps, Link, Resting, Rests, link_of, missing_inputs
 from services.runtime.log_port import Entry
 from tests.ops.queries.audit.logs import log_of
@@ -20,8 +20,8 @@ ANOTHER = "names another message as its predecessor than stands at "
 
 
 @pytest.fixture
-def lane() -> list[Entry]:
-    return log_of(6)[LANE]
+def partition() -> list[Entry]:
+    return log_of(6)[PARTITION]
 
 
 def told(findings: list[AuditFinding]) -> list[Told]:
@@ -45,8 +45,8 @@ def at(entry: Entry, sequence: int) -> Entry:
 
 
 def third(made: Callable[[Entry], Entry]) -> Callable[[list[Entry]], list[Entry]]:
-    """The lane with its third message changed."""
-    return lambda lane: [*lane[:2], made(lane[2]), *lane[3:]]
+    """The partition with its third message changed."""
+    return lambda partition: [*partition[:2], made(partition[2]), *partition[3:]]
 
 
 @pytest.mark.parametrize(
@@ -75,42 +75,46 @@ def third(made: Callable[[Entry], Entry]) -> Callable[[list[Entry]], list[Entry]
             id="hangs on nothing",
         ),
         pytest.param(
-            lambda lane: [changed(lane[0], prev_hash="f" * 64), *lane[1:]],
+            lambda partition: [changed(partition[0], prev_hash="f" * 64), *partition[1:]],
             [(1, "chain", ANOTHER + "0"), (2, "chain", ANOTHER + "1")],
             id="the first hangs on something",
         ),
-        pytest.param(lambda lane: lane[3:], [], id="begun behind an archive"),
-        pytest.param(lambda lane: [lane[0], *lane[2:]], [], id="a gap is no break of the chain behind it"),
+        pytest.param(lambda partition: partition[3:], [], id="begun behind an archive"),
         pytest.param(
-            lambda lane: [*lane[:2], *lane[1:]],
+            lambda partition: [partition[0], *partition[2:]], [], id="a gap is no break of the chain behind it"
+        ),
+        pytest.param(
+            lambda partition: [*partition[:2], *partition[1:]],
             [],
             id="one that comes again under its number says nothing of the chain",
         ),
         pytest.param(
-            lambda lane: [lane[0], *(at(one, one.sequence - 1) for one in lane[2:])],
+            lambda partition: [partition[0], *(at(one, one.sequence - 1) for one in partition[2:])],
             [(2, "chain", "was appended behind sequence 2, and stands behind 1")],
             id="one dropped and numbered anew: told where it begins",
         ),
         pytest.param(
-            lambda lane: [*lane[:2], *(at(one, one.sequence + 1) for one in lane[1:])],
+            lambda partition: [*partition[:2], *(at(one, one.sequence + 1) for one in partition[1:])],
             [(3, "chain", "was appended behind sequence 1, and stands behind 2")],
             id="one twice and numbered anew: told where it begins",
         ),
     ],
 )
-def test_a_lane_that_contradicts_itself_is_told_where_it_begins_to(
-    lane: list[Entry], change: Callable[[list[Entry]], list[Entry]], findings: list[Told]
+def test_a_partition_that_contradicts_itself_is_told_where_it_begins_to(
+    partition: list[Entry], change: Callable[[list[Entry]], list[Entry]], findings: list[Told]
 ) -> None:
-    assert told(chained(change(lane)).findings()) == findings
+    assert told(chained(change(partition)).findings()) == findings
 
 
-def test_a_lane_that_is_moved_back_to_its_place_is_told_again(lane: list[Entry]) -> None:
-    moved = [lane[0], at(lane[2], 2), *lane[3:]]
+def test_a_partition_that_is_moved_back_to_its_place_is_told_again(partition: list[Entry]) -> None:
+    moved = [partition[0], at(partition[2], 2), *partition[3:]]
     assert [place for place, _, _ in told(chained(moved).findings())] == [2, 4]
 
 
-def test_what_was_recorded_as_it_is_may_be_strange_and_what_stands_behind_the_record_may_not(lane: list[Entry]) -> None:
-    strange = chained([*lane[:2], msgspec.structs.replace(lane[2], data=b"{"), *lane[3:]])
+def test_what_was_recorded_as_it_is_may_be_strange_and_what_stands_behind_the_record_may_not(
+    partition: list[Entry],
+) -> None:
+    strange = chained([*partition[:2], msgspec.structs.replace(partition[2], data=b"{"), *partition[3:]])
     assert [place for place, _, _ in told(strange.findings(recorded=2))] == [3, 4]
     assert [place for place, _, _ in told(strange.findings(recorded=3))] == [4], "that the next names another stays"
     assert [place for place, _, _ in told(strange.findings(begin=2))] == [3, 4]
@@ -120,13 +124,13 @@ def test_what_was_recorded_as_it_is_may_be_strange_and_what_stands_behind_the_re
 
 def test_facts_form_no_chain_and_of_a_commit_just_what_any_version_can_read_is_read() -> None:
     log = log_of(2)
-    fact, commit = link_of(log[FACTS][0]), link_of(log[LANE][1])
+    fact, commit = link_of(log[FACTS][0]), link_of(log[PARTITION][1])
     assert (fact.sha256, fact.envelope) == ("", None)
     archived = msgspec.structs.replace(log[FACTS][0], stream="".join(list(FACTS)))
     assert link_of(archived) == fact, "wherever it was read"
-    stored = decode_commit(log[LANE][1].data)
+    stored = decode_commit(log[PARTITION][1].data)
     assert commit.envelope == Envelope(id=stored.id, prev_hash=stored.prev_hash, base=1, inputs=stored.inputs)
-    assert link_of(msgspec.structs.replace(log[LANE][1], data=b"[" * 100_000)).envelope is None
+    assert link_of(msgspec.structs.replace(log[PARTITION][1], data=b"[" * 100_000)).envelope is None
 
 
 @pytest.mark.parametrize(
@@ -144,24 +148,24 @@ def test_facts_form_no_chain_and_of_a_commit_just_what_any_version_can_read_is_r
 def test_sequences_that_are_not_there_or_come_again_are_told(
     after: int, sequences: tuple[int, ...], findings: list[tuple[int, int, str, str]]
 ) -> None:
-    gaps = Gaps(LANE, after)
+    gaps = Gaps(PARTITION, after)
     for sequence in sequences:
         gaps.take(sequence)
     assert [(one.sequence, one.upto, one.what, one.detail) for one in gaps.findings] == findings
-    assert {one.stream for one in gaps.findings} <= {LANE}
+    assert {one.stream for one in gaps.findings} <= {PARTITION}
 
 
 def resting(*runs: tuple[int, str, int], skipped: tuple[int, ...] = ()) -> Rests:
     """What commits say of their inputs: the sequence of each, a stream and how much of it."""
-    found = Resting(LANE, skipped)
+    found = Resting(PARTITION, skipped)
     for sequence, stream, upto in runs:
         envelope = Envelope(id="c", prev_hash="", base=sequence - 1, inputs=(InputRun(stream=stream, upto=upto),))
-        entry = Entry(stream=LANE, sequence=sequence, subject="", message_id="c", data=b"")
+        entry = Entry(stream=PARTITION, sequence=sequence, subject="", message_id="c", data=b"")
         found.take(entry, Link(leaf=b"", envelope=envelope))
     return found.told()
 
 
-def test_a_lane_rests_on_the_most_that_any_of_its_commits_names_and_says_by_which() -> None:
+def test_a_partition_rests_on_the_most_that_any_of_its_commits_names_and_says_by_which() -> None:
     said = resting((1, FACTS, 4), (2, "DEVICES_0", 2), (3, FACTS, 4), (4, FACTS, 9))
     assert said == Rests(upto={FACTS: (9, "LOG_0 4"), "DEVICES_0": (2, "LOG_0 2")})
 

@@ -19,7 +19,7 @@ from ops.production.archive.errors import NotProvable
 from ops.production.archive.evidence import Evidence, Statement, load_evidence
 from ops.production.archive.witness import HeadWitness
 from ops.production.log.memory import MemoryBus
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from ops.queries.audit.proof import prove_consistency
 from tests.ops.queries.audit.logs import evidence_of, key_of, log_of
 from tests.places import ROOT
@@ -104,8 +104,8 @@ async def handed_out(folder: Path) -> tuple[Statement, Statement, Evidence]:
     found: list[Statement] = []
     for upto in (10, 37, 40):
         bus = MemoryBus()
-        bus.memory(LANE).entries = log_of(40)[LANE][:upto]
-        await HeadWitness(folder).witness(bus.memory(LANE))
+        bus.memory(PARTITION).entries = log_of(40)[PARTITION][:upto]
+        await HeadWitness(folder).witness(bus.memory(PARTITION))
         evidence = load_evidence(str(folder))
         found.append(Statement(keys=evidence.keys, heads=evidence.heads))
         if upto == 10:
@@ -124,21 +124,21 @@ def checked(proof: JsonObject, folder: Path, *words: str) -> tuple[int, str]:
 
 async def test_the_page_checks_that_a_log_goes_on_from_what_was_handed_out(tmp_path: Path) -> None:
     old, new, evidence = await handed_out(tmp_path)
-    proof = prove_consistency(evidence, LANE, old, new)
+    proof = prove_consistency(evidence, PARTITION, old, new)
     for words in ((old.keys[0].id,), ()):
         code, told = checked(proof, tmp_path, *words)
         assert code == 0 and "holds: LOG_0 goes on from 10 to 37, signed by " + new.keys[1].id in told, told
-        assert f"10 {old.heads[LANE].root}\n37 {new.heads[LANE].root}\n" in told
+        assert f"10 {old.heads[PARTITION].root}\n37 {new.heads[PARTITION].root}\n" in told
     code, told = checked(proof, tmp_path, new.keys[1].id)
     assert code == 1 and f"is signed by {old.keys[0].id}, which the key you named does not vouch for" in told
-    same = prove_consistency(evidence, LANE, new, new)
+    same = prove_consistency(evidence, PARTITION, new, new)
     assert checked(same, tmp_path)[0] == 0 and same["consistency"] == []
 
 
 @pytest.mark.parametrize("harm", ["path", "old root", "old size", "new size", "signature", "not complete", "endless"])
 async def test_a_proof_between_checkpoints_that_was_changed_does_not_hold(harm: str, tmp_path: Path) -> None:
     old, new, evidence = await handed_out(tmp_path)
-    proof = prove_consistency(evidence, LANE, old, new)
+    proof = prove_consistency(evidence, PARTITION, old, new)
     match harm:
         case "path":
             proof["consistency"][0] = "00" * 32
@@ -159,14 +159,14 @@ async def test_a_proof_between_checkpoints_that_was_changed_does_not_hold(harm: 
 async def test_what_is_not_so_is_not_proved(tmp_path: Path) -> None:
     old, new, evidence = await handed_out(tmp_path)
     with pytest.raises(NotProvable, match="name them the other way"):
-        prove_consistency(evidence, LANE, new, old)
+        prove_consistency(evidence, PARTITION, new, old)
     with pytest.raises(NotProvable, match="FACTS can't be proved: the older file has no checkpoint of it"):
         prove_consistency(evidence, "FACTS", old, new)
     told = "`kuelog audit verify --checkpoint` says more"
     another = evidence_of(log_of(8, devices=1), key_of(1))
     with pytest.raises(NotProvable, match=f"LOG_0 8 can't be proved: .* don't lead to its root; {told}"):
-        changed = msgspec.structs.replace(another.heads[LANE], root="00" * 32)
-        prove_consistency(evidence, LANE, Statement(keys=another.keys, heads={LANE: changed}), new)
-    rewritten = msgspec.structs.replace(evidence, leaves={LANE: b"\0" * 32 + evidence.leaves[LANE][32:]})
+        changed = msgspec.structs.replace(another.heads[PARTITION], root="00" * 32)
+        prove_consistency(evidence, PARTITION, Statement(keys=another.keys, heads={PARTITION: changed}), new)
+    rewritten = msgspec.structs.replace(evidence, leaves={PARTITION: b"\0" * 32 + evidence.leaves[PARTITION][32:]})
     with pytest.raises(NotProvable, match=f"LOG_0 10 can't be proved: .* {told}"):
-        prove_consistency(rewritten, LANE, old, new)
+        prove_consistency(rewritten, PARTITION, old, new)

@@ -14,7 +14,7 @@ from ops.production.archive.evidence import Evidence, load_evidence
 from ops.production.archive.keys import Trust, begin_anew
 from ops.production.archive.witness import HeadWitness, WitnessKeyMissing, leaves_name
 from ops.production.log.memory import MemoryBus
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from ops.queries.audit.proof import prove
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_errors import LogRegressed
@@ -51,7 +51,7 @@ def test_the_tree_is_that_of_rfc_6962() -> None:
 
 def bus_of(log: Log, upto: int) -> MemoryBus:
     bus = MemoryBus()
-    bus.memory(LANE).entries = log[LANE][:upto]
+    bus.memory(PARTITION).entries = log[PARTITION][:upto]
     return bus
 
 
@@ -59,54 +59,54 @@ async def test_the_witness_keeps_a_checkpoint_and_every_leaf_and_grows_them(tmp_
     log = log_of(50)
     for upto in (7, 7, 20, 50):
         witness = HeadWitness(tmp_path)
-        await witness.check(bus_of(log, upto).memory(LANE))
-        await witness.witness(bus_of(log, upto).memory(LANE))
+        await witness.check(bus_of(log, upto).memory(PARTITION))
+        await witness.witness(bus_of(log, upto).memory(PARTITION))
     evidence = load_evidence(str(tmp_path))
-    assert evidence.heads[LANE].root == evidence_of(log, key_of(1)).heads[LANE].root
-    assert evidence.leaves[LANE] == evidence_of(log, key_of(1)).leaves[LANE]
+    assert evidence.heads[PARTITION].root == evidence_of(log, key_of(1)).heads[PARTITION].root
+    assert evidence.leaves[PARTITION] == evidence_of(log, key_of(1)).leaves[PARTITION]
     assert Auditor(evidence).examine(log).findings == ()
 
 
 async def test_leaves_that_are_lost_are_made_anew_from_a_log_that_is_still_the_same(tmp_path: Path) -> None:
     log = log_of(20)
-    await HeadWitness(tmp_path).witness(bus_of(log, 10).memory(LANE))
-    (tmp_path / leaves_name(LANE)).unlink()
-    await HeadWitness(tmp_path).witness(bus_of(log, 20).memory(LANE))
+    await HeadWitness(tmp_path).witness(bus_of(log, 10).memory(PARTITION))
+    (tmp_path / leaves_name(PARTITION)).unlink()
+    await HeadWitness(tmp_path).witness(bus_of(log, 20).memory(PARTITION))
     assert Auditor(load_evidence(str(tmp_path))).examine(log).findings == ()
-    (tmp_path / leaves_name(LANE)).unlink()
+    (tmp_path / leaves_name(PARTITION)).unlink()
     changed = bus_of(log, 20)
-    changed.memory(LANE).entries[3] = msgspec.structs.replace(log[LANE][3], data=b"{}")
+    changed.memory(PARTITION).entries[3] = msgspec.structs.replace(log[PARTITION][3], data=b"{}")
     with pytest.raises(LogRegressed, match="holds other messages than it once did"):
-        await HeadWitness(tmp_path).witness(changed.memory(LANE))
+        await HeadWitness(tmp_path).witness(changed.memory(PARTITION))
 
 
 async def test_a_replaced_key_counts_for_what_it_had_signed_and_for_nothing_behind(tmp_path: Path) -> None:
     log = log_of(30)
     running = HeadWitness(tmp_path)
-    await running.witness(bus_of(log, 10).memory(LANE))
+    await running.witness(bus_of(log, 10).memory(PARTITION))
     old = load_evidence(str(tmp_path))
     old_key = (tmp_path / "witness.key").read_bytes()
     fresh = HeadWitness(tmp_path).rotate()
     assert (tmp_path / "witness.key").read_bytes() != old_key
-    await running.witness(bus_of(log, 20).memory(LANE))
+    await running.witness(bus_of(log, 20).memory(PARTITION))
     now = load_evidence(str(tmp_path))
-    assert now.heads[LANE].key == fresh, "a witness that runs takes the new key"
+    assert now.heads[PARTITION].key == fresh, "a witness that runs takes the new key"
     assert Auditor(now, [old.keys[0].id]).examine(log).findings == ()
-    assert Trust(now.keys).why_not(LANE, old.heads[LANE]) == ""
+    assert Trust(now.keys).why_not(PARTITION, old.heads[PARTITION]) == ""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    thief = evidence_of({LANE: log[LANE]}, Ed25519PrivateKey.from_private_bytes(old_key))
-    assert "was replaced when LOG_0 stood at 10" in Trust(now.keys).why_not(LANE, thief.heads[LANE])
+    thief = evidence_of({PARTITION: log[PARTITION]}, Ed25519PrivateKey.from_private_bytes(old_key))
+    assert "was replaced when LOG_0 stood at 10" in Trust(now.keys).why_not(PARTITION, thief.heads[PARTITION])
 
 
 async def test_a_lost_key_is_a_clear_message_and_a_new_one_has_to_be_named_to_count(tmp_path: Path) -> None:
     log = log_of(30)
-    await HeadWitness(tmp_path).witness(bus_of(log, 10).memory(LANE))
+    await HeadWitness(tmp_path).witness(bus_of(log, 10).memory(PARTITION))
     (tmp_path / "witness.key").unlink()
     with pytest.raises(WitnessKeyMissing, match="rotate-key --witness .* --lost REASON"):
         HeadWitness(tmp_path)
-    fresh = begin_anew(tmp_path, {LANE: 10}, lost="the disk burnt")
-    await HeadWitness(tmp_path).witness(bus_of(log, 20).memory(LANE))
+    fresh = begin_anew(tmp_path, {PARTITION: 10}, lost="the disk burnt")
+    await HeadWitness(tmp_path).witness(bus_of(log, 20).memory(PARTITION))
     evidence = load_evidence(str(tmp_path))
     findings = Auditor(evidence).examine(log).findings
     assert [one.what for one in findings] == ["checkpoint"]
@@ -136,27 +136,27 @@ def checked(proof: object, tmp_path: Path, *words: str) -> tuple[int, str]:
 @pytest.fixture
 async def rotated(tmp_path: Path) -> tuple[Log, Evidence]:
     log = log_of(37)
-    await HeadWitness(tmp_path).witness(bus_of(log, 10).memory(LANE))
+    await HeadWitness(tmp_path).witness(bus_of(log, 10).memory(PARTITION))
     HeadWitness(tmp_path).rotate()
-    await HeadWitness(tmp_path).witness(bus_of(log, 37).memory(LANE))
+    await HeadWitness(tmp_path).witness(bus_of(log, 37).memory(PARTITION))
     return log, load_evidence(str(tmp_path))
 
 
 def test_a_page_of_public_code_checks_a_proof(rotated: tuple[Log, Evidence], tmp_path: Path) -> None:
     log, evidence = rotated
     for sequence in (1, 16, 37):
-        proof = prove(log[LANE], evidence, LANE, sequence)
+        proof = prove(log[PARTITION], evidence, PARTITION, sequence)
         for words in ((evidence.keys[0].id,), (evidence.keys[1].id,), ()):
             code, told = checked(proof, tmp_path, *words)
             assert code == 0 and f"holds: LOG_0 {sequence} of 37" in told, told
-            assert log[LANE][sequence - 1].data.decode() in told
+            assert log[PARTITION][sequence - 1].data.decode() in told
     assert len(CHECKER.read_text().splitlines()) <= 135, "so short that it is read before it is run"
 
 
 @pytest.mark.parametrize("harm", ["data", "sequence", "subject", "path", "root", "signature", "key", "size", "missing"])
 def test_a_proof_that_was_changed_does_not_hold(harm: str, rotated: tuple[Log, Evidence], tmp_path: Path) -> None:
     log, evidence = rotated
-    proof = json.loads(json.dumps(prove(log[LANE], evidence, LANE, 16)))
+    proof = json.loads(json.dumps(prove(log[PARTITION], evidence, PARTITION, 16)))
     match harm:
         case "data":
             proof["data"] = proof["data"][:-8] + "AAAA" + proof["data"][-4:]
@@ -174,15 +174,15 @@ def test_a_proof_that_was_changed_does_not_hold(harm: str, rotated: tuple[Log, E
             del proof["checkpoint"]["root"]
     code, told = checked(proof, tmp_path, evidence.keys[0].id)
     assert code == 1 and "DOES NOT HOLD" in told and "Traceback" not in told
-    assert checked(prove(log[LANE], evidence, LANE, 16), tmp_path, "0123456789abcdef")[0] == 1
+    assert checked(prove(log[PARTITION], evidence, PARTITION, 16), tmp_path, "0123456789abcdef")[0] == 1
 
 
 def test_what_is_not_signed_is_not_proved(rotated: tuple[Log, Evidence]) -> None:
     log, evidence = rotated
     with pytest.raises(NotProvable, match="covers sequences 1 to 37"):
-        prove(log[LANE], evidence, LANE, 38)
+        prove(log[PARTITION], evidence, PARTITION, 38)
     with pytest.raises(NotProvable, match="has no checkpoint"):
-        prove(log[LANE], evidence, "FACTS", 1)
-    changed = [*log[LANE][:4], msgspec.structs.replace(log[LANE][4], data=b"{}"), *log[LANE][5:]]
+        prove(log[PARTITION], evidence, "FACTS", 1)
+    changed = [*log[PARTITION][:4], msgspec.structs.replace(log[PARTITION][4], data=b"{}"), *log[PARTITION][5:]]
     with pytest.raises(NotProvable, match="not the message that was signed"):
-        prove(changed, evidence, LANE, 5)
+        prove(changed, evidence, PARTITION, 5)

@@ -7,7 +7,7 @@ from events.commit import Commit, InputRun, bytes_hash
 from events.control import Quarantined
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.evidence import Evidence
-from ops.production.wiring import LANE
+from ops.production.wiring import PARTITION
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_port import Entry
 from tests.ops.queries.audit.logs import evidence_of, key_of, log_of
@@ -26,12 +26,12 @@ def behind(entries: list[Entry], commit: Commit) -> None:
 
 def test_a_skipped_commit_that_rests_on_nothing_blames_none_behind_it() -> None:
     log = log_of(3)
-    honest = decode_commit(log[LANE][-1].data)
-    behind(log[LANE], replace(honest, inputs=(InputRun(stream=FACTS, upto=1000),)))
-    behind(log[LANE], honest)
+    honest = decode_commit(log[PARTITION][-1].data)
+    behind(log[PARTITION], replace(honest, inputs=(InputRun(stream=FACTS, upto=1000),)))
+    behind(log[PARTITION], honest)
     found = Auditor(Evidence()).examine(log).findings
     assert [(one.sequence, one.what) for one in found] == [(5, "inputs")], "nobody has said that the fourth is strange"
-    quarantined = Quarantined(stream=LANE, sequence=4, reason="stored by a stray script")
+    quarantined = Quarantined(stream=PARTITION, sequence=4, reason="stored by a stray script")
     first = Commit(
         id="",
         prev_hash="0" * 64,

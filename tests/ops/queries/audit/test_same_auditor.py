@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from events.control import Quarantined
 from events.subjects import CONTROL, FACTS
 from ops.production.archive.evidence import Evidence, Statement
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from tests.ops.queries.audit.logs import Log, evidence_of, key_of, log_of
 from tests.ops.queries.audit.test_tampering import WAYS
@@ -26,7 +26,7 @@ def strange(log: Log, signed: Mapping[str, int], chance: random.Random) -> Log:
         return log
     if what == "as it was signed":
         return {stream: found[: signed.get(stream, 0)] for stream, found in log.items()}
-    stream = chance.choice((LANE, FACTS, DEVICE_LANE))
+    stream = chance.choice((PARTITION, FACTS, DEVICE_PARTITION))
     at = chance.randrange(len(log[stream]))
     if what == "skipped":
         return {**log, CONTROL: [said(1, Quarantined(stream=stream, sequence=at + 1, reason="r"))]}
@@ -40,9 +40,9 @@ def strange(log: Log, signed: Mapping[str, int], chance: random.Random) -> Log:
 
 def doubtful(evidence: Evidence) -> Evidence:
     """Evidence beside which one leaf was changed."""
-    kept = bytearray(evidence.leaves[LANE])
+    kept = bytearray(evidence.leaves[PARTITION])
     kept[7] ^= 1
-    return replace(evidence, leaves={**evidence.leaves, LANE: bytes(kept)})
+    return replace(evidence, leaves={**evidence.leaves, PARTITION: bytes(kept)})
 
 
 @pytest.mark.parametrize("part", [1.0, 0.5])

@@ -8,7 +8,7 @@ import pytest
 
 from events.subjects import FACTS
 from ops.production.archive.evidence import Evidence, Statement
-from ops.production.wiring import DEVICE_LANE, LANE
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.chain import Link, link_of
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_port import Entry
@@ -122,7 +122,7 @@ def test_every_change_is_found_and_its_place_is_named(
     assert auditor.examine(log).findings == ()
     chance = random.Random(f"{SEED} {way.__name__}")
     for _ in range(TIMES // (len(WAYS) + 1) + 1):
-        stream = chance.choice((LANE, LANE, LANE, FACTS, FACTS, DEVICE_LANE))
+        stream = chance.choice((PARTITION, PARTITION, PARTITION, FACTS, FACTS, DEVICE_PARTITION))
         changed = {**log, stream: list(log[stream])}
         places = way(changed[stream], chance.randrange(len(log[stream])), chance)
         found = {(one.stream, one.sequence) for one in auditor.examine(changed).findings}
@@ -149,7 +149,7 @@ def test_a_log_that_is_changed_and_signed_with_another_key_is_found(log: Log) ->
     chance = random.Random(f"{SEED} sign")
     ours = evidence_of(short, KEY)
     for _ in range(TIMES // (len(WAYS) + 1)):
-        stream = chance.choice((LANE, FACTS, DEVICE_LANE))
+        stream = chance.choice((PARTITION, FACTS, DEVICE_PARTITION))
         forged = {**short, stream: list(short[stream])}
         chance.choice(WAYS)(forged[stream], chance.randrange(40), chance)
         forged = {s: renumbered(found) for s, found in forged.items()}
@@ -168,7 +168,7 @@ def test_what_is_kept_beside_the_log_is_not_believed_either(log: Log, evidence: 
     chance = random.Random(f"{SEED} record")
     link = Remembered(log)
     for _ in range(20):
-        stream = chance.choice((LANE, FACTS, DEVICE_LANE))
+        stream = chance.choice((PARTITION, FACTS, DEVICE_PARTITION))
         at = chance.randrange(len(evidence.leaves[stream]))
         kept = bytearray(evidence.leaves[stream])
         kept[at] ^= 1 << chance.randrange(8)
@@ -186,9 +186,9 @@ def test_without_any_record_the_chain_still_names_what_it_can(log: Log) -> None:
     assert nothing.examine(log).findings == ()
     for way in (flip_data, drop, duplicate, add, swap):
         for _ in range(5):
-            changed = {**log, LANE: list(log[LANE])}
-            way(changed[LANE], chance.randrange(1, len(log[LANE]) - 1), chance)
-            assert {one.stream for one in nothing.examine(changed).findings} >= {LANE}
+            changed = {**log, PARTITION: list(log[PARTITION])}
+            way(changed[PARTITION], chance.randrange(1, len(log[PARTITION]) - 1), chance)
+            assert {one.stream for one in nothing.examine(changed).findings} >= {PARTITION}
     fewer = {**log, FACTS: log[FACTS][:-7]}
     missing = nothing.examine(fewer).findings
     assert [(one.stream, one.sequence, one.upto) for one in missing] == [(FACTS, len(log[FACTS]) - 6, len(log[FACTS]))]
@@ -199,11 +199,11 @@ def test_messages_behind_the_last_checkpoint_are_no_additions(log: Log) -> None:
     auditor = Auditor(half, link=Remembered(log))
     report = auditor.examine(log)
     assert report.findings == ()
-    assert {one.stream: one.signed for one in report.streams}[LANE] == 5_000
-    changed = {**log, LANE: list(log[LANE])}
-    flip(changed[LANE], 4_999, random.Random(1))
-    assert [(one.stream, one.sequence) for one in auditor.examine(changed).findings] == [(LANE, 5_000)]
-    behind = {**log, LANE: [*log[LANE][:7_000], *log[LANE][7_001:]]}
-    assert {(one.stream, one.sequence) for one in auditor.examine(behind).findings} == {(LANE, 7_001)}
-    mixed = {**log, LANE: renumbered([*log[LANE][:9_000], log[LANE][10], *log[LANE][9_000:]])}
-    assert (LANE, 9_001) in {(one.stream, one.sequence) for one in auditor.examine(mixed).findings}
+    assert {one.stream: one.signed for one in report.streams}[PARTITION] == 5_000
+    changed = {**log, PARTITION: list(log[PARTITION])}
+    flip(changed[PARTITION], 4_999, random.Random(1))
+    assert [(one.stream, one.sequence) for one in auditor.examine(changed).findings] == [(PARTITION, 5_000)]
+    behind = {**log, PARTITION: [*log[PARTITION][:7_000], *log[PARTITION][7_001:]]}
+    assert {(one.stream, one.sequence) for one in auditor.examine(behind).findings} == {(PARTITION, 7_001)}
+    mixed = {**log, PARTITION: renumbered([*log[PARTITION][:9_000], log[PARTITION][10], *log[PARTITION][9_000:]])}
+    assert (PARTITION, 9_001) in {(one.stream, one.sequence) for one in auditor.examine(mixed).findings}

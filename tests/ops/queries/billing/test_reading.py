@@ -8,12 +8,12 @@ from ops.queries.billing.period import period, time
 from ops.queries.billing.price_file import read_price_file
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import Read, events_in_order, ledger_of
-from services.runtime.lane_errors import ChainBroken, MessageNotOurs
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Entry
+from services.runtime.partition_errors import ChainBroken, MessageNotOurs
 from tests.laws.random_day import Day
 
-LANE = "LOG_0"
+PARTITION = "LOG_0"
 
 
 @pytest.fixture(scope="module")
@@ -52,19 +52,19 @@ def test_an_event_of_a_newer_version_is_named(day: Day) -> None:
 
 
 def test_a_changed_commit_is_named(day: Day) -> None:
-    data = day.entries[LANE][0].data.replace(b'"rules":"1"', b'"rules":"9"')
+    data = day.entries[PARTITION][0].data.replace(b'"rules":"1"', b'"rules":"9"')
     with pytest.raises(ChainBroken, match="LOG_0 is broken at sequence 2"):
-        ledger_of(changed(day, LANE, 0, data=data))
+        ledger_of(changed(day, PARTITION, 0, data=data))
 
 
 def test_nothing_comes_before_what_it_rests_on_and_time_never_goes_back(day: Day) -> None:
     seen = dict.fromkeys(day.entries, 0)
     before = 0
     for _, place in events_in_order(day.entries, Read(upto={})):
-        assert place.at >= before and place.sequence >= seen[place.lane]
-        before, seen[place.lane] = place.at, place.sequence
-        if place.lane not in (CONTROL, FACTS):
-            for run in msgspec.json.decode(day.entries[place.lane][place.sequence - 1].data)["inputs"]:
+        assert place.at >= before and place.sequence >= seen[place.partition]
+        before, seen[place.partition] = place.at, place.sequence
+        if place.partition not in (CONTROL, FACTS):
+            for run in msgspec.json.decode(day.entries[place.partition][place.sequence - 1].data)["inputs"]:
                 assert run["upto"] <= seen[run["stream"]]
 
 

@@ -26,13 +26,13 @@ from ops.sandbox.simulate.history import play
 from projections.object_versions import Versions
 from projections.world import World
 from services.applier.plan import Application
-from services.runtime import lane_fold, stored_message
+from services.runtime import partition_fold, stored_message
 from services.runtime.bus_time import BusTime
 from services.runtime.control_log import Control
-from services.runtime.lane_fold import LaneFold
-from services.runtime.lane_host import LaneHost
 from services.runtime.log_errors import LogMovedOn, TailLost
 from services.runtime.log_port import Entry
+from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition_host import PartitionHost
 from services.runtime.shelf_port import Shelf
 from services.runtime.stored_message import Opened, Passed, open_message
 from services.watcher import log_reading
@@ -125,32 +125,32 @@ def skipped_unread(patch: Patch) -> None:
 
 
 def monotone_time(patch: Patch) -> None:
-    """The time of a lane never goes back."""
+    """The time of a partition never goes back."""
 
-    def ignored(fold: LaneFold, at: int) -> None:
+    def ignored(fold: PartitionFold, at: int) -> None:
         del fold, at
 
-    patch.setattr(LaneFold, "at", property(lambda _: 0, ignored), raising=False)
+    patch.setattr(PartitionFold, "at", property(lambda _: 0, ignored), raising=False)
 
 
 def inputs_exist(patch: Patch) -> None:
-    """A commit that rests on what is not there halts its lane by name."""
+    """A commit that rests on what is not there halts its partition by name."""
 
-    async def wait(host: LaneHost, entry: Entry, run: InputRun) -> None:
+    async def wait(host: PartitionHost, entry: Entry, run: InputRun) -> None:
         del entry, run
         await host._next_news()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
-    patch.setattr(LaneHost, "_await_input", wait)
+    patch.setattr(PartitionHost, "_await_input", wait)
 
 
 def chain(patch: Patch) -> None:
     """A commit that does not follow the one before it is not folded."""
-    fold_commit = LaneFold.fold_commit
+    fold_commit = PartitionFold.fold_commit
 
-    def anyhow(fold: LaneFold, entry: Entry, commit: Commit) -> None:
+    def anyhow(fold: PartitionFold, entry: Entry, commit: Commit) -> None:
         fold_commit(fold, entry, replace(commit, base=fold.base, prev_hash=fold.prev_hash))
 
-    patch.setattr(LaneFold, "fold_commit", anyhow)
+    patch.setattr(PartitionFold, "fold_commit", anyhow)
 
 
 def lost_race(patch: Patch) -> None:
@@ -276,7 +276,7 @@ def _nothing(*_: object) -> str:
 
 
 def _open_by(patch: Patch, opened: Callable[[Entry, Control], Opened | Passed]) -> None:
-    for module in (lane_fold, replay, log_reading):
+    for module in (partition_fold, replay, log_reading):
         patch.setattr(module, "open_message", opened)
 
 

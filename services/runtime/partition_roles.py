@@ -1,4 +1,4 @@
-"""Who takes part in a lane: its deciders, and who follows their turns, their commits and what happens to workloads."""
+"""Who takes part in a partition: its deciders, and who follows their turns, their commits and what happens to workloads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -7,7 +7,7 @@ from typing import Protocol
 from events.catalogue import Decision
 from projections.log_position import LogPosition
 from projections.world import World
-from services.runtime.lane_fold import LaneFold
+from services.runtime.partition_fold import PartitionFold
 
 
 class Decider(Protocol):
@@ -29,12 +29,12 @@ class Decider(Protocol):
 class Tracer(Protocol):
     """Opens a span for a turn and gives the headers that carry it on."""
 
-    def turn(self, author: str, lane: str) -> AbstractContextManager[Mapping[str, str]]:
+    def turn(self, author: str, partition: str) -> AbstractContextManager[Mapping[str, str]]:
         """A span around one decision and its append."""
         ...
 
 
-Keeper = Callable[[LaneFold], None]
+Keeper = Callable[[PartitionFold], None]
 """Told of each commit that was folded, while nothing is folded ahead of it."""
 
 Observer = Callable[[World, Sequence[str]], None]

@@ -1,6 +1,6 @@
-"""What can be wrong with a message of a lane: each named for what was found, and saying what to do.
+"""What can be wrong with a message of a partition: each named for what was found, and saying what to do.
 
-None of them ends a service: the lane halts there, says so, and goes on when the message is skipped on record.
+None of them ends a service: the partition halts there, says so, and goes on when the message is skipped on record.
 """
 
 

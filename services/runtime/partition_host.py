@@ -1,6 +1,6 @@
 """The thin shell around deciders: read, fold, decide, append; if somebody wrote first, fold that and decide again.
 
-One host serves one lane, with one decider or several: alone in a process or beside the others, on the same code path.
+One host serves one partition, with one decider or several: alone in a process or beside the others, on the same code path.
 A decision that the log has not acknowledged has not happened; nothing is pipelined (docs/rules/log.md#acknowledged).
 """
 
@@ -21,18 +21,18 @@ from services.runtime.admission_window import AdmissionWindow
 from services.runtime.bus_time import BusTime
 from services.runtime.clock_port import Clock
 from services.runtime.commit_making import commit_of
-from services.runtime.lane_errors import InputsWrong, MessageHalts
-from services.runtime.lane_fold import LaneFold
-from services.runtime.lane_halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
-from services.runtime.lane_roles import Decider, Keeper, Observer, Tracer
 from services.runtime.log_errors import LogGap, LogMovedOn, LogRegressed, LogRolled, LogUnavailable
 from services.runtime.log_port import Entry, Stream
+from services.runtime.partition_errors import InputsWrong, MessageHalts
+from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition_halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
+from services.runtime.partition_roles import Decider, Keeper, Observer, Tracer
 
 log = structlog.get_logger()
 
 
-class LaneHost:
-    """Follows a lane and its inputs, and lets its deciders speak whenever something has changed."""
+class PartitionHost:
+    """Follows a partition and its inputs, and lets its deciders speak whenever something has changed."""
 
     def __init__(
         self,
@@ -45,13 +45,13 @@ class LaneHost:
         rules: str,
         replica: str,
         observers: Sequence[Observer] = (),
-        fold: LaneFold | None = None,
+        fold: PartitionFold | None = None,
         keepers: Sequence[Keeper] = (),
-        mark: Callable[[LaneFold], str] = lambda _: "",
+        mark: Callable[[PartitionFold], str] = lambda _: "",
         window: AdmissionWindow | None = None,
     ) -> None:
         self.own, self.inputs, self.deciders = own, tuple(inputs), tuple(deciders)
-        self.fold = fold or LaneFold(own.name)
+        self.fold = fold or PartitionFold(own.name)
         self.halts = Halts(own.name)
         """What keeps it from going on."""
         self.quiet = asyncio.Event()
@@ -72,7 +72,7 @@ class LaneHost:
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Serve the lane until cancelled; what is wrong with the log halts it by name and does not end it."""
+        """Serve the partition until cancelled; what is wrong with the log halts it by name and does not end it."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow_own())
             for stream in self.inputs:
@@ -246,7 +246,7 @@ class LaneHost:
         """
         fold, name = self.fold, decider.name
         try:
-            events = decider.decide(fold.world, LogPosition(lane=self.own.name, sequence=fold.base + 1, at=at))
+            events = decider.decide(fold.world, LogPosition(partition=self.own.name, sequence=fold.base + 1, at=at))
             commit = self._made(name, events, at) if events or settle else None
         except Exception as problem:  # noqa: BLE001 - whatever makes one decider fail, it halts no other
             fold.world.take_back(mark)
@@ -291,7 +291,7 @@ class LaneHost:
             return False
         self.fold.settled_as_decided(sequence, data, commit)
         self._keep()
-        log.info("decided", author=commit.author, lane=self.own.name, sequence=sequence, events=len(commit.events))
+        log.info("decided", author=commit.author, partition=self.own.name, sequence=sequence, events=len(commit.events))
         return True
 
     def _observe(self) -> None:

@@ -1,4 +1,4 @@
-"""What keeps a lane, or one of its deciders, from going on: each reason by its kind, told as long as it holds."""
+"""What keeps a partition, or one of its deciders, from going on: each reason by its kind, told as long as it holds."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,10 +23,10 @@ KINDS = MESSAGE, BUS, CLOCK, STOPPED, REGRESSED, WITNESS = (
 class Halts:
     """The reasons that hold at the moment."""
 
-    def __init__(self, lane: str) -> None:
-        self.lane = lane
+    def __init__(self, partition: str) -> None:
+        self.partition = partition
         self.stuck = asyncio.Event()
-        """Set while anything halts the whole lane."""
+        """Set while anything halts the whole partition."""
         self.failing: dict[str, str] = {}
         """Who fails here while the others go on, and with what."""
         self._why: dict[str, str] = {}
@@ -47,16 +47,16 @@ class Halts:
         return not self._why.keys() & {STOPPED, REGRESSED, WITNESS}
 
     def halt(self, kind: str, why: str) -> None:
-        """The lane can't go on for this reason."""
+        """The partition can't go on for this reason."""
         if self._why.get(kind) != why:
             self._why[kind] = why
-            log.error("lane halted", lane=self.lane, problem=why)
+            log.error("partition halted", partition=self.partition, problem=why)
         self.stuck.set()
 
     def lift(self, kind: str) -> None:
         """The reason holds no more."""
         if self._why.pop(kind, None) is not None:
-            log.info("lane goes on", lane=self.lane, reason=kind)
+            log.info("partition goes on", partition=self.partition, reason=kind)
         if not self._why:
             self.stuck.clear()
 
@@ -65,12 +65,12 @@ class Halts:
         told = f"{type(problem).__name__}: {str(problem)[:_SHOWN]}"
         if self.failing.get(who) != told:
             self.failing[who] = told
-            log.error("failing", lane=self.lane, who=who, problem=told, exc_info=problem)
+            log.error("failing", partition=self.partition, who=who, problem=told, exc_info=problem)
 
     def works(self, who: str) -> None:
         """Whoever failed does so no more."""
         if self.failing and self.failing.pop(who, None) is not None:
-            log.info("works again", lane=self.lane, who=who)
+            log.info("works again", partition=self.partition, who=who)
 
     def tried(self, function: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
         """Call somebody who only looks on: that must not stop those who decide."""

@@ -1,4 +1,4 @@
-"""The laws of a lane, held at every commit: what is reserved once, within which limits, and who may be told to go."""
+"""The laws of a partition, held at every commit: what is reserved once, within which limits, and who may be told to go."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,25 +11,25 @@ from events.device import DevicesReserved
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused
 from events.workload import EvictionOrdered, QuotaReleased
-from ops.queries.replay import fold_lane
+from ops.queries.replay import fold_partition
 from projections.devices.card_stakes import uses_of
 from projections.devices.use import IDLE, CardUse
 from projections.log_position import LogPosition
 from projections.quota.node import Node
 from projections.world import World
-from services.runtime.lane_fold import LaneFold
 from services.runtime.log_port import Entry
+from services.runtime.partition_fold import PartitionFold
 
 
 class Run(msgspec.Struct):
-    """A time in which a workload was admitted, by the sequences of its lane; it goes on while `until` is 0."""
+    """A time in which a workload was admitted, by the sequences of its partition; it goes on while `until` is 0."""
 
     since: int
     until: int = 0
 
 
-class LaneLaws:
-    """Hears every event of the decisions of a lane, in canonical order, and notes what breaks a law."""
+class PartitionLaws:
+    """Hears every event of the decisions of a partition, in canonical order, and notes what breaks a law."""
 
     def __init__(self, world: World) -> None:
         self.broken: list[str] = []
@@ -69,7 +69,7 @@ class LaneLaws:
                 pass
 
     def admitted_at(self, workload: str, sequence: int) -> bool:
-        """Whether a workload was admitted when the lane had come so far."""
+        """Whether a workload was admitted when the partition had come so far."""
         return any(
             one.since <= sequence and (not one.until or sequence < one.until) for one in self.runs.get(workload, ())
         )
@@ -135,11 +135,11 @@ class LaneLaws:
         return found is not None and not found.finished
 
     def _tell(self, position: LogPosition, what: str) -> None:
-        self.broken.append(f"{position.lane}/{position.sequence} {what}")
+        self.broken.append(f"{position.partition}/{position.sequence} {what}")
 
 
 class CardLaws:
-    """The same of the lane of cards."""
+    """The same of the partition of cards."""
 
     def __init__(self, world: World) -> None:
         self.broken: list[str] = []
@@ -159,21 +159,27 @@ class CardLaws:
         for uuid, use in sorted(taken.items()):
             card = cards.get(uuid)
             if card is not None and (use.memory > card.memory or use.slots > card.slots or use.cores > card.cores):
-                self.broken.append(f"{position.lane}/{position.sequence} gives more of card {uuid} than it has: {use}")
+                self.broken.append(
+                    f"{position.partition}/{position.sequence} gives more of card {uuid} than it has: {use}"
+                )
 
 
-def hold_lane(
-    lane: str, entries: Mapping[str, Sequence[Entry]], *, cards: bool
-) -> tuple[LaneFold, LaneLaws, list[str]]:
-    """Replay a lane, decide every decision of it again, and hold the laws at every commit."""
-    start = LaneFold(lane)
-    book = LaneLaws(start.world)
+def hold_partition(
+    partition: str, entries: Mapping[str, Sequence[Entry]], *, cards: bool
+) -> tuple[PartitionFold, PartitionLaws, list[str]]:
+    """Replay a partition, decide every decision of it again, and hold the laws at every commit."""
+    start = PartitionFold(partition)
+    book = PartitionLaws(start.world)
     card_book = CardLaws(start.world)
-    fold, replayed = fold_lane(lane, entries, verify=True, start=start, listener=card_book.hear if cards else book.hear)
+    fold, replayed = fold_partition(
+        partition, entries, verify=True, start=start, listener=card_book.hear if cards else book.hear
+    )
     broken = [*book.broken, *card_book.broken]
-    broken += [f"{lane}/{one.sequence} by {one.author} comes out otherwise in replay" for one in replayed.differences]
     broken += [
-        f"{lane}/{one.sequence} by {one.author} names another world than comes out in replay"
+        f"{partition}/{one.sequence} by {one.author} comes out otherwise in replay" for one in replayed.differences
+    ]
+    broken += [
+        f"{partition}/{one.sequence} by {one.author} names another world than comes out in replay"
         for one in replayed.other_states
     ]
     return fold, book, broken

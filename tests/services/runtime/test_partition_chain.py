@@ -1,4 +1,4 @@
-"""A lane's fold follows one chain: what does not hang on the commit before is folded by nobody."""
+"""A partition's fold follows one chain: what does not hang on the commit before is folded by nobody."""
 
 import asyncio
 from typing import Any, cast
@@ -11,15 +11,15 @@ from events.quota import NamespaceObserved
 from events.rules import RULES
 from ops.production.log.history import read_everything
 from ops.production.log.memory import MemoryBus
-from ops.production.wiring import LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import PARTITION
+from ops.queries.replay import fold_partition
 from services.admitter.decide import Admitter
 from services.queue_manager.decide import QueueManager
-from services.runtime.lane_errors import ChainBroken, InputsWrong
-from services.runtime.lane_fold import LaneFold
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Entry, Stream
-from tests.services.runtime.test_lane_host import admitted, host, stop, tell, without_cards
+from services.runtime.partition_errors import ChainBroken, InputsWrong
+from services.runtime.partition_fold import PartitionFold
+from tests.services.runtime.test_partition_host import admitted, host, stop, tell, without_cards
 from tests.stories.small_world import job
 
 
@@ -27,7 +27,7 @@ def commit(base: int, prev_hash: str, *inputs: InputRun) -> Commit:
     return Commit(
         id=f"{base}",
         prev_hash=prev_hash,
-        partition=LANE,
+        partition=PARTITION,
         base=base,
         inputs=inputs,
         author="queue-manager",
@@ -39,11 +39,11 @@ def commit(base: int, prev_hash: str, *inputs: InputRun) -> Commit:
 
 
 def entry(sequence: int, value: Commit) -> Entry:
-    return Entry(stream=LANE, sequence=sequence, subject="", message_id=value.id, data=encode(value))
+    return Entry(stream=PARTITION, sequence=sequence, subject="", message_id=value.id, data=encode(value))
 
 
 def test_a_commit_that_names_another_hash_than_that_of_the_one_before_is_not_folded() -> None:
-    fold = LaneFold(LANE)
+    fold = PartitionFold(PARTITION)
     first = commit(0, GENESIS)
     fold.settled_as_decided(1, encode(first), first)
     assert fold.prev_hash == bytes_hash(encode(first))
@@ -53,13 +53,13 @@ def test_a_commit_that_names_another_hash_than_that_of_the_one_before_is_not_fol
 
 
 def test_a_commit_that_was_made_behind_another_one_is_not_folded() -> None:
-    fold = LaneFold(LANE)
+    fold = PartitionFold(PARTITION)
     with pytest.raises(ChainBroken):
         fold.fold_commit(entry(2, late := commit(1, GENESIS)), late)
 
 
 def test_inputs_never_go_back() -> None:
-    fold = LaneFold(LANE)
+    fold = PartitionFold(PARTITION)
     first = commit(0, GENESIS, InputRun(stream="FACTS", upto=5))
     fold.settled_as_decided(1, encode(first), first)
     again = commit(1, fold.prev_hash, InputRun(stream="FACTS", upto=4))
@@ -91,5 +91,5 @@ async def test_what_was_decided_while_the_bus_went_away_is_taken_back_and_decide
     task = asyncio.create_task(one.run())
     assert await asyncio.wait_for(admitted(bus, 1), 30) == ["team/a"]
     await stop(task)
-    _, replayed = fold_lane(LANE, await read_everything(bus), verify=True)
+    _, replayed = fold_partition(PARTITION, await read_everything(bus), verify=True)
     assert replayed.differences == ()

@@ -1,4 +1,4 @@
-"""Several hosts on one lane: whoever writes second folds on and decides again; nothing is decided twice."""
+"""Several hosts on one partition: whoever writes second folds on and decides again; nothing is decided twice."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -21,23 +21,23 @@ from ops.production.log.jetstream import connect
 from ops.production.log.memory import Fault, MemoryBus
 from ops.production.log.server import NatsServer
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_LANE, LANE, Ports, Running
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running
+from ops.queries.replay import fold_partition
 from projections.state_hash import state_hash
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
-from services.runtime.lane_host import MOST_AHEAD, Decider, LaneHost
 from services.runtime.log_errors import LogRegressed
 from services.runtime.log_port import Bus, Message
+from services.runtime.partition_host import MOST_AHEAD, Decider, PartitionHost
 from tests.stories.small_world import job, platform
 
 
 class NoTracer:
     @contextmanager
-    def turn(self, author: str, lane: str) -> Iterator[Mapping[str, str]]:
-        del author, lane
+    def turn(self, author: str, partition: str) -> Iterator[Mapping[str, str]]:
+        del author, partition
         yield {}
 
 
@@ -75,10 +75,10 @@ async def tell(bus: Bus, facts: list[Fact], begin: int = 0) -> None:
     )
 
 
-async def host(bus: Bus, *deciders: Decider, replica: str = "a") -> LaneHost:
-    return LaneHost(
-        own=await bus.stream(LANE),
-        inputs=[await bus.stream(DEVICE_LANE), await bus.stream(FACTS)],
+async def host(bus: Bus, *deciders: Decider, replica: str = "a") -> PartitionHost:
+    return PartitionHost(
+        own=await bus.stream(PARTITION),
+        inputs=[await bus.stream(DEVICE_PARTITION), await bus.stream(FACTS)],
         deciders=deciders,
         clock=ScaledClock(),
         tracer=NoTracer(),
@@ -87,10 +87,10 @@ async def host(bus: Bus, *deciders: Decider, replica: str = "a") -> LaneHost:
     )
 
 
-async def accountant(bus: Bus) -> LaneHost:
-    return LaneHost(
-        own=await bus.stream(DEVICE_LANE),
-        inputs=[await bus.stream(FACTS), await bus.stream(LANE)],
+async def accountant(bus: Bus) -> PartitionHost:
+    return PartitionHost(
+        own=await bus.stream(DEVICE_PARTITION),
+        inputs=[await bus.stream(FACTS), await bus.stream(PARTITION)],
         deciders=[Accountant()],
         clock=ScaledClock(),
         tracer=NoTracer(),
@@ -100,9 +100,9 @@ async def accountant(bus: Bus) -> LaneHost:
 
 
 async def admitted(bus: Bus, count: int) -> list[str]:
-    """Follow the lane until so many admissions stand on it."""
+    """Follow the partition until so many admissions stand on it."""
     found: list[str] = []
-    async for batch in (await bus.stream(LANE)).follow(0):
+    async for batch in (await bus.stream(PARTITION)).follow(0):
         for entry in batch:
             found.extend(e.workload for e in decode_commit(entry.data).events if isinstance(e, WorkloadAdmitted))
         if len(found) >= count:
@@ -137,10 +137,13 @@ async def test_two_admitters_under_load_decide_nothing_twice(bus: Bus) -> None:
     assert sorted(found) == sorted(f"team/j{number}" for number in range(jobs))
     entries = await read_everything(bus)
     reserved = [
-        e.workload for entry in entries[LANE] for e in decode_commit(entry.data).events if isinstance(e, QuotaReserved)
+        e.workload
+        for entry in entries[PARTITION]
+        for e in decode_commit(entry.data).events
+        if isinstance(e, QuotaReserved)
     ]
     assert len(reserved) == len(set(reserved)) == jobs
-    _, replayed = fold_lane(LANE, entries, verify=True)
+    _, replayed = fold_partition(PARTITION, entries, verify=True)
     assert not replayed.differences
 
 
@@ -148,14 +151,14 @@ async def test_who_never_has_anything_to_say_says_so_now_and_then_and_keeps_noth
     idle = await accountant(bus)
     task = asyncio.create_task(idle.run())
     await tell(bus, [NamespaceObserved(name=f"n{number}") for number in range(MOST_AHEAD + 5)])
-    async for batch in (await bus.stream(DEVICE_LANE)).follow(0):
+    async for batch in (await bus.stream(DEVICE_PARTITION)).follow(0):
         commit = decode_commit(batch[0].data)
         break
     await idle.quiet.wait()
     await stop(task)
     assert commit.events == () and commit.inputs[0].upto >= MOST_AHEAD
     assert idle.fold.ahead == MOST_AHEAD + 5 - commit.inputs[0].upto
-    _, replayed = fold_lane(DEVICE_LANE, await read_everything(bus), verify=True)
+    _, replayed = fold_partition(DEVICE_PARTITION, await read_everything(bus), verify=True)
     assert (replayed.commits, list(replayed.differences)) == (1, [])
 
 
@@ -171,8 +174,8 @@ async def test_apart_or_together_the_services_come_to_the_same_end(bus: Bus) -> 
     ]
     assert sorted(await asyncio.wait_for(admitted(bus, 2), 60)) == ["team/a", "team/b"]
     await stop(*tasks)
-    _, first = fold_lane(LANE, await read_everything(bus), verify=True)
-    _, second = fold_lane(DEVICE_LANE, await read_everything(bus), verify=True)
+    _, first = fold_partition(PARTITION, await read_everything(bus), verify=True)
+    _, second = fold_partition(DEVICE_PARTITION, await read_everything(bus), verify=True)
     assert not first.differences and not second.differences
 
 
@@ -189,19 +192,19 @@ async def test_a_host_that_starts_anew_goes_on_where_the_log_stands(bus: Bus) ->
     await stop(task)
 
 
-async def test_a_message_that_is_not_ours_halts_the_lane_until_it_is_quarantined(bus: Bus) -> None:
+async def test_a_message_that_is_not_ours_halts_the_partition_until_it_is_quarantined(bus: Bus) -> None:
     await tell(bus, without_cards(8))
     facts = await bus.stream(FACTS)
     await facts.publish([Message("kuelog.facts.t.k", b"not json", "stray")])
     stray = (await facts.last()).sequence
     await tell(bus, [job("a")], begin=900)
-    lane = await host(bus, QueueManager(), Admitter(), Preemptor())
-    task = asyncio.create_task(lane.run())
-    await asyncio.wait_for(lane.stuck.wait(), 30)
-    assert f"FACTS sequence {stray}" in lane.halted and "quarantine" in lane.halted
-    assert (await (await bus.stream(LANE)).last()).sequence == 0, "nothing was decided on it"
-    lane.fold.control.skipped[FACTS, stray] = "stray"
-    lane.nudge()
+    partition = await host(bus, QueueManager(), Admitter(), Preemptor())
+    task = asyncio.create_task(partition.run())
+    await asyncio.wait_for(partition.stuck.wait(), 30)
+    assert f"FACTS sequence {stray}" in partition.halted and "quarantine" in partition.halted
+    assert (await (await bus.stream(PARTITION)).last()).sequence == 0, "nothing was decided on it"
+    partition.fold.control.skipped[FACTS, stray] = "stray"
+    partition.nudge()
     assert await asyncio.wait_for(admitted(bus, 1), 30) == ["team/a"]
     await stop(task)
 
@@ -209,9 +212,9 @@ async def test_a_message_that_is_not_ours_halts_the_lane_until_it_is_quarantined
 async def test_the_bus_goes_away_and_comes_back_and_deciding_goes_on() -> None:
     bus = MemoryBus()
     await tell(bus, without_cards(8))
-    bus.memory(LANE).faults.extend([Fault.UNAVAILABLE, Fault.ACK_LOST])
-    lane = await host(bus, QueueManager(), Admitter(), Preemptor())
-    task = asyncio.create_task(lane.run())
+    bus.memory(PARTITION).faults.extend([Fault.UNAVAILABLE, Fault.ACK_LOST])
+    partition = await host(bus, QueueManager(), Admitter(), Preemptor())
+    task = asyncio.create_task(partition.run())
     await tell(bus, [job("a")], begin=900)
     assert await asyncio.wait_for(admitted(bus, 1), 30) == ["team/a"]
     await stop(task)
@@ -220,26 +223,26 @@ async def test_the_bus_goes_away_and_comes_back_and_deciding_goes_on() -> None:
 async def test_a_log_that_lost_its_tail_is_noticed_and_nothing_is_admitted(tmp_path: Path) -> None:
     bus = MemoryBus()
     await tell(bus, [*without_cards(8), job("a")])
-    lane = await host(bus, QueueManager(), Admitter(), Preemptor())
-    task = asyncio.create_task(lane.run())
+    partition = await host(bus, QueueManager(), Admitter(), Preemptor())
+    task = asyncio.create_task(partition.run())
     await asyncio.wait_for(admitted(bus, 1), 30)
     await stop(task)
     witness = HeadWitness(tmp_path)
-    await witness.witness(bus.memory(LANE))
-    bus.memory(LANE).truncate(1)
+    await witness.witness(bus.memory(PARTITION))
+    bus.memory(PARTITION).truncate(1)
     with pytest.raises(LogRegressed, match="has lost its tail"):
-        await HeadWitness(tmp_path).check(bus.memory(LANE))
-    await bus.memory(LANE).append("kuelog.log.0.x", b"{}", message_id="other", base=1)
+        await HeadWitness(tmp_path).check(bus.memory(PARTITION))
+    await bus.memory(PARTITION).append("kuelog.log.0.x", b"{}", message_id="other", base=1)
     with pytest.raises(LogRegressed, match="holds another message"):
-        await HeadWitness(tmp_path).check(bus.memory(LANE))
-    assert HeadWitness(tmp_path).forget(LANE), "an operator may accept the loss on record"
-    await HeadWitness(tmp_path).check(bus.memory(LANE))
+        await HeadWitness(tmp_path).check(bus.memory(PARTITION))
+    assert HeadWitness(tmp_path).forget(PARTITION), "an operator may accept the loss on record"
+    await HeadWitness(tmp_path).check(bus.memory(PARTITION))
 
 
 async def test_a_witness_signed_by_another_key_is_not_trusted(tmp_path: Path) -> None:
     bus = MemoryBus()
-    await bus.memory(LANE).append("kuelog.log.0.x", b"{}", message_id="m", base=0)
-    await HeadWitness(tmp_path).witness(bus.memory(LANE))
+    await bus.memory(PARTITION).append("kuelog.log.0.x", b"{}", message_id="m", base=0)
+    await HeadWitness(tmp_path).witness(bus.memory(PARTITION))
     (tmp_path / "witness.key").write_bytes(b"k" * 32)
     with pytest.raises(WitnessKeyMissing, match="restore the key"):
         HeadWitness(tmp_path)
@@ -252,25 +255,25 @@ async def test_replaying_twice_gives_the_same_state(bus: Bus) -> None:
     await asyncio.wait_for(admitted(bus, 2), 30)
     await stop(*tasks)
     entries = await read_everything(bus)
-    left, right = fold_lane(LANE, entries)[0], fold_lane(LANE, entries)[0]
+    left, right = fold_partition(PARTITION, entries)[0], fold_partition(PARTITION, entries)[0]
     assert state_hash(left.world) == state_hash(right.world)
 
 
 async def test_services_that_start_on_a_log_without_its_tail_decide_nothing_and_say_why(tmp_path: Path) -> None:
     bus = MemoryBus()
     await tell(bus, [*without_cards(8), job("a")])
-    lane = await host(bus, QueueManager(), Admitter(), Preemptor())
-    task = asyncio.create_task(lane.run())
+    partition = await host(bus, QueueManager(), Admitter(), Preemptor())
+    task = asyncio.create_task(partition.run())
     await asyncio.wait_for(admitted(bus, 1), 30)
     await stop(task)
-    await HeadWitness(tmp_path).witness(bus.memory(LANE))
-    bus.memory(LANE).truncate(1)
+    await HeadWitness(tmp_path).witness(bus.memory(PARTITION))
+    bus.memory(PARTITION).truncate(1)
     await tell(bus, [job("b")], begin=700)
     ports = Ports(bus=bus, reader=NoCluster(), writer=NoCluster(), clock=ScaledClock())
     services = Running(ports, ("queue-manager", "admitter", "preemptor"), witness=tmp_path)
     with pytest.raises(LogRegressed, match="Nothing is admitted"):
         await asyncio.wait_for(services.run(), 30)
-    assert (await bus.memory(LANE).last()).sequence == 1
+    assert (await bus.memory(PARTITION).last()).sequence == 1
 
 
 async def test_a_tail_that_is_lost_while_services_run_stops_them_from_deciding(tmp_path: Path) -> None:
@@ -282,16 +285,16 @@ async def test_a_tail_that_is_lost_while_services_run_stops_them_from_deciding(t
     await asyncio.wait_for(admitted(bus, 1), 30)
     while not await fully_witnessed(bus, tmp_path):  # noqa: ASYNC110 - the witness is a file, nothing tells of it
         await asyncio.sleep(0.01)
-    bus.memory(LANE).truncate(1)
-    await asyncio.wait_for(services.hosts[LANE].stuck.wait(), 30)
-    assert "has lost its tail" in services.hosts[LANE].halted
+    bus.memory(PARTITION).truncate(1)
+    await asyncio.wait_for(services.hosts[PARTITION].stuck.wait(), 30)
+    assert "has lost its tail" in services.hosts[PARTITION].halted
     await tell(bus, [job("b")], begin=700)
-    assert not services.hosts[LANE].decides
+    assert not services.hosts[PARTITION].decides
     await stop(task)
-    assert (await bus.memory(LANE).last()).sequence == 1
+    assert (await bus.memory(PARTITION).last()).sequence == 1
 
 
 async def fully_witnessed(bus: MemoryBus, folder: Path) -> bool:
-    """Whether the witness, as it stands on disk, knows the end of the lane."""
-    seen = HeadWitness(folder).seen(LANE)
-    return seen is not None and seen.sequence == (await bus.memory(LANE).last()).sequence
+    """Whether the witness, as it stands on disk, knows the end of the partition."""
+    seen = HeadWitness(folder).seen(PARTITION)
+    return seen is not None and seen.sequence == (await bus.memory(PARTITION).last()).sequence

@@ -1,4 +1,4 @@
-"""What guards a lane: clocks that run ahead are kept off it, or bounded on record, and no failing tree stops the others."""
+"""What guards a partition: clocks that run ahead are kept off it, or bounded on record, and no failing tree stops the others."""
 
 import asyncio
 import hashlib
@@ -19,8 +19,8 @@ from ops.production.log.history import read_everything
 from ops.production.log.memory import MemoryBus
 from ops.production.log.snapshots import image_of
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import DEVICE_LANE, LANE
-from ops.queries.replay import fold_lane
+from ops.production.wiring import DEVICE_PARTITION, PARTITION
+from ops.queries.replay import fold_partition
 from projections.amiss import AUTHOR, TIME
 from projections.world import World
 from services.admitter import decide as admitter
@@ -28,10 +28,10 @@ from services.admitter.decide import Admitter
 from services.admitter.entry import Head
 from services.queue_manager.decide import QueueManager
 from services.runtime.control_log import AHEAD
-from services.runtime.lane_halts import CLOCK
-from services.runtime.lane_host import Decider, LaneHost
 from services.runtime.log_port import Entry
-from tests.services.runtime.test_lane_host import NoTracer, admitted, stop, tell, without_cards
+from services.runtime.partition_halts import CLOCK
+from services.runtime.partition_host import Decider, PartitionHost
+from tests.services.runtime.test_partition_host import NoTracer, admitted, stop, tell, without_cards
 from tests.stories.small_world import job, queue
 
 NOON: Millis = 1_800_000_000_000
@@ -47,11 +47,11 @@ class BusClock:
         return self.now
 
 
-async def host(bus: MemoryBus, *deciders: Decider, ahead: Millis = 0) -> LaneHost:
+async def host(bus: MemoryBus, *deciders: Decider, ahead: Millis = 0) -> PartitionHost:
     """A host whose clock stands so far ahead of noon, and whose commits all name the state behind them."""
-    return LaneHost(
-        own=await bus.stream(LANE),
-        inputs=[await bus.stream(DEVICE_LANE), await bus.stream(FACTS)],
+    return PartitionHost(
+        own=await bus.stream(PARTITION),
+        inputs=[await bus.stream(DEVICE_PARTITION), await bus.stream(FACTS)],
         deciders=deciders,
         clock=ScaledClock(start=NOON + ahead, ticks=lambda: 0.0),
         tracer=NoTracer(),
@@ -62,7 +62,7 @@ async def host(bus: MemoryBus, *deciders: Decider, ahead: Millis = 0) -> LaneHos
 
 
 @contextmanager
-def serving(host: LaneHost) -> Generator["asyncio.Task[None]"]:
+def serving(host: PartitionHost) -> Generator["asyncio.Task[None]"]:
     task = asyncio.create_task(host.run())
     try:
         yield task
@@ -78,7 +78,7 @@ async def test_who_is_more_than_five_seconds_ahead_of_the_bus_appends_nothing_un
     with serving(one) as task:
         await asyncio.wait_for(one.stuck.wait(), 30)
         assert one.halts.kinds == [CLOCK] and "5 s ahead of the bus's" in one.halted
-        assert not bus.memory(LANE).entries
+        assert not bus.memory(PARTITION).entries
         time.now += 1
         assert await asyncio.wait_for(admitted(bus, 1), 30) == ["team/a"]
         assert CLOCK not in one.halts.kinds
@@ -92,7 +92,7 @@ async def test_who_is_five_seconds_ahead_still_decides() -> None:
     with serving(one) as task:
         assert await asyncio.wait_for(admitted(bus, 1), 30) == ["team/a"]
         await stop(task)
-    assert decode_commit(bus.memory(LANE).entries[-1].data).at == NOON + AHEAD // 2
+    assert decode_commit(bus.memory(PARTITION).entries[-1].data).at == NOON + AHEAD // 2
 
 
 def commit_at(at: Millis, *, base: int = 0, prev_hash: str = GENESIS) -> Entry:
@@ -100,7 +100,7 @@ def commit_at(at: Millis, *, base: int = 0, prev_hash: str = GENESIS) -> Entry:
     made = Commit(
         id=f"c{base}",
         prev_hash=prev_hash,
-        partition=LANE,
+        partition=PARTITION,
         base=base,
         inputs=(),
         author="queue-manager",
@@ -109,8 +109,10 @@ def commit_at(at: Millis, *, base: int = 0, prev_hash: str = GENESIS) -> Entry:
         at=at,
         events=(),
     )
-    subject = commit_subject(LANE, made.author)
-    return Entry(stream=LANE, sequence=base + 1, subject=subject, message_id=made.id, data=encode(made), stored=NOON)
+    subject = commit_subject(PARTITION, made.author)
+    return Entry(
+        stream=PARTITION, sequence=base + 1, subject=subject, message_id=made.id, data=encode(made), stored=NOON
+    )
 
 
 def fact_at(at: Millis, subject: str = "", author: str = "watcher") -> Entry:
@@ -123,10 +125,10 @@ def fact_at(at: Millis, subject: str = "", author: str = "watcher") -> Entry:
 def test_a_commit_from_beyond_ten_seconds_counts_as_ten_seconds_ahead_and_that_is_on_record(beyond: Millis) -> None:
     first = commit_at(NOON + AHEAD + beyond)
     second = commit_at(NOON + 1000, base=1, prev_hash=bytes_hash(first.data))
-    fold, replayed = fold_lane(LANE, {LANE: [first, second], FACTS: [fact_at(NOON + AHEAD + beyond)]})
+    fold, replayed = fold_partition(PARTITION, {PARTITION: [first, second], FACTS: [fact_at(NOON + AHEAD + beyond)]})
     assert fold.at == NOON + AHEAD, "time goes on from there, and what follows bears no earlier one"
     late = [(one.stream, one.what, one.author, one.sequence, one.count) for one in replayed.amiss]
-    assert late == ([(FACTS, TIME, "watcher", 1, 1), (LANE, TIME, "queue-manager", 1, 1)] if beyond else [])
+    assert late == ([(FACTS, TIME, "watcher", 1, 1), (PARTITION, TIME, "queue-manager", 1, 1)] if beyond else [])
     assert all(f"its time is {beyond} ms later" in one.detail for one in replayed.amiss)
     assert replayed.is_wrong == bool(beyond)
 
@@ -134,7 +136,7 @@ def test_a_commit_from_beyond_ten_seconds_counts_as_ten_seconds_ahead_and_that_i
 def test_what_is_not_its_authors_to_say_is_told_by_a_replay() -> None:
     foreign = [fact_at(NOON, subject="kuelog.facts.a.b.NamespaceObserved"), fact_at(NOON, author="somebody")]
     for entry, author in zip(foreign, ("watcher", "somebody unknown"), strict=True):
-        [found] = fold_lane(LANE, {LANE: [], FACTS: [entry]}, verify=True)[1].amiss
+        [found] = fold_partition(PARTITION, {PARTITION: [], FACTS: [entry]}, verify=True)[1].amiss
         assert (found.what, found.author, found.sequence) == (AUTHOR, author, 1)
 
 
@@ -157,7 +159,7 @@ async def test_a_tree_on_which_a_decider_fails_is_set_aside_on_the_log_and_the_o
         assert await asyncio.wait_for(admitted(bus, 1), 30) == ["team/there"]
         await one.quiet.wait()
         await stop(task)
-    said = [event for entry in bus.memory(LANE).entries for event in decode_commit(entry.data).events]
+    said = [event for entry in bus.memory(PARTITION).entries for event in decode_commit(entry.data).events]
     assert [(event.service, event.tree) for event in said if isinstance(event, SetAside)] == [("admitter", "queue/cq")]
     assert list(one.fold.world.aside) == ["admitter/tree/queue/cq"] and not one.halted
     again = await host(bus, QueueManager(), Admitter())
@@ -176,10 +178,10 @@ async def test_a_commit_that_names_a_state_to_which_the_log_does_not_lead_is_tol
         await asyncio.wait_for(admitted(bus, 1), 30)
         await stop(task)
     entries = await read_everything(bus)
-    sound = fold_lane(LANE, entries, verify=True)[1]
-    assert sound.states == len(entries[LANE]) > 1 and not sound.is_wrong
-    last = entries[LANE][-1]
+    sound = fold_partition(PARTITION, entries, verify=True)[1]
+    assert sound.states == len(entries[PARTITION]) > 1 and not sound.is_wrong
+    last = entries[PARTITION][-1]
     false = msgspec.structs.replace(decode_commit(last.data), state_hash="0" * 64)
-    entries[LANE][-1] = msgspec.structs.replace(last, data=encode(false))
-    [other] = fold_lane(LANE, entries, verify=True)[1].other_states
+    entries[PARTITION][-1] = msgspec.structs.replace(last, data=encode(false))
+    [other] = fold_partition(PARTITION, entries, verify=True)[1].other_states
     assert (other.sequence, other.recorded) == (last.sequence, "0" * 64)

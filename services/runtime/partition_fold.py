@@ -1,6 +1,6 @@
-"""The fold of one lane in its canonical order, with the facts that no commit has fixed yet on top.
+"""The fold of one partition in its canonical order, with the facts that no commit has fixed yet on top.
 
-Canonical order (docs/architecture.md#lanes-and-their-order): for each commit in turn, first the input runs that it
+Canonical order (docs/architecture.md#partitions-and-their-order): for each commit in turn, first the input runs that it
 names, then its events. A decider also folds inputs ahead of any commit; when another author's commit arrives first,
 that working part is taken back and folded again behind it. Live services and replays use this same fold, so they cannot
 differ.
@@ -19,22 +19,22 @@ from projections.evolve import evolve, evolve_sighting
 from projections.log_position import LogPosition
 from projections.world import World
 from services.runtime.control_log import Control
-from services.runtime.lane_errors import ChainBroken, FoldFailed, InputsWrong
 from services.runtime.log_port import Entry
+from services.runtime.partition_errors import ChainBroken, FoldFailed, InputsWrong
 from services.runtime.stored_message import Opened, Passed, open_message
 
 
-class LaneFold:
-    """A world, and how far along its lane and its inputs it has come."""
+class PartitionFold:
+    """A world, and how far along its partition and its inputs it has come."""
 
-    def __init__(self, lane: str, world: World | None = None) -> None:
-        self.lane = lane
+    def __init__(self, partition: str, world: World | None = None) -> None:
+        self.partition = partition
         self.world = world or World()
         self.base = 0
         """Sequence of the last commit folded."""
         self.prev_hash = GENESIS
         self.at: Millis = 0
-        """Time of the last commit: time never goes backwards on a lane."""
+        """Time of the last commit: time never goes backwards on a partition."""
         self.settled: dict[str, int] = {}
         """Per input stream the last sequence that a commit has fixed."""
         self.marked: tuple[int, str] = (0, "")
@@ -80,7 +80,7 @@ class LaneFold:
     def fold_inputs(self, most: int | None = None) -> bool:
         """Fold the inputs that were handed over ahead of the next commit, at most so many; whether any more can be folded.
 
-        A commit of another lane waits for what it rests on: what it says of a workload is lost on whoever does not know it.
+        A commit of another partition waits for what it rests on: what it says of a workload is lost on whoever does not know it.
         """
         left = most
         while left is None or left > 0:
@@ -101,13 +101,15 @@ class LaneFold:
         return count
 
     def _is_supported(self, entry: Entry) -> bool:
-        """Whether all is folded that a message of an input rests on, but for what stands on this lane."""
+        """Whether all is folded that a message of an input rests on, but for what stands on this partition."""
         if family_of(entry.stream) == FACTS:
             return True
         found = self.opened(entry)
         if isinstance(found, Passed) or isinstance(found.message, Sighting):
             return True
-        return all(run.stream == self.lane or run.upto <= self.position(run.stream) for run in found.message.inputs)
+        return all(
+            run.stream == self.partition or run.upto <= self.position(run.stream) for run in found.message.inputs
+        )
 
     def fold_ahead(self, runs: Iterable[InputRun]) -> None:
         """Fold just these runs of input ahead of the next commit."""
@@ -123,18 +125,18 @@ class LaneFold:
         return None
 
     def fold_commit(self, entry: Entry, commit: Commit) -> None:
-        """Fold a commit that was found on the lane: take back what was folded ahead, then follow its order.
+        """Fold a commit that was found on the partition: take back what was folded ahead, then follow its order.
 
         Raises `ChainBroken`, `InputsWrong`, `FoldFailed`; nothing of the commit is folded then.
         """
         if commit.base != self.base or commit.prev_hash != self.prev_hash:
             raise ChainBroken(
-                stream=self.lane, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash
+                stream=self.partition, sequence=entry.sequence, expected=self.prev_hash, found=commit.prev_hash
             )
         self._check_inputs(entry, commit)
         self.rewind()
         self.fold_ahead(commit.inputs)
-        self._fold(commit, LogPosition(lane=self.lane, sequence=entry.sequence, at=commit.at))
+        self._fold(commit, LogPosition(partition=self.partition, sequence=entry.sequence, at=commit.at))
         self._note_hurried(entry, self.opened(entry))
         self.settled_as_decided(entry.sequence, entry.data, commit)
 
@@ -142,12 +144,12 @@ class LaneFold:
         named = dict(self.settled)
         for run in commit.inputs:
             problem = ""
-            if family_of(run.stream) not in _INPUTS - {family_of(self.lane)}:
-                problem = f"rests on {run.stream}, which is no input of the lane"
+            if family_of(run.stream) not in _INPUTS - {family_of(self.partition)}:
+                problem = f"rests on {run.stream}, which is no input of the partition"
             elif run.upto < named.get(run.stream, 0):
                 problem = f"names {run.stream} up to {run.upto}, and more of it was named before"
             if problem:
-                raise InputsWrong(stream=self.lane, sequence=entry.sequence, problem=problem)
+                raise InputsWrong(stream=self.partition, sequence=entry.sequence, problem=problem)
             named[run.stream] = run.upto
 
     def rewind(self) -> None:
@@ -174,7 +176,7 @@ class LaneFold:
         return open_message(entry, self.control)
 
     def decode(self, entry: Entry) -> Commit | None:
-        """The commit of an entry of the lane itself, at the time that counts; None when it does not count.
+        """The commit of an entry of the partition itself, at the time that counts; None when it does not count.
 
         Raises `MessageNotOurs`.
         """
@@ -185,7 +187,7 @@ class LaneFold:
         return commit if commit.at >= self.at else replace(commit, at=self.at)
 
     def skip(self, entry: Entry) -> None:
-        """Go past a message of the lane that does not count."""
+        """Go past a message of the partition that does not count."""
         self.rewind()
         found = self.opened(entry)
         if isinstance(found, Passed) and found.why:
@@ -214,7 +216,7 @@ class LaneFold:
                 self._note_amiss(entry, AUTHOR, found.author, found.why)
             return
         message = found.message
-        self._fold(message, LogPosition(lane=entry.stream, sequence=entry.sequence, at=message.at))
+        self._fold(message, LogPosition(partition=entry.stream, sequence=entry.sequence, at=message.at))
         self._note_hurried(entry, found)
 
     def _fold(self, message: Sighting | Commit, position: LogPosition) -> None:
@@ -227,7 +229,7 @@ class LaneFold:
                     evolve(self.world, event, position)
         except Exception as problem:
             self.world.take_back(mark)
-            raise FoldFailed(stream=position.lane, sequence=position.sequence, problem=problem) from problem
+            raise FoldFailed(stream=position.partition, sequence=position.sequence, problem=problem) from problem
 
     def _note_hurried(self, entry: Entry, found: Opened | Passed) -> None:
         if isinstance(found, Opened) and found.hurried:
@@ -246,12 +248,12 @@ class LaneFold:
 
 
 _INPUTS = frozenset({FACTS, LOG, DEVICES})
-"""The families of streams that are folded; a lane rests on those that are not its own."""
+"""The families of streams that are folded; a partition rests on those that are not its own."""
 
 
-def replay(lane: str, commits: Sequence[Entry], inputs: Mapping[str, Sequence[Entry]]) -> LaneFold:
-    """Fold a whole lane from zero, with all of its inputs at hand."""
-    fold = LaneFold(lane)
+def replay(partition: str, commits: Sequence[Entry], inputs: Mapping[str, Sequence[Entry]]) -> PartitionFold:
+    """Fold a whole partition from zero, with all of its inputs at hand."""
+    fold = PartitionFold(partition)
     for stream, entries in inputs.items():
         fold.offer(stream, entries)
     for entry in commits:

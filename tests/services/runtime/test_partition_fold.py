@@ -7,11 +7,11 @@ from events.commit import GENESIS, Commit, InputRun, Sighting
 from events.quota import NamespaceObserved
 from events.subjects import CONTROL, FACTS
 from projections.state_hash import state_hash
-from services.runtime.lane_errors import InputsWrong
-from services.runtime.lane_fold import LaneFold
 from services.runtime.log_port import Entry
+from services.runtime.partition_errors import InputsWrong
+from services.runtime.partition_fold import PartitionFold
 
-LANE = "LOG_0"
+PARTITION = "LOG_0"
 
 
 def entry(stream: str, sequence: int, data: bytes) -> Entry:
@@ -22,7 +22,7 @@ def commit(*inputs: InputRun) -> Commit:
     return Commit(
         id="x",
         prev_hash=GENESIS,
-        partition=LANE,
+        partition=PARTITION,
         base=0,
         inputs=inputs,
         author="admitter",
@@ -45,26 +45,26 @@ def facts(count: int) -> list[Entry]:
     [
         ((InputRun(stream=FACTS, upto=3), InputRun(stream=FACTS, upto=2)), "more of it was named before"),
         ((InputRun(stream=FACTS, upto=-1),), "more of it was named before"),
-        ((InputRun(stream=CONTROL, upto=1),), "no input of the lane"),
-        ((InputRun(stream=LANE, upto=0),), "no input of the lane"),
-        ((InputRun(stream="", upto=0),), "no input of the lane"),
+        ((InputRun(stream=CONTROL, upto=1),), "no input of the partition"),
+        ((InputRun(stream=PARTITION, upto=0),), "no input of the partition"),
+        ((InputRun(stream="", upto=0),), "no input of the partition"),
     ],
 )
-def test_a_commit_whose_inputs_run_backwards_or_are_none_of_its_lane_is_not_folded(
+def test_a_commit_whose_inputs_run_backwards_or_are_none_of_its_partition_is_not_folded(
     inputs: tuple[InputRun, ...], told: str
 ) -> None:
-    fold = LaneFold(LANE)
+    fold = PartitionFold(PARTITION)
     fold.offer(FACTS, facts(3))
     fold.offer(CONTROL, [entry(CONTROL, 1, encode(commit()))])
     before = state_hash(fold.world)
     bad = commit(*inputs)
     with pytest.raises(InputsWrong, match=told):
-        fold.fold_commit(entry(LANE, 1, encode(bad)), bad)
+        fold.fold_commit(entry(PARTITION, 1, encode(bad)), bad)
     assert state_hash(fold.world) == before and fold.base == 0
 
 
 def test_a_commit_waits_for_the_farthest_of_the_runs_that_it_names() -> None:
-    fold = LaneFold(LANE)
+    fold = PartitionFold(PARTITION)
     fold.offer(FACTS, facts(2))
     far = InputRun(stream=FACTS, upto=9)
     assert fold.missing_for(commit(far, InputRun(stream=FACTS, upto=1))) == far

@@ -1,4 +1,4 @@
-"""Both lanes in virtual time, written as services write them: sightings, commits with their inputs, chained by hash.
+"""Both partitions in virtual time, written as services write them: sightings, commits with their inputs, chained by hash.
 
 What comes out is a log like any other: it can be replayed, verified, explained, audited.
 """
@@ -11,7 +11,7 @@ from events.commit import Sighting
 from events.event import Millis
 from events.object_version import ObjectVersion
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
-from ops.production.wiring import DEVICE_LANE, LANE, RULES
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, RULES
 from projections.log_position import LogPosition
 from projections.world import World
 from services.accountant.decide import Accountant
@@ -19,15 +19,15 @@ from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.commit_making import commit_of
-from services.runtime.lane_fold import LaneFold
-from services.runtime.lane_host import MOST_AHEAD, Decider
-from services.runtime.lane_roles import Keeper
 from services.runtime.log_port import Entry
+from services.runtime.partition_fold import PartitionFold
+from services.runtime.partition_host import MOST_AHEAD, Decider
+from services.runtime.partition_roles import Keeper
 
-Mark = Callable[[LaneFold], str]
+Mark = Callable[[PartitionFold], str]
 
 
-class WrittenLanes:
+class WrittenPartitions:
     """A stage on which everything that happens becomes a message of a log, which is handed to `keep` in its order."""
 
     def __init__(
@@ -39,17 +39,19 @@ class WrittenLanes:
         keepers: Sequence[Keeper] = (),
     ) -> None:
         self._keep, self._facts = keep, 0
-        made = [_Lane(LANE, (DEVICE_LANE, FACTS), (QueueManager(), Admitter(), Preemptor()), self._store)]
+        made = [
+            _Partition(PARTITION, (DEVICE_PARTITION, FACTS), (QueueManager(), Admitter(), Preemptor()), self._store)
+        ]
         if cards:
-            made.append(_Lane(DEVICE_LANE, (FACTS, LANE), (Accountant(),), self._store))
+            made.append(_Partition(DEVICE_PARTITION, (FACTS, PARTITION), (Accountant(),), self._store))
         for one in made:
             one.mark, one.keepers = mark, keepers
-        self._lanes = made
+        self._partitions = made
 
     @property
     def world(self) -> World:
-        """What is true on the lane of admission."""
-        return self._lanes[0].fold.world
+        """What is true on the partition of admission."""
+        return self._partitions[0].fold.world
 
     def tell(self, fact: Fact, at: Millis, *, author: str = "watcher", about: ObjectVersion | None = None) -> None:
         """Store a sighting."""
@@ -61,31 +63,31 @@ class WrittenLanes:
         self._store(Entry(stream=FACTS, sequence=self._facts, subject=subject, message_id=name, data=data))
 
     def turn(self, at: Millis) -> list[Decision]:
-        """Let everybody on each lane speak once."""
+        """Let everybody on each partition speak once."""
         said: list[Decision] = []
-        for lane in self._lanes:
-            said.extend(lane.turn(at))
+        for partition in self._partitions:
+            said.extend(partition.turn(at))
         return said
 
     def _store(self, entry: Entry) -> None:
         self._keep(entry)
-        for lane in self._lanes:
-            lane.hear(entry)
+        for partition in self._partitions:
+            partition.hear(entry)
 
 
-class RecordedLanes(WrittenLanes):
+class RecordedPartitions(WrittenPartitions):
     """A stage that keeps a log of everything that happens on it."""
 
     def __init__(self, *, cards: bool = True) -> None:
-        self.entries: dict[str, list[Entry]] = {name: [] for name in (CONTROL, FACTS, LANE, DEVICE_LANE)}
+        self.entries: dict[str, list[Entry]] = {name: [] for name in (CONTROL, FACTS, PARTITION, DEVICE_PARTITION)}
         super().__init__(lambda entry: self.entries[entry.stream].append(entry), cards=cards)
 
 
-class _Lane:
+class _Partition:
     def __init__(
         self, name: str, inputs: Sequence[str], deciders: Sequence[Decider], store: Callable[[Entry], None]
     ) -> None:
-        self.fold = LaneFold(name)
+        self.fold = PartitionFold(name)
         self.mark: Mark = lambda _: ""
         self.keepers: Sequence[Keeper] = ()
         self._inputs, self._deciders, self._store = tuple(inputs), tuple(deciders), store
@@ -101,7 +103,7 @@ class _Lane:
         at = max(fold.at, at)
         fold.world.advance(at)
         for decider in self._deciders:
-            events = decider.decide(fold.world, LogPosition(lane=fold.lane, sequence=fold.base + 1, at=at))
+            events = decider.decide(fold.world, LogPosition(partition=fold.partition, sequence=fold.base + 1, at=at))
             if events:
                 self._append(decider.name, events, at)
                 said.extend(events)
@@ -115,8 +117,8 @@ class _Lane:
         fold = self.fold
         commit = commit_of(fold, author, events, at, rules=RULES, replica="", mark=self.mark(fold))
         data, sequence = encode(commit), fold.base + 1
-        subject = commit_subject(fold.lane, author)
-        self._store(Entry(stream=fold.lane, sequence=sequence, subject=subject, message_id=commit.id, data=data))
+        subject = commit_subject(fold.partition, author)
+        self._store(Entry(stream=fold.partition, sequence=sequence, subject=subject, message_id=commit.id, data=data))
         fold.settled_as_decided(sequence, data, commit)
         for keeper in self.keepers:
             keeper(fold)
