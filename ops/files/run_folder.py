@@ -72,7 +72,7 @@ class Hold:
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
 
@@ -87,9 +87,9 @@ def take(folder: Path, *, serving: bool) -> Hold | Holder:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        told = os.pread(descriptor, 4096, 0)
+        content = os.pread(descriptor, 4096, 0)
         os.close(descriptor)
-        return _holder(told)
+        return _holder(content)
     holder = Holder(pid=os.getpid(), command=_command(), serving=serving)
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, msgspec.json.encode(holder), 0)
@@ -137,9 +137,9 @@ def keep_from_demos(folder: Path) -> None:
     (folder / DEMO).unlink(missing_ok=True)
 
 
-def _holder(told: bytes) -> Holder:
+def _holder(content: bytes) -> Holder:
     with suppress(msgspec.MsgspecError, RecursionError):
-        return msgspec.json.decode(told, type=Holder)
+        return msgspec.json.decode(content, type=Holder)
     # It is just being written, or just being released.
     return Holder()
 

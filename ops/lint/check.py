@@ -84,10 +84,10 @@ def _card_config(checked: Sequence[Checked]) -> CardConfig:
             try:
                 found = hami_config(one.value)
             except Refused:
-                continue  # Told of the map itself.
-            told = [fact for fact in found if isinstance(fact, DeviceConfigObserved)]
-            if told:
-                return card_config(told[0])
+                continue  # Reported for the map itself.
+            configs = [fact for fact in found if isinstance(fact, DeviceConfigObserved)]
+            if configs:
+                return card_config(configs[0])
     return HAMI
 
 
@@ -142,7 +142,9 @@ def _once(problems: Sequence[Problem]) -> list[Problem]:
     """Of several rules that speak of the same field, the first; what names an omission may stand beside another."""
     found: list[Problem] = []
     for one in problems:
-        told = [other for other in found if plain_path(other.field) == plain_path(one.field)]
-        if not told or (one.code not in ("Invalid", "Required") and one.code not in [other.code for other in told]):
+        same_field = [other for other in found if plain_path(other.field) == plain_path(one.field)]
+        if not same_field or (
+            one.code not in ("Invalid", "Required") and one.code not in [other.code for other in same_field]
+        ):
             found.append(one)
     return found
