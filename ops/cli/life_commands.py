@@ -39,7 +39,7 @@ def backup(
     async def make() -> int:
         async with bus_here(source) as bus:
             folder, stored = _beside(source, witness)
-            found = await make_backup(bus, folder, stored, to, lambda told: console.print(f"  {told}", style="dim"))
+            found = await make_backup(bus, folder, stored, to, lambda text: console.print(f"  {text}", style="dim"))
             return sum(one.last for one in found.streams.values())
 
     with known_failures(console) as outcome:
@@ -77,8 +77,8 @@ def restore(
         async with _server(data, nats) as url:
             bus = await connect(url, replicas=replicas, max_bytes=max_bytes)
             try:
-                tell = lambda told: console.print(f"  {told}", style="dim", highlight=False)  # noqa: E731
-                await restore_backup(source, bus, folder, stored, trust=trust or (), force=force, tell=tell)
+                report = lambda text: console.print(f"  {text}", style="dim", highlight=False)  # noqa: E731
+                await restore_backup(source, bus, folder, stored, trust=trust or (), force=force, report=report)
             finally:
                 await bus.close()
 

@@ -15,7 +15,7 @@ from events.subjects import CONTROL, FACTS
 from ops.production.listeners.bearer import trusted
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.listeners.listening import listening
-from ops.production.log.capacity import TOLD
+from ops.production.log.capacity import WARN_PERCENT
 from ops.production.wiring import Running
 from services.runtime.log_errors import LogGap, LogUnavailable, UnsafeStream
 from services.runtime.partition_host import PartitionHost
@@ -43,7 +43,7 @@ class Health:
         )
         if set(running.services) - {"watcher"} and not running.hosts:
             found.append("the services have not begun yet")
-        found.extend(f"{one.told()}: it is full" for one in await running.filled() if one.full)
+        found.extend(f"{one.describe()}: it is full" for one in await running.filled() if one.full)
         if watcher is not None and watcher.halts.told:
             found.append(f"watcher: {watcher.halts.told}")
         for partition, host in sorted(running.hosts.items()):
@@ -59,7 +59,7 @@ class Health:
 
     async def worth_knowing(self) -> list[str]:
         """What keeps nobody from being ready yet: how full the log is, and what the archivist could not do."""
-        found = [one.told() for one in await self._running.filled() if one.percent >= TOLD and not one.full]
+        found = [one.describe() for one in await self._running.filled() if one.percent >= WARN_PERCENT and not one.full]
         archivist = self._running.archivist
         return [*found, *([archivist.problem] if archivist is not None and archivist.problem else [])]
 
@@ -102,9 +102,10 @@ def health_app(
     token: Path | None,
     worth_knowing: Callable[[], Awaitable[list[str]]] = _nothing,
 ) -> web.Application:
-    """Probes: whether it is ready is told to everybody, such as the kubelet.
+    """Probes: `/livez` always answers ok; `/readyz` answers everybody, such as the kubelet, whether the process is ready.
 
-    Why not, and what will keep it from that if nobody acts, which names streams and what is on them, is told to who asks from this machine or shows the token.
+    The reasons, and what becomes one if nobody acts, name streams and what is on them: only callers from this machine and
+    those with the token get them.
     """
 
     async def live(request: web.Request) -> web.Response:
@@ -115,8 +116,8 @@ def health_app(
         problems = await why_not()
         if not trusted(request, token):
             return web.Response(status=503 if problems else 200, text="not ready\n" if problems else "ok\n")
-        told = [*(problems or ["ok"]), *await worth_knowing()]
-        return web.Response(status=503 if problems else 200, text="\n".join(told) + "\n")
+        lines = [*(problems or ["ok"]), *await worth_knowing()]
+        return web.Response(status=503 if problems else 200, text="\n".join(lines) + "\n")
 
     app = web.Application()
     app.router.add_get("/livez", live)

@@ -42,7 +42,7 @@ _PAGE = 500
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is not as under Kueue."""
+    """One difference between what Kueue does in this cluster and what kuelog would do."""
 
     object: str
     code: str
@@ -54,7 +54,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(Reader):
-    """Each kind is listed once; whoever watches sees the same objects again, and then nothing more."""
+    """The objects of a cluster, each kind listed once. As a reader it shows the same objects, and never a change."""
 
     def __init__(self, client: KubeClient, settings: SettingsObserved) -> None:
         self.objects: dict[str, list[JsonObject]] = {}
@@ -110,15 +110,15 @@ class Found(Reader):
 
 
 def differences(found: Found, view: View, world: World) -> list[Difference]:
-    """Everything that is to be said before anything is recorded; what blocks comes first."""
-    told = [
+    """All differences that adoption reports; those that block it come first."""
+    every = [
         *_still_managed(found),
         *_would_stop(found, view, world),
         *_refused(world),
         *_not_counted(found, view),
         *_usage(found, world),
     ]
-    return sorted(told, key=lambda one: (not one.blocks, one.code, one.object))
+    return sorted(every, key=lambda one: (not one.blocks, one.code, one.object))
 
 
 def running(found: Found, view: View) -> list[tuple[str, str]]:
@@ -205,13 +205,13 @@ def _not_counted(found: Found, view: View) -> Iterator[Difference]:
                 consequence="kuelog does not manage this kind: what it runs on is not counted",
                 instead="name its kind in the configuration, or keep its queue's quota free of it",
             )
-        for part, code, said in (
+        for part, code, what in (
             (status.get("clusterName"), "RunsElsewhere", "it runs on another cluster"),
             (_placed(status), "TopologyNotKept", "it was placed by topology"),
         ):
             if part:
                 yield Difference(
-                    object=name, code=code, what=said, consequence="it goes on, and this is not looked after any more"
+                    object=name, code=code, what=what, consequence="it goes on, and this is not looked after any more"
                 )
 
 

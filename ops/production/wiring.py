@@ -63,7 +63,7 @@ _DECIDERS: dict[str, Callable[[], Decider]] = {
 
 
 class Archiving(Protocol):
-    """Who looks after the length of the log, beside the witness."""
+    """Keeps the log short: it rolls and archives streams, where the witness is."""
 
     problem: str
     """Why the last look came to nothing; empty when all is well."""
@@ -87,7 +87,7 @@ class Ports(msgspec.Struct, kw_only=True):
     shelf: Shelf | None = None
     """Where saved worlds are shared; they are not when there is none."""
     filled: Callable[[Sequence[str]], Awaitable[list[StreamFill]]] | None = None
-    """How full streams are, where the bus can tell."""
+    """How full streams are; None where the bus can't say."""
     connections: Callable[[], int] = lambda: 0
     """How often the bus was connected to, where that is known."""
     unreadable: Callable[[], list[str]] = list
@@ -230,7 +230,7 @@ class Running:
         return host.fold.world if host is not None else None
 
     async def filled(self) -> list[StreamFill]:
-        """How full the streams of the log are; nothing when the bus can't tell, or not now."""
+        """How full the streams of the log are; nothing when the bus can't say, or not now."""
         try:
             async with asyncio.timeout(_LAST_NOTE_S):
                 return [] if self.ports.filled is None else await self.ports.filled(WITNESSED)
@@ -305,8 +305,8 @@ class Running:
                     self._go_on_deciding()
                 except (OSError, Unreadable) as problem:
                     # A full disk, or another process that is frozen with the folder in its hands: it is tried again.
-                    told = problem.strerror if isinstance(problem, OSError) else ""
-                    self.witness_problem = f"the witness can take no note: {told or problem}"
+                    reason = problem.strerror if isinstance(problem, OSError) else ""
+                    self.witness_problem = f"the witness can take no note: {reason or problem}"
                     log.warning("no note taken", problem=self.witness_problem)
                 except (LogRegressed, LogGap, WitnessKeyMissing) as problem:
                     self.regressed = str(problem)

@@ -21,7 +21,7 @@ from ops.production.archive.leaves import Leaves
 from ops.production.archive.parquet_reading import Bounds
 from ops.production.archive.parts import files_of, parts_of
 from ops.production.archive.segment import (
-    UNTOLD,
+    DEFAULT_BOUNDS,
     SegmentUnreadable,
     check_segment,
     file_hash,
@@ -49,9 +49,11 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bounds(self) -> Bounds:
-        """How much its file may hold: twice as much, so that of a file to which something was added it is told where."""
-        rows = min(2 * (self.last - self.first + 1), UNTOLD.rows)
-        return Bounds(rows=rows, bytes=min(2 * self.bytes, UNTOLD.bytes) if self.bytes else UNTOLD.bytes)
+        """How much its file may hold: twice what the list says, so that additions can be read and named."""
+        rows = min(2 * (self.last - self.first + 1), DEFAULT_BOUNDS.rows)
+        return Bounds(
+            rows=rows, bytes=min(2 * self.bytes, DEFAULT_BOUNDS.bytes) if self.bytes else DEFAULT_BOUNDS.bytes
+        )
 
 
 def segments_of(folder: Folder) -> list[Segment]:
@@ -122,7 +124,7 @@ def read_segment(folder: Folder, segment: Segment) -> tuple[list[Entry], str]:
 
 
 def write_archive(
-    entries: Mapping[str, Iterable[Entry]], evidence: Evidence, url: str, tell: Progress = lambda _: None
+    entries: Mapping[str, Iterable[Entry]], evidence: Evidence, url: str, report: Progress = lambda _: None
 ) -> list[Segment]:
     """Copy everything that stands under a checkpoint and is not archived yet; the segments that are new.
 
@@ -141,14 +143,14 @@ def write_archive(
             if wrong is not None:
                 raise LogDiffers(wrong)
             fresh.append(_put(folder, stream, part))
-            tell(f"{stream} {fresh[-1].first}–{fresh[-1].last}")
+            report(f"{stream} {fresh[-1].first}–{fresh[-1].last}")
     # The list before the checkpoints: a crash between them leaves messages behind a checkpoint, never one without them.
     folder.write(LIST, msgspec.json.encode([*known, *fresh], order="deterministic"))
     save_evidence(evidence, folder)
     return fresh
 
 
-async def archive_signed(bus: Bus, evidence: Evidence, url: str, tell: Progress = lambda _: None) -> list[Segment]:
+async def archive_signed(bus: Bus, evidence: Evidence, url: str, report: Progress = lambda _: None) -> list[Segment]:
     """Copy everything that stands under a checkpoint and is not archived yet, a file at a time; the segments that are new.
 
     Each message is held against the leaf that was signed, and each file is read back and compared before it is listed.
@@ -168,7 +170,7 @@ async def archive_signed(bus: Bus, evidence: Evidence, url: str, tell: Progress 
             if wrong is not None:
                 raise LogDiffers(wrong)
             fresh.append(await asyncio.to_thread(_put, folder, name, part))
-            tell(f"{name} {fresh[-1].first}–{fresh[-1].last}")
+            report(f"{name} {fresh[-1].first}–{fresh[-1].last}")
     if fresh or folder.read(HEADS) is None:
         folder.write(LIST, msgspec.json.encode([*known, *fresh], order="deterministic"))
         save_evidence(evidence, folder)
@@ -258,7 +260,7 @@ def not_listed(folder: Folder, segments: Sequence[Segment]) -> list[AuditFinding
 
 
 def _wrong_row(entries: Sequence[Entry], segment: Segment, kept: bytes) -> str:
-    """The first row of a file that is not the message that was archived there, as far as the leaves that are kept tell."""
+    """The first row of a file that is not the message that was archived there, as far as the leaves that are kept show it."""
     expected = range(segment.first, segment.last + 1)
     for row, (entry, sequence) in enumerate(zip(entries, expected, strict=False), 1):
         if (entry.stream, entry.sequence) != (segment.stream, sequence):

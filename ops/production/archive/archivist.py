@@ -67,7 +67,7 @@ class Archivist:
         """Why the last look came to nothing; empty when all is well."""
         self.kept: dict[str, str] = {}
         """Per stream why what was rolled of it is still there."""
-        self._told = ""
+        self._logged = ""
         self._proved: dict[str, int] = {}
         """Per stream how far its archive was read again and proved."""
 
@@ -87,7 +87,7 @@ class Archivist:
             await witness.witness(stream)
 
     async def look(self, now: Millis, *, force: bool = False) -> None:
-        """Do what is due; what can't be done now is told, and tried again the next time."""
+        """Do what is due; what can't be done now is in `problem` and in the log lines, and tried again the next time."""
         problem = ""
         for stream in (*self._partitions, FACTS):
             self.kept.pop(stream, None)
@@ -107,8 +107,8 @@ class Archivist:
             ) as found:
                 problem = problem or str(found)
         self.problem = problem
-        if problem != self._told:
-            self._told = problem
+        if problem != self._logged:
+            self._logged = problem
             if problem:
                 log.error("not archived", problem=problem)
 

@@ -68,7 +68,7 @@ def is_safe(name: str) -> bool:
 
 
 async def make_backup(
-    bus: JetStreamBus, witness: Path, archive: str, to: str, tell: Progress = lambda _: None
+    bus: JetStreamBus, witness: Path, archive: str, to: str, report: Progress = lambda _: None
 ) -> Manifest:
     """Sign what there is, and copy all of it up to a common end; what a log that runs adds meanwhile is left for the next.
 
@@ -83,8 +83,8 @@ async def make_backup(
         await signer.check(stream)
         await signer.witness(stream)
     evidence = await _to_common_end(bus, signer, load_evidence(str(witness)))
-    files = _copy_archive(archive, folder, tell) if archive else {}
-    fresh = await archive_signed(bus, evidence, to, tell)
+    files = _copy_archive(archive, folder, report) if archive else {}
+    fresh = await archive_signed(bus, evidence, to, report)
     files |= {one.file: one.sha256 for one in fresh}
     key = (witness / KEY).read_bytes()
     folder.write_private(KEY, key)
@@ -156,7 +156,7 @@ async def _to_common_end(bus: JetStreamBus, signer: HeadWitness, evidence: Evide
     return msgspec.structs.replace(evidence, heads=heads)
 
 
-def _copy_archive(archive: str, to: Folder, tell: Progress) -> dict[str, str]:
+def _copy_archive(archive: str, to: Folder, report: Progress) -> dict[str, str]:
     source = Folder(archive)
     segments = segments_of(source)
     for segment in segments:
@@ -168,7 +168,7 @@ def _copy_archive(archive: str, to: Folder, tell: Progress) -> dict[str, str]:
             )
             raise ArchiveDamaged(archive, finding)
         to.write(segment.file, data)
-        tell(f"{segment.stream} {segment.first}–{segment.last}, from the archive")
+        report(f"{segment.stream} {segment.first}–{segment.last}, from the archive")
     if segments:
         to.write(LIST, msgspec.json.encode(segments, order="deterministic"))
     return {one.file: one.sha256 for one in segments}

@@ -26,7 +26,7 @@ class Folder:
         except (ValueError, ImportError) as problem:
             raise FolderUnreadable(url, f"no storage of that kind can be used here: {problem}") from problem
         except Exception as problem:  # noqa: BLE001 - the library of each storage has errors of its own
-            raise FolderUnreadable(url, _told(problem)) from problem
+            raise FolderUnreadable(url, _reason(problem)) from problem
 
     def read(self, name: str) -> bytes | None:
         """A whole file; None when there is none."""
@@ -35,7 +35,7 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         except Exception as problem:  # noqa: BLE001 - the library of each storage has errors of its own
-            raise FolderUnreadable(self.url, _told(problem)) from problem
+            raise FolderUnreadable(self.url, _reason(problem)) from problem
 
     def need(self, name: str, otherwise: str) -> bytes:
         """A whole file that has to be there; `otherwise` says what to do when it is not."""
@@ -61,7 +61,7 @@ class Folder:
             else:
                 self._fs.pipe_file(path, data)
         except Exception as problem:  # noqa: BLE001 - the library of each storage has errors of its own
-            raise FolderUnreadable(self.url, f"can't be written: {_told(problem)}") from problem
+            raise FolderUnreadable(self.url, f"can't be written: {_reason(problem)}") from problem
 
     def write_private(self, name: str, data: bytes) -> None:
         """Write a file that nobody else may read, where the storage knows of such a thing."""
@@ -73,7 +73,7 @@ class Folder:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, data, mode=0o600)
         except OSError as problem:
-            raise FolderUnreadable(self.url, f"can't be written: {_told(problem)}") from problem
+            raise FolderUnreadable(self.url, f"can't be written: {_reason(problem)}") from problem
 
     def at(self, name: str) -> str:
         """Where a file of the folder stands in its storage; never outside of it. Raises `FolderUnreadable`."""
@@ -86,5 +86,5 @@ class Folder:
         return path
 
 
-def _told(problem: Exception) -> str:
+def _reason(problem: Exception) -> str:
     return str(problem).partition("\n")[0] or type(problem).__name__

@@ -45,14 +45,14 @@ def check_parquet(data: bytes, names: Sequence[str], bounds: Bounds) -> None:
 
 
 def _batches(data: bytes, names: Sequence[str], bounds: Bounds) -> Iterator[pa.RecordBatch]:
-    told = pq.read_metadata(io.BytesIO(data))
-    if told.num_rows > bounds.rows:
-        raise Unreadable(f"it says that it has {told.num_rows} rows, and may have {bounds.rows}")
-    if _packed(told, names) > 2 * bounds.bytes + _MIB:
+    metadata = pq.read_metadata(io.BytesIO(data))
+    if metadata.num_rows > bounds.rows:
+        raise Unreadable(f"it says that it has {metadata.num_rows} rows, and may have {bounds.rows}")
+    if _packed(metadata, names) > 2 * bounds.bytes + _MIB:
         raise Unreadable(f"it says that it holds more than the {bounds.bytes} bytes that it may hold")
-    if _unpacked(data, told, names) > 2 * bounds.bytes + _MIB:
+    if _unpacked(data, metadata, names) > 2 * bounds.bytes + _MIB:
         raise Unreadable(f"its pages say that they hold more than the {bounds.bytes} bytes that it may hold")
-    repeated = [column.path for column in map(told.schema.column, range(told.num_columns)) if _is_text(column)]
+    repeated = [column.path for column in map(metadata.schema.column, range(metadata.num_columns)) if _is_text(column)]
     file = pq.ParquetFile(io.BytesIO(data), read_dictionary=repeated)
     there = [name for name in names if name in file.schema_arrow.names]
     left = bounds.bytes + _MIB
@@ -63,22 +63,22 @@ def _batches(data: bytes, names: Sequence[str], bounds: Bounds) -> Iterator[pa.R
         yield batch
 
 
-def _packed(told: pq.FileMetaData, names: Sequence[str]) -> int:
+def _packed(metadata: pq.FileMetaData, names: Sequence[str]) -> int:
     """How large the columns are behind their compression, as far as the list of contents says so."""
-    return sum(one.total_uncompressed_size for one in _chunks(told, names))
+    return sum(one.total_uncompressed_size for one in _chunks(metadata, names))
 
 
-def _unpacked(data: bytes, told: pq.FileMetaData, names: Sequence[str]) -> int:
+def _unpacked(data: bytes, metadata: pq.FileMetaData, names: Sequence[str]) -> int:
     """How large they are by what stands before each page, which is what Arrow sets memory aside for."""
     found = 0
-    for one in _chunks(told, names):
+    for one in _chunks(metadata, names):
         begin = min(one.dictionary_page_offset or one.data_page_offset, one.data_page_offset)
         found += sum(page.unpacked for page in pages_of(data, begin, begin + one.total_compressed_size))
     return found
 
 
-def _chunks(told: pq.FileMetaData, names: Sequence[str]) -> list[pq.ColumnChunkMetaData]:
-    groups = [told.row_group(i) for i in range(told.num_row_groups)]
+def _chunks(metadata: pq.FileMetaData, names: Sequence[str]) -> list[pq.ColumnChunkMetaData]:
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     columns = [group.column(i) for group in groups for i in range(group.num_columns)]
     return [one for one in columns if one.path_in_schema.partition(".")[0] in names]
 

@@ -39,19 +39,19 @@ async def restore_backup(
     *,
     trust: Collection[str] = (),
     force: bool = False,
-    tell: Progress = lambda _: None,
+    report: Progress = lambda _: None,
 ) -> Manifest:
     """Restore, and read back what was restored. Raises `BackupRefused`, and what reading and proving raise."""
     manifest = read_manifest(source)
     for name, part in sorted(manifest.streams.items()):
         if part.last:
             await asyncio.to_thread(check_proofs, source, name, 1, part.last, trust)
-    tell("every file is what was backed up, and every message what was signed")
+    report("every file is what was backed up, and every message what was signed")
     await _make_room(manifest, bus, witness, archive, force=force)
     _put_files(manifest, Folder(source), witness, archive)
     for name, part in sorted(manifest.streams.items()):
         await _restore_stream(source, bus, name, part)
-        tell(f"{name} {part.first}–{part.last}" if part.last >= part.first else f"{name}, which is empty")
+        report(f"{name} {part.first}–{part.last}" if part.last >= part.first else f"{name}, which is empty")
     await bus.shelf.prepare()
     for world in manifest.worlds:
         data = Folder(source).need(world.file, "it was there a moment ago")
@@ -124,7 +124,7 @@ async def _restore_stream(source: str, bus: JetStreamBus, name: str, part: Part)
 
 
 def check_filed(entry: Entry) -> None:
-    """A message is filed as ours are: who signed a backup with a key of his own sends no requests to the bus in our name.
+    """Subject and headers of a message are ours: a backup signed with somebody's own key must send no requests in our name.
 
     Raises `BackupRefused`.
     """

@@ -31,8 +31,8 @@ SCHEMA = pa.schema(
 """The first five columns are what is proved; the rest follows from them, but for trace and time of storing, which no proof covers."""
 
 
-UNTOLD = Bounds(rows=1_000_000, bytes=2 << 30)
-"""What a segment may hold of which nobody has said how much it holds."""
+DEFAULT_BOUNDS = Bounds(rows=1_000_000, bytes=2 << 30)
+"""The bounds of a segment of which the list does not say how much it holds."""
 _A_NUMBER = 8
 _NEVER = 1 << 53
 _KEPT = ("stream", "sequence", "subject", "message_id", "data", "trace", "stored")
@@ -48,7 +48,7 @@ def to_table(entries: Sequence[Entry]) -> pa.Table:
     for entry in entries:
         for name in _KEPT:
             rows[name].append(getattr(entry, name))
-        for name, value in _told(entry.data).items():
+        for name, value in _derived_columns(entry.data).items():
             rows[name].append(value)
     return pa.table(rows, schema=SCHEMA)
 
@@ -72,10 +72,10 @@ def check_segment(data: bytes, bounds: Bounds) -> None:
     try:
         check_parquet(data, SCHEMA.names, bounds)
     except _UNREADABLE as problem:
-        raise SegmentUnreadable(_told_of(problem)) from problem
+        raise SegmentUnreadable(_first_line(problem)) from problem
 
 
-def from_parquet(data: bytes, bounds: Bounds = UNTOLD) -> list[Entry]:
+def from_parquet(data: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> list[Entry]:
     """The messages of a Parquet file, in its order, if it holds no more than it may. Raises `SegmentUnreadable`."""
     try:
         found = parquet_columns(data, _KEPT, bounds)
@@ -96,13 +96,13 @@ def from_parquet(data: bytes, bounds: Bounds = UNTOLD) -> list[Entry]:
             if isinstance(content, bytes)
         ]
     except _UNREADABLE as problem:
-        raise SegmentUnreadable(_told_of(problem)) from problem
+        raise SegmentUnreadable(_first_line(problem)) from problem
 
 
 _UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, IndexError, MemoryError)
 
 
-def _told_of(problem: BaseException) -> str:
+def _first_line(problem: BaseException) -> str:
     return str(problem).partition("\n")[0].rstrip(".")
 
 
@@ -111,7 +111,7 @@ def file_hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _told(data: bytes) -> Mapping[str, Any]:
+def _derived_columns(data: bytes) -> Mapping[str, Any]:
     """The columns that follow from the bytes; empty for what this version can't read."""
     nothing: dict[str, Any] = {"time": None, "author": None, "rules": None, "types": [], "workloads": []}
     try:
@@ -120,8 +120,8 @@ def _told(data: bytes) -> Mapping[str, Any]:
         return nothing
     if not isinstance(plain, dict):
         return nothing
-    told = plain.get("events", [plain.get("fact")])
-    events = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+    items = plain.get("events", [plain.get("fact")])
+    events = [one for one in items if isinstance(one, dict)] if isinstance(items, list) else []
     at = plain.get("at")
     return {
         "time": at if isinstance(at, int) and 0 <= at < _NEVER else None,

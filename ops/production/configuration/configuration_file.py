@@ -138,7 +138,7 @@ class _File(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     fair_sharing: _FairSharing | None = None
     admission_fair_sharing: _AdmissionFairSharing | None = None
     wait_for_pods_ready: _WaitForPodsReady = _WaitForPodsReady()
-    """On where nothing is said, as in Kueue."""
+    """On unless the file says otherwise, as in Kueue."""
     resources: _Resources = _Resources()
     integrations: Integrations = Integrations()
     object_retention_policies: _RetentionPolicies = _RetentionPolicies()

@@ -1,4 +1,4 @@
-"""What the configuration file says of HAMi: where its own configuration is, and what its scheduler was told."""
+"""What the configuration file says of HAMi: where its own configuration is, and the options of its scheduler."""
 
 from typing import Literal
 

@@ -60,7 +60,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _facts_of(author: str, tree: str = "*") -> tuple[str, ...]:
-    """The subjects of the facts that an author may tell, each kind by its name: of any tree, or of none."""
+    """The subjects of the facts that an author may publish, each kind by its name: of any tree, or of none."""
     kinds = sorted(kind.__name__ for kind in AUTHORS[author].says)
     return tuple(f"kuelog.facts.{tree}.{kind}" for kind in kinds)
 
@@ -81,7 +81,8 @@ USERS = (
     User(name="restorer", restores=STREAMS, saves=(PARTITION, DEVICE_PARTITION, WATCHER)),
 )
 """The services; `reader` for everybody who asks, `operator` for adoption and quarantine, `streams` for the setup, `archivist` for rolling,
-which may remove a stream and tells facts again that strayed into one; `restorer` for restoring, which may do anything to the log."""
+which may remove a stream and publishes facts again that strayed into one; `restorer` for restoring, which may do anything to the log.
+"""
 
 
 def server_configuration() -> JsonObject:

@@ -19,7 +19,7 @@ def passwords() -> list[JsonObject]:
 
 
 def chart_values() -> JsonObject:
-    """What NATS's own chart is told, as values of a dependency."""
+    """The values for NATS's own chart, as a dependency."""
     return {
         "enabled": True,
         "config": {

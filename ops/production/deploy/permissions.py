@@ -58,10 +58,10 @@ def job_resources(settings: SettingsObserved) -> list[Resource]:
     return [resource_of(kind) for kind in (*kinds.by_place.values(), *((POD,) if kinds.serving else ()))]
 
 
-def _told_their_cards(settings: SettingsObserved) -> list[Grant]:
-    """Pods of any job are told which cards are their own."""
-    told = Grant(group="", resources=(POD.plural,), verbs=("get", "patch"))
-    return [told] if settings.devices and all(one.plural != POD.plural for one in job_resources(settings)) else []
+def _own_cards(settings: SettingsObserved) -> list[Grant]:
+    """To annotate pods of any job with the cards that are their own."""
+    grant = Grant(group="", resources=(POD.plural,), verbs=("get", "patch"))
+    return [grant] if settings.devices and all(one.plural != POD.plural for one in job_resources(settings)) else []
 
 
 def parents(settings: SettingsObserved) -> list[Resource]:
@@ -90,8 +90,8 @@ def written(settings: SettingsObserved) -> list[Grant]:
             verbs=("patch",),
         ),
         *_by_group(jobs, ("get", "patch", "delete")),
-        *_told_their_cards(settings),
-        # A Job that is stopped loses its start time, and a pod is told why it ends: both are parts of the status.
+        *_own_cards(settings),
+        # A Job that is stopped loses its start time, and a pod gets the reason why it ends: both are parts of the status.
         *_by_group((one for one in jobs if one.group in _STATUS_TOO), ("patch",), part="/status"),
         # What an autoscaler is asked, with the pods that it is asked for: made, and taken away.
         Grant(group=REQUESTS.group, resources=(REQUESTS.plural,), verbs=("get", "create", "delete")),
@@ -102,9 +102,9 @@ def written(settings: SettingsObserved) -> list[Grant]:
 
 
 def asked(settings: SettingsObserved) -> list[Grant]:
-    """What the webhook needs on the whole cluster: default queues, labels of namespaces, and to tell its authority."""
+    """What the webhook needs on the whole cluster: default queues, labels of namespaces, and to publish its authority."""
     del settings
-    told = [
+    configurations = [
         Grant(group=resource.group, resources=(resource.plural,), verbs=("get", "patch"), names=(name,))
         for resource, name in CONFIGURATIONS
     ]
@@ -112,13 +112,13 @@ def asked(settings: SettingsObserved) -> list[Grant]:
     return [
         Grant(group=LOCAL_QUEUES.group, resources=(LOCAL_QUEUES.plural,), verbs=SEEING),
         Grant(group=NAMESPACES.group, resources=(NAMESPACES.plural,), verbs=("get", *SEEING)),
-        *told,
+        *configurations,
         Grant(group=DEFINED.group, resources=(DEFINED.plural,), verbs=("get", "patch"), names=definitions),
     ]
 
 
 def reviewing(settings: SettingsObserved) -> list[Grant]:
-    """What the visibility API needs on the whole cluster: to ask who may read, and to tell its authority."""
+    """What the visibility API needs on the whole cluster: to ask who may read, and to publish its authority."""
     del settings
     return [
         Grant(group=REVIEWS.group, resources=(REVIEWS.plural,), verbs=("create",)),

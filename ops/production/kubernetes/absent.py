@@ -1,4 +1,4 @@
-"""The cluster of services that need none: whoever asks it anything learns that it was not meant to be asked."""
+"""The cluster of services that need none: every request fails, because only watcher and applier may send any."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -7,7 +7,7 @@ from services.runtime.cluster_port import Resource, Sight
 
 
 class ClusterNotMine(Exception):
-    """A service that decides has asked for the cluster: only watcher and applier may."""
+    """A service that decides has sent a request to the cluster: only watcher and applier may."""
 
     def __init__(self) -> None:
         super().__init__(

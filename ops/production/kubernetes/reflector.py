@@ -121,21 +121,21 @@ def _pause(failures: int) -> float:
 
 def _sight(line: bytes, version: str) -> tuple[Sight | None, str]:
     try:
-        told = _line.decode(line)
+        event = _line.decode(line)
     except RecursionError:
         # Asked for again it would be no shallower; the others of its kind are still seen.
         log.error("an object is nested too deep and left alone", begin=line[:_SHOWN].decode(errors="replace"))
         return None, version
     except msgspec.MsgspecError as problem:
         raise ClusterUnavailable(f"a change can't be read: {problem}", _RETRY_S) from problem
-    if told.type == "ERROR":
-        found = failure_of(int(told.object.get("code") or 0), msgspec.json.encode(told.object))
+    if event.type == "ERROR":
+        found = failure_of(int(event.object.get("code") or 0), msgspec.json.encode(event.object))
         raise found if isinstance(found, ClusterUnavailable) else ClusterUnavailable(str(found), _RETRY_S)
-    seen = str((told.object.get("metadata") or {}).get("resourceVersion") or version)
-    match told.type:
+    seen = str((event.object.get("metadata") or {}).get("resourceVersion") or version)
+    match event.type:
         case "BOOKMARK":
             return None, seen
         case "DELETED":
-            return Vanished(told.object), seen
+            return Vanished(event.object), seen
         case _:
-            return Changed(told.object), seen
+            return Changed(event.object), seen

@@ -1,4 +1,4 @@
-"""Who may ask: whoever comes from this machine, or shows the token that stands in a file."""
+"""Which requests are trusted: those from this machine, and those with the bearer token in a file."""
 
 import hmac
 from pathlib import Path
@@ -19,12 +19,12 @@ def trusted(request: web.Request, token: Path | None) -> bool:
 
 
 def _bears(request: web.Request, token: Path) -> bool:
-    said = request.headers.get("Authorization", "")
-    if said[: len(_SCHEME)].lower() != _SCHEME:
+    header = request.headers.get("Authorization", "")
+    if header[: len(_SCHEME)].lower() != _SCHEME:
         return False
     try:
         wanted = token.read_bytes().strip()
     except OSError:
         return False
-    shown = said[len(_SCHEME) :].strip().encode(errors="surrogateescape")
+    shown = header[len(_SCHEME) :].strip().encode(errors="surrogateescape")
     return bool(wanted) and hmac.compare_digest(shown, wanted)

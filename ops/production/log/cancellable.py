@@ -1,7 +1,7 @@
 """Waiting for a client whose own waits can swallow a cancellation.
 
 nats-py waits with `asyncio.wait_for`, which before Python 3.12 drops a cancellation that comes in the very turn of the
-event loop in which the answer comes; a service that was told to stop would then run on for ever.
+event loop in which the answer comes; a service that was cancelled would then run on for ever.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def cancellable(work: Coroutine[Any, Any, T]) -> T:
-    """What `work` gives; a cancellation ends the wait at once, whatever `work` makes of it."""
+    """The result of `work`; a cancellation ends the wait at once, whatever `work` makes of it."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

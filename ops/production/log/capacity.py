@@ -8,20 +8,20 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from ops.production.log.generations import Generation
 
-TOLD = 80
-"""From so many per cent on it is told, though nothing fails yet."""
+WARN_PERCENT = 80
+"""A stream that is this full, in per cent, is named by `/readyz`, though nothing fails yet."""
 _DAY_S = 86_400
 
 
 class StreamFill(msgspec.Struct, frozen=True, kw_only=True):
-    """One stream that takes in."""
+    """How full a stream is that takes in messages."""
 
     stream: str
     bytes: int
     limit: int
     """0 when nothing limits it."""
     days: float | None = None
-    """Until it is full, if it grows on as it has since its first message; None while nobody can tell."""
+    """Until it is full, if it grows on as it has since its first message; None while that is not known."""
 
     @property
     def percent(self) -> int:
@@ -33,8 +33,8 @@ class StreamFill(msgspec.Struct, frozen=True, kw_only=True):
         """Whether hardly a message has room: what is refused then depends on its size."""
         return bool(self.limit) and self.limit - self.bytes < _ROOM
 
-    def told(self) -> str:
-        """For people."""
+    def describe(self) -> str:
+        """One line for people."""
         days = "" if self.days is None else f", full in about {self.days:.0f} days as it has grown"
         return f"{self.stream} holds {self.bytes:,} of {self.limit:,} bytes ({self.percent} %){days}"
 
@@ -56,7 +56,7 @@ def _days(one: Generation, now: datetime) -> float | None:
 
 
 class CapacityMetrics:
-    """The same as metrics, of the last time that somebody looked."""
+    """The same as metrics, as of the last time that it was asked."""
 
     def __init__(self, found: Sequence[StreamFill]) -> None:
         self._found = found

@@ -1,6 +1,6 @@
 """A connection to NATS that hears what the server says beside the answers: what may not be done, and why it closes a connection.
 
-Who is refused is told that at once, and waits for no answer, because none comes. Whatever a server closes a connection for may
+A request that is refused fails at once, because no answer to it comes. Whatever a server closes a connection for may
 pass: too many connections, a user that is not there just now. The client on its own would close for good.
 """
 
@@ -15,7 +15,7 @@ from nats.aio.msg import Msg
 from nats.errors import ConnectionReconnectingError, Error
 
 _VIOLATION = re.compile('permissions violation for publish to "(.*)"')
-_SAID = re.compile("^nats: '(.*)'$")
+_CLOSING = re.compile("^nats: '(.*)'$")
 _QUESTIONS = "$JS.API."
 _FOR_EVER: dict[str, Any] = {"allow_reconnect": True, "max_reconnect_attempts": -1, "reconnect_time_wait": 0.2}
 
@@ -109,15 +109,15 @@ class Connection(Client):
         await super()._connect_to_server(s)
 
     async def _hear(self, problem: Exception) -> None:
-        """What the client tells of errors beside the answers. Lost connections show where a request fails."""
-        refused, said = _VIOLATION.search(str(problem)), _SAID.search(str(problem))
+        """Errors that the client reports beside the answers. Lost connections show where a request fails."""
+        refused, closing = _VIOLATION.search(str(problem)), _CLOSING.search(str(problem))
         if refused is not None:
             self._refused.add(refused[1])
             for until in [one for one, subject in self._asking.items() if subject == refused[1]]:
                 del self._asking[until]
                 until.reschedule(asyncio.get_running_loop().time())
-        elif said is not None:
-            self.closed_for = said[1].lower()
+        elif closing is not None:
+            self.closed_for = closing[1].lower()
 
     async def _is_back(self) -> None:
         self.closed_for = ""
@@ -126,8 +126,8 @@ class Connection(Client):
 
 
 @contextmanager
-def told_of_return(client: Client, call: Callable[[], None]) -> Generator[None, None, None]:
-    """Have something called whenever the connection is there again after it was lost."""
+def calling_on_return(client: Client, call: Callable[[], None]) -> Generator[None, None, None]:
+    """While the block lasts, `call` is called whenever a lost connection is there again."""
     if not isinstance(client, Connection):
         yield
         return
@@ -139,24 +139,24 @@ def told_of_return(client: Client, call: Callable[[], None]) -> Generator[None, 
 
 
 def is_refused(client: Client, subject: str) -> bool:
-    """Whether the user of a connection may not publish to a subject, as far as the server has said so."""
+    """Whether the user of a connection may not publish to a subject, as far as the server has reported it."""
     return isinstance(client, Connection) and client.may_not(subject)
 
 
 def is_answered(client: Client, subject: str) -> None:
-    """Take note that it may."""
+    """Note that it may."""
     if isinstance(client, Connection):
         client.answered(subject)
 
 
 def reads(client: Client, stream: str) -> None:
-    """Take note that a stream can be read."""
+    """Note that a stream can be read."""
     if isinstance(client, Connection):
         client.unreadable.pop(stream, None)
 
 
 def may_not_read(client: Client, stream: str, refused: str) -> bool:
-    """Take note that it can't, for want of the right to publish to a subject; whether that is news."""
+    """Note that a stream can't be read, for want of the right to publish to a subject; whether that was not known."""
     if not isinstance(client, Connection) or client.unreadable.get(stream) == refused:
         return False
     client.unreadable[stream] = refused
@@ -164,5 +164,5 @@ def may_not_read(client: Client, stream: str, refused: str) -> bool:
 
 
 def closed_for(client: Client) -> str:
-    """Why the server does not take the connection at the moment, in its words; empty when it has not said so."""
+    """Why the server does not take the connection at the moment, in its words; empty when it has given no reason."""
     return client.closed_for if isinstance(client, Connection) else ""

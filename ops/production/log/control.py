@@ -18,13 +18,13 @@ OPERATOR = "operator"
 
 
 async def say(control: Stream, event: ControlEvent, at: Millis) -> int:
-    """Store it behind all that is there; its sequence. Raises `LogMovedOn`, `LogUnavailable`."""
+    """Store an event behind all that is there; its sequence. Raises `LogMovedOn`, `LogUnavailable`."""
     head = await control.last()
     return await say_behind(control, event, at, base=head.sequence, prev_hash=head.sha256 or GENESIS)
 
 
 async def say_behind(control: Stream, event: ControlEvent, at: Millis, *, base: int, prev_hash: str) -> int:
-    """Store it if the stream still ends where it was read to; its sequence. Raises `LogMovedOn`, `LogUnavailable`."""
+    """Store an event if the stream still ends where it was read to; its sequence. Raises `LogMovedOn`, `LogUnavailable`."""
     commit = Commit(
         id=hashlib.sha256(encode(event) + str(base).encode()).hexdigest()[:32],
         prev_hash=prev_hash,

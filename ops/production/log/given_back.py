@@ -1,7 +1,7 @@
 """Giving a bus back what it has lost of a stream: the same messages at the same sequences, by whoever has read them.
 
 Every process that knows them does so, and each message is stored on the condition that the stream ends right before it: whoever
-comes second finds it there. Where something else stands by then the log tells another story than was read here.
+comes second finds it there. Where something else stands by then the log is not the one that was read here.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class GivingBack:
                         await self._compare(head, self._tail.end)
                         return
                     await self._compare(head, head.sequence)
-                    self._problems[key] = _TOLD.format(self._stream.name, head.sequence, wanted)
+                    self._problems[key] = _TAIL_LOST.format(self._stream.name, head.sequence, wanted)
                     left, ended = (left if head.sequence == ended else _PATIENCE), head.sequence
                     if await self._store_next(head):
                         continue
@@ -120,4 +120,6 @@ class GivingBack:
                 await self._clock.sleep(_RETRY_MS)
 
 
-_TOLD = "LogRegressed: {} has lost its tail: it ends at {}, and was read up to {}. What was read is being stored again"
+_TAIL_LOST = (
+    "LogRegressed: {} has lost its tail: it ends at {}, and was read up to {}. What was read is being stored again"
+)

@@ -45,7 +45,7 @@ async def read_everything(bus: Bus | None = None, archive: str = "", names: Sequ
             if _end(found[stream]) < upto:
                 raise LogGap(stream=stream, expected=_end(found[stream]) + 1, found=upto)
     cut: Paged = dict(found)
-    cut_to_common_end(cut, tell=bus is None)
+    cut_to_common_end(cut, warn=bus is None)
     for name, entries in found.items():
         del entries[len(cut[name]) :]
     return found
@@ -175,7 +175,7 @@ def lacking(found: Mapping[str, Sequence[Entry]]) -> dict[str, int]:
     return lacks
 
 
-def cut_to_common_end(found: Paged, *, tell: bool) -> None:
+def cut_to_common_end(found: Paged, *, warn: bool) -> None:
     """Leave out the last commits of a partition that rest on more than was read, and those of others that rest on them."""
     ends = {name: _end(entries) for name, entries in found.items()}
     skipped = Control(found.get(CONTROL, ())).skipped
@@ -187,7 +187,7 @@ def cut_to_common_end(found: Paged, *, tell: bool) -> None:
             if early:
                 found[name] = found[name][: min(early) - 1]
                 ends[name], changed = min(early) - 1, True
-                if tell:
+                if warn:
                     why = "they rest on messages that are not in the archive"
                     log.warning("commits left out", stream=name, first=min(early), last=max(early), why=why)
 

@@ -106,7 +106,7 @@ def _check_safe(name: str, config: StreamConfig) -> None:
 
 
 def without_password(url: str) -> str:
-    """Addresses of the bus as they may be told: what stands before an @ is nobody's business."""
+    """Addresses of the bus without user and password, which stand before an @."""
     return re.sub(r"//[^/@,]*@", "//", url)
 
 

@@ -42,13 +42,13 @@ class PublishAck(msgspec.Struct, frozen=True):
     error: dict[str, Any] | None = None
 
 
-class _Told(msgspec.Struct, frozen=True):
-    """What the answer to a question about a stream says of the server's time."""
+class _ServerTime(msgspec.Struct, frozen=True):
+    """The server's time, from its answer to a question about a stream."""
 
     ts: datetime | None = None
 
 
-_told = msgspec.json.Decoder(_Told)
+_server_time = msgspec.json.Decoder(_ServerTime)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -98,7 +98,7 @@ class JetStreamStream:
             acks = await asyncio.gather(*(self._publish(message) for message in window), return_exceptions=True)
             for answer in acks:
                 if isinstance(answer, BaseException):
-                    # Whoever tells all of them again may do so behind a roll, also what is stored already.
+                    # Whoever publishes all of them again may do so behind a roll, also what is stored already.
                     self._unsure.update(message.message_id for message in messages[: start + len(window)])
                     raise answer
 
@@ -194,14 +194,14 @@ class JetStreamStream:
     async def now(self) -> Millis:
         """The time of the server that leads the stream."""
         try:
-            told = await self._told_time() or (await self._told_time() if await self._standing() else None)
+            time = await self._asked_time() or (await self._asked_time() if await self._standing() else None)
         except (*UNANSWERED, msgspec.MsgspecError) as problem:
             raise unavailable(self.name, problem) from problem
-        return _millis(told) if told is not None else 0
+        return _millis(time) if time is not None else 0
 
-    async def _told_time(self) -> datetime | None:
+    async def _asked_time(self) -> datetime | None:
         reply = await cancellable(self._client.request(f"$JS.API.STREAM.INFO.{self._open}", timeout=DEADLINE_S))
-        return _told.decode(reply.data).ts
+        return _server_time.decode(reply.data).ts
 
     async def _last_over_seams(self) -> Head:
         """The end of a stream that was rolled a moment ago, or holds nothing yet. Raises `LogUnavailable`."""
@@ -212,8 +212,8 @@ class JetStreamStream:
                     return _head(await self._get(one.name, one.last))
                 except NotFoundError as problem:
                     # nats-server counts the first message of a stream before it has failed to write it.
-                    told = f"it counts message {one.last}, and has not stored it"
-                    raise DiskFull(stream=self.name, problem=told) from problem
+                    problem_text = f"it counts message {one.last}, and has not stored it"
+                    raise DiskFull(stream=self.name, problem=problem_text) from problem
         return Head(sequence=found[-1].last) if found else Head()
 
     async def _standing(self) -> list[Generation]:

@@ -54,7 +54,7 @@ class MemoryStream:
             raise LogMovedOn(stream=self.name, base=base)
         sequence = await self._store(subject, data, message_id, stored_at(headers, self._now()))
         if fault is Fault.ACK_LOST:
-            # What the adapter does then: the last message tells whether it was ours.
+            # What the adapter does then: the last message shows whether it was ours.
             await asyncio.sleep(0)
         return sequence
 
@@ -190,5 +190,5 @@ class MemoryBus:
         return self.streams.setdefault(name, MemoryStream(name, self._now, self._ids_known_for))
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""
         await asyncio.sleep(0)

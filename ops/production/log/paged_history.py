@@ -1,7 +1,7 @@
 """The whole history of a log, archive and streams as one, a page at a time: for whoever goes through it in its order.
 
-It is what `read_everything` reads, to the same common end and with the same errors; what is wrong with a file of the archive is told
-when that file is come to.
+It is what `read_everything` reads, to the same common end and with the same errors; what is wrong with a file of the archive is
+raised when that file is read.
 """
 
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ class Waits:
         self._wait = wait
 
     def __call__(self, what: Coroutine[Any, Any, T]) -> T:
-        """What comes out."""
+        """The result of the coroutine."""
         return self._wait(what)
 
 
@@ -41,14 +41,14 @@ def open_everything(wait: Waits, bus: Bus | None = None, archive: str = "", name
                 raise LogGap(stream=stream, expected=end + 1, found=upto)
             ends[stream] = upto
         found = open_stored(wait, bus, archive, names, ends)
-    cut_to_common_end(found, tell=bus is None)
+    cut_to_common_end(found, warn=bus is None)
     return found
 
 
 def open_stored(
     wait: Waits, bus: Bus | None, archive: str, names: Sequence[str], ends: Mapping[str, int] | None = None
 ) -> Paged:
-    """All messages of a bus, an archive, or both, as far as they go or as it is said."""
+    """All messages of a bus, an archive, or both, up to `ends` where they are given."""
     archived = ArchivePages(archive, names) if archive else None
     if bus is None:
         return {name: _archived(name, archived) for name in names}

@@ -16,7 +16,7 @@ from nats.errors import TimeoutError as NatsTimeout
 
 from events.event import Millis
 from ops.production.log.cancellable import cancellable
-from ops.production.log.connection import MayNot, is_answered, is_refused, may_not_read, reads, told_of_return
+from ops.production.log.connection import MayNot, calling_on_return, is_answered, is_refused, may_not_read, reads
 from ops.production.log.generations import NO_MESSAGE, NOT_THERE, as_answer, asked
 from services.runtime.log_errors import LogUnavailable, NotAllowed, TailLost
 from services.runtime.log_port import Entry
@@ -49,8 +49,8 @@ STORED = "Kuelog-Stored"
 
 def stored_at(headers: Mapping[str, str] | None, here: Millis) -> Millis:
     """When a message was stored first, given when it was stored here."""
-    told = (headers or {}).get(STORED, "")
-    return min(int(told), here) if told.isascii() and told.isdecimal() and len(told) <= _MOST_DIGITS else here
+    header = (headers or {}).get(STORED, "")
+    return min(int(header), here) if header.isascii() and header.isdecimal() and len(header) <= _MOST_DIGITS else here
 
 
 class _Stored(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class PullReader:
     async def batches(self, after: int) -> AsyncIterator[list[Entry]]:
         """Batches of what is stored behind `after`; begins anew by itself after a break. Raises `StreamGone`, `TailLost`.
 
-        Who may not read waits for the right, and the connection tells which it is.
+        Without the right to read it waits until there is one; the connection names what is missing (`unreadable`).
         """
         position = after
         last: Entry | None = None
@@ -129,7 +129,7 @@ class PullReader:
 
         subscription = await self._client.subscribe(inbox, cb=take, pending_msgs_limit=0, pending_bytes_limit=0)
         # The consumer lived in the memory of a server that may have ended: a lost connection ends the session.
-        with told_of_return(self._client, lambda: arrived.put_nowait(None)):
+        with calling_on_return(self._client, lambda: arrived.put_nowait(None)):
             async for batch in self._pulled(after, consumer, inbox, arrived, subscription):
                 yield batch
 

@@ -30,26 +30,26 @@ def refusal(stream: str, error: Mapping[str, Any]) -> LogUnavailable:
 
 
 def refused(stream: str, problem: APIError) -> LogUnavailable:
-    """The same, of an error that the client has read already."""
+    """The same, from an error that the client has decoded already."""
     return refusal(stream, {"err_code": problem.err_code, "description": problem.description})
 
 
 def unavailable(stream: str, problem: Exception) -> LogUnavailable:
-    """Of a question to which no answer came."""
-    return LogUnavailable(stream=stream, problem=told(problem))
+    """The error for a question that was not answered."""
+    return LogUnavailable(stream=stream, problem=reason_of(problem))
 
 
 def unanswered(client: Client, subject: str, stream: str, problem: Exception) -> LogUnavailable:
-    """Of what was published to a subject, and to which no answer came: perhaps it may not be."""
+    """The error for a message that was published to a subject and not answered: perhaps that is not allowed."""
     if is_refused(client, subject):
         return NotAllowed(stream=stream, subject=subject)
     return not_taken(client, stream) or unavailable(stream, problem)
 
 
 def not_taken(client: Client, stream: str) -> LogUnavailable | None:
-    """Of a connection that the server has closed, or does not take: what it says of that; None when it takes it."""
-    said = closed_for(client)
-    return LogUnavailable(stream=stream, problem=_SAID.get(said, f"it says: {said}")) if said else None
+    """The error while the server has closed the connection or does not take it; None when it takes it."""
+    reason = closed_for(client)
+    return LogUnavailable(stream=stream, problem=_CLOSING.get(reason, f"it says: {reason}")) if reason else None
 
 
 def not_stored(client: Client, subject: str, stream: str, problem: Exception, breaks: int) -> LogUnavailable:
@@ -59,8 +59,8 @@ def not_stored(client: Client, subject: str, stream: str, problem: Exception, br
     """
     if is_refused(client, subject):
         return NotAllowed(stream=stream, subject=subject)
-    if (said := not_taken(client, stream)) is not None:
-        return said
+    if (closed := not_taken(client, stream)) is not None:
+        return closed
     if int(client.stats["reconnects"]) > breaks:
         return LogUnavailable(stream=stream, problem="the connection broke before an answer came")
     if isinstance(problem, TimeoutError):
@@ -68,8 +68,8 @@ def not_stored(client: Client, subject: str, stream: str, problem: Exception, br
     return unavailable(stream, problem)
 
 
-def told(problem: Exception) -> str:
-    """What the client raises, in words for a person."""
+def reason_of(problem: Exception) -> str:
+    """What the client raised, in words for a person."""
     if isinstance(problem, APIError):
         return str(problem.description or _NOBODY)
     for kind, words in _WORDS:
@@ -87,7 +87,7 @@ _WORDS: tuple[tuple[type[Exception], str], ...] = (
     (NoServersError, "no server answers at that address"),
     (AuthorizationError, _STRANGER),
 )
-_SAID = {
+_CLOSING = {
     "authorization violation": _STRANGER,
     "maximum connections exceeded": "it takes no more connections at the moment",
 }

@@ -1,4 +1,4 @@
-"""The bus as services use it: what they ask waits until the bus answers, and what it lacked last is told.
+"""The bus as services use it: requests wait until the bus answers, and why it did not the last time is in `problems`.
 
 Services read and ask at any moment; a bus that is slow, restarts or comes later than they do must not end them. Storing is
 not repeated here: whoever stores knows what to do when it fails. A bus that comes back without the last messages of a stream is
@@ -46,7 +46,7 @@ class RetryingBus:
 
     @property
     def disk_full(self) -> bool:
-        """Whether the bus has told of a full disk the last time that anything was to be stored in a stream."""
+        """Whether the bus has reported a full disk the last time that anything was to be stored in a stream."""
         return bool(self._full)
 
     async def stream(self, name: str) -> Stream:
@@ -67,7 +67,7 @@ class RetryingBus:
         await self._bus.close()
 
     async def until_answered(self, stream: str, what: str, ask: Callable[[], Awaitable[T]]) -> T:
-        """What `ask` gives, asked again for as long as the bus is away."""
+        """The result of `ask`, asked again for as long as the bus is away."""
         while True:
             try:
                 return await self.noted(stream, what, ask)
@@ -75,7 +75,7 @@ class RetryingBus:
                 await self._clock.sleep(_RETRY_MS)
 
     async def noted(self, stream: str, what: str, ask: Callable[[], Awaitable[T]]) -> T:
-        """What `ask` gives, with a note of what was in its way. Raises `LogUnavailable`."""
+        """The result of `ask`; when it fails the reason is noted. Raises `LogUnavailable`."""
         key = f"{stream} {what}"
         try:
             found = await ask()
@@ -137,7 +137,7 @@ class RetryingStream:
 
     async def publish(self, messages: Sequence[Message]) -> None:
         """Store, as the stream does."""
-        # Whoever has folded what is not there any more says so; what was seen is told all the same.
+        # A reader that has folded what is not there any more raises that; what was seen is published all the same.
         with suppress(TailLost):
             await self._whole()
         await self._bus.noted(self.name, "store", lambda: self._stream.publish(messages))

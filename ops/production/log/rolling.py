@@ -157,7 +157,7 @@ async def _begin(bus: JetStreamBus, stream: str, old: Generation) -> None:
 
 
 async def _publish_strays(bus: JetStreamBus, stream: str, old: Generation) -> None:
-    """What an old leader of three servers may have taken in behind the mark: of a partition nothing can be, facts are told again."""
+    """What an old leader of three servers may have taken in behind the mark: of a partition nothing can be, facts are published again."""
     if old.stored <= old.last + 1:
         return
     if stream != FACTS:

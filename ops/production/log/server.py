@@ -42,8 +42,8 @@ class StoreInUse(Exception):
         )
 
 
-class PortsSaid(msgspec.Struct):
-    """What a server writes about where it listens."""
+class PortsFile(msgspec.Struct):
+    """The file in which a server says on which ports it listens."""
 
     nats: list[str] = []
 
@@ -62,7 +62,7 @@ def nats_binary() -> str:
 def running_server(store: Path) -> str:
     """Where the server that runs on a store takes connections; empty when none does."""
     found = _server_on(store)
-    port = _port_said(store, found[0].pid) if found is not None else 0
+    port = _port_of(store, found[0].pid) if found is not None else 0
     return f"nats://127.0.0.1:{port}" if port else ""
 
 
@@ -103,7 +103,7 @@ class NatsServer:
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended without having been told to."""
+        """Whether it has ended without being stopped."""
         return self._process is not None and self._process.returncode is not None
 
     async def start(self) -> None:
@@ -175,7 +175,7 @@ class NatsServer:
     async def _ready(self) -> bool:
         """Wait until it takes connections; False when it has ended instead."""
         while self._process is not None and self._process.returncode is None:
-            port = _port_said(self.store, self._process.pid)
+            port = _port_of(self.store, self._process.pid)
             if port and await _greets(port):
                 self.port = port
                 return True
@@ -253,14 +253,14 @@ async def _end_stray(store: Path) -> None:
             process.kill()
 
 
-def _port_said(store: Path, pid: int) -> int:
+def _port_of(store: Path, pid: int) -> int:
     for path in store.glob(f"*_{pid}.ports"):
         try:
-            said = msgspec.json.decode(path.read_bytes(), type=PortsSaid)
+            ports = msgspec.json.decode(path.read_bytes(), type=PortsFile)
         except (OSError, msgspec.MsgspecError, RecursionError):
             continue
-        if said.nats:
-            return int(said.nats[0].rpartition(":")[2])
+        if ports.nats:
+            return int(ports.nats[0].rpartition(":")[2])
     return 0
 
 

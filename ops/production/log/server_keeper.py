@@ -25,7 +25,7 @@ _AGAIN_S, _MOST_S = 30.0, 3600.0
 
 
 class ServerKeeper:
-    """Looks after one server; `disk_full` says whether the bus has told of a full disk the last time it was to store."""
+    """Looks after one server; `disk_full` says whether the bus has reported a full disk the last time it was to store."""
 
     def __init__(self, server: NatsServer, disk_full: Callable[[], bool], *, room: int = ROOM) -> None:
         self._server, self._disk_full, self._room = server, disk_full, room

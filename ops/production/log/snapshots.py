@@ -59,7 +59,7 @@ class Snapshots:
         self._images: dict[str, tuple[str, bytes]] = {}
         """Per partition the image whose hash we have named in a commit, until that commit stands on the log."""
         self._partitions: dict[str, Stream] = {}
-        """The streams of the partitions that were begun here: they tell which saved worlds count."""
+        """The streams of the partitions that were begun here: they say which saved worlds count."""
         self._on_the_way: asyncio.Queue[tuple[str, bytes, dict[str, int]]] = asyncio.Queue()
         self.problem = ""
         """Why the last one could not be written to the folder; empty when it was."""
@@ -88,7 +88,7 @@ class Snapshots:
         return self._every + len(fold.world.workloads) // 2
 
     def settled(self, fold: PartitionFold) -> None:
-        """Told after each commit: take a snapshot when it is time."""
+        """Called after each commit: take a snapshot when it is time."""
         digest, image = self._images.get(fold.partition, ("", b""))
         if digest and fold.marked == (fold.base, digest):
             del self._images[fold.partition]

@@ -1,4 +1,4 @@
-"""Scenario time: begins where it is told and runs a number of times faster than the wall's."""
+"""Scenario time: begins at a given time and runs a number of times faster than the wall's."""
 
 import asyncio
 import time

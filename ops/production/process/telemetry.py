@@ -1,4 +1,4 @@
-"""What is told of a running service: log lines by structlog, spans by OpenTelemetry."""
+"""The telemetry of a running service: log lines by structlog, spans by OpenTelemetry."""
 
 import logging
 import os
@@ -45,7 +45,7 @@ class SpanTracer:
 
 
 def configure_logging(level: str = "") -> None:
-    """One line per turn, key=value; the level by `KUELOG_LOG`, warnings and worse unless told otherwise."""
+    """One line per turn, key=value; the level by `KUELOG_LOG`, by default warnings and worse."""
     named = (level or os.environ.get("KUELOG_LOG", "warning")).upper()
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, named, logging.WARNING)),

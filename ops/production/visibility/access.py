@@ -1,4 +1,4 @@
-"""Who is answered by the visibility API: whom the front proxy names, and the API server lets read it."""
+"""Access to the visibility API: for the user whom the front proxy names, if the API server lets that user read."""
 
 import structlog
 from aiohttp import web
@@ -23,7 +23,7 @@ _UNANSWERED = (AccessRefused, ClusterUnavailable, ListExpired, ObjectConflict, O
 
 
 class AccessByReview:
-    """Believes the front proxy, and asks the API server about whom it names."""
+    """Takes the user's name from the front proxy, and asks the API server what that user may read."""
 
     def __init__(self, reviews: AccessReviews) -> None:
         self.proxy: FrontProxy | None = None
@@ -43,10 +43,10 @@ class AccessByReview:
             allowed = await self._reviews.allowed(person, asked)
         except _UNANSWERED as problem:
             log.warning("no review of access", problem=str(problem))
-            told = "the API server does not say who may read this"
-            raise Refused(_NOT_READY, "ServiceUnavailable", told) from problem
+            message = "the API server does not say who may read this"
+            raise Refused(_NOT_READY, "ServiceUnavailable", message) from problem
         if not allowed:
-            raise Refused(_FORBIDDEN, "Forbidden", f'User "{person.user}" cannot get {_said(asked)}')
+            raise Refused(_FORBIDDEN, "Forbidden", f'User "{person.user}" cannot get {_request_text(asked)}')
 
 
 def attributes_of(parts: list[str]) -> JsonObject:
@@ -74,7 +74,7 @@ def _resource(version: str, plural: str, part: str, name: str, namespace: str) -
     }
 
 
-def _said(asked: JsonObject) -> str:
+def _request_text(asked: JsonObject) -> str:
     resource = asked.get("resourceAttributes")
     if resource is None:
         return f'path "{asked["nonResourceAttributes"]["path"]}"'

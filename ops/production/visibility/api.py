@@ -15,7 +15,7 @@ from projections.world import World
 GROUP = "visibility.kueue.x-k8s.io"
 VERSIONS = ("v1beta2", "v1beta1")
 LIMIT, MOST = 1000, 100_000
-"""So many items are told when nobody says how many, and at most."""
+"""How many items are returned when the request does not say, and at most."""
 
 _CLUSTER_QUEUE = re.compile(r"clusterqueues/([^/]+)/pendingworkloads")
 _LOCAL_QUEUE = re.compile(r"namespaces/([^/]+)/localqueues/([^/]+)/pendingworkloads")
@@ -39,7 +39,7 @@ class Access(Protocol):
 
 
 class Visibility:
-    """Answers from a world that somebody else keeps up to date; without `access` everybody who can reach it."""
+    """Answers from a world that somebody else keeps up to date; without `access` everybody is answered."""
 
     def __init__(self, world: Callable[[], World | None], access: Access | None = None) -> None:
         self._world, self._access = world, access

@@ -20,8 +20,8 @@ class Aggregated:
         self._writer = writer
         self._place = (namespace, service)
 
-    async def tell(self, authorities: str) -> None:
-        """Have them know the authority. May raise `ObjectConflict`."""
+    async def publish(self, authorities: str) -> None:
+        """Put the authority into all of them. May raise `ObjectConflict`."""
         for name in NAMES:
             try:
                 found = await self._writer.get(API_SERVICES, "", name)
@@ -33,4 +33,4 @@ class Aggregated:
                 continue
             version = {"resourceVersion": found["metadata"]["resourceVersion"]}
             await self._writer.merge(API_SERVICES, "", name, {"metadata": version, "spec": {"caBundle": authorities}})
-            log.info("told", api=name)
+            log.info("authority published", api=name)

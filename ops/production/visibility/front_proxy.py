@@ -7,7 +7,7 @@ import msgspec
 from aiohttp import web
 
 CONFIG_MAP = ("kube-system", "extension-apiserver-authentication")
-"""Namespace and name of the ConfigMap in which an API server tells how its front proxy is known."""
+"""Namespace and name of the ConfigMap in which an API server publishes how its front proxy is known."""
 
 
 class FrontProxyUnknown(Exception):

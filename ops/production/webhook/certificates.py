@@ -1,7 +1,7 @@
 """The webhooks' own authority and certificate, and when a new one of either is due.
 
 An authority is made long before the old one ends, and both are believed for a while: the certificate in use is only
-replaced once the new authority has been told to everybody who has to believe it.
+replaced once the new authority was published to all clients.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from events.event import Millis
 AUTHORITY_LIFE = timedelta(days=365)
 CERTIFICATE_LIFE = timedelta(days=90)
 SETTLED = timedelta(minutes=10)
-"""How long a new authority is only told of, before a certificate of it is shown."""
+"""How long a new authority is only published, before a certificate of it is shown."""
 _EARLIER = timedelta(minutes=5)
 """Clocks differ: what is made now is good from a little before."""
 _NAME = "kuelog-webhook-authority"

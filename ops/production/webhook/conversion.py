@@ -10,7 +10,7 @@ from services.validation.to_beta1 import to_beta1
 
 log = structlog.get_logger()
 
-_TOLD = 300
+_MOST_CHARACTERS = 300
 OLDER = f"{GROUP}/v1beta1"
 
 
@@ -53,10 +53,12 @@ def answer_conversion(raw: bytes) -> JsonObject:
         response["convertedObjects"] = []
         response["result"] = {"status": "Failure", "message": str(problem)}
     except Exception as problem:  # noqa: BLE001 - anything can be sent, and each question gets an answer
-        log.warning("not converted", problem=f"{type(problem).__name__}: {problem}"[:_TOLD], at=place_of(problem))
+        log.warning(
+            "not converted", problem=f"{type(problem).__name__}: {problem}"[:_MOST_CHARACTERS], at=place_of(problem)
+        )
         response["convertedObjects"] = []
-        told = f"an object can't be read: {type(problem).__name__}: {problem}"[:_TOLD]
-        response["result"] = {"status": "Failure", "message": told}
+        message = f"an object can't be read: {type(problem).__name__}: {problem}"[:_MOST_CHARACTERS]
+        response["result"] = {"status": "Failure", "message": message}
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
 
 

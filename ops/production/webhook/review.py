@@ -79,13 +79,13 @@ def judged(request: ReviewRequest, problems: Sequence[Problem]) -> JsonObject:
     if warnings:
         response["warnings"] = warnings
     if errors:
-        told = [f"{one.field}: {one.message}" for one in errors]
-        said = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+        messages = [f"{one.field}: {one.message}" for one in errors]
+        text = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
         response["status"] = {
             "status": "Failure",
             "code": _UNPROCESSABLE,
             "reason": "Invalid",
-            "message": f"{request.label} is invalid: {said}",
+            "message": f"{request.label} is invalid: {text}",
             "details": {
                 "kind": request.kind.get("kind", ""),
                 "group": request.kind.get("group", ""),

@@ -27,7 +27,7 @@ _MOST_REVIEWED = 8 << 20
 """Bytes: an API server takes requests of 3 MiB, and shows an object as it was and as it will be."""
 _MOST_CONVERTED = 32 << 20
 """Bytes: a whole list may be converted at once."""
-_TOLD = 300
+_MOST_CHARACTERS = 300
 _CROWD: web.AppKey[ConnectionLimiter] = web.AppKey("crowd", ConnectionLimiter)
 
 
@@ -97,8 +97,10 @@ def _judged(request: ReviewRequest, judge: Callable[[], JsonObject]) -> JsonObje
     try:
         return judge()
     except Exception as problem:  # noqa: BLE001 - anything can be sent, and each question gets an answer
-        log.warning("not judged", problem=f"{type(problem).__name__}: {problem}"[:_TOLD], at=place_of(problem))
-        return refused(request, f"the object can't be read: {type(problem).__name__}: {problem}"[:_TOLD])
+        log.warning(
+            "not judged", problem=f"{type(problem).__name__}: {problem}"[:_MOST_CHARACTERS], at=place_of(problem)
+        )
+        return refused(request, f"the object can't be read: {type(problem).__name__}: {problem}"[:_MOST_CHARACTERS])
 
 
 def _reply(value: JsonObject) -> web.Response:

@@ -1,4 +1,4 @@
-"""Keeps a server believable: the Secret with authority and certificate, and everybody who has to know the authority."""
+"""Keeps a server trusted: the Secret with authority and certificate, and the clients that have to know the authority."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
@@ -44,10 +44,10 @@ _FIELDS = {"ca.crt": "authorities", "ca.key": "authority_key", "tls.crt": "certi
 
 
 class Hearers(Protocol):
-    """Whoever has to know the authority."""
+    """The clients that have to know the authority."""
 
-    async def tell(self, authorities: str) -> None:
-        """Have them know it: PEM in base64. May raise `ObjectConflict`."""
+    async def publish(self, authorities: str) -> None:
+        """Publish the authority to them: PEM in base64. May raise `ObjectConflict`."""
         ...
 
 
@@ -57,14 +57,14 @@ class Callers:
     def __init__(self, writer: Writer, *, namespace: str, service: str) -> None:
         self._writer, self._namespace, self._service = writer, namespace, service
 
-    async def tell(self, authorities: str) -> None:
-        """Have all of them know the authority. May raise `ObjectConflict`."""
+    async def publish(self, authorities: str) -> None:
+        """Publish the authority to all of them. May raise `ObjectConflict`."""
         for resource, name in CONFIGURATIONS:
-            await self._tell_webhooks(resource, name, authorities)
+            await self._publish_to_webhooks(resource, name, authorities)
         for definition in DEFINITIONS:
-            await self._tell_definition(f"{definition.plural}.{GROUP}", authorities)
+            await self._publish_to_definition(f"{definition.plural}.{GROUP}", authorities)
 
-    async def _tell_webhooks(self, resource: Resource, name: str, authorities: str) -> None:
+    async def _publish_to_webhooks(self, resource: Resource, name: str, authorities: str) -> None:
         try:
             found = await self._writer.get(resource, "", name)
         except ObjectMissing:
@@ -76,9 +76,9 @@ class Callers:
         if webhooks != (found.get("webhooks") or []):
             version = {"resourceVersion": found["metadata"]["resourceVersion"]}
             await self._writer.merge(resource, "", name, {"metadata": version, "webhooks": webhooks})
-            log.info("told", configuration=name)
+            log.info("authority published", configuration=name)
 
-    async def _tell_definition(self, name: str, authorities: str) -> None:
+    async def _publish_to_definition(self, name: str, authorities: str) -> None:
         """A definition of Kueue's own would go on to ask Kueue: from now on it asks us."""
         try:
             found = await self._writer.get(DEFINED, "", name)
@@ -91,7 +91,7 @@ class Callers:
             # What is asked so far goes: an address beside our service would be refused.
             patch = {"metadata": version, "spec": {"conversion": difference(asked, wanted)}}
             await self._writer.merge(DEFINED, "", name, patch)
-            log.info("told", definition=name)
+            log.info("authority published", definition=name)
 
 
 class Trust:
@@ -109,9 +109,9 @@ class Trust:
         )
 
     async def look(self) -> Held:
-        """The certificate to show, renewed where that is due and told to whom it concerns. May raise `ObjectConflict`."""
+        """The certificate to show, renewed and published where that is due. May raise `ObjectConflict`."""
         held = await self._hold()
-        await self._hearers.tell(b64encode(held.authorities.encode()).decode())
+        await self._hearers.publish(b64encode(held.authorities.encode()).decode())
         return held
 
     async def _hold(self) -> Held:
