@@ -54,20 +54,20 @@ def adopt(
     with known_failures(messages) as outcome:
         settings = settings_of(config, messages)
         try:
-            told = asyncio.run(adopted(kubeconfig, context, "" if dry_run else nats, settings))
+            answer = asyncio.run(adopted(kubeconfig, context, "" if dry_run else nats, settings))
         except LogInUse as problem:
             messages.print(f"[red]error:[/red] {problem}", highlight=False)
             raise typer.Exit(2) from problem
         if output == "json":
-            print(msgspec.json.encode(told).decode())  # noqa: T201 - bytes for programs, not for people
+            print(msgspec.json.encode(answer).decode())  # noqa: T201 - bytes for programs, not for people
         else:
-            _print(told)
-        outcome.code = 1 if told.blocked else 0
+            _print(answer)
+        outcome.code = 1 if answer.blocked else 0
     raise typer.Exit(outcome.code)
 
 
 class Adopted(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found, in numbers, and what differs."""
+    """How many objects of each kind were found, and what differs from Kueue."""
 
     recorded: bool
     queues: int
@@ -79,7 +79,7 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def blocked(self) -> bool:
-        """Whether something stood in the way."""
+        """Whether a difference keeps the cluster from being adopted."""
         return any(one.blocks for one in self.differences)
 
 
@@ -94,7 +94,7 @@ class LogInUse(Exception):
 
 
 async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsObserved) -> Adopted:
-    """Look, compare, and record unless something stands in the way or no bus is named."""
+    """List the cluster, compare, and record it as facts unless a difference blocks that or no bus is named."""
     clock = ScaledClock()
     async with AsyncExitStack() as stack:
         client = await connect_kube(kubeconfig, context, service="adopt")
@@ -110,7 +110,7 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
         found = Found(client, settings)
         await found.take()
         trial = MemoryStream(FACTS)
-        view = await _tell(found, trial, clock, settings)
+        view = await _record(found, trial, clock, settings)
         world = World()
         for entry in trial.entries:
             sighting = decode_sighting(entry.data)
@@ -118,7 +118,7 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
         differ = differences(found, view, world)
         records = facts is not None and not any(one.blocks for one in differ)
         if facts is not None and records:
-            await _tell(found, facts, clock, settings)
+            await _record(found, facts, clock, settings)
         return Adopted(
             recorded=records,
             queues=len(world.cluster_queues),
@@ -130,8 +130,8 @@ async def adopted(kubeconfig: str, context: str, nats: str, settings: SettingsOb
         )
 
 
-async def _tell(found: Found, facts: Stream, clock: Clock, settings: SettingsObserved) -> View:
-    """Have the watcher itself tell what was found: the same facts under the same ids as it tells later."""
+async def _record(found: Found, facts: Stream, clock: Clock, settings: SettingsObserved) -> View:
+    """Record what was found through the watcher itself: the same facts, under the same ids, as it reports later."""
     watcher = Watcher(found, facts, clock, settings=settings)
     task = asyncio.create_task(watcher.run())
     try:
@@ -147,19 +147,19 @@ async def _tell(found: Found, facts: Stream, clock: Clock, settings: SettingsObs
     return watcher.view
 
 
-def _print(told: Adopted) -> None:
+def _print(answer: Adopted) -> None:
     console.print(
-        f"{told.queues} cluster queues, {told.workloads} workloads, {told.admitted} admitted, {told.running} jobs running",
+        f"{answer.queues} cluster queues, {answer.workloads} workloads, {answer.admitted} admitted, {answer.running} jobs running",
         highlight=False,
     )
-    for one in told.differences:
+    for one in answer.differences:
         colour, word = ("red", "blocks") if one.blocks else ("yellow", "differs")
         console.print(f"[{colour}]{word}[/{colour}] ", end="", highlight=False)
         console.print(f"{one.object}: {one.what} ({one.code})", highlight=False, markup=False)
         console.print(f"    so: {one.consequence}", highlight=False, markup=False)
         if one.instead:
             console.print(f"    do: {one.instead}", highlight=False, markup=False)
-    if told.recorded:
-        console.print(f"recorded as {told.facts} facts: start the services, nothing is stopped", highlight=False)
+    if answer.recorded:
+        console.print(f"recorded as {answer.facts} facts: start the services, nothing is stopped", highlight=False)
     else:
         console.print("nothing was recorded", highlight=False)

@@ -49,13 +49,13 @@ class Source(LogSource, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A log that is read as it is gone through."""
+    """A log as an audit reads it, stream by stream."""
 
     entries: Streams
     damage: Callable[[], Sequence[AuditFinding]]
-    """What is wrong with the files that it was read from, once it was."""
+    """Problems with the files that it was read from; complete once all of them were read."""
     ends: Callable[[], Mapping[str, int]]
-    """Where its streams end."""
+    """The last sequence of each stream."""
 
 
 def run_verify(
@@ -119,25 +119,27 @@ def run_prove_consistency(source: Source, stream: str, old: str, new: str, file:
     with known_failures(console) as outcome:
         before, after = load_statement(old), load_statement(new)
         proof = prove_consistency(load_evidence(source.beside), stream, before, after)
-        told = f"{stream} from {before.heads[stream].sequence} to {after.heads[stream].sequence}"
-        _write_proof(proof, told, file, console)
+        subject = f"{stream} from {before.heads[stream].sequence} to {after.heads[stream].sequence}"
+        _write_proof(proof, subject, file, console)
         outcome.code = 0
     return outcome.code
 
 
 def run_rotate(witness: Path, lost: str, *, console: Console) -> int:
-    """Give out a new key."""
+    """Sign with a new key from now on; with `lost` (a reason) one that no older key endorses."""
     with known_failures(console) as outcome:
         if not (witness / HEADS).exists():
             raise FolderUnreadable(str(witness), f"holds no {HEADS}: it is no witness folder")
         if lost:
             heads = load_evidence(str(witness)).heads
             key = begin_anew(witness, {stream: head.sequence for stream, head in heads.items()}, lost=lost)
-            told = f"nobody endorses it: auditors have to be told its fingerprint, and name it with --trust {key}"
+            endorsement = (
+                f"nobody endorses it: auditors have to be given its fingerprint, and name it with --trust {key}"
+            )
         else:
             key = HeadWitness(witness).rotate()
-            told = "endorsed by the one before, which is removed; it counts for what it had signed"
-        console.print(f"key {key} from now on: {told}", highlight=False)
+            endorsement = "endorsed by the one before, which is removed; it counts for what it had signed"
+        console.print(f"key {key} from now on: {endorsement}", highlight=False)
         outcome.code = 0
     return outcome.code
 
@@ -165,9 +167,9 @@ def found_of(source: Source) -> Generator[Found, None, None]:
 def examined(
     found: Found, evidence: Evidence, trust: Iterable[str] = (), statements: Iterable[Statement] = ()
 ) -> Report:
-    """Everything that is wrong with a log that was read, each thing told once."""
+    """Audit a log that was read; each problem is reported once, with its place."""
     report = Auditor(evidence, trust).examine(found.entries, list(statements), found.ends)
-    # Where the messages themselves tell the place, the file that they stand in tells nothing more.
+    # Where the messages themselves name the place, the file that they stand in adds nothing.
     named = [(one.stream, one.sequence) for one in report.changes]
     rest = [
         one
@@ -177,14 +179,14 @@ def examined(
     return msgspec.structs.replace(report, findings=(*report.findings, *rest))
 
 
-def _write_proof(proof: dict[str, Any], told: str, file: str, console: Console) -> None:
+def _write_proof(proof: dict[str, Any], subject: str, file: str, console: Console) -> None:
     data = msgspec.json.format(msgspec.json.encode(proof))
     if file == "-":
         print(data.decode())  # noqa: T201 - bytes for programs
         return
     parent, _, name = file.rpartition("/")
     Folder(parent or ".").write(name, data + b"\n")
-    console.print(f"{told} proved in {file}: python docs/verify_proof.py {file} FINGERPRINT")
+    console.print(f"{subject} proved in {file}: python docs/verify_proof.py {file} FINGERPRINT")
 
 
 async def sign_all(source: Source, folder: Path) -> None:
@@ -226,7 +228,7 @@ def show(report: Report, took: float, console: Console) -> None:
     for one in report.findings[:_SHOWN]:
         console.print(f"[red]{one.what}[/red]  {one.place}  {one.detail}", highlight=False)
     if len(report.findings) > _SHOWN:
-        console.print(f"… and {len(report.findings) - _SHOWN:,} more; -o json tells all")
+        console.print(f"… and {len(report.findings) - _SHOWN:,} more; -o json shows all")
     if not report.changes:
         console.print("nothing was changed, is missing, was added or stands elsewhere")
     if any(one.messages > one.signed for one in report.streams):

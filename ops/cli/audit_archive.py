@@ -17,7 +17,7 @@ from ops.production.archive.keys import KEY
 def run_archive(source: Source, to: str, *, console: Console) -> int:
     """Audit the log, sign what there is, copy what is not archived yet, read it back; 1 when the log is not as it was.
 
-    Where the key is not at hand nothing is signed, and what is therefore left out is told.
+    Without the key nothing is signed, and what is therefore not archived is named on the console.
     """
     with known_failures(console) as outcome:
         source = msgspec.structs.replace(source, archive="")
@@ -37,7 +37,7 @@ def run_archive(source: Source, to: str, *, console: Console) -> int:
             return outcome.code
         begun = time.perf_counter()
         with found_of(source) as found:
-            fresh = write_archive(found.entries, evidence, to, lambda told: console.print(f"  {told}", style="dim"))
+            fresh = write_archive(found.entries, evidence, to, lambda text: console.print(f"  {text}", style="dim"))
         took = time.perf_counter() - begun
         count = sum(one.last - one.first + 1 for one in fresh)
         console.print(f"{count:,} messages archived in {len(fresh)} files and read back in {took:.1f} s: {to}")

@@ -1,4 +1,4 @@
-"""`kuelog audit …`: what can be asked on the command line."""
+"""`kuelog audit …`: arguments and options."""
 
 from pathlib import Path
 from typing import Annotated
@@ -104,7 +104,7 @@ def archive_(
 ) -> None:
     """Copy what is not archived yet to Parquet, with its proof; every file is read back before it counts.
 
-    Only what is signed is archived. With the key at hand it is signed first; else what is left out is told.
+    Only what is signed is archived. With the key at hand it is signed first; otherwise what is left out is named.
 
     Example: kuelog audit archive /mnt/archive --data .kuelog/demo
     """

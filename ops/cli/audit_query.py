@@ -10,7 +10,7 @@ from ops.queries.audit.query import Rows, query_archive, query_log
 
 
 def run_query(source: Source, sql: str, *, unchecked: bool, output: str, console: Console) -> int:
-    """Print the answer to a query; what was not checked is said."""
+    """Print the answer to a query, and on standard error what was not checked."""
     with known_failures(console) as outcome:
         if source.archive_alone:
             answer = query_archive(source.archive, sql, unchecked=unchecked)
@@ -23,8 +23,8 @@ def run_query(source: Source, sql: str, *, unchecked: bool, output: str, console
         else:
             _show_rows(answer, console)
         if unchecked:
-            told = f"not checked: whether the files of {source.archive} are those that were archived"
-            Console(stderr=True).print(told, style="yellow", highlight=False)
+            warning = f"not checked: whether the files of {source.archive} are those that were archived"
+            Console(stderr=True).print(warning, style="yellow", highlight=False)
         outcome.code = 0
     return outcome.code
 

@@ -34,7 +34,7 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figures(Protocol):
-    """What every run measures besides its own."""
+    """The figures that every kind of run reports."""
 
     cpu_s: float
     peak_memory_mib: float
@@ -44,11 +44,11 @@ _F_co = TypeVar("_F_co", bound=Figures, covariant=True)
 
 
 class Run(Protocol[_F_co]):
-    """A load that is driven on a cluster."""
+    """A load that can be played on a cluster."""
 
     @property
     def size(self) -> int:
-        """How many things have to come to their end."""
+        """How many workloads or jobs have to finish."""
         ...
 
     @property
@@ -60,12 +60,12 @@ class Run(Protocol[_F_co]):
         """Create the queues."""
         ...
 
-    async def run(self, told: Callable[[int], None]) -> _F_co:
-        """Play it to its end."""
+    async def run(self, on_progress: Callable[[int], None]) -> _F_co:
+        """Play it to its end; `on_progress` gets the number of those that finished."""
         ...
 
     async def clear(self) -> None:
-        """Take away what was created."""
+        """Delete what was created."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""`kuelog bench` and `kuelog bench scheduler`: what can be asked on the command line."""
+"""`kuelog bench` and `kuelog bench scheduler`: arguments and options."""
 
 from pathlib import Path
 from typing import Annotated

@@ -21,7 +21,7 @@ from ops.sandbox.bench.day import large_day, played
 from ops.sandbox.failures import SANDBOX_FAILURES
 
 CHANGE = "clusterqueue/queue-0:spec.cohortName="
-"""A queue leaves its cohort: it neither borrows nor lends any more."""
+"""The change of the fork: a queue leaves its cohort, so that it neither borrows nor lends any more."""
 
 
 class DayFigures(msgspec.Struct, kw_only=True):
@@ -38,14 +38,14 @@ class DayFigures(msgspec.Struct, kw_only=True):
     differences: int = 0
     whatif_s: float = 0
     moved: int = 0
-    """How many workloads get in earlier or later because of the change."""
+    """How many workloads are admitted earlier or later because of the change."""
     peak_memory_mib: float = 0
     load_before: float = 0
     load_after: float = 0
 
 
 def run_bench_day(workloads: int, *, seed: int, verify: bool, whatif: bool, output: str, console: Console) -> int:
-    """Make the day, measure, print; 1 when a decision came out otherwise."""
+    """Make the day, measure, print; 1 when the replay decides anything differently."""
     with known_failures(console, SANDBOX_FAILURES) as outcome:
         figures = DayFigures(workloads=workloads, load_before=psutil.getloadavg()[0])
         shown = Console(stderr=True)
@@ -68,7 +68,7 @@ def _measure(figures: DayFigures, seed: int, *, verify: bool, whatif: bool, prog
         large_day(figures.workloads, seed),
         cards=False,
         step=1000,
-        told=lambda done, total: progress.update(task, completed=done, total=total),
+        on_progress=lambda done, total: progress.update(task, completed=done, total=total),
     )
     figures.facts, figures.commits = len(entries[FACTS]), len(entries[PARTITION])
     begun = time.perf_counter()
@@ -88,8 +88,8 @@ def _measure(figures: DayFigures, seed: int, *, verify: bool, whatif: bool, prog
     fork = Fork(entries, "", Changes([CHANGE]))
     tasks = {name: progress.add_task(name, total=None) for name in ("as it was", "changed")}
     plans = [Plan(name="as it was"), Plan(name="changed", changed=True)]
-    told = play_all(fork, plans, lambda name, done, total: progress.update(tasks[name], completed=done, total=total))
-    found = compare(told["as it was"], told["changed"], fork.course)
+    results = play_all(fork, plans, lambda name, done, total: progress.update(tasks[name], completed=done, total=total))
+    found = compare(results["as it was"], results["changed"], fork.course)
     figures.moved = found.gain + found.lose
     figures.whatif_s = time.perf_counter() - begun
 
@@ -104,8 +104,8 @@ def _show(figures: DayFigures, console: Console) -> None:
         ("replayed in", f"{figures.replay_s:.1f} s ({figures.events_per_s:,.0f} events/s)"),
     ]
     if figures.verified:
-        told = f"{figures.verified:,} commits in {figures.verify_s:.1f} s, {figures.differences} come out otherwise"
-        rows.append(("decided again", told))
+        text = f"{figures.verified:,} commits in {figures.verify_s:.1f} s, {figures.differences} come out otherwise"
+        rows.append(("decided again", text))
     if figures.whatif_s:
         rows.append(("forked, and played with and without a change", f"{figures.whatif_s:.1f} s"))
         rows.append(("workloads that get in at another time", f"{figures.moved:,}"))

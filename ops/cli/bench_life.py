@@ -72,7 +72,7 @@ async def _measured(folder: Path, workloads: int, roll_size: int, seed: int) -> 
                         workloads,
                         seed=seed,
                         now=ScaledClock().now(),
-                        told=lambda done, _: progress.update(task, completed=done),
+                        on_progress=lambda done, _: progress.update(task, completed=done),
                     )
                 finally:
                     await bus.close()

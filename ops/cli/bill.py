@@ -92,7 +92,7 @@ def run_reconcile(asked: Asked, grain: Millis, *, output: str, console: Console)
             console.print_json(msgspec.json.encode(plain).decode())
         else:
             for one in wrong:
-                console.print(_told(one), style="red", highlight=False)
+                console.print(_describe(one), style="red", highlight=False)
             agree = "used + idle + stranded + cordoned + unhealthy + lost = capacity x time, and tenants = cards"
             stretch = "hours" if grain == 3_600_000 else "stretches"  # noqa: PLR2004 - an hour
             console.print(f"{count} card-{stretch} checked: " + (f"{len(wrong)} disagree" if wrong else agree))
@@ -149,7 +149,7 @@ def _ledger_of(
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("folding", total=None)
         ledger, how_far = ledger_of(
-            entries, window, grain=grain, wanted=wanted, told=lambda n: progress.update(task, completed=n)
+            entries, window, grain=grain, wanted=wanted, on_progress=lambda n: progress.update(task, completed=n)
         )
     return ledger, how_far, window
 
@@ -171,10 +171,10 @@ def warn(ledger: Ledger, found: Bill, read: Read, window: Window) -> int:
         stderr.print(f"[yellow]warning:[/yellow] a correction names entry {entry}, which the ledger has not or not yet")
     for one in reconcile(ledger.cards.book, ledger.entries):
         wrong += 1
-        stderr.print(f"[red]alarm:[/red] {_told(one)}", highlight=False)
+        stderr.print(f"[red]alarm:[/red] {_describe(one)}", highlight=False)
     if read.late:
         stderr.print(
-            f"note: {read.late} messages told a time before that of a message ahead of them, by {read.latest} ms at "
+            f"note: {read.late} messages have a time before that of a message ahead of them, by {read.latest} ms at "
             "most; they count from where the log has them",
             highlight=False,
         )
@@ -259,7 +259,7 @@ def _show_entries(found: Sequence[Entry], console: Console) -> None:
         )
 
 
-def _told(one: Mismatch) -> str:
+def _describe(one: Mismatch) -> str:
     return (
         f"{one.node} {one.card} from {tables.moment(one.since)}: {one.what} of tenants {one.tenants}, of the card "
         f"{one.cards}"

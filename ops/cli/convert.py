@@ -38,7 +38,7 @@ def convert(
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
-    """What came out: the objects, none if one of them has no form, and all that is to be said about them."""
+    """What came out: the objects, none if one of them has no form in v1beta2, and all warnings and errors."""
 
     objects: list[JsonObject]
     findings: list[LintFinding]
@@ -59,8 +59,10 @@ def run_convert(files: Sequence[Path], *, output: str) -> int:
     for one in found.findings:
         colour = "red" if one.severity == Severity.ERROR else "yellow"
         errors.print(f"{one.file}:{one.line} [{colour}]{one.severity}[/{colour}] ", end="", highlight=False)
-        said = Problem(field=one.field, code=one.code, what=one.what, consequence=one.consequence, instead=one.instead)
-        errors.print(f"{one.object}: {one.field}: {said.message}", highlight=False, markup=False)
+        problem = Problem(
+            field=one.field, code=one.code, what=one.what, consequence=one.consequence, instead=one.instead
+        )
+        errors.print(f"{one.object}: {one.field}: {problem.message}", highlight=False, markup=False)
     sys.stdout.write(yaml_text(found.objects))
     return _INCONVERTIBLE if failed else 0
 
@@ -102,17 +104,17 @@ def _labelled(value: JsonObject) -> tuple[JsonObject, list[Problem]]:
     kept = {name: text for name, text in annotations.items() if name != QUEUE}
     changed: JsonObject = {name: part for name, part in meta.items() if name != "annotations"}
     changed = {**changed, "labels": labels, **({"annotations": kept} if kept else {})}
-    said = _warning(
+    problem = _warning(
         f"metadata.annotations.{QUEUE}",
         "QueueNameAnnotation",
         "the queue is named by an annotation",
         "Kueue has read only the label since 0.3; it is written as the label",
     )
-    return {**value, "metadata": changed}, [said]
+    return {**value, "metadata": changed}, [problem]
 
 
 def _silent_changes(old: JsonObject, new: JsonObject) -> list[Problem]:
-    """What an object of v1alpha2 says differently than its author may think."""
+    """What an object of v1alpha2 means differently than its author may think."""
     if str(old.get("apiVersion", "")).partition("/")[2] not in ALPHAS:
         return []
     found: list[Problem] = []

@@ -42,7 +42,7 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ve
         warnings = [one for one in lint([folder], loose=True) if one.severity == "warning"]
         console.print(f"{len(warnings)} warning(s) about these manifests: kuelog lint {folder}")
     async with platform(data.resolve(), scale=script.clock_scale) as on:
-        agreed = await play(script, folder, on, loose=loose, tell=lambda text: console.print(f"  {text}"))
+        agreed = await play(script, folder, on, loose=loose, print_line=lambda text: console.print(f"  {text}"))
         played = time.monotonic() - begun
         entries = await read_everything(on.bus, await archive_of(LogSource(data=data), on.bus))
     verdict = judge(script, entries)

@@ -115,7 +115,7 @@ async def _create(nats: str, replicas: int, max_bytes: int) -> None:
 
 
 def _over(below: dict[str, Any], above: Any, path: str) -> dict[str, Any]:
-    """Values over the defaults; what nobody knows is a mistake. Lists and free mappings are taken whole."""
+    """Values over the defaults; an unknown name is a mistake. Lists and free mappings are replaced whole."""
     if not isinstance(above, dict):
         raise ValueError(f"{path.rstrip('.') or 'the file'} has to be a mapping")
     found = dict(below)

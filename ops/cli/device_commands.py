@@ -62,7 +62,7 @@ def fit(
 
 @devices_app.command()
 def metrics(data: Data = None, nats: Bus = "", archive: Archive = "", at: At = "") -> None:
-    """What Prometheus would be told of the cards: HAMi's metrics and our own, in text. Services serve it by --metrics.
+    """What Prometheus scrapes about the cards: HAMi's metrics and our own, in text. Services serve it by --metrics.
 
     Example: kuelog devices metrics --nats nats://127.0.0.1:4222
     """

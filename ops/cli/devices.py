@@ -43,7 +43,7 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: st
             }
             console.print_json(msgspec.json.encode(plain).decode())
         elif not cards:
-            console.print(f"no cards{_where(node, model)} as of {told(moment)}")
+            console.print(f"no cards{_where(node, model)} as of {as_of(moment)}")
         else:
             show_cards(cards, console)
             show_models(models, console)
@@ -53,7 +53,7 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: st
             show_offers(offers, console)
             for lock in locks:
                 console.print(lock, style="yellow", markup=False, highlight=False, soft_wrap=True)
-            console.print(f"as of {told(moment)}", style="dim")
+            console.print(f"as of {as_of(moment)}", style="dim")
         outcome.code = 0 if cards else 1
     return outcome.code
 
@@ -68,22 +68,22 @@ def run_metrics(source: LogSource, *, at: str, console: Console) -> int:
 
 
 def read_moment(source: LogSource, at: str) -> Moment:
-    """The accountant's world as the log tells it. Raises the known failures."""
+    """The accountant's world as it was at a time (`at`), or as it is now. Raises the known failures."""
     return cards_at(read_log(source), at)
 
 
 def stamp(moment: Moment) -> dict[str, object]:
-    """The time of an answer, and how far on the log it is true."""
+    """The time of an answer and the last sequence of each stream that it rests on, as plain values."""
     return {"at": format_timestamp(moment.at), "sequences": moment.upto}
 
 
-def told(moment: Moment) -> str:
-    """The same in words."""
+def as_of(moment: Moment) -> str:
+    """The same as text: the time, then each stream with its last sequence."""
     return f"{format_timestamp(moment.at)}, " + ", ".join(f"{name} {last}" for name, last in moment.upto.items())
 
 
 def show_cards(cards: Sequence[CardView], console: Console) -> None:
-    """A line per card with a picture of its memory, by node, and who is who."""
+    """A line per card with its memory as a bar, by node; then which sign stands for which holder."""
     holders = sorted({part.holder for card in cards for part in card.slices})
     signs = {holder: _SIGNS[index % len(_SIGNS)] for index, holder in enumerate(holders)}
     name_width = max(len(short(card.card)) for card in cards)
@@ -106,7 +106,7 @@ def show_cards(cards: Sequence[CardView], console: Console) -> None:
 
 
 def short(uuid: str) -> str:
-    """A card's UUID as far as it is needed to tell it from others; JSON has all of it."""
+    """A card's UUID, cut to the length of a column; JSON has all of it."""
     return uuid if len(uuid) <= _UUID else f"{uuid[: _UUID - 1]}…"
 
 
@@ -136,7 +136,7 @@ def show_models(models: Sequence[ModelCapacity], console: Console) -> None:
 
 
 def show_offers(offers: Sequence[Offer], console: Console) -> None:
-    """What cards offer beside the quota."""
+    """What the cards of each flavor offer, beside its nominal quota."""
     if not offers:
         return
     table = _table(

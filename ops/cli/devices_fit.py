@@ -9,7 +9,7 @@ from rich.console import Console
 from events.api.pods import PodTemplate
 from events.pod_set import PodSet
 from events.quota import FlavorObserved
-from ops.cli.devices import read_moment, stamp, told
+from ops.cli.devices import as_of, read_moment, stamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.files.manifests import Document, ManifestBroken, read_manifests
@@ -26,7 +26,7 @@ from services.watcher.problems import Refused
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What one flavor has to say to a manifest's pods."""
+    """Whether a manifest's pods fit in one flavor, and if not, who could make room."""
 
     flavor: str
     fits: bool
@@ -41,19 +41,19 @@ def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: str,
         documents = read_manifests([file])
         moment = read_moment(source, at)
         gangs = [(document, pod_set(document, config_of(moment.world))) for document in documents]
-        told_all: list[dict[str, Any]] = []
+        answers: list[dict[str, Any]] = []
         all_fit = bool(gangs)
         for document, pods in gangs:
             found = [_ask(moment.world, pods, one) for one in _flavors(moment.world, flavor, document)]
             fits = any(answer.fits for answer in found)
             all_fit = all_fit and fits
-            told_all.append({"object": document.label, "fits": fits, "flavors": found})
+            answers.append({"object": document.label, "fits": fits, "flavors": found})
             if output != "json":
                 _show(document, pods, found, moment.world, console)
         if output == "json":
-            console.print_json(msgspec.json.encode({**stamp(moment), "objects": told_all}).decode())
+            console.print_json(msgspec.json.encode({**stamp(moment), "objects": answers}).decode())
         else:
-            console.print(f"as of {told(moment)}", style="dim")
+            console.print(f"as of {as_of(moment)}", style="dim")
         outcome.code = 0 if all_fit else 1
     return outcome.code
 
@@ -130,14 +130,14 @@ def _show(document: Document, pods: PodSet, found: list[Answer], world: World, c
 
 
 def _show_nodes(answer: Answer, console: Console) -> None:
-    """What each card says to one pod; cards of a node that say the same share a line."""
+    """The verdict of each card on one pod; cards of a node with the same verdict share a line."""
     for node in answer.nodes:
         verdict = "takes one pod" if node.fits else node.reason
         console.print(f"    {node.node}: {verdict}", highlight=False, soft_wrap=True, markup=False)
-        said: dict[str, list[str]] = {}
+        verdicts: dict[str, list[str]] = {}
         for card in node.cards:
-            said.setdefault(", ".join(card.reasons) or "would serve", []).append(card.card)
-        for words, cards in said.items():
+            verdicts.setdefault(", ".join(card.reasons) or "would serve", []).append(card.card)
+        for words, cards in verdicts.items():
             console.print(f"      {', '.join(cards)}: {words}", highlight=False, soft_wrap=True, markup=False)
 
 

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from events.event import Millis
 from events.timestamp import format_timestamp
-from ops.cli.devices import read_moment, stamp, told
+from ops.cli.devices import as_of, read_moment, stamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.production.cards_view import job_of
@@ -15,7 +15,7 @@ from projections.devices.drift import NOTES, Drift, all_findings
 
 
 class DriftRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One difference as it is shown; `since` is when it was told on the log."""
+    """One difference as it is shown; `since` is when it was reported on the log (`DriftDetected`)."""
 
     kind: str
     node: str
@@ -44,7 +44,7 @@ def run_drift(source: LogSource, *, at: str, notes: bool, output: str, console: 
             _show(rows, console)
             console.print(
                 f"the log has {books['log']} MiB reserved, HAMi's annotations hold {books['annotations']} MiB, "
-                f"{books['pods']} living pod(s) hold cards; as of {told(moment)}",
+                f"{books['pods']} living pod(s) hold cards; as of {as_of(moment)}",
                 style="dim",
             )
         outcome.code = 1 if any(not row.note for row in rows) else 0
@@ -70,5 +70,5 @@ def _show(rows: list[DriftRow], console: Console) -> None:
         line = Text(f"{row.kind:<12} ", style="dim" if row.note else "red")
         line.append(f"{row.node} {row.card}: ", style="bold").append(f"{row.holder} {row.message}".strip())
         if row.since is not None:
-            line.append(f" (told {format_timestamp(row.since)})", style="dim")
+            line.append(f" (reported {format_timestamp(row.since)})", style="dim")
         console.print(line, soft_wrap=True)

@@ -36,7 +36,7 @@ def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output
             print(msgspec.json.encode({"at": point.at, "sequences": point.upto, **plain}).decode())  # noqa: T201
         else:
             show(plain, console)
-            console.print(f"as of {point.told()}", style="dim", highlight=False)
+            console.print(f"as of {point.describe()}", style="dim", highlight=False)
         outcome.code = 0
     return outcome.code
 
@@ -60,13 +60,13 @@ def _explained(world: World, point: Point, wanted: str, namespace: str) -> JsonO
                         if (one := world.workloads[key])
                     ]
                 raise unknown(wanted, names)
-            told = explain(world, found, point.at)
-            told.stops = stops(point, found.key)
-            return msgspec.to_builtins(told)
+            explanation = explain(world, found, point.at)
+            explanation.stops = stops(point, found.key)
+            return msgspec.to_builtins(explanation)
         case _:
             raise NotOnTheLog(
                 f"a {kind} is not explained: write job/NAMESPACE/NAME, workload/… or clusterqueue/NAME; "
-                "`kuelog history` tells the life of anything"
+                "`kuelog history` shows the life of anything"
             )
 
 
@@ -85,41 +85,43 @@ def _busy(console: Console) -> Progress:
     return progress
 
 
-def _alarms(told: JsonObject) -> list[str]:
-    """What somebody should look after."""
-    aside = [f"set aside since {format_timestamp(one['since'])}: {one['message']}" for one in told["left_alone"]]
-    return [*aside, *(f"it preempts in turns with {other}" for other in told["loops"])]
+def _alarms(plain: JsonObject) -> list[str]:
+    """What needs somebody's attention: being set aside, and preempting in turns."""
+    aside = [f"set aside since {format_timestamp(one['since'])}: {one['message']}" for one in plain["left_alone"]]
+    return [*aside, *(f"it preempts in turns with {other}" for other in plain["loops"])]
 
 
-def show(told: JsonObject, console: Console) -> None:
-    """What was explained, for a person."""
-    if "queue" in told:
-        show_queue(told, console)
+def show(plain: JsonObject, console: Console) -> None:
+    """Print an explanation, given as plain values, for people."""
+    if "queue" in plain:
+        show_queue(plain, console)
         return
 
     def say(text: str, style: str = "") -> None:
         console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
-    say(f"{told['job']}, workload {told['workload']}", "bold")
-    queue = f"queue {told['local_queue']} → {told['cluster_queue'] or 'no cluster queue'}, priority {told['priority']}"
-    say(f"  {told['state']} since {format_timestamp(told['since'])}; {queue}")
-    if told["tier"] != "nothing":
-        say(f"  because of {told['tier']}: {told['reason']}", "yellow")
-    if told["message"] and not any(one["message"] == told["message"] for one in told["left_alone"]):
-        say(f"  {told['message']}")
-    for text in _alarms(told):
+    say(f"{plain['job']}, workload {plain['workload']}", "bold")
+    queue = (
+        f"queue {plain['local_queue']} → {plain['cluster_queue'] or 'no cluster queue'}, priority {plain['priority']}"
+    )
+    say(f"  {plain['state']} since {format_timestamp(plain['since'])}; {queue}")
+    if plain["tier"] != "nothing":
+        say(f"  because of {plain['tier']}: {plain['reason']}", "yellow")
+    if plain["message"] and not any(one["message"] == plain["message"] for one in plain["left_alone"]):
+        say(f"  {plain['message']}")
+    for text in _alarms(plain):
         say(f"  {text}", "red")
-    line = told["line"]
+    line = plain["line"]
     if line["position"]:
         ahead = f", behind {', '.join(line['ahead'])}" if line["ahead"] else ""
-        say(f"  position {line['position']} of {line['waiting']} who wait for {told['cluster_queue']}{ahead}")
-    _show_shortages(told["shortages"], say)
-    if told["waits_for"]:
+        say(f"  position {line['position']} of {line['waiting']} who wait for {plain['cluster_queue']}{ahead}")
+    _show_shortages(plain["shortages"], say)
+    if plain["waits_for"]:
         say("  it waits for")
-        for one in told["waits_for"]:
+        for one in plain["waits_for"]:
             say(f"    {one}")
-    _show_remedies(told, say)
-    for stop in told["stops"]:
+    _show_remedies(plain, say)
+    for stop in plain["stops"]:
         _show_stop(stop, say)
 
 
@@ -149,29 +151,29 @@ def _show_shortages(shortages: list[JsonObject], say: Any) -> None:
         say(f"    {flavor}: {why}")
 
 
-def _show_remedies(told: JsonObject, say: Any) -> None:
-    if told["note"] or told["raises"] or told["ends"] or told["cards"] or told["fix"]:
+def _show_remedies(plain: JsonObject, say: Any) -> None:
+    if plain["note"] or plain["raises"] or plain["ends"] or plain["cards"] or plain["fix"]:
         say("  what would let it in")
-    if told["note"]:
-        say(f"    {told['note']}")
-    for together in told["raises"]:
+    if plain["note"]:
+        say(f"    {plain['note']}")
+    for together in plain["raises"]:
         words = [
             f"{one['resource']} in {one['flavor']} from {from_units(one['resource'], one['nominal'])} by "
             f"{from_units(one['resource'], one['by'])}"
             for one in together
         ]
         say(f"    raise the nominal quota of {together[0]['cluster_queue']}: {' and '.join(words)}", "green")
-    if told["ends"]:
-        say(f"    the end of any one of {', '.join(told['ends'])}", "green")
-    cards = told["cards"]
+    if plain["ends"]:
+        say(f"    the end of any one of {', '.join(plain['ends'])}", "green")
+    cards = plain["cards"]
     if cards is not None and not cards["steps"]:
         say("    its cards are free as things stand: it is placed at the next turn", "green")
     for step in (cards or {}).get("steps", ()):
         to = sorted({one["node"] for one in step.get("to", ())})
         where = f"; it fits on {', '.join(to)} then" if to else ""
         say(f"    {step['way']} {step['holder']}, which frees {', '.join(step['cards'])}{where}", "green")
-    if told["fix"]:
-        say(f"    {told['fix']}", "green")
+    if plain["fix"]:
+        say(f"    {plain['fix']}", "green")
 
 
 def _show_stop(stop: JsonObject, say: Any) -> None:

@@ -17,7 +17,7 @@ _FIRST = 5
 
 
 def explain_queue(world: World, name: str) -> JsonObject:
-    """All that there is to say about a cluster queue."""
+    """Why a cluster queue is inactive, its usage by flavor and resource, and the first in line; as plain values."""
     node, line = world.quota.node(name), world.lines.of(name)
     orders = [(order, key) for key, order in line.waiting.items()]
     orders += [place for parked in line.classes.values() for place in parked.members]
@@ -42,29 +42,29 @@ def explain_queue(world: World, name: str) -> JsonObject:
 
 
 def _waits(world: World, key: str) -> JsonObject:
-    told = world.workloads[key].condition("QuotaReserved")
+    condition = world.workloads[key].condition("QuotaReserved")
     return {
         "workload": key,
         "priority": world.workloads[key].priority,
-        "reason": told.reason if told is not None else "",
-        "message": told.message if told is not None else "",
+        "reason": condition.reason if condition is not None else "",
+        "message": condition.message if condition is not None else "",
     }
 
 
-def show_queue(told: JsonObject, console: Console) -> None:
-    """The same for a person."""
+def show_queue(plain: JsonObject, console: Console) -> None:
+    """Print that for people."""
 
     def say(text: str, style: str = "") -> None:
         console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
-    say(f"cluster queue {told['queue']}, cohort {told['cohort'] or 'none'}", "bold")
-    for one in told["inactive"]:
+    say(f"cluster queue {plain['queue']}, cohort {plain['cohort'] or 'none'}", "bold")
+    for one in plain["inactive"]:
         say(f"  it takes nothing in: {one['reason']}: {one['message']}", "red")
-    for one in told["left_alone"]:
+    for one in plain["left_alone"]:
         say(f"  set aside since {format_timestamp(one['since'])}: {one['message']}", "red")
         say(f"    {one['fix']}", "green")
-    say(f"  {told['reserved']} workload(s) hold quota, {told['waiting']} wait; share {told['share']}")
-    for one in told["usage"]:
+    say(f"  {plain['reserved']} workload(s) hold quota, {plain['waiting']} wait; share {plain['share']}")
+    for one in plain["usage"]:
         resource = one["resource"]
         nominal = "no bound" if one["nominal"] == -1 else from_units(resource, one["nominal"])
         free = "no bound" if one["available"] == -1 else from_units(resource, one["available"])
@@ -76,5 +76,5 @@ def show_queue(told: JsonObject, console: Console) -> None:
         for each in one["borrowers"]:
             over = from_units(resource, each["over"])
             say(f"    {each['cluster_queue']} uses {over} more than its own: {', '.join(each['workloads'])}")
-    for number, one in enumerate(told["first"], start=1):
+    for number, one in enumerate(plain["first"], start=1):
         say(f"  {number}. {one['workload']}, priority {one['priority']}: {one['reason']} {one['message']}".rstrip())

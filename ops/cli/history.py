@@ -36,7 +36,7 @@ def run_history(name: str, source: LogSource, *, until: str, everything: bool, o
 
 
 def unknown(wanted: str, known: list[str]) -> NotOnTheLog:
-    """What is said of an object that is not on the log."""
+    """The failure for an object that is not on the log; it names some of those that are."""
     kind, _, name = wanted.partition("/")
     names = sorted(one.partition("/")[2] for one in known if one.startswith(f"{kind}/"))
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

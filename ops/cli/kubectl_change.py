@@ -144,8 +144,8 @@ async def _delete(client: KubeClient, noun: Noun, space: str, value: JsonObject,
 async def _resource_of(client: KubeClient, owner: JsonObject) -> Resource:
     """Where objects of an owner's kind are; asked of the API server, since only it knows their plural."""
     group, _, version = owner["apiVersion"].rpartition("/")
-    told = await client.request("GET", f"/apis/{group}/{version}" if group else f"/api/{version}")
-    for one in told.get("resources") or ():
+    answer = await client.request("GET", f"/apis/{group}/{version}" if group else f"/api/{version}")
+    for one in answer.get("resources") or ():
         if one["kind"] == owner["kind"] and "/" not in one["name"]:
             return Resource(
                 group=group, version=version, plural=one["name"], kind=one["kind"], namespaced=one["namespaced"]

@@ -11,7 +11,7 @@ _NO_FILES = ":4"
 
 
 def main() -> None:
-    """Answer kubectl, by what typer would tell a bash; of the words the last is the one to complete."""
+    """Answer kubectl with what typer would answer bash; of the words the last is the one to complete."""
     words = sys.argv[1:] or [""]
     os.environ.update(
         _KUELOG_COMPLETE="complete_bash",

@@ -79,14 +79,14 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_cluster(where: Where, work: Callable[[KubeClient], Awaitable[T]]) -> T:
-    """Do something with a cluster; what fails is told in one line, and ends the command with 1."""
+    """Run something against a cluster; a failure is printed in one line, and ends the command with 1."""
     try:
         return asyncio.run(_connected(where, work))
     except (ObjectMissing, ObjectConflict, ObjectInvalid) as problem:
-        told = f"Error from server: {problem}"
+        message = f"Error from server: {problem}"
     except (ClusterUnavailable, KubeConfigMissing) as problem:
-        told = f"error: {problem}"
-    typer.echo(told, err=True)
+        message = f"error: {problem}"
+    typer.echo(message, err=True)
     raise typer.Exit(1)
 
 

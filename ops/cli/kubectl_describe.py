@@ -15,10 +15,10 @@ from ops.cli.kubectl_nouns import NOUNS, Noun
 from ops.production.kubernetes.client import KubeClient
 from services.runtime.cluster_port import AccessRefused, ObjectInvalid, ObjectMissing
 
-_UNTOLD = frozenset({"managedFields", "name", "namespace", "labels", "annotations"})
+_SHOWN_AT_TOP = frozenset({"managedFields", "name", "namespace", "labels", "annotations"})
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
-app = typer.Typer(help="Tell all of a queue, workload or flavor, as kubectl describe does.", no_args_is_help=True)
+app = typer.Typer(help="Show all of a queue, workload or flavor, as kubectl describe does.", no_args_is_help=True)
 
 
 def describe(noun: Noun) -> Callable[..., None]:
@@ -42,17 +42,17 @@ def describe(noun: Noun) -> Callable[..., None]:
         for number, (value, events) in enumerate(with_cluster(where, ask)):
             if number:
                 typer.echo()
-            for line in told(noun, value):
+            for line in object_lines(noun, value):
                 typer.echo(line)
-            for line in _told_events(events):
+            for line in _event_lines(events):
                 typer.echo(line)
 
     command.__doc__ = f"All of a {noun.name}.\n\nExample: kuelog describe {noun.name} team-a"
     return command
 
 
-def told(noun: Noun, value: JsonObject) -> Iterator[str]:
-    """An object line by line."""
+def object_lines(noun: Noun, value: JsonObject) -> Iterator[str]:
+    """The lines that describe an object, without its events."""
     meta = value["metadata"]
     head: dict[str, Any] = {
         "Name": meta["name"],
@@ -67,7 +67,7 @@ def told(noun: Noun, value: JsonObject) -> Iterator[str]:
         for number, text in enumerate(texts or ["<none>"]):
             yield f"{name + ':' if not number else '':<14}{text}"
     yield "Metadata:"
-    yield from _fields({name: one for name, one in meta.items() if name not in _UNTOLD}, 2)
+    yield from _fields({name: one for name, one in meta.items() if name not in _SHOWN_AT_TOP}, 2)
     for name, part in value.items():
         if name not in ("apiVersion", "kind", "metadata"):
             yield f"{_words(name)}:"
@@ -110,13 +110,13 @@ def _words(name: str) -> str:
 async def _events(client: KubeClient, value: JsonObject, namespace: str) -> list[JsonObject]:
     query = urlencode({"fieldSelector": f"involvedObject.uid={value['metadata'].get('uid', '')}"})
     try:
-        told = await client.request("GET", f"/api/v1/namespaces/{namespace}/events?{query}")
+        answer = await client.request("GET", f"/api/v1/namespaces/{namespace}/events?{query}")
     except (ObjectMissing, ObjectInvalid, AccessRefused):
         return []  # Who may read the object may not always read events.
-    return sorted(told.get("items") or [], key=lambda one: str(one.get("lastTimestamp") or ""))
+    return sorted(answer.get("items") or [], key=lambda one: str(one.get("lastTimestamp") or ""))
 
 
-def _told_events(events: list[JsonObject]) -> Iterator[str]:
+def _event_lines(events: list[JsonObject]) -> Iterator[str]:
     if not events:
         yield "Events:       <none>"
         return

@@ -138,10 +138,10 @@ async def _positions(client: KubeClient, pending: Iterable[JsonObject]) -> dict[
         namespace, _, name = local_queue.partition("/")
         path = f"/apis/{VISIBILITY}/v1beta2/namespaces/{namespace}/localqueues/{name}/pendingworkloads?limit={MOST}"
         try:
-            told = await client.request("GET", path)
+            answer = await client.request("GET", path)
         except (ObjectMissing, ObjectInvalid, ClusterUnavailable):
             continue
-        for one in told.get("items") or ():
+        for one in answer.get("items") or ():
             found[key_of(one, one["metadata"]["name"])] = one["positionInLocalQueue"]
     return found
 

@@ -16,7 +16,7 @@ class Noun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def full(self) -> str:
-        """As kubectl names it in what it reports."""
+        """The name that kubectl prints when it reports a change: kind and group."""
         return f"{self.name}.{GROUP}"
 
 

@@ -18,7 +18,7 @@ LocalQueueFilter = Annotated[str, typer.Option("-q", "--localqueue", help="Only 
 
 
 def for_programs(noun: Noun, found: Sequence[JsonObject], output: Output) -> bool:
-    """Print what is found in the form that a program asked for; whether one did."""
+    """Print objects for a program, unless a table was asked for; whether they were printed."""
     if output in (Output.TABLE, Output.WIDE):
         return False
     show_list(noun, found, output)

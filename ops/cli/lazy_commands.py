@@ -140,7 +140,7 @@ COMMANDS = (
         "describe",
         "ops.cli.kubectl_describe",
         "app",
-        "Tell all of a queue, workload or flavor, as kubectl describe does.",
+        "Show all of a queue, workload or flavor, as kubectl describe does.",
     ),
     _Place("list", "ops.cli.kubectl_list", "app", "List queues, workloads and flavors, as kueuectl does."),
     _Place("resume", "ops.cli.kubectl_change", "resume_app", "Let queues and workloads go on, as kueuectl does."),

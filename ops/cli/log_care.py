@@ -29,8 +29,8 @@ def run_accept_loss(stream: str, witness: Path, *, console: Console) -> int:
     """Forget what was witnessed of a stream. 1 when nothing was."""
     with known_failures(console) as outcome:
         known = HeadWitness(witness).forget(stream)
-        told = f"{stream} is witnessed anew from its present end" if known else f"nothing was witnessed of {stream}"
-        console.print(told)
+        message = f"{stream} is witnessed anew from its present end" if known else f"nothing was witnessed of {stream}"
+        console.print(message)
         outcome.code = 0 if known else 1
     return outcome.code
 

@@ -1,4 +1,4 @@
-"""`kuelog log …`: what can be said on the command line."""
+"""`kuelog log …`: arguments and options."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The log that a command asks, read from where a person said: folder, running bus, archive, or archive and what follows."""
+"""The log that a command reads: from a folder, a running bus, an archive, or an archive and the bus behind it."""
 
 import asyncio
 import threading
@@ -84,7 +84,7 @@ class _Holder:
         return self._opened.result()
 
     def wait(self, what: Coroutine[Any, Any, Any]) -> Any:
-        """What comes out."""
+        """The result of a coroutine that is run on that loop."""
         asked = asyncio.run_coroutine_threadsafe(what, self._loop)
         either: list[Future[Any]] = [asked, self._held]
         wait(either, return_when=FIRST_COMPLETED)
@@ -178,7 +178,7 @@ async def _while_it_runs(folder: Path, url: str) -> AsyncGenerator[None, None]:
 
 
 async def _expire_without(limit: asyncio.Timeout, folder: Path, url: str) -> None:
-    while running_server(folder / NATS) == url:  # noqa: ASYNC110 - another process tells nobody of its end
+    while running_server(folder / NATS) == url:  # noqa: ASYNC110 - another process announces its end to nobody
         await asyncio.sleep(_WATCH_S)
     limit.reschedule(asyncio.get_running_loop().time())
 

@@ -37,7 +37,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     """Only the last so many."""
 
     def wants(self, one: Shown) -> bool:
-        """Whether an event passes, its time apart."""
+        """Whether an event passes the filter; its time is looked at elsewhere."""
         if self.streams and one.entry.stream not in self.streams:
             return False
         if self.subject and not fnmatchcase(one.entry.subject, self.subject):
@@ -119,9 +119,9 @@ def _print(one: Shown, output: str, console: Console) -> None:
         return
     about = next(iter(_objects(one)), "")
     fields: dict[str, Any] = msgspec.to_builtins(one.event) or {}
-    said = ", ".join(f"{name}={_short(value)}" for name, value in fields.items() if name not in ("type", "workload"))
+    shown = ", ".join(f"{name}={_short(value)}" for name, value in fields.items() if name not in ("type", "workload"))
     place = f"{one.entry.stream}/{one.entry.sequence}"
-    line = f"{format_timestamp(one.at)} {place:<20} {one.author:<13} {_name(one)} {about} {said}"
+    line = f"{format_timestamp(one.at)} {place:<20} {one.author:<13} {_name(one)} {about} {shown}"
     console.print(line.rstrip(), markup=False, highlight=False, soft_wrap=True)
     if one.mark:
         console.print(f"  {one.mark}", style="red", markup=False, highlight=False, soft_wrap=True)

@@ -17,7 +17,7 @@ from events.settings import SettingsObserved
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
-from ops.cli.replay_rows import show_change, told_differences
+from ops.cli.replay_rows import plain_differences, show_change
 from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
@@ -61,7 +61,7 @@ def _under_settings(source: LogSource, words: Sequence[str], until: str) -> list
             start.world.settle()
         _, result = fold_partition(partition, entries, verify=True, start=start)
         partitions.append(
-            {"partition": partition, "verified": result.verified, "differences": told_differences(result)}
+            {"partition": partition, "verified": result.verified, "differences": plain_differences(result)}
         )
     return partitions
 
@@ -82,10 +82,10 @@ def _by_other_version(place: Path, source: LogSource, until: str) -> list[dict[s
     try:
         partitions: list[dict[str, Any]] = msgspec.json.decode(done.stdout)
     except msgspec.DecodeError as problem:
-        said = (done.stdout + done.stderr).strip().splitlines()
+        output = (done.stdout + done.stderr).strip().splitlines()
         if "No such option: --archive" in done.stderr:
-            said = ["that version knows no archives: name the log with --data or --nats alone"]
-        raise BadChange(f"{place} can't replay this log: {said[-1] if said else 'it said nothing'}") from problem
+            output = ["that version knows no archives: name the log with --data or --nats alone"]
+        raise BadChange(f"{place} can't replay this log: {output[-1] if output else 'it said nothing'}") from problem
     # Kuelogs before this one call a partition a lane.
     return [{"partition": one.pop("lane", ""), **one} for one in partitions]
 

@@ -1,4 +1,4 @@
-"""The commands that ask the log: replay, history, explain, whatif, `log show`; what can be said on the command line."""
+"""The commands that ask the log: replay, history, explain, whatif, `log show`; their arguments and options."""
 
 from pathlib import Path
 from typing import Annotated

@@ -11,12 +11,12 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import opened_log
 from ops.cli.replay_rows import (
     SHOWN,
+    plain_differences,
     rows_of,
     show_amiss,
     show_differences,
     show_rows,
     show_states,
-    told_differences,
 )
 from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.point import NotOnTheLog, Point, point_at
@@ -26,16 +26,16 @@ from projections.world import World
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of a replay."""
+    """The options of `kuelog replay`."""
 
     until: str = ""
     tree: str = ""
     show: str = ""
     verify: bool = False
     snapshot: Path | None = None
-    """A snapshot that was asked for."""
+    """The snapshot to begin at, when one was asked for."""
     kept: Path | None = None
-    """Where a run may have left some."""
+    """A folder in which a run may have left snapshots."""
 
 
 def run_replay(source: LogSource, question: Question, *, output: str, console: Console) -> int:
@@ -48,15 +48,15 @@ def run_replay(source: LogSource, question: Question, *, output: str, console: C
             results, world = replayed(point, question, Console(stderr=True))
             if output == "json":
                 plain = [_plain(one) for one in results]
-                told = {"at": point.at, "sequences": point.upto, **rows_of(world, question.show, question.tree)}
+                shown = {"at": point.at, "sequences": point.upto, **rows_of(world, question.show, question.tree)}
                 # Without anything to show the answer is the list of partitions alone, as scripts know it.
-                print(msgspec.json.encode({"partitions": plain, **told} if question.show else plain).decode())  # noqa: T201
+                print(msgspec.json.encode({"partitions": plain, **shown} if question.show else plain).decode())  # noqa: T201
             else:
                 for one in results:
                     _show(one, console, verify=question.verify)
                 if question.show:
                     show_rows(world, question.show, question.tree, console)
-                    console.print(f"as of {point.told()}", style="dim", highlight=False)
+                    console.print(f"as of {point.describe()}", style="dim", highlight=False)
         outcome.code = 1 if question.verify and any(one.is_wrong for one in results) else 0
     return outcome.code
 
@@ -76,7 +76,7 @@ def replayed(point: Point, question: Question, console: Console) -> tuple[list[R
                 point.entries,
                 verify=question.verify,
                 start=start,
-                told=lambda done, total, task=task: progress.update(task, completed=done, total=total),
+                on_progress=lambda done, total, task=task: progress.update(task, completed=done, total=total),
             )
             results.append(result)
             if partition == PARTITION:
@@ -95,7 +95,7 @@ def _plain(one: Replayed) -> dict[str, object]:
         "began": one.began,
         "verified": one.verified,
         "rules": one.rules,
-        "differences": told_differences(one),
+        "differences": plain_differences(one),
         "states": one.states,
         "other_states": msgspec.to_builtins(one.other_states),
         "amiss": msgspec.to_builtins(one.amiss),

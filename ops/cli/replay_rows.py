@@ -71,7 +71,7 @@ def _cell(name: str, value: Any) -> str:
     return "no bound" if value == -1 else str(value)
 
 
-def told_differences(one: Replayed) -> list[dict[str, Any]]:
+def plain_differences(one: Replayed) -> list[dict[str, Any]]:
     """Differences as plain values."""
     return [
         {
@@ -108,15 +108,15 @@ def show_differences(differences: Sequence[Difference], console: Console, *, led
 def show_states(one: Replayed, console: Console) -> None:
     """Whether the states that commits name are those that the log leads to."""
     if not one.other_states:
-        told = f"  and the {one.states} states that commits name are those that the log leads to"
-        console.print(told if one.states else "  no commit names its state", style="dim", highlight=False)
+        message = f"  and the {one.states} states that commits name are those that the log leads to"
+        console.print(message if one.states else "  no commit names its state", style="dim", highlight=False)
     for other in one.other_states:
-        told = f"  {one.partition}/{other.sequence} by {other.author} names another state than the log leads to"
-        _print(console, f"{told}: {other.recorded[:16]}, not {other.folded[:16]}", "red")
+        message = f"  {one.partition}/{other.sequence} by {other.author} names another state than the log leads to"
+        _print(console, f"{message}: {other.recorded[:16]}, not {other.folded[:16]}", "red")
 
 
 def show_amiss(found: Sequence[Amiss], console: Console) -> None:
-    """Messages that were not folded as they stand; whoever wrote them has rights that are not his."""
+    """Messages that are amiss (author, subject or time) and so were not folded as they stand."""
     for one in found:
         times = f", and {one.count - 1} before it" if one.count > 1 else ""
         _print(console, f"  amiss: {one.stream}/{one.sequence}{times}, by {one.author}: {one.detail}", "red")

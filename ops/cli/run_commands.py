@@ -1,4 +1,4 @@
-"""`kuelog demo`, `lint`, `up` and `run`: what can be said on the command line."""
+"""`kuelog demo`, `lint`, `up` and `run`: arguments and options."""
 
 from pathlib import Path
 from typing import Annotated
@@ -119,10 +119,14 @@ def run(
     config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
     health: Annotated[int, typer.Option(help="A port for probes: /livez and /readyz; none when 0.")] = 0,
     health_address: Annotated[
-        str, typer.Option(help="Where probes are answered; elsewhere than on this machine only yes or no is told.")
+        str,
+        typer.Option(
+            help="The address on which probes are answered; callers from other machines get only whether it is ready, not why."
+        ),
     ] = LOOPBACK,
     health_token: Annotated[
-        Path | None, typer.Option(help="A file with the bearer token that is told everywhere why it is not ready.")
+        Path | None,
+        typer.Option(help="A file with a bearer token; callers that show it get the reasons from any machine."),
     ] = None,
     port: Annotated[int, typer.Option(help="webhook: where HTTPS is served.")] = 9443,
     cert_dir: Annotated[Path | None, typer.Option(help="webhook: tls.crt and tls.key of cert-manager.")] = None,

@@ -1,4 +1,4 @@
-"""`kuelog up` and `kuelog run`: services that run until they are told to stop."""
+"""`kuelog up` and `kuelog run`: services that run until SIGINT or SIGTERM."""
 
 import asyncio
 import signal
@@ -33,7 +33,7 @@ from services.runtime.log_errors import LogUnavailable
 
 NOWHERE = Endpoint()
 ON_CLUSTER = ("watcher", "applier")
-"""The services that speak with Kubernetes; the others are given no way to it."""
+"""The services that speak with Kubernetes; the others get no client for it."""
 
 
 def run_service(
@@ -181,16 +181,16 @@ async def _up_on_cluster(
 
 
 async def reached(nats: str, console: Console) -> JetStreamBus:
-    """The bus, as soon as it answers; that it is waited for is said once a minute."""
-    said: float | None = None
+    """The bus, as soon as it answers; once a minute it is logged that it is waited for."""
+    last_notice: float | None = None
     while True:
         try:
             return await connect_bus(nats, patience=_PATIENCE_S)
         except LogUnavailable as problem:
             now = asyncio.get_running_loop().time()
-            if said is None or now - said >= _SAY_S:
+            if last_notice is None or now - last_notice >= _SAY_S:
                 console.print(f"waiting for the bus: {problem}", highlight=False)
-                said = now
+                last_notice = now
             await asyncio.sleep(_AGAIN_S)
 
 
@@ -206,7 +206,7 @@ async def until_stopped(running: Running) -> None:
 
 
 def stop_signal() -> asyncio.Event:
-    """Set when the process is told to stop."""
+    """An event that is set at SIGINT or SIGTERM."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):

@@ -55,7 +55,7 @@ def simulate(
 ) -> None:
     """Play whole platforms with every kind of fault, in virtual time, and hold them against the laws of admission.
 
-    Two of every service, users and faults follow from the seed alone. 1 when a law was broken: the seed is told with the
+    Two of every service, users and faults follow from the seed alone. 1 when a law was broken: the seed is printed with the
     fewest faults that do it and the command that plays it again.
 
     Example: kuelog simulate --seeds 1-1000
@@ -69,7 +69,7 @@ def simulate(
         for outcome in _watched(specs, jobs or os.cpu_count() or 1, console):
             found.append(outcome)
             if outcome.broken:
-                console.print(escape(_told(outcome, specs[0].span)), highlight=False)
+                console.print(escape(_describe(outcome, specs[0].span)), highlight=False)
     except KeyboardInterrupt:
         interrupted = True
     failures = tuple(
@@ -143,7 +143,7 @@ def _indexes(text: str) -> tuple[int, ...] | None:
     return tuple(int(part) for part in parts)
 
 
-def _told(outcome: Outcome, span: int) -> str:
+def _describe(outcome: Outcome, span: int) -> str:
     lines = [f"seed {outcome.seed} breaks a law under {len(outcome.faults)} fault(s)"]
     lines += [f"    {one}" for one in outcome.faults]
     lines += [f"  {one}" for one in outcome.broken]

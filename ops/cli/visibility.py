@@ -49,7 +49,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def serve_here(asked: Asked, console: Console) -> None:
-    """Serve to everybody on this machine, until told to stop."""
+    """Serve to everybody on this machine, until SIGINT or SIGTERM."""
     tls = shown_from(*asked.files).context if asked.files is not None else None
     async with AsyncExitStack() as stack:
         bus = await connect_bus(asked.nats)
@@ -64,7 +64,7 @@ async def serve_here(asked: Asked, console: Console) -> None:
 
 
 async def serve_to_api_server(asked: Asked, console: Console) -> None:
-    """Serve to the front proxy whom the API server allows to read, until told to stop."""
+    """Serve to the front proxy whom the API server allows to read, until SIGINT or SIGTERM."""
     namespace, _, name = asked.service.rpartition("/")
     if not namespace or not name:
         raise VisibilityUnserved(f"--service {asked.service}: expected NAMESPACE/NAME")

@@ -1,4 +1,4 @@
-"""`kuelog run webhook`: the webhooks with certificates of their own or from a folder, until they are told to stop."""
+"""`kuelog run webhook`: the webhooks with certificates of their own or from a folder, until SIGINT or SIGTERM."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -97,7 +97,7 @@ Source = Callable[[], Awaitable[tuple[str, str]]]
 
 
 async def keep_shown(certificate: Certificate, source: Source, every: float = _LOOK_S) -> None:
-    """Show what the source has, and what it has later, for ever."""
+    """Serve with the source's certificate, and with each newer one, until cancelled."""
     while True:
         pause = every
         try:
@@ -109,7 +109,7 @@ async def keep_shown(certificate: Certificate, source: Source, every: float = _L
 
 
 def from_secret(trust: Trust) -> Source:
-    """What the Secret holds, renewed where that is due."""
+    """The certificate in the Secret, which is renewed when that is due."""
 
     async def read() -> tuple[str, str]:
         held = await trust.look()
@@ -119,7 +119,7 @@ def from_secret(trust: Trust) -> Source:
 
 
 def from_files(certificate: Path, key: Path) -> Source:
-    """What files hold, such as those of cert-manager."""
+    """The certificate in files, such as those of cert-manager."""
 
     async def read() -> tuple[str, str]:
         return certificate.read_text(), key.read_text()

@@ -20,7 +20,7 @@ from ops.queries.settings_change import BadChange
 from ops.queries.whatif.change import Changes, submissions
 from ops.queries.whatif.compare import Comparison, Estimate, Moved, compare, estimate
 from ops.queries.whatif.fork import Fork, Plan, play_all
-from ops.queries.whatif.outcome import Told
+from ops.queries.whatif.outcome import RunResults
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,8 +56,8 @@ def run_whatif(source: LogSource, asked: Asked, *, output: str, console: Console
 
 def _compared(fork: Fork, console: Console | None) -> dict[str, Any]:
     plans = [Plan(name="as it was"), Plan(name="changed", changed=True)]
-    told = _play(fork, plans)
-    found = compare(told["as it was"], told["changed"], fork.course)
+    results = _play(fork, plans)
+    found = compare(results["as it was"], results["changed"], fork.course)
     if console is not None:
         show_comparison(found, fork, console)
     return msgspec.to_builtins(found)
@@ -65,7 +65,7 @@ def _compared(fork: Fork, console: Console | None) -> dict[str, Any]:
 
 def _submitted(fork: Fork, asked: Asked, console: Console | None) -> dict[str, Any]:
     jobs = submissions(asked.files, fork.world, fork.point.at)
-    fork.tell_jobs(jobs)
+    fork.submit(jobs)
     changed = bool(asked.settings or asked.removed or asked.rules)
     plans = [
         Plan(name="early", changed=changed, quantile=25, recorded=False, submitted=True),
@@ -73,16 +73,16 @@ def _submitted(fork: Fork, asked: Asked, console: Console | None) -> dict[str, A
         Plan(name="late", changed=changed, quantile=90, again=fork.point.ended, submitted=True),
         Plan(name="without", changed=changed, again=fork.point.ended),
     ]
-    told = _play(fork, plans)
-    runs = {name: told[name] for name in ("early", "likely", "late")}
-    found = [estimate(str(getattr(job, "workload", "")), runs, told["without"], told["likely"]) for job in jobs]
+    results = _play(fork, plans)
+    runs = {name: results[name] for name in ("early", "likely", "late")}
+    found = [estimate(str(getattr(job, "workload", "")), runs, results["without"], results["likely"]) for job in jobs]
     if console is not None:
         for one in found:
             show_estimate(one, fork, console)
     return {"at": fork.point.at, "sequences": fork.point.upto, "estimates": msgspec.to_builtins(found)}
 
 
-def _play(fork: Fork, plans: Sequence[Plan]) -> dict[str, Told]:
+def _play(fork: Fork, plans: Sequence[Plan]) -> dict[str, RunResults]:
     shown = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as progress:
@@ -125,7 +125,7 @@ def show_comparison(found: Comparison, fork: Fork, console: Console) -> None:
         if rows:
             console.print(f"{title}:", style="bold")
         for one in rows:
-            console.print(f"  {told_move(one)}", highlight=False, soft_wrap=True)
+            console.print(f"  {describe_move(one)}", highlight=False, soft_wrap=True)
 
 
 def show_estimate(one: Estimate, fork: Fork, console: Console) -> None:
@@ -150,15 +150,15 @@ def show_estimate(one: Estimate, fork: Fork, console: Console) -> None:
     )
     say(f"  at the cost of: {', '.join(one.preempts)} preempted" if one.preempts else "  nobody is preempted for it")
     for cost in one.costs:
-        say(f"    {told_move(cost)}")
+        say(f"    {describe_move(cost)}")
     say(
         f"  known: {len(fork.course.runs)} run times; where one is not known, those alike are taken (25, 50, 90 of 100)",
         "dim",
     )
 
 
-def told_move(one: Moved) -> str:
-    """Who gets in earlier or later, by how much."""
+def describe_move(one: Moved) -> str:
+    """In words, how much earlier or later a workload is admitted."""
     if one.after is None:
         return f"{one.workload} ({one.queue}) never gets in"
     if one.before is None:

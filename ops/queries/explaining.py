@@ -45,9 +45,9 @@ from services.runtime.log_port import Entry
 from services.runtime.partition_fold import PartitionFold
 
 _AHEAD = 500
-"""So many of those before it are reckoned with."""
+"""So many of those ahead of it in line are considered."""
 _ENDS = 40
-"""So many holders are asked whether their end alone would help."""
+"""Of so many holders it is tried whether their end alone would help."""
 _ENOUGH_ENDS = 5
 
 
@@ -66,23 +66,23 @@ def find_workload(world: World, name: str) -> Workload | None:
 
 
 def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) -> Explanation:
-    """Why it stands as it does; with `deep` also what would change that. The world is left as it was."""
-    told = outline(world, workload)
-    told.loops = tuple(f"{one.other} ({one.turns} times each)" for one in loops_of(world, workload))
-    holding(world, workload, told, at)
-    told.left_alone = workload_left_alone(world, workload)
-    if told.left_alone:
-        return _left_alone(world, workload, told, at)
-    if told.state not in ("pending", "inactive"):
-        if told.tier is Tier.DEVICE and deep:
-            told.cards = _room(world, workload, None)
-        return told
+    """Why a workload is as it is; with `deep` also what would change that. The world is left as it was."""
+    explanation = outline(world, workload)
+    explanation.loops = tuple(f"{one.other} ({one.turns} times each)" for one in loops_of(world, workload))
+    holding(world, workload, explanation, at)
+    explanation.left_alone = workload_left_alone(world, workload)
+    if explanation.left_alone:
+        return _left_alone(world, workload, explanation, at)
+    if explanation.state not in ("pending", "inactive"):
+        if explanation.tier is Tier.DEVICE and deep:
+            explanation.cards = _room(world, workload, None)
+        return explanation
     queue = world.cluster_queue_of(workload)
     obstacle = standing_obstacle(world, workload)
     node = world.quota.node(queue.name) if queue is not None else None
     if queue is None or node is None:
-        waiting(world, workload, told, at=at, obstacle=obstacle, tried=None, shortages=())
-        return told
+        waiting(world, workload, explanation, at=at, obstacle=obstacle, tried=None, shortages=())
+        return explanation
     head = Head(workload=workload, queue=queue)
     plan = plan_for(world, head)
     numbers = shortages(world, plan, node)
@@ -93,41 +93,45 @@ def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) 
     waiting(
         world,
         workload,
-        told,
+        explanation,
         at=at,
         obstacle=obstacle,
         tried=_as_tried(nominated) if nominated is not None else None,
         shortages=numbers,
     )
-    if deep and told.tier in (Tier.COHORT, Tier.QUEUE) and obstacle is None:
-        told.raises = unblocking(world, workload, queue, plan, at)
-        told.ends = _ends(world, workload, numbers, at)
-        if not told.raises and any(one.missing for one in numbers):
-            told.note = "no raise of its queue's quota lets it in by itself: more than quota is missing"
-    if deep and (told.tier is Tier.DEVICE or told.note):
-        told.cards = _room(world, workload, nominated)
-    return told
+    if deep and explanation.tier in (Tier.COHORT, Tier.QUEUE) and obstacle is None:
+        explanation.raises = unblocking(world, workload, queue, plan, at)
+        explanation.ends = _ends(world, workload, numbers, at)
+        if not explanation.raises and any(one.missing for one in numbers):
+            explanation.note = "no raise of its queue's quota lets it in by itself: more than quota is missing"
+    if deep and (explanation.tier is Tier.DEVICE or explanation.note):
+        explanation.cards = _room(world, workload, nominated)
+    return explanation
 
 
-def _left_alone(world: World, workload: Workload, told: Explanation, at: Millis) -> Explanation:
-    """The rules fail on it, so they are not asked here either."""
-    if told.state in ("pending", "inactive"):
+def _left_alone(world: World, workload: Workload, explanation: Explanation, at: Millis) -> Explanation:
+    """The explanation of a workload that is set aside: the rules fail on it, so they are not tried here."""
+    if explanation.state in ("pending", "inactive"):
         obstacle = standing_obstacle(world, workload)
-        failed = (LEFT_ALONE, told.left_alone[0].message)
-        waiting(world, workload, told, at=at, obstacle=obstacle or failed, tried=None, shortages=())
+        failed = (LEFT_ALONE, explanation.left_alone[0].message)
+        waiting(world, workload, explanation, at=at, obstacle=obstacle or failed, tried=None, shortages=())
         if obstacle is not None:
-            return told
-    elif told.state != "reserved" or told.tier is not Tier.DEVICE:
-        return told
-    told.tier, told.reason, told.message = Tier.RULES, LEFT_ALONE, told.left_alone[0].message
-    told.waits_for, told.fix = (), told.left_alone[0].fix
-    return told
+            return explanation
+    elif explanation.state != "reserved" or explanation.tier is not Tier.DEVICE:
+        return explanation
+    explanation.tier, explanation.reason, explanation.message = (
+        Tier.RULES,
+        LEFT_ALONE,
+        explanation.left_alone[0].message,
+    )
+    explanation.waits_for, explanation.fix = (), explanation.left_alone[0].fix
+    return explanation
 
 
 def unblocking(
     world: World, workload: Workload, queue: ClusterQueueObserved, plan: Plan, at: Millis
 ) -> tuple[tuple[Raise, ...], ...]:
-    """Raises of the queue's own quota that really let the workload in, each tried with all deciders."""
+    """Raises of the queue's own nominal quota under which the workload is admitted, each tried with all deciders."""
     node = world.quota.node(queue.name)
     if node is None:
         return ()

@@ -37,13 +37,13 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
             if name != CONTROL
         }
 
-    def told(self) -> str:
-        """The point in words."""
+    def describe(self) -> str:
+        """The point as text: the time, and the last sequence of each stream."""
         return f"{format_timestamp(self.at)}, " + ", ".join(f"{name} {last}" for name, last in self.upto.items())
 
 
 def point_at(entries: Entries, text: str = "") -> Point:
-    """The log up to a sequence (`17`, `DEVICES_default/3`) or a time; all of it where nothing is said.
+    """The log up to a sequence (`17`, `DEVICES_default/3`) or a time; all of it when the text is empty.
 
     Raises `NotOnTheLog`, `BadTime`.
     """

@@ -27,7 +27,7 @@ def refuse_if_folded(entries: Entries, stream: str, sequence: int) -> None:
     if stream == CONTROL:
         if sequence not in Control(entries.get(CONTROL, ())).unread:
             raise QuarantineRefused(
-                f"{CONTROL} {sequence} counts: what was said there is taken back by saying otherwise"
+                f"{CONTROL} {sequence} counts: what was entered there is taken back by another entry"
             )
         return
     by = _resting(entries, stream, sequence)

@@ -28,8 +28,8 @@ from services.runtime.stored_message import Opened, Passed, open_message
 
 Listener = Callable[[AnyEvent, LogPosition], None]
 Progress = Callable[[int, int], None]
-"""Hears how many commits of how many are folded."""
-_TOLD_EVERY = 200
+"""Gets how many commits are folded, and of how many."""
+_PROGRESS_EVERY = 200
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ def fold_partition(
     verify: bool = False,
     listener: Listener | None = None,
     start: PartitionFold | None = None,
-    told: Progress | None = None,
+    on_progress: Progress | None = None,
 ) -> tuple[PartitionFold, Replayed]:
     """Fold one partition from zero, or on from a snapshot; with `verify` decide each of its decisions again, compare bytes."""
     fold = start or PartitionFold(partition)
@@ -103,8 +103,8 @@ def fold_partition(
     rules: dict[str, None] = {}
     commits = _behind(entries.get(partition, ()), began)
     for count, entry in enumerate(commits):
-        if told is not None and count % _TOLD_EVERY == 0:
-            told(count, len(commits))
+        if on_progress is not None and count % _PROGRESS_EVERY == 0:
+            on_progress(count, len(commits))
         commit = fold.decode(entry)
         if commit is None:
             fold.skip(entry)
@@ -172,10 +172,10 @@ def _behind(entries: Sequence[Entry], sequence: int) -> Sequence[Entry]:
 
 
 class _Again:
-    """Decides commits again, each on the state that it was made on, and keeps those that come out otherwise.
+    """Decides commits again, each on the state that it was made on, and keeps those that come out differently.
 
-    Whoever decides looks at what has moved, as it did then. Once in as many commits as there are workloads everything is
-    looked at, so that one whom a service had passed over is found, at a cost that stays in proportion to the log.
+    A decider looks at what has changed, as it did then. Once in as many commits as there are workloads it looks at
+    everything, so that a workload that a service overlooked is found, at a cost in proportion to the log.
     """
 
     def __init__(self, inputs: Mapping[str, Sequence[Entry]]) -> None:
@@ -254,8 +254,8 @@ class _Again:
 
 
 def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
-    """Tell every event of the log in the order of its time; events of one time in the order of their streams."""
-    told: list[tuple[int, str, int, int, AnyEvent]] = []
+    """Hand each event of the log to a listener, in the order of time; those of one time in the order of their streams."""
+    rows: list[tuple[int, str, int, int, AnyEvent]] = []
     control, facts = Control(entries.get(CONTROL, ())), FoldedFacts()
     for name, found in entries.items():
         for entry in found:
@@ -266,8 +266,8 @@ def listen(entries: Mapping[str, Sequence[Entry]], listener: Listener) -> None:
             if isinstance(message, Sighting) and not facts.folds(message):
                 continue
             events = (message.fact,) if isinstance(message, Sighting) else message.events
-            told.extend((message.at, name, entry.sequence, i, event) for i, event in enumerate(events))
-    for at, name, sequence, _, event in sorted(told, key=lambda one: one[:4]):
+            rows.extend((message.at, name, entry.sequence, i, event) for i, event in enumerate(events))
+    for at, name, sequence, _, event in sorted(rows, key=lambda one: one[:4]):
         listener(event, LogPosition(partition=name, sequence=sequence, at=at))
 
 

@@ -1,4 +1,4 @@
-"""Every stored event as it is shown to who looks at the log itself: those that do not count, too, and why they do not."""
+"""Every stored event as `kuelog log show` prints it, also those that do not count, with the reason."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -36,7 +36,7 @@ class Showing:
         self._control = control
         self._facts = FoldedFacts()
         self._latest: Millis = 0
-        """Where a message belongs that tells no time."""
+        """The time of the last message that counts: it places those that have none of their own."""
 
     def shown(self, entry: Entry) -> list[Shown]:
         """The events of the next message of a stream."""
@@ -74,7 +74,7 @@ class Showing:
             return found.message, f"{_COUNTS_STILL}{found.hurried}"
         message = found.message
         if isinstance(message, Sighting) and not self._facts.folds(message):
-            return message, "outdated: a later version of its object was told before"
+            return message, "outdated: a later version of its object was reported before"
         return message, ""
 
 

@@ -35,7 +35,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     began: Millis
     upto: dict[str, int]
     since: dict[tuple[str, str, str], Millis]
-    """By card, kind and holder: when a difference was told that still stands."""
+    """By card, kind and holder: when a difference that is still open was reported."""
 
 
 def cards_at(entries: Entries, text: str = "") -> Moment:
@@ -73,7 +73,7 @@ def span(entries: Entries) -> tuple[Millis, Millis]:
 
 
 def until(entries: Entries, at: Millis) -> dict[str, Sequence[Entry]]:
-    """What was stored by then. A fact that a decision of that time rests on is kept, whatever its own clock said."""
+    """What was stored by then. A fact that a decision of that time rests on is kept, whatever its own time is."""
     control = Control(entries.get(CONTROL, ()))
     ends = {name: _end(found, at, control) for name, found in entries.items() if name != CONTROL}
     changed = True

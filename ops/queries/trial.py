@@ -1,4 +1,4 @@
-"""A trial on a folded world: the deciders speak until they are quiet, somebody looks, and all of it is taken back."""
+"""A trial on a folded world: facts are folded, deciders take turns until none decides anything; all of it is undone."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -24,7 +24,7 @@ _FAR = 1 << 40
 def tried(
     world: World, facts: Sequence[Fact], at: Millis, look: Callable[[World], T], done: Callable[[World], bool]
 ) -> T:
-    """What is seen after these facts were told and everybody has spoken, or as soon as it is done."""
+    """What `look` returns behind these facts and the decisions that follow from them, or as soon as `done` holds."""
     with world.trial(deciding=True):
         for number, fact in enumerate(facts):
             evolve(world, fact, LogPosition(partition="FACTS", sequence=_FAR + number, at=at))
@@ -33,9 +33,11 @@ def tried(
 
 
 def settle_down(world: World, at: Millis, done: Callable[[World], bool]) -> None:
-    """Let everybody speak until all are quiet."""
+    """Let the deciders take turns until none decides anything or `done` holds; for so many turns at most."""
     deciders: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
     for turn in range(_TURNS):
-        said = [one.decide(world, LogPosition(partition=PARTITION, sequence=_FAR + turn, at=at)) for one in deciders]
-        if not any(said) or done(world):
+        decisions = [
+            one.decide(world, LogPosition(partition=PARTITION, sequence=_FAR + turn, at=at)) for one in deciders
+        ]
+        if not any(decisions) or done(world):
             return

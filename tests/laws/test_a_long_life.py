@@ -51,7 +51,7 @@ def test_a_partition_is_not_larger_after_six_days_than_after_two() -> None:
     log: list[Entry] = []
     stage = LifeStage(WrittenPartitions(log.append))
     for fact in life_platform(PER_DAY):
-        stage.tell(fact, 0)
+        stage.observe(fact, 0)
     folds = {name: PartitionFold(name) for name in (PARTITION, DEVICE_PARTITION)}
     sizes: dict[str, list[int]] = {name: [] for name in folds}
     at = 0

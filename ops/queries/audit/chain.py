@@ -48,7 +48,7 @@ def link_of(entry: Entry) -> Link:
 
 
 class Gaps:
-    """Sequences that are not there, or there twice, behind `after`."""
+    """Sequences behind `after` that are missing or not in order."""
 
     def __init__(self, stream: str, after: int) -> None:
         self.findings: list[AuditFinding] = []
@@ -59,11 +59,11 @@ class Gaps:
         last, self._last = self._last, sequence
         if sequence > last + 1:
             detail = f"{sequence - last - 1} message(s) are not there"
-            self._tell(last + 1, "missing", detail, upto=sequence - 1)
+            self._add(last + 1, "missing", detail, upto=sequence - 1)
         elif sequence <= last:
-            self._tell(sequence, "reordered", f"comes behind sequence {last}")
+            self._add(sequence, "reordered", f"comes behind sequence {last}")
 
-    def _tell(self, sequence: int, what: str, detail: str, upto: int = 0) -> None:
+    def _add(self, sequence: int, what: str, detail: str, upto: int = 0) -> None:
         self.findings.append(AuditFinding(stream=self._stream, sequence=sequence, upto=upto, what=what, detail=detail))
 
 
@@ -93,14 +93,14 @@ class Chain:
 
 
 class Rests(msgspec.Struct, frozen=True, kw_only=True):
-    """On how much of each input a partition rests, by which commit; and where it contradicts itself about that."""
+    """How far a partition rests on each of its inputs, by which commit; and where its commits contradict themselves."""
 
     upto: dict[str, tuple[int, str]]
     findings: tuple[AuditFinding, ...] = ()
 
 
 class Resting:
-    """What the commits of a partition say of their inputs; those that an operator had skipped are not asked."""
+    """Gathers how far the commits of a partition rest on its inputs; those that an operator had skipped don't count."""
 
     def __init__(self, stream: str, skipped: Collection[int] = ()) -> None:
         self._stream, self._skipped = stream, skipped
@@ -119,8 +119,8 @@ class Resting:
             else:
                 self._upto[run.stream] = (run.upto, f"{self._stream} {entry.sequence}")
 
-    def told(self) -> Rests:
-        """All of it."""
+    def result(self) -> Rests:
+        """The result."""
         return Rests(upto=self._upto, findings=tuple(self._findings))
 
 
@@ -156,5 +156,5 @@ def _step(entry: Entry, link: Link, before: Entry | None, link_before: Link | No
 
 
 def _shift(entry: Entry, link: Link) -> int:
-    """By how much a commit stands elsewhere than it was appended; told once, where it begins."""
+    """By how much a commit stands elsewhere than it was appended; reported once, where it begins."""
     return entry.sequence - 1 - link.envelope.base if link.envelope else 0

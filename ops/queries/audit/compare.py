@@ -1,4 +1,4 @@
-"""What happened to a stream, told from the leaves it should have and those it has: changed, missing, added, reordered."""
+"""What happened to a stream, from the leaves it should have and those it has: changed, missing, added, reordered."""
 
 from bisect import bisect_left
 from collections import Counter

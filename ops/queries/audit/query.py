@@ -28,8 +28,8 @@ CREATE VIEW facts AS
 CREATE VIEW events AS
     SELECT stream, sequence, place, time, author, event ->> '$.type' AS type, event ->> '$.workload' AS workload, event
     FROM (
-        SELECT stream, sequence, time, author, unnest(told) AS event, generate_subscripts(told, 1) AS place
-        FROM (SELECT *, CAST(body -> '$.events' AS JSON[]) AS told FROM commits)
+        SELECT stream, sequence, time, author, unnest(listed) AS event, generate_subscripts(listed, 1) AS place
+        FROM (SELECT *, CAST(body -> '$.events' AS JSON[]) AS listed FROM commits)
     )
     UNION ALL
     SELECT 'FACTS', sequence, 1, time, author, type, workload, fact FROM facts;

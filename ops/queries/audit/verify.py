@@ -24,8 +24,8 @@ class Auditor:
         self._pinned = tuple(pinned)
         self._judged = judge(evidence, self._pinned)
         self._link = link
-        self._said: dict[str, tuple[frozenset[int], list[AuditFinding], Rests]] = {}
-        """By stream what was skipped when it was looked at, and what came out."""
+        self._examined: dict[str, tuple[frozenset[int], list[AuditFinding], Rests]] = {}
+        """By stream, what was skipped when it was last examined, and the outcome."""
 
     def examine(
         self, entries: Streams, statements: Sequence[Statement] = (), ends: Mapping[str, int] | Ends | None = None
@@ -42,14 +42,14 @@ class Auditor:
         control = Control(found.get(CONTROL, ()))
         for stream in streams:
             sizes = {one.heads[stream].sequence for one in statements if stream in one.heads}
-            walks[stream], wrong, said = self._stream(stream, found[stream], control, sizes)
+            walks[stream], wrong, rest = self._stream(stream, found[stream], control, sizes)
             findings.extend(wrong)
-            rests.extend([] if wrong else [said])
+            rests.extend([] if wrong else [rest])
         if ends is None:
             ends = {stream: walk.last for stream, walk in walks.items()}
-        told = ends if isinstance(ends, Mapping) else ends()
+        known_ends = ends if isinstance(ends, Mapping) else ends()
         wrong_streams = {one.stream for one in findings}
-        findings.extend(one for one in missing_inputs(rests, told) if one.stream not in wrong_streams)
+        findings.extend(one for one in missing_inputs(rests, known_ends) if one.stream not in wrong_streams)
         counts = {stream: walk.count for stream, walk in walks.items()}
         roots = {stream: walk.roots for stream, walk in walks.items()}
         for statement in statements:
@@ -69,7 +69,7 @@ class Auditor:
         skipped = frozenset(sequence for one, sequence in control.skipped if one == stream)
         head = self._judged.heads.get(stream)
         sizes = {*sizes, *([head.sequence] if head is not None and not sound else [])}
-        before, wrong, rests = self._said.get(stream, (None, [], Rests(upto={})))
+        before, wrong, rests = self._examined.get(stream, (None, [], Rests(upto={})))
         if before == skipped:
             # The same leaves are the same messages, which say the same of themselves.
             walk = Walk(stream, record, control, sizes=sizes, known=True)
@@ -87,15 +87,15 @@ class Auditor:
         if stream == FACTS:
             return walk, findings, Rests(upto={})
         # Behind a message that is not the right one the chain breaks as well: that is no second place.
-        told = {place for one in findings for place in (one.sequence, one.sequence + 1)}
+        reported = {place for one in findings for place in (one.sequence, one.sequence + 1)}
         behind = walk.chain.findings(begin=begin, recorded=len(record))
-        findings.extend(one for one in behind if one.sequence not in told)
+        findings.extend(one for one in behind if one.sequence not in reported)
         if findings:
             return walk, findings, Rests(upto={})
-        rests = walk.resting.told()
+        rests = walk.resting.result()
         findings.extend(rests.findings)
         if walk.count == len(record) and sound:
-            self._said[stream] = (skipped, list(findings), rests)
+            self._examined[stream] = (skipped, list(findings), rests)
         return walk, findings, rests
 
     def _differences(self, stream: str, entries: Iterable[Entry], count: int, record: Leaves) -> list[AuditFinding]:

@@ -8,7 +8,7 @@ from projections.billing.money import decimal
 
 
 class CardRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One flavor (by its nodes) and model."""
+    """Where the time of the cards of one flavor (that of their nodes) and model went."""
 
     flavor: str
     model: str
@@ -31,7 +31,7 @@ def by_flavor(ledger: Ledger) -> list[CardRow]:
 
 
 def plain_cards(ledger: Ledger) -> list[dict[str, object]]:
-    """The same for programs: MiB·ms, percent·ms and card·ms by part."""
+    """The sums by flavor as plain rows: MiB·ms, percent·ms and card·ms by part."""
     return [
         {
             "flavor": row.flavor,

@@ -19,7 +19,7 @@ from services.runtime.log_port import Bus, Entry
 async def enter(
     bus: Bus, event: PriceListSet | CorrectionEntered | Quarantined, at: Millis, entered: Sequence[Entry]
 ) -> int:
-    """Store it on the stream of control, behind what was entered when it was checked; its sequence. Raises `BillRefused`."""
+    """Store an entry on CONTROL, if nothing came there since it was checked; its sequence. Raises `BillRefused`."""
     control = await bus.stream(CONTROL)
     base, prev_hash = (entered[-1].sequence, bytes_hash(entered[-1].data)) if entered else (0, GENESIS)
     try:

@@ -108,7 +108,7 @@ def _of_piece(piece: Piece) -> dict[str, str]:
     corrects = piece.kind in {LineKind.CORRECTION, LineKind.CREDIT}
     return {
         **_account(holder.tenant, piece.booked),
-        # A period is told in whole seconds: outwards, so that none is empty; the exact one stands beside it.
+        # A period is given in whole seconds: outwards, so that none is empty; the exact one stands beside it.
         "ChargePeriodStart": format_timestamp(piece.since),
         "ChargePeriodEnd": format_timestamp(-(-piece.until // _SECOND) * _SECOND),
         "ResourceId": slice_.card.uuid,

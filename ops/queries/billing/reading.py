@@ -45,7 +45,7 @@ class Read(msgspec.Struct):
     late: int = 0
     """Messages whose time was before that of one ahead of them."""
     latest: Millis = 0
-    """By how much at most."""
+    """The most milliseconds that one was before."""
 
 
 def events_in_order(entries: Entries, read: Read) -> Iterator[tuple[AnyEvent, LogPosition]]:
@@ -86,20 +86,20 @@ def ledger_of(
     *,
     grain: Millis | None = None,
     wanted: Sequence[str] = (),
-    told: Callable[[int], None] | None = None,
+    on_progress: Callable[[int], None] | None = None,
 ) -> tuple[Ledger, Read]:
-    """The ledger of a window, or of all time. `told` hears every so often how many events are folded."""
+    """The ledger of a window, or of all time. `on_progress` gets every so often how many events are folded."""
     read = Read(upto={})
     ledger = Ledger(window, grain=grain, wanted=wanted) if window is not None else Ledger(grain=grain, wanted=wanted)
     for count, (event, place) in enumerate(events_in_order(entries, read), 1):
         ledger.fold(event, place)
-        if told is not None and count % _TELL == 0:
-            told(count)
+        if on_progress is not None and count % _PROGRESS_EVERY == 0:
+            on_progress(count)
     ledger.finish(window.until if window is not None else None)
     return ledger, read
 
 
-_TELL = 20_000
+_PROGRESS_EVERY = 20_000
 
 
 def _next(heads: Mapping[str, Message], done: Mapping[str, int]) -> str:
@@ -117,7 +117,7 @@ def _next(heads: Mapping[str, Message], done: Mapping[str, int]) -> str:
 
 
 def _rank(name: str) -> int:
-    """Of one time: what operators say, what is seen, what is decided about quota, then about cards."""
+    """The order of messages of one time: entered by operators, observed, decided about quota, decided about cards."""
     return {CONTROL: 0, FACTS: 1}.get(name, 2 if name.startswith("LOG") else 3)
 
 
@@ -132,8 +132,8 @@ def _messages(name: str, entries: Sequence[Entry], control: Control) -> Iterator
             continue
         message = found.message
         if isinstance(message, Sighting):
-            told = (message.fact,) if facts.folds(message) else ()
-            yield Message(entry.sequence, message.at, (), told)
+            folded = (message.fact,) if facts.folds(message) else ()
+            yield Message(entry.sequence, message.at, (), folded)
             continue
         if message.prev_hash != before:
             raise ChainBroken(stream=name, sequence=entry.sequence, expected=before, found=message.prev_hash)

@@ -138,12 +138,12 @@ class Changes:
         manifest = manifest_of(fact) if wanted else None
         if manifest is None:
             return None
-        told = ", ".join(one.text for one in wanted)
-        before = _read(manifest, told)
+        label = ", ".join(one.text for one in wanted)
+        before = _read(manifest, label)
         for one in wanted:
             one.apply(manifest)
             self._used.add(one.object)
-        after = _read(manifest, told)
+        after = _read(manifest, label)
         # What a manifest can't say exactly, and what nobody set, stays as it was recorded.
         names = [name for name in fact.__struct_fields__ if getattr(before, name) != getattr(after, name)]
         return replace(fact, **{name: getattr(after, name) for name in names})
@@ -199,16 +199,16 @@ def _fact_of(document: Document) -> Fact:
     return _read(document.value, document.label, document)
 
 
-def _read(manifest: JsonObject, told: str, document: Document | None = None) -> Fact:
+def _read(manifest: JsonObject, label: str, document: Document | None = None) -> Fact:
     kind = str(manifest.get("kind"))
     if kind not in SIMPLE:
-        raise BadChange(f"{told}: a {kind} can't be changed here; --submit takes jobs")
+        raise BadChange(f"{label}: a {kind} can't be changed here; --submit takes jobs")
     try:
         return SIMPLE[kind](to_v1beta2(manifest)[0])
     except Refused as problem:
         if document is not None:
             raise _broken(document, str(problem)) from problem
-        raise BadChange(f"{told}: {problem}") from problem
+        raise BadChange(f"{label}: {problem}") from problem
 
 
 def _broken(document: Document, problem: str) -> ManifestBroken:

@@ -6,7 +6,7 @@ import msgspec
 
 from events.event import Millis
 from ops.queries.whatif.course import Course
-from ops.queries.whatif.outcome import Outcome, Told, percentile, still_waiting, waits
+from ops.queries.whatif.outcome import Outcome, RunResults, percentile, still_waiting, waits
 
 _SHOWN = 10
 
@@ -23,7 +23,7 @@ class WaitRow(msgspec.Struct, frozen=True, kw_only=True):
     p95_after: Millis
     p50_recorded: Millis | None = None
     gain: int
-    """How many get in earlier."""
+    """How many are admitted earlier."""
     lose: int
 
 
@@ -38,7 +38,7 @@ class UseRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """A workload that gets in earlier or later; None stands for never within the run."""
+    """A workload that is admitted earlier or later; None stands for never within the run."""
 
     workload: str
     queue: str
@@ -70,7 +70,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     losers: list[Moved]
 
 
-def compare(before: Told, after: Told, course: Course) -> Comparison:
+def compare(before: RunResults, after: RunResults, course: Course) -> Comparison:
     """The differences. Workloads that only one of the runs knows count in that one alone."""
     moved = _moved(before, after)
     return Comparison(
@@ -93,7 +93,7 @@ def compare(before: Told, after: Told, course: Course) -> Comparison:
     )
 
 
-def _moved(before: Told, after: Told) -> list[Moved]:
+def _moved(before: RunResults, after: RunResults) -> list[Moved]:
     found: list[Moved] = []
     for key, one in before.outcomes.items():
         other = after.outcomes.get(key)
@@ -103,7 +103,7 @@ def _moved(before: Told, after: Told) -> list[Moved]:
     return found
 
 
-def _waits(before: Told, after: Told, moved: Sequence[Moved], course: Course) -> list[WaitRow]:
+def _waits(before: RunResults, after: RunResults, moved: Sequence[Moved], course: Course) -> list[WaitRow]:
     old, new = waits(before), waits(after)
     recorded: dict[tuple[str, str], list[Millis]] = {}
     for one in before.outcomes.values():
@@ -135,7 +135,7 @@ def _waits(before: Told, after: Told, moved: Sequence[Moved], course: Course) ->
     return rows
 
 
-def _use(before: Told, after: Told) -> list[UseRow]:
+def _use(before: RunResults, after: RunResults) -> list[UseRow]:
     """Over the longer of both runs, so that they can be compared."""
     span = max(before.ended, after.ended) - before.began
     old = {one[:3]: one[3] for one in before.used}
@@ -153,7 +153,7 @@ def _use(before: Told, after: Told) -> list[UseRow]:
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """When a job would run, where, and at whose cost: a range, not a promise."""
+    """When a job would be admitted, where, and at whose cost: a range, not a promise."""
 
     workload: str
     queue: str
@@ -165,14 +165,14 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     preempted: int
     """How often it would be preempted itself."""
     costs: list[Moved]
-    """Who gets in later because of it, most first."""
+    """The workloads that are admitted later because of it, most first."""
     preempts: list[str]
-    """Who is preempted once more than without it."""
+    """The workloads that are preempted more often than without it."""
 
 
-def estimate(key: str, runs: dict[str, Told], without: Told, likely: Told) -> Estimate:
+def estimate(key: str, runs: dict[str, RunResults], without: RunResults, likely: RunResults) -> Estimate:
     """What the runs say about one job."""
-    found = {name: told.outcomes.get(key) for name, told in runs.items()}
+    found = {name: results.outcomes.get(key) for name, results in runs.items()}
     at = likely.outcomes[key]
     costs = sorted((one for one in _moved(without, likely) if one.by > 0), key=lambda one: (-one.by, one.workload))
     more = [

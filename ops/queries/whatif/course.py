@@ -65,7 +65,10 @@ class Course(msgspec.Struct, kw_only=True):
     ended: Millis = 0
 
     def run_of(self, key: str, quantile: int, elapsed: Millis = 0) -> Millis:
-        """How long a workload runs: as recorded; else as those alike, at this quantile in per cent, or all."""
+        """The run time of a workload: as recorded, else this quantile (per cent) of its class, else of all.
+
+        A time that is not recorded is at least `elapsed`.
+        """
         known = self.runs.get(key)
         return known if known is not None else max(self._guess(key, quantile), elapsed)
 
@@ -74,7 +77,7 @@ class Course(msgspec.Struct, kw_only=True):
         return found[min(len(found) * quantile // 100, len(found) - 1)] if found else UNKNOWN_RUN
 
     known: dict[tuple[str, int], list[Millis]] | None = None
-    """Run times by class, sorted: reckoned when they are first asked for."""
+    """Run times by class, sorted; computed when they are first asked for."""
     every: list[Millis] = []
 
     def _by_class(self) -> dict[tuple[str, int], list[Millis]]:
@@ -172,7 +175,7 @@ class _Reader:
 
 
 def class_name(spec: WorkloadSpec) -> str:
-    """The class under which waiting is told: the priority class, or the priority."""
+    """The class by which waiting times are grouped: the priority class, or the priority."""
     return spec.priority_class.name if spec.priority_class is not None else f"priority {spec.priority}"
 
 

@@ -15,7 +15,7 @@ from ops.queries.point import Point, point_at
 from ops.queries.replay import fold_partition
 from ops.queries.whatif.change import Changes
 from ops.queries.whatif.course import Happening, course_of
-from ops.queries.whatif.outcome import Told
+from ops.queries.whatif.outcome import RunResults
 from ops.queries.whatif.run import VirtualRun
 from ops.queries.whatif.stage import OneWorld
 from projections.evolve import evolve
@@ -57,8 +57,8 @@ class Fork:
         self.arrivals = sum(isinstance(one.fact, WorkloadSubmitted) for one in self._later)
         """How many workloads arrive behind the fork, on the record."""
 
-    def tell_jobs(self, jobs: Sequence[Fact]) -> None:
-        """Ask about these jobs: they are submitted at the fork."""
+    def submit(self, jobs: Sequence[Fact]) -> None:
+        """Have these jobs submitted at the fork, in the plans that say so."""
         self.jobs = list(jobs)
 
     @property
@@ -66,8 +66,8 @@ class Fork:
         """How finely time is played: to the millisecond, but to the second where very many arrive."""
         return 1 if self.arrivals <= _MANY else 1000
 
-    def play(self, plan: Plan, told: Callable[[int, int], None] = lambda _done, _all: None) -> Told:
-        """Run on. The world is used up by this: each run needs a fork of the process, or a new one."""
+    def play(self, plan: Plan, on_progress: Callable[[int, int], None] = lambda _done, _all: None) -> RunResults:
+        """Run on. This changes the world: each run needs a fork of the process, or a new one."""
         world, at = self.world, self.point.at
         happenings = self._later if plan.recorded else []
         if plan.again:
@@ -87,7 +87,7 @@ class Fork:
         collect_seldom()
         stage = OneWorld(world, self._sequence)
         run = VirtualRun(stage, self.course, happenings, at=at, quantile=plan.quantile, step=self.step)
-        return run.run(told=told).told()
+        return run.run(on_progress=on_progress).results()
 
     def _behind(self) -> list[Happening]:
         """What comes behind the fork: facts that the fork has not folded."""
@@ -113,8 +113,8 @@ class Fork:
         return found
 
 
-def play_all(fork: Fork, plans: Sequence[Plan], told: Callable[[str, int, int], None]) -> dict[str, Told]:
-    """Play several plans at once, each in a process of its own. Raises what a run raises."""
+def play_all(fork: Fork, plans: Sequence[Plan], on_progress: Callable[[str, int, int], None]) -> dict[str, RunResults]:
+    """Play several plans at once, each in a process of its own; the results by plan. Raises what a run raises."""
     context = multiprocessing.get_context("fork")
     open_: dict[str, Any] = {}
     for plan in plans:
@@ -122,10 +122,10 @@ def play_all(fork: Fork, plans: Sequence[Plan], told: Callable[[str, int, int], 
         context.Process(target=_child, args=(fork, plan, theirs), daemon=True).start()
         theirs.close()
         open_[plan.name] = ours
-    return dict(_answers(open_, told))
+    return dict(_answers(open_, on_progress))
 
 
-def _answers(open_: dict[str, Any], told: Callable[[str, int, int], None]) -> Iterator[tuple[str, Told]]:
+def _answers(open_: dict[str, Any], on_progress: Callable[[str, int, int], None]) -> Iterator[tuple[str, RunResults]]:
     while open_:
         for name, pipe in list(open_.items()):
             if not pipe.poll(0.02):
@@ -136,19 +136,19 @@ def _answers(open_: dict[str, Any], told: Callable[[str, int, int], None]) -> It
                 raise RuntimeError(f"the run {name} ended without a result") from None
             match kind:
                 case "at":
-                    told(name, *body)
+                    on_progress(name, *body)
                 case "failed":
                     raise body
                 case _:
                     del open_[name]
-                    yield name, msgspec.msgpack.decode(body, type=Told)
+                    yield name, msgspec.msgpack.decode(body, type=RunResults)
 
 
 def _child(fork: Fork, plan: Plan, pipe: Any) -> None:
     try:
         found = fork.play(plan, lambda done, total: pipe.send(("at", (done, total))))
-        pipe.send(("told", msgspec.msgpack.encode(found)))
-    except Exception as problem:  # noqa: BLE001 - whatever it is, the parent has to tell it
+        pipe.send(("results", msgspec.msgpack.encode(found)))
+    except Exception as problem:  # noqa: BLE001 - whatever it is, the parent has to raise it
         pipe.send(("failed", problem))
 
 

@@ -31,12 +31,12 @@ class Outcome(msgspec.Struct, kw_only=True, gc=False):
     """Somebody deleted it."""
 
     def waited(self, end: Millis) -> Millis:
-        """From its submission to its first admission, or as long as it was seen to wait."""
+        """Milliseconds from its submission to its first admission, or to `end` while it was not admitted."""
         return (self.admitted if self.admitted is not None else end) - self.submitted
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """A run's results as a value."""
+class RunResults(msgspec.Struct, frozen=True, kw_only=True):
+    """The results of one run."""
 
     began: Millis
     ended: Millis
@@ -49,7 +49,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcomes:
-    """Gathers what becomes of whom."""
+    """Gathers the outcome of every workload during a run."""
 
     def __init__(self, began: Millis) -> None:
         self.began, self.ended = began, began
@@ -60,7 +60,7 @@ class Outcomes:
         self._holds: dict[str, tuple[Millis, str, tuple[PodSetAssignment, ...]]] = {}
 
     def begin(self, world: World, workload: Workload, submitted: Millis) -> None:
-        """A workload is there: from now on it counts, if it does not already."""
+        """A workload is there: from now on it counts."""
         if workload.key not in self.found:
             queue = cluster_queue_name(world, workload)
             self.found[workload.key] = Outcome(
@@ -79,13 +79,13 @@ class Outcomes:
             self.found[key] = Outcome(key=key, queue=f"{space}/{fact.spec.queue}", kind=kind, submitted=at)
 
     def queue(self, key: str, queue: str) -> None:
-        """It waits for this cluster queue."""
+        """It is pending in this cluster queue."""
         found = self.found.get(key)
         if found is not None and queue and found.admitted is None:
             found.queue = queue
 
     def hold(self, key: str, queue: str, assignments: tuple[PodSetAssignment, ...], at: Millis) -> None:
-        """It holds quota from now on."""
+        """Quota is reserved for it from now on."""
         self.release(key, at)
         self._holds[key] = (at, queue, assignments)
         found = self.found.get(key)
@@ -95,13 +95,13 @@ class Outcomes:
             found.flavors = tuple(sorted({flavor for one in assignments for flavor in one.flavors.values()}))
 
     def admit(self, key: str, at: Millis) -> None:
-        """It may run."""
+        """It is admitted; only the first time counts."""
         found = self.found.get(key)
         if found is not None and found.admitted is None:
             found.admitted = at
 
     def preempt(self, key: str, preemptor: str, at: Millis) -> None:
-        """It has to make room."""
+        """It is preempted by another workload."""
         del at
         self.preemptions += 1
         found, other = self.found.get(key), self.found.get(preemptor)
@@ -111,7 +111,7 @@ class Outcomes:
             self.pairs[pair] = self.pairs.get(pair, 0) + 1
 
     def release(self, key: str, at: Millis) -> None:
-        """It holds nothing any more."""
+        """Its quota is released."""
         held = self._holds.pop(key, None)
         if held is None:
             return
@@ -122,7 +122,7 @@ class Outcomes:
                 self.used[name] = self.used.get(name, 0) + amount * (at - since)
 
     def finish(self, key: str, at: Millis) -> None:
-        """It has ended."""
+        """It has finished."""
         self.release(key, at)
         found = self.found.get(key)
         if found is not None:
@@ -141,9 +141,9 @@ class Outcomes:
         for key in list(self._holds):
             self.release(key, at)
 
-    def told(self) -> Told:
-        """All of it as a value."""
-        return Told(
+    def results(self) -> RunResults:
+        """All of it as one value, which other processes can be sent."""
+        return RunResults(
             began=self.began,
             ended=self.ended,
             outcomes=self.found,
@@ -158,15 +158,15 @@ def percentile(values: Sequence[Millis], per_cent: int) -> Millis:
     return values[max(-(-len(values) * per_cent // 100) - 1, 0)] if values else 0
 
 
-def waits(told: Told) -> dict[tuple[str, str], list[Millis]]:
+def waits(results: RunResults) -> dict[tuple[str, str], list[Millis]]:
     """How long each waited, sorted, by cluster queue and class."""
     found: dict[tuple[str, str], list[Millis]] = {}
-    for one in told.outcomes.values():
+    for one in results.outcomes.values():
         if not one.gone or one.admitted is not None:
-            found.setdefault((one.queue, one.kind), []).append(one.waited(told.ended))
+            found.setdefault((one.queue, one.kind), []).append(one.waited(results.ended))
     return {name: sorted(rows) for name, rows in sorted(found.items())}
 
 
 def still_waiting(outcomes: Iterable[Outcome]) -> int:
-    """How many never got in."""
+    """How many were never admitted."""
     return sum(one.admitted is None and not one.gone for one in outcomes)

@@ -1,4 +1,4 @@
-"""A world that runs on in virtual time: who arrives and how long each runs is given, all else is decided.
+"""A world that runs on in virtual time: arrivals and run times are given, all else is decided.
 
 A turn takes no time, so the same stage and the same course always give the same run.
 """
@@ -68,15 +68,15 @@ class VirtualRun:
         self._attempts: dict[str, int] = {}
         self._begin()
 
-    def run(self, most: int | None = None, told: Progress = lambda _done, _all: None) -> Outcomes:
-        """Run on until nothing is to come any more, or for so many turns; `told` hears how many happenings are over."""
+    def run(self, most: int | None = None, on_progress: Progress = lambda _done, _all: None) -> Outcomes:
+        """Run until nothing more is to come, or for `most` turns; `on_progress` gets how many happenings of all are over."""
         left = most
         while left is None or left > 0:
-            turns = _TOLD_EVERY if left is None else min(left, _TOLD_EVERY)
+            turns = _PROGRESS_EVERY if left is None else min(left, _PROGRESS_EVERY)
             if not self.go_on(turns):
                 break
             left = None if left is None else left - turns
-            told(self._next, len(self._happenings))
+            on_progress(self._next, len(self._happenings))
         self.outcomes.close(self.now)
         return self.outcomes
 
@@ -112,26 +112,26 @@ class VirtualRun:
                     self._later(self._course.check_delay.get(name, 0), Due(key, "check", 1, name))
 
     def _turn(self) -> bool:
-        """Tell what is due, let each decider speak once; whether any did, or more is due."""
-        more = self._tell_due()
-        said = self.stage.turn(self.now)
-        for event in said:
+        """Fold what is due, let each decider decide once; whether any did, or more is due."""
+        more = self._fold_due()
+        decisions = self.stage.turn(self.now)
+        for event in decisions:
             self._react(event)
-        return bool(said) or more
+        return bool(decisions) or more
 
-    def _tell_due(self) -> bool:
+    def _fold_due(self) -> bool:
         most = self._facts + MOST_INPUTS
         while self._due and self._due[0][0] <= self.now and self._facts < most:
             self._befall(heapq.heappop(self._due)[2])
         happenings = self._happenings
         while self._next < len(happenings) and happenings[self._next].at <= self.now and self._facts < most:
-            self._tell(happenings[self._next].fact)
+            self._fold(happenings[self._next].fact)
             self._next += 1
         return self._facts >= most
 
-    def _tell(self, fact: Fact) -> None:
+    def _fold(self, fact: Fact) -> None:
         self._facts += 1
-        self.stage.tell(fact, self.now)
+        self.stage.observe(fact, self.now)
         key = getattr(fact, "workload", "")
         if isinstance(fact, WorkloadDeleted):
             self.outcomes.gone(key, self.now)
@@ -144,26 +144,26 @@ class VirtualRun:
             return
         match due.what:
             case "finished":
-                self._tell(WorkloadFinished(workload=due.key, reason="Succeeded"))
+                self._fold(WorkloadFinished(workload=due.key, reason="Succeeded"))
                 self._pods_go(due.key)
                 self.outcomes.finish(due.key, self.now)
                 if self._course.kept_for is not None:
                     self._later(self._course.kept_for, Due(due.key, "deleted", due.attempt))
             case "deleted":
-                self._tell(WorkloadDeleted(workload=due.key))
+                self._fold(WorkloadDeleted(workload=due.key))
             case "gone":
-                self._tell(PodsGone(workload=due.key, decision=f"{PARTITION}/{workload.stopped_by}"))
+                self._fold(PodsGone(workload=due.key, decision=f"{PARTITION}/{workload.stopped_by}"))
                 self._pods_go(due.key)
             case "ready":
-                self._tell(PodsReady(workload=due.key, ready=True))
+                self._fold(PodsReady(workload=due.key, ready=True))
             case _:
                 ready = CheckStatus(name=due.check, state=CheckState.READY, since=self.now)
-                self._tell(CheckReported(workload=due.key, check=ready))
+                self._fold(CheckReported(workload=due.key, check=ready))
 
     def _pods_go(self, key: str) -> None:
         for pod in sorted(self.world.cards.living.get(key, ())):
             namespace, _, name = pod.partition("/")
-            self._tell(ObjectRemoved(kind="Pod", namespace=namespace, name=name))
+            self._fold(ObjectRemoved(kind="Pod", namespace=namespace, name=name))
 
     def _react(self, event: AnyEvent | Decision) -> None:
         match event:
@@ -215,6 +215,6 @@ class VirtualRun:
         return True
 
 
-_TOLD_EVERY = 100
+_PROGRESS_EVERY = 100
 _IDLE = 1_000
 """So many deadlines in a row, with nothing else to come, are waited for."""

@@ -1,4 +1,4 @@
-"""Where a run takes place: facts are told to it, and those who decide take turns on it."""
+"""Where a run takes place: it takes in facts, and the deciders take turns on it."""
 
 from typing import Protocol
 
@@ -19,19 +19,19 @@ FAR = 1 << 40
 
 
 class Stage(Protocol):
-    """A world, and what moves it."""
+    """A world that takes in facts, and on which deciders take turns."""
 
     @property
     def world(self) -> World:
         """What is true on the partition of admission."""
         ...
 
-    def tell(self, fact: Fact, at: Millis) -> None:
-        """Something was seen."""
+    def observe(self, fact: Fact, at: Millis) -> None:
+        """A fact was observed."""
         ...
 
     def turn(self, at: Millis) -> list[Decision]:
-        """Let everybody speak once; what was said."""
+        """Let every decider decide once; what they decided."""
         ...
 
 
@@ -43,21 +43,21 @@ class OneWorld:
         self._sequence, self._facts = sequence, 0
         self._deciders: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
 
-    def tell(self, fact: Fact, at: Millis) -> None:
+    def observe(self, fact: Fact, at: Millis) -> None:
         """Fold a fact."""
         self._facts += 1
         evolve(self.world, fact, LogPosition(partition="FACTS", sequence=FAR + self._facts, at=at))
 
     def turn(self, at: Millis) -> list[Decision]:
-        """Let each decider speak once."""
-        world, said = self.world, list[Decision]()
+        """Let each decider decide once; what they decided."""
+        world, decisions = self.world, list[Decision]()
         world.advance(at)
         for decider in self._deciders:
             events = decider.decide(world, LogPosition(partition=PARTITION, sequence=self._sequence + 1, at=at))
             if events:
                 self._sequence += 1
-                said.extend(events)
+                decisions.extend(events)
         world.settle()
-        if not said:
+        if not decisions:
             world.reviewed()
-        return said
+        return decisions

@@ -1,1 +1,1 @@
-"""Measuring: loads, the decision core in virtual time, and what is told of it."""
+"""Measuring: loads, the decision core in virtual time, loads on a real cluster, and long logs."""

@@ -27,7 +27,7 @@ class BenchPlatform:
             raise
 
     async def remove(self) -> None:
-        """Delete what was created; where kuelog has ended before, nobody else lets go of what it has held."""
+        """Delete what was created, and drop our finalizers, because kuelog may have ended before."""
         while self._made:
             place = self._made.pop()
             with suppress(ObjectMissing, ObjectConflict):

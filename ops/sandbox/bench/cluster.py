@@ -88,13 +88,13 @@ class ClusterRun:
         """The cluster queues that have to be active before it begins."""
         return {name for _, name, _ in queues_of(self._load)}
 
-    async def run(self, told: Callable[[int], None] = lambda _: None) -> ClusterFigures:
-        """Play the load to its end; `told` hears how many have finished."""
+    async def run(self, on_progress: Callable[[int], None] = lambda _: None) -> ClusterFigures:
+        """Play the load to its end; `on_progress` gets how many workloads have finished."""
         figures, began = self.figures, time.monotonic()
         figures.workloads, figures.load_before = self.size, psutil.getloadavg()[0]
         cpu = psutil.Process().cpu_times()
         async with asyncio.TaskGroup() as self._tasks:
-            watching = self._tasks.create_task(self._watch(told))
+            watching = self._tasks.create_task(self._watch(on_progress))
             await self._create(began)
             await self._done.wait()
             watching.cancel()
@@ -107,7 +107,7 @@ class ClusterRun:
         return figures
 
     async def clear(self) -> None:
-        """Take everything away that was created, but for the namespace."""
+        """Delete everything that was created, but for the namespace."""
         await self._client.request(
             "DELETE", f"/apis/{WORKLOADS.group}/{WORKLOADS.version}/namespaces/{SPACE}/workloads"
         )
@@ -125,7 +125,7 @@ class ClusterRun:
         self._created[name_of(arrival)] = time.monotonic()
         await self._client.create(WORKLOADS, SPACE, workload_object(arrival))
 
-    async def _watch(self, told: Callable[[int], None]) -> None:
+    async def _watch(self, on_progress: Callable[[int], None]) -> None:
         async for sight in Reflector(self._client).watch(WORKLOADS):
             match sight:
                 case Listed():
@@ -135,7 +135,7 @@ class ClusterRun:
                     self._see(sight.object)
                 case Vanished():
                     pass
-            told(self.figures.finished)
+            on_progress(self.figures.finished)
 
     def _see(self, value: JsonObject) -> None:
         """Take note of how a workload stands, and have it end in time if it was admitted."""

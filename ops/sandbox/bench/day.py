@@ -103,13 +103,13 @@ def played(
     cards: bool = True,
     most: int | None = None,
     step: Millis = 1,
-    told: Progress = lambda _done, _all: None,
+    on_progress: Progress = lambda _done, _all: None,
 ) -> tuple[dict[str, list[Entry]], Outcomes]:
     """The log that services would write on such a day, or on its first so many turns, and what became of everybody."""
     stage = RecordedPartitions(cards=cards)
     for fact in day.platform:
-        stage.tell(fact, BEGINS)
-    outcomes = VirtualRun(stage, day.course, day.happenings, at=BEGINS, step=step).run(most, told)
+        stage.observe(fact, BEGINS)
+    outcomes = VirtualRun(stage, day.course, day.happenings, at=BEGINS, step=step).run(most, on_progress)
     return stage.entries, outcomes
 
 

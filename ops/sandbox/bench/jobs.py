@@ -61,12 +61,12 @@ class JobsRun:
         """Create the queues. Raises `ClusterInUse`, `KindsMissing`."""
         await self._platform.create()
 
-    async def run(self, told: Callable[[int], None] = lambda _: None) -> JobFigures:
-        """Create them, and wait until each may run; `told` hears how many do."""
+    async def run(self, on_progress: Callable[[int], None] = lambda _: None) -> JobFigures:
+        """Create them, and wait until each may run; `on_progress` gets how many do."""
         figures = self.figures
         figures.load_before = psutil.getloadavg()[0]
         async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(self._watch(told))
+            watching = tasks.create_task(self._watch(on_progress))
             began = time.monotonic()
             await self._create(tasks, began)
             await self._done.wait()
@@ -78,7 +78,7 @@ class JobsRun:
         return figures
 
     async def clear(self) -> None:
-        """Take everything away that was created, but for the namespace."""
+        """Delete everything that was created, but for the namespace."""
         path = f"/apis/batch/v1/namespaces/{SPACE}/jobs?labelSelector=kuelog.io/bench&propagationPolicy=Background"
         await self._client.request("DELETE", path)
         await self._platform.remove()
@@ -95,14 +95,14 @@ class JobsRun:
         self._created[name] = time.monotonic()
         await self._client.create(JOBS, SPACE, _job(name))
 
-    async def _watch(self, told: Callable[[int], None]) -> None:
+    async def _watch(self, on_progress: Callable[[int], None]) -> None:
         async for sight in Reflector(self._client).watch(JOBS):
             if isinstance(sight, Vanished):
                 continue
             for one in sight.objects if isinstance(sight, Listed) else [sight.object]:
                 if one["metadata"]["namespace"] == SPACE and not one["spec"].get("suspend", False):
                     self._started(one["metadata"]["name"])
-            told(len(self._waited))
+            on_progress(len(self._waited))
 
     def _started(self, name: str) -> None:
         created = self._created.pop(name, None)

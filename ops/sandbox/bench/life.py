@@ -77,7 +77,7 @@ class LifeWriter:
         self._since = 0
         self._views: ViewSaver | None = None
 
-    async def write(self, workloads: int, *, seed: int, now: Millis, told: Progress) -> Written:
+    async def write(self, workloads: int, *, seed: int, now: Millis, on_progress: Progress) -> Written:
         """Write so many workloads, the last of which arrived a moment ago. Raises `LogUnavailable`."""
         began = time.monotonic()
         written = Written(workloads=workloads, messages={}, bytes={}, rolls={})
@@ -90,7 +90,7 @@ class LifeWriter:
         days = -(-workloads // per_day)
         at = (now // DAY - 2 * days) * DAY
         for fact in life_platform(per_day):
-            stage.tell(fact, at)
+            stage.observe(fact, at)
         await say(self._streams[CONTROL], life_prices(at), at)
         for day in range(days):
             count = min(per_day, workloads - day * per_day)
@@ -100,7 +100,7 @@ class LifeWriter:
             while run.go_on(_TURNS) and (day < days - 1 or run.over < count):
                 await self._store(written)
                 await snapshots.share()
-                told(day * per_day + run.over, workloads)
+                on_progress(day * per_day + run.over, workloads)
                 if self._since >= min(_LOOK, workloads // 2):
                     await self._look(written)
             at = run.now

@@ -110,7 +110,7 @@ def life_prices(at: Millis) -> PriceListSet:
 
 
 class LifeStage:
-    """Both partitions, and around them what watcher and applier would tell: versions of objects, and what was applied."""
+    """Both partitions, and around them what watcher and applier would report: versions of objects, and what was applied."""
 
     def __init__(self, partitions: WrittenPartitions) -> None:
         self._partitions = partitions
@@ -121,25 +121,25 @@ class LifeStage:
         """What is true on the partition of admission."""
         return self._partitions.world
 
-    def tell(self, fact: Fact, at: Millis) -> None:
-        """Something was seen."""
-        self._partitions.tell(fact, at, about=self._about(fact))
+    def observe(self, fact: Fact, at: Millis) -> None:
+        """A fact was observed."""
+        self._partitions.observe(fact, at, about=self._about(fact))
         if isinstance(fact, WorkloadFinished):
             self._apply(fact.workload, at, finished=True)
 
     def turn(self, at: Millis) -> list[Decision]:
-        """Let everybody speak once; what was admitted is applied at once."""
-        said = self._partitions.turn(at)
-        for event in said:
+        """Let every decider decide once; what is admitted is applied at once."""
+        decisions = self._partitions.turn(at)
+        for event in decisions:
             if isinstance(event, WorkloadAdmitted):
                 self._apply(event.workload, at, finished=False)
-        return said
+        return decisions
 
     def _apply(self, key: str, at: Millis, *, finished: bool) -> None:
         workload = self.world.workloads.get(key)
         if workload is not None:
             fact = DecisionApplied(workload=key, partition=PARTITION, sequence=workload.decided, finished=finished)
-            self._partitions.tell(fact, at, author="applier")
+            self._partitions.observe(fact, at, author="applier")
 
     def _about(self, fact: Fact) -> ObjectVersion | None:
         """The job that a fact is about, each time at a version of its own."""

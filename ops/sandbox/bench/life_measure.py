@@ -16,7 +16,7 @@ from ops.sandbox.bench.usage import peak_mib_of
 
 STARTED = ("admitter", "accountant", WATCHER)
 _POLL_S = 0.1
-Told = Callable[[str], None]
+OnStep = Callable[[str], None]
 
 
 class Cost(msgspec.Struct, kw_only=True):
@@ -37,11 +37,11 @@ class LifeCosts(msgspec.Struct, kw_only=True):
     asked: list[Cost] = []
 
 
-async def measure(folder: Path, nats: str, told: Told) -> LifeCosts:
+async def measure(folder: Path, nats: str, on_step: OnStep) -> LifeCosts:
     """Start replicas on a log, then ask it everything that reads all of it. Raises `NotMeasured`."""
     costs = LifeCosts(starts=[], asked=[])
     for service in STARTED:
-        told(f"a new {service} starts")
+        on_step(f"a new {service} starts")
         out = await _run(
             service,
             [sys.executable, "-m", "ops.sandbox.bench.life_start", service, nats],
@@ -56,7 +56,7 @@ async def measure(folder: Path, nats: str, told: Told) -> LifeCosts:
         ("history of a queue", ["history", "clusterqueue/queue-0", *where]),
         ("audit verify", ["audit", "verify", *where, "--witness", str(folder / "witness")]),
     ):
-        told(f"kuelog {what}")
+        on_step(f"kuelog {what}")
         cost = Cost(what=what, took_s=0, cpu_s=0, peak_mib=0)
         await _run(what, [sys.executable, "-m", "ops.cli.main", *words, "-o", "json"], cost)
         costs.asked.append(cost)
@@ -83,7 +83,7 @@ async def _run(what: str, words: Sequence[str], cost: Cost) -> bytes:
 
 
 async def _watch(pid: int, cost: Cost) -> None:
-    """Its memory and its time so far, looked at until it ends."""
+    """Note its memory and its time until it ends."""
     process = psutil.Process(pid)
     while True:
         try:

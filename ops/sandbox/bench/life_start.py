@@ -52,9 +52,9 @@ async def start(service: str, nats: str, began: float) -> Started:
     bus = await connect(nats)
     try:
         if service == WATCHER:
-            facts, told = await bus.stream(FACTS), blank_view()
-            await view_saver(facts, bus.shelf).restore(told)
-            await told.read_back(facts)
+            facts, view = await bus.stream(FACTS), blank_view()
+            await view_saver(facts, bus.shelf).restore(view)
+            await view.read_back(facts)
         else:
             nobody = AbsentCluster()
             ports = Ports(bus=bus, reader=nobody, writer=nobody, clock=ScaledClock(), shelf=bus.shelf)

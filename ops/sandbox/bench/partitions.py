@@ -53,7 +53,7 @@ class WrittenPartitions:
         """What is true on the partition of admission."""
         return self._partitions[0].fold.world
 
-    def tell(self, fact: Fact, at: Millis, *, author: str = "watcher", about: ObjectVersion | None = None) -> None:
+    def observe(self, fact: Fact, at: Millis, *, author: str = "watcher", about: ObjectVersion | None = None) -> None:
         """Store a sighting."""
         self._facts += 1
         kind = type(fact).__name__
@@ -63,11 +63,11 @@ class WrittenPartitions:
         self._store(Entry(stream=FACTS, sequence=self._facts, subject=subject, message_id=name, data=data))
 
     def turn(self, at: Millis) -> list[Decision]:
-        """Let everybody on each partition speak once."""
-        said: list[Decision] = []
+        """Let every decider of each partition decide once; what they decided."""
+        decisions: list[Decision] = []
         for partition in self._partitions:
-            said.extend(partition.turn(at))
-        return said
+            decisions.extend(partition.turn(at))
+        return decisions
 
     def _store(self, entry: Entry) -> None:
         self._keep(entry)
@@ -98,7 +98,7 @@ class _Partition:
             self.fold.offer(entry.stream, (entry,))
 
     def turn(self, at: Millis) -> list[Decision]:
-        fold, said = self.fold, list[Decision]()
+        fold, decisions = self.fold, list[Decision]()
         fold.fold_inputs()
         at = max(fold.at, at)
         fold.world.advance(at)
@@ -106,12 +106,12 @@ class _Partition:
             events = decider.decide(fold.world, LogPosition(partition=fold.partition, sequence=fold.base + 1, at=at))
             if events:
                 self._append(decider.name, events, at)
-                said.extend(events)
-        if not said:
+                decisions.extend(events)
+        if not decisions:
             if fold.ahead >= MOST_AHEAD:
                 self._append(self._deciders[-1].name, (), at)
             fold.world.reviewed()
-        return said
+        return decisions
 
     def _append(self, author: str, events: Sequence[Decision], at: Millis) -> None:
         fold = self.fold

@@ -34,6 +34,6 @@ class NotRolled(Exception):
 class NotMeasured(Exception):
     """A process that was measured could not do its work."""
 
-    def __init__(self, what: str, code: int, told: str) -> None:
-        last = told.strip().splitlines()[-1:] or ["it said nothing"]
+    def __init__(self, what: str, code: int, output: str) -> None:
+        last = output.strip().splitlines()[-1:] or ["it said nothing"]
         super().__init__(f"{what} ended with {code}: {last[0]}")

@@ -1,4 +1,4 @@
-"""Whether somebody admits on a cluster: a queue that was created becomes active."""
+"""Whether anybody admits workloads on a cluster: a queue that was created becomes active."""
 
 import asyncio
 from typing import Any

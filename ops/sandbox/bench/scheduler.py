@@ -1,6 +1,6 @@
 """The decision core in virtual time: arrivals and run times as a load says, a decision costs the time that it takes.
 
-Facts are told when their time has come, then one of queue manager, admitter and preemptor speaks, as they do on a partition.
+Facts are folded when their time has come, then one of queue manager, admitter and preemptor decides, as on a partition.
 Nothing is written anywhere: this measures deciding and folding alone.
 """
 
@@ -101,13 +101,13 @@ class SchedulerRun:
         """How many workloads there are."""
         return len(self._arrivals)
 
-    def run(self, until_s: float = 0, told: Callable[[int], None] = lambda _: None) -> SchedulerFigures:
-        """Play the load to its end, or for so many seconds of virtual time; `told` hears how many have finished."""
+    def run(self, until_s: float = 0, on_progress: Callable[[int], None] = lambda _: None) -> SchedulerFigures:
+        """Play the load to its end, or for so many seconds of virtual time; `on_progress` gets how many have finished."""
         figures = self.figures
         figures.workloads, figures.load_before = len(self._arrivals), psutil.getloadavg()[0]
         collect_seldom()
         while not self.done and not (until_s and self.now >= until_s * 1000):
-            told(figures.finished)
+            on_progress(figures.finished)
             if not self._turn() and not self._jump():
                 break
         self._close()
@@ -134,17 +134,17 @@ class SchedulerRun:
         figures.least_s, figures.most_use = least / 1000, work / (self._capacity * least)
 
     def _turn(self) -> bool:
-        """Tell what is due, let the next decider speak; whether another turn may have something to say."""
+        """Fold what is due, let the next decider decide; whether another turn may decide anything."""
         before = time.perf_counter()
-        told = self._facts
-        self._tell_due()
+        facts_before = self._facts
+        self._fold_due()
         at = int(self.now)
         self.world.advance(at)
         decider = self._deciders[self._whose]
         self._whose = (self._whose + 1) % len(self._deciders)
-        said = decider.decide(self.world, LogPosition(partition=_PARTITION, sequence=self._sequence + 1, at=at))
-        self._silent = 0 if said or self._facts > told else self._silent + 1
-        self._sequence += bool(said)
+        decisions = decider.decide(self.world, LogPosition(partition=_PARTITION, sequence=self._sequence + 1, at=at))
+        self._silent = 0 if decisions or self._facts > facts_before else self._silent + 1
+        self._sequence += bool(decisions)
         self.world.settle()
         silent = self._silent >= len(self._deciders)
         if silent:
@@ -152,12 +152,12 @@ class SchedulerRun:
         took = (time.perf_counter() - before) * 1000
         self.now += took
         self._turns.append(took)
-        for event in said:
+        for event in decisions:
             self._note(event)
-        self.figures.decisions += len(said)
+        self.figures.decisions += len(decisions)
         return not silent
 
-    def _tell_due(self) -> None:
+    def _fold_due(self) -> None:
         most = self._facts + MOST_INPUTS
         while self._ends and self._ends[0][0] <= self.now and self._facts < most:
             at, attempt, key = heapq.heappop(self._ends)

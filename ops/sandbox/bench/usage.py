@@ -60,10 +60,10 @@ def own_peak_mib() -> float:
 
 
 def peak_mib_of(pid: int) -> float:
-    """The most memory that a process has held; what it holds now where the system does not tell."""
+    """The most memory that a process has held, in MiB; what it holds now where the system does not know the most."""
     try:
-        told = Path(f"/proc/{pid}/status").read_text()
+        status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return psutil.Process(pid).memory_info().rss / (1 << 20)
-    found = next((line.split()[1] for line in told.splitlines() if line.startswith("VmHWM:")), "0")
+    found = next((line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")), "0")
     return int(found) / 1024

@@ -1,4 +1,4 @@
-"""Whether what a scenario expects of cards was seen: differences told and resolved, cards back, shortages over."""
+"""Whether what a scenario expects of cards was seen: differences reported and resolved, cards back, shortages over."""
 
 from collections.abc import Mapping, Sequence
 
@@ -41,7 +41,7 @@ def judge_cards(script: Script, entries: Mapping[str, Sequence[Entry]], timeline
         over = {event.resource for event in events if isinstance(event, CapacityCovered) and event.flavor == flavor}
         findings.append(
             CardVerdict(
-                what=f"the cards of {flavor} are told short of its quota, and later to cover it",
+                what=f"the cards of {flavor} are reported short of its quota, and later to cover it",
                 held=bool(short) and short == over,
                 seen=", ".join(sorted(short)),
             )
@@ -61,15 +61,17 @@ def judge_cards(script: Script, entries: Mapping[str, Sequence[Entry]], timeline
 
 
 def _drift(kind: str, holder: str, events: Sequence[AnyEvent], timeline: Timeline) -> CardVerdict:
-    """Whether such a difference was told, and every one of its kind and holder was resolved."""
+    """Whether such a difference was reported, and every one of its kind and holder was resolved."""
 
     def is_of(name: str) -> bool:
         return not holder or holder in (name, timeline.jobs.get(name, ""))
 
-    told = [(e.card, e.holder) for e in events if isinstance(e, DriftDetected) and e.kind == kind and is_of(e.holder)]
+    reported = [
+        (e.card, e.holder) for e in events if isinstance(e, DriftDetected) and e.kind == kind and is_of(e.holder)
+    ]
     over = [(e.card, e.holder) for e in events if isinstance(e, DriftResolved) and e.kind == kind and is_of(e.holder)]
     return CardVerdict(
-        what=f"{kind} is told of {holder or 'a card'}, and resolved",
-        held=bool(told) and sorted(told) == sorted(over),
-        seen=", ".join(sorted({card for card, _ in told})),
+        what=f"{kind} is reported for {holder or 'a card'}, and resolved",
+        held=bool(reported) and sorted(reported) == sorted(over),
+        seen=", ".join(sorted({card for card, _ in reported})),
     )

@@ -53,17 +53,17 @@ class Platform(msgspec.Struct, kw_only=True):
 
 
 def suspend(operation: str, kind: Any, value: dict[str, Any]) -> dict[str, Any]:
-    """The part of the mutating webhook, played by the embedded API itself."""
+    """What the mutating webhook does to a job, played by the embedded API itself."""
     return suspend_queued(operation, kind.kind, value)
 
 
 def convert(value: dict[str, Any], wanted: str) -> dict[str, Any]:
-    """The converting webhook, played by the embedded API itself."""
+    """What the converting webhook does, played by the embedded API itself."""
     return converted(value, wanted) if wanted.partition("/")[0] == GROUP else renamed(value, wanted)
 
 
 def suspending(settings: SettingsObserved, labels: Callable[[str], Mapping[str, str]]) -> Mutator:
-    """The same under a configuration; `labels` are those of a namespace."""
+    """The same as `suspend`, under a configuration; `labels` are those of a namespace."""
     kinds, chosen = kinds_of(settings), settings.managed_namespaces
 
     def mutate(operation: str, kind: Kind, value: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from ops.sandbox.scenario.platform import Platform
 from ops.sandbox.scenario.script import ScenarioBroken, Script, Step
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 
-Tell = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 _LOOK_S = 0.1
 _OVER = frozenset({"ExceedsCardCapacity", "ExceedsMaxQuota", "NoMatchingFlavor", "Misconfigured"})
@@ -29,7 +29,7 @@ class ManifestRefused(Exception):
         super().__init__(f"{document.place}: {document.label}: {problem}")
 
 
-async def play(script: Script, folder: Path, on: Platform, *, loose: bool, tell: Tell) -> list[bool]:
+async def play(script: Script, folder: Path, on: Platform, *, loose: bool, print_line: PrintLine) -> list[bool]:
     """Play all steps, then wait until every workload has finished or can never run.
 
     Gives, where the script asks for it, whether log and cluster agreed before each step and at the end.
@@ -45,7 +45,7 @@ async def play(script: Script, folder: Path, on: Platform, *, loose: bool, tell:
         if script.agree:
             agreed.append(await agreement(on))
         if step.say:
-            tell(f"{step.at:>4} s  {step.say}")
+            print_line(f"{step.at:>4} s  {step.say}")
         for document in documents:
             if Path(document.file).name in step.apply:
                 await apply(on, document, script.run_seconds)

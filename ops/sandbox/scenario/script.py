@@ -64,7 +64,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class DriftExpectation(msgspec.Struct, frozen=True, kw_only=True):
-    """A difference that has to be told, and to be resolved later; of a job, or `pod:namespace/name`."""
+    """A difference that has to be reported, and to be resolved later; of a job, or `pod:namespace/name`."""
 
     kind: DriftKind
     holder: str = ""
@@ -81,7 +81,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     returned: tuple[str, ...] = ()
     """Cards that have to come back into service."""
     short: tuple[str, ...] = ()
-    """Flavors whose cards have to be told short of their quota, and to cover it again."""
+    """Flavors whose cards have to be reported short of their quota, and to cover it again."""
     agree: bool = False
     """Whether log and cluster have to agree about every card before each step and at the end."""
     clock_scale: Annotated[int, msgspec.Meta(ge=1)] = 10

@@ -18,7 +18,7 @@ from services.runtime.partition_fold import PartitionFold
 
 
 class Verdict(msgspec.Struct, kw_only=True):
-    """All that can be said about a run from its log."""
+    """The outcome of a run, judged from its log alone."""
 
     timeline: Timeline
     cards: CardTime

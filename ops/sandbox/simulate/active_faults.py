@@ -13,16 +13,16 @@ class ActiveFaults:
         self.loop = loop
         self.chance = random.Random(f"{seed}/latencies")  # noqa: S311 - a world, not a secret
         self.calm = False
-        """Everything passes at once from now on."""
+        """From now on nothing is struck or delayed."""
         self.cuts = 0
-        """How often the bus has ended with all that was on the way to it or from it."""
+        """How often the bus has ended, and lost all that was on the way to it or from it."""
         self.over_at = 0.0
-        """When the last of what was held up on its way, by any fault so far, gets where it goes."""
+        """The latest time at which anything that a fault has delayed so far arrives."""
         self._armed: dict[tuple[str, Kind], tuple[int, float]] = {}
         self._lasting: dict[tuple[str, Kind], tuple[float, float]] = {}
 
     def arm(self, process: str, kind: Kind, times: int, seconds: float = 0.0) -> None:
-        """Have the next so many calls of a process struck; an empty name stands for anybody."""
+        """Have the next so many calls of a process struck; an empty name stands for any process."""
         self._armed[process, kind] = (times, seconds)
 
     def last(self, process: str, kind: Kind, seconds: float, strength: float = 0.0) -> None:
@@ -30,13 +30,13 @@ class ActiveFaults:
         self._lasting[process, kind] = (self.loop.time() + seconds, strength)
 
     def clear(self) -> None:
-        """Nothing goes wrong any more."""
+        """End all faults."""
         self.calm = True
         self._armed.clear()
         self._lasting.clear()
 
     def strikes(self, process: str, kind: Kind) -> float | None:
-        """Whether this call is struck, and how long that takes in seconds."""
+        """For how many seconds this call is struck; None when it is not."""
         for whose in (process, ""):
             left, seconds = self._armed.get((whose, kind), (0, 0.0))
             if left:
@@ -45,7 +45,7 @@ class ActiveFaults:
         return None
 
     def lasts(self, process: str, kind: Kind) -> float | None:
-        """Whether it is so now, and how much."""
+        """How strong a lasting fault of this kind is now; None when there is none."""
         for whose in (process, ""):
             until, strength = self._lasting.get((whose, kind), (0.0, 0.0))
             if self.loop.time() < until:
@@ -53,12 +53,12 @@ class ActiveFaults:
         return None
 
     async def hold_up(self, seconds: float) -> None:
-        """What is on its way takes so long, also when nothing goes wrong any more."""
+        """Delay a call or message by so many seconds, also when all faults have ended meanwhile."""
         self.held_up(seconds)
         await asyncio.sleep(seconds)
 
     def held_up(self, seconds: float) -> None:
-        """Something gets where it goes so much later."""
+        """Note that something arrives so many seconds later."""
         self.over_at = max(self.over_at, self.loop.time() + seconds)
 
     async def latency(self) -> None:

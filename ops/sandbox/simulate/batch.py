@@ -25,7 +25,7 @@ class HistorySpec(msgspec.Struct, frozen=True, kw_only=True):
     span: Millis
     kinds: tuple[Kind, ...] = ALL
     only: tuple[int, ...] | None = None
-    """The faults that are let strike, by index; all of them when nothing is said."""
+    """The faults that strike, by index; all of them when None."""
 
     def faults(self) -> list[Fault]:
         """The faults that strike."""
@@ -35,9 +35,9 @@ class HistorySpec(msgspec.Struct, frozen=True, kw_only=True):
 
 def command(outcome: Outcome, span: Millis) -> str:
     """The command that plays a history again."""
-    told = ",".join(str(one.index) for one in sorted(outcome.faults, key=lambda one: one.index))
+    indexes = ",".join(str(one.index) for one in sorted(outcome.faults, key=lambda one: one.index))
     hours = f"{span / 3_600_000:.6f}".rstrip("0").rstrip(".")
-    return f"kuelog simulate --seeds {outcome.seed} --hours {hours} --only-faults {told or 'none'}"
+    return f"kuelog simulate --seeds {outcome.seed} --hours {hours} --only-faults {indexes or 'none'}"
 
 
 def play_spec(spec: HistorySpec) -> Outcome:
@@ -57,7 +57,7 @@ def play_spec(spec: HistorySpec) -> Outcome:
 
 @contextmanager
 def played(specs: Sequence[HistorySpec], processes: int) -> Generator[Generator[Outcome, None, None], None, None]:
-    """The outcomes as they come; whoever leaves early leaves nothing running."""
+    """The outcomes as they come; at the end of the block all workers are stopped."""
     if processes <= 1 or len(specs) <= 1:
         yield (play_spec(spec) for spec in specs)
         return
@@ -68,6 +68,6 @@ def played(specs: Sequence[HistorySpec], processes: int) -> Generator[Generator[
 
 
 def _prepare() -> None:
-    """A worker leaves Ctrl-C to whoever asked, and tells nothing of what services meet: it was ordered."""
+    """A worker leaves Ctrl-C to its parent, and logs nothing of what services meet: the faults were ordered."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     configure_logging("critical")

@@ -10,7 +10,7 @@ from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Entry, Head, Message, Stream
 
 _DEADLINE_S = 5.0
-"""So long the client of the bus waits for an answer."""
+"""How long the client of the bus waits for an answer."""
 
 
 class Connection:
@@ -25,7 +25,7 @@ class Connection:
         return ConnectedStream(self._bus.memory(name), self._process, self._faults)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""
 
 
 async def passed(faults: ActiveFaults, process: str, stream: str) -> None:

@@ -1,4 +1,4 @@
-"""The law of whoever starts anew: from what is left on the bus comes the same world as from all that ever was there."""
+"""The law of fresh replicas: from what is left on the bus they fold the same world as from the whole log."""
 
 from events.rules import RULES
 from events.subjects import CONTROL
@@ -10,7 +10,7 @@ from ops.queries.replay import fold_partition
 
 
 async def begun_otherwise(bus: MemoryBus, shelf: MemoryShelf) -> list[str]:
-    """The partitions of which a replica that starts now would not come to the same; none is asked where nothing was rolled."""
+    """The partitions of which a fresh replica would fold another world; none is tried where nothing was rolled."""
     if all(stream.first == 1 for stream in bus.streams.values()):
         return []
     whole = {name: list(stream.entries) for name, stream in bus.streams.items()}

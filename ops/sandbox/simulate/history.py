@@ -22,7 +22,7 @@ _LOOK_S = 5.0
 _PATIENCE_S = 3600.0
 """Virtual time in which everything has to come to rest when nothing goes wrong any more."""
 _CALM_S = 15.0
-"""So long it has to stay as it is."""
+"""How long it has to stay at rest."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[F
         await asyncio.sleep(span / 1000)
         simulation.heal()
         waiting = await _rest(simulation)
-        crashes = [f"{told} ({times} times)" for told, times in simulation.crashes.items()]
+        crashes = [f"{crash} ({times} times)" for crash, times in simulation.crashes.items()]
         broken = [*crashes, *waiting, *_judged(simulation), *await begun_otherwise(simulation.bus, simulation.shelf)]
         lasted = round(loop.time() * 1000)
         entries = {name: stream.entries for name, stream in sorted(simulation.bus.streams.items())}

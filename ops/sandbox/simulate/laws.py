@@ -28,7 +28,7 @@ from services.watcher.watched_kinds import CLUSTER_KINDS
 
 Entries = dict[str, list[Entry]]
 _JOBS, _PODS, _WORKLOADS = "jobs.batch", "pods", "workloads.kueue.x-k8s.io"
-_MOST_TOLD = 5
+_MOST_REPORTED = 5
 
 
 class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,13 +36,13 @@ class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
 
     entries: Entries
     store: Store
-    """The objects of its cluster."""
+    """The objects in its cluster."""
     changes: Sequence[Change]
     """Every change of a Job, in order."""
     settings: SettingsObserved
     now: Millis
     stray: Collection[tuple[str, int]] = ()
-    """What somebody has stored who should not have, by stream and sequence."""
+    """Messages stored by a fault, by stream and sequence."""
 
 
 def unsettled(store: Store) -> list[str]:
@@ -54,12 +54,12 @@ def unsettled(store: Store) -> list[str]:
             found.append(f"job {namespace}/{name} never ends: it is {how}")
     for (namespace, name), pod in sorted(store.of(_PODS).items()):
         if pod["metadata"].get("deletionTimestamp"):
-            found.append(f"pod {namespace}/{name} never goes: it was told to end")
+            found.append(f"pod {namespace}/{name} never goes: it is being deleted")
     return found
 
 
 def _deactivated(store: Store) -> set[str]:
-    """Jobs that nobody tries any more until a user says otherwise, by UID."""
+    """Jobs that nobody tries to start again until a user says otherwise, by UID."""
     return {
         owner["uid"]
         for workload in store.of(_WORKLOADS).values()
@@ -81,7 +81,7 @@ def broken_laws(aftermath: Aftermath) -> list[str]:
     for world in (decided.world, given.world):
         broken += _amiss(aftermath, world)
         broken += _ahead_of_time(aftermath, world)
-    return broken[:_MOST_TOLD]
+    return broken[:_MOST_REPORTED]
 
 
 def _chain(entries: Entries) -> list[str]:
@@ -119,7 +119,7 @@ def _workloads_of_jobs(entries: Entries) -> dict[str, str]:
 
 
 def _held(decided: World, given: World) -> Iterator[str]:
-    """When all has come to rest nobody holds anything."""
+    """When all has come to rest, nobody holds quota or cards."""
     for name, node in sorted(decided.quota.queues.items()):
         for (flavor, resource), used in decided.quota.usage_by_name(node).items():
             yield f"queue {name} still uses {used} of {resource} in flavor {flavor}"
@@ -155,7 +155,7 @@ def _disagreements(aftermath: Aftermath, world: World) -> Iterator[str]:
 
 
 def _outdated(aftermath: Aftermath, world: World) -> Iterator[str]:
-    """What a watcher that sees the cluster for the first time would tell is what the log says already."""
+    """What a watcher that sees the cluster for the first time would report is what the log holds already."""
     known = {
         "ClusterQueueObserved": world.cluster_queues,
         "CohortObserved": world.cohorts,
@@ -176,7 +176,7 @@ def _outdated(aftermath: Aftermath, world: World) -> Iterator[str]:
 
 
 def _amiss(aftermath: Aftermath, world: World) -> Iterator[str]:
-    """What a service itself has said is never amiss, but that the clock of a watcher may be wrong."""
+    """Nothing that a service itself has stored is amiss, except by the time of a watcher, whose clock may be wrong."""
     for one in world.amiss.values():
         if one.what == AUTHOR and (one.stream, one.sequence) not in aftermath.stray:
             yield f"{one.stream}/{one.sequence} of {one.author} does not count: {one.detail}"
@@ -185,7 +185,7 @@ def _amiss(aftermath: Aftermath, world: World) -> Iterator[str]:
 
 
 def _ahead_of_time(aftermath: Aftermath, world: World) -> Iterator[str]:
-    """Nothing has happened in the time that is still to come."""
+    """No message has a time that is still to come."""
     for key, workload in sorted(world.workloads.items()):
         for one in workload.conditions.values():
             if one.since > aftermath.now:

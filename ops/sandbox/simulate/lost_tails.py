@@ -1,8 +1,8 @@
-"""A bus that restarts without the last messages of its streams: what one does whose disk had not kept what it said it had.
+"""A bus that restarts without the last messages of its streams, as when its disk has not kept what it acknowledged.
 
 All that one stream or several took in within the last moment is gone, acknowledged or not. How long that moment is, and which
-streams it strikes, is drawn from the fault. What nobody who is at work has read is not lost, and who alone could give back what is
-lost is neither killed nor paused before that: what is known to nobody comes back from a backup, or not at all.
+streams it strikes, is drawn from the fault. Only what a running process has read is lost, and the only process that could give
+it back is neither killed nor paused before it has: what nobody knows comes back from a backup, or not at all.
 """
 
 from ops.production.wiring import ROLLED
@@ -11,13 +11,13 @@ from ops.sandbox.simulate.simulation import Simulation
 
 _UNSYNCED_MS = (50, 500, 2000, 8000)
 _MOST = 12
-"""So many messages of a stream at most."""
+"""How many messages of a stream are lost at most."""
 _WHOLE_S = 3.0
-"""So long after its return at most it takes those who have read what it has lost to give that back."""
+"""How long after its return the bus is given back what it has lost, at most."""
 
 
 async def lose_tails(simulation: Simulation, fault: Fault) -> None:
-    """Lose what was stored last; when the bus is back everybody has lost the connection."""
+    """Lose what was stored last, and with it every connection to the bus."""
     simulation.faults.cuts += 1
     simulation.whole_at = simulation.loop.time() + max(fault.lasts, 200) / 1000 + _WHOLE_S
     simulation.after(max(fault.lasts, 200) - 1, lambda: _come_back(simulation))
@@ -33,6 +33,6 @@ async def lose_tails(simulation: Simulation, fault: Fault) -> None:
 
 
 def _come_back(simulation: Simulation) -> None:
-    """What was sent meanwhile went to nobody, and does not come later."""
+    """What was sent meanwhile is lost, and does not come later."""
     simulation.connections += 1
     simulation.faults.cuts += 1

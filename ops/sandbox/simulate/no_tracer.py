@@ -1,4 +1,4 @@
-"""A tracer that tells nobody anything: a simulated history has no use for spans, and ids of spans come from chance."""
+"""A tracer that records nothing: a simulated history needs no spans, and ids of spans come from chance."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager

@@ -19,7 +19,7 @@ _HALTING = re.compile(r"(\w+) (?:is broken at )?sequence (\d+)")
 
 
 async def enter_at_last(simulation: Simulation, event: PriceListSet | Quarantined) -> None:
-    """Have it entered; who is told that somebody else was faster looks again, and asks again."""
+    """Enter an event; when somebody else was faster, look again and try again."""
     while True:
         with suppress(BillRefused):
             await enter(simulation.bus, event, simulation.clock.now(), simulation.bus.memory(CONTROL).entries)
@@ -28,9 +28,9 @@ async def enter_at_last(simulation: Simulation, event: PriceListSet | Quarantine
 
 
 async def skip_what_halts(simulation: Simulation) -> None:
-    """Look at what the services say of their health for a while, and have skipped what they name."""
+    """For a while, look at which messages halt the services, and have these skipped."""
     for _ in range(_LOOKS):
-        for stream, sequence in sorted(_told(simulation)):
+        for stream, sequence in sorted(_halting_messages(simulation)):
             entries = {name: one.entries for name, one in simulation.bus.streams.items()}
             with suppress(QuarantineRefused):
                 refuse_if_folded(entries, stream, sequence)
@@ -39,8 +39,8 @@ async def skip_what_halts(simulation: Simulation) -> None:
         await asyncio.sleep(_LOOKS_S)
 
 
-def _told(simulation: Simulation) -> set[tuple[str, int]]:
-    """The messages that a service that is up says halt it."""
+def _halting_messages(simulation: Simulation) -> set[tuple[str, int]]:
+    """The messages that a running service reports as halting it, by stream and sequence."""
     return {
         (found.group(1), int(found.group(2)))
         for process in simulation.processes

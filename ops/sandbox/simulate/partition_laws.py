@@ -1,4 +1,4 @@
-"""The laws of a partition, held at every commit: what is reserved once, within which limits, and who may be told to go."""
+"""The laws of a partition, held at every commit: quota is reserved once, within limits; who may be preempted."""
 
 from collections.abc import Mapping, Sequence
 
@@ -44,7 +44,7 @@ class PartitionLaws:
     def hear(self, event: AnyEvent, position: LogPosition) -> None:
         """One event; the whole commit is folded already."""
         if position.at < self._at:
-            self._tell(position, f"was decided {self._at - position.at} ms before the decision ahead of it")
+            self._report(position, f"was decided {self._at - position.at} ms before the decision ahead of it")
         self._at = position.at
         match event:
             case QuotaReserved():
@@ -69,7 +69,7 @@ class PartitionLaws:
                 pass
 
     def admitted_at(self, workload: str, sequence: int) -> bool:
-        """Whether a workload was admitted when the partition had come so far."""
+        """Whether a workload was admitted at a sequence of the partition."""
         return any(
             one.since <= sequence and (not one.until or sequence < one.until) for one in self.runs.get(workload, ())
         )
@@ -78,7 +78,7 @@ class PartitionLaws:
         self._open.pop(event.workload, None)
         if event.workload in self._reserved and self._still_there(event.workload):
             first = self._reserved[event.workload]
-            self._tell(position, f"reserves quota for {event.workload} again, which has held it since {first}")
+            self._report(position, f"reserves quota for {event.workload} again, which has held it since {first}")
         self._reserved[event.workload] = position.sequence
         node = self._world.quota.node(event.cluster_queue)
         asked = {
@@ -99,16 +99,16 @@ class PartitionLaws:
             return
         most = owned + (limit or 0) if node.parent is not None else owned
         if used > most:
-            self._tell(
+            self._report(
                 position, f"lets {node.key} use {used} of {name[1]} in flavor {name[0]}, and {most} is its limit"
             )
 
     def _admit(self, workload: str, position: LogPosition) -> None:
         runs = self.runs.setdefault(workload, [])
         if workload not in self._reserved:
-            self._tell(position, f"admits {workload}, which holds no quota")
+            self._report(position, f"admits {workload}, which holds no quota")
         if runs and not runs[-1].until:
-            self._tell(position, f"admits {workload} again, which has been admitted since {runs[-1].since}")
+            self._report(position, f"admits {workload} again, which has been admitted since {runs[-1].since}")
         runs.append(Run(since=position.sequence))
 
     def _stop(self, workload: str, position: LogPosition) -> None:
@@ -122,11 +122,11 @@ class PartitionLaws:
     def _order(self, event: PreemptionOrdered, position: LogPosition) -> None:
         found = self._open.get(event.preemptor, {}).pop(event.workload, None)
         if found is None:
-            self._tell(
+            self._report(
                 position, f"has {event.workload} make room for {event.preemptor}, which has no open request for it"
             )
         elif found != self._reserved.get(event.workload):
-            self._tell(
+            self._report(
                 position, f"has {event.workload} make room for {event.preemptor}, which had asked for an earlier run"
             )
 
@@ -134,7 +134,7 @@ class PartitionLaws:
         found = self._world.workloads.get(workload)
         return found is not None and not found.finished
 
-    def _tell(self, position: LogPosition, what: str) -> None:
+    def _report(self, position: LogPosition, what: str) -> None:
         self.broken.append(f"{position.partition}/{position.sequence} {what}")
 
 

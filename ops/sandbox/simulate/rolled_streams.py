@@ -39,7 +39,7 @@ async def roll(simulation: Simulation, name: str, shut: Millis) -> None:
 
 
 async def restart_stopped(simulation: Simulation) -> None:
-    """As an operator does: who says that he decides nothing any more, for a part that he had not read yet is gone, is started anew."""
+    """Start anew, as an operator would, what decides nothing any more because messages it had not read are gone."""
     while True:
         await asyncio.sleep(_LOOK_S)
         for process in simulation.processes:

@@ -32,13 +32,13 @@ from services.runtime.log_port import Message
 
 BEGINS: Millis = 1_800_000_000_000
 RESTART_MS = 1000
-"""So long after its death a process is started again."""
+"""How long after its death a process is started again."""
 _LONGEST_MS = 300_000
 CHECK_MS = 700
-"""So long the controller of the admission check takes."""
+"""How long the controller of the admission check takes."""
 TWINS = "ab"
 _END_S = 60.0
-"""So long whoever is told to end may take."""
+"""How long a process that was cancelled may take to end."""
 
 
 class Process:
@@ -54,12 +54,12 @@ class Process:
 
     @property
     def instance(self) -> str:
-        """Who it is now: its successor after a death is another one."""
+        """The name of the process that serves in this slot now: a successor after a death has another one."""
         return f"{self.name}.{self.life}"
 
 
 class Simulation:
-    """All of it. What it does by itself runs under no process, and no fault holds it."""
+    """One running history. What it does itself belongs to no process, and no fault strikes it."""
 
     def __init__(self, loop: VirtualLoop, platform: Platform, seed: int) -> None:
         self.loop, self.platform = loop, platform
@@ -68,7 +68,7 @@ class Simulation:
         self.bus = MemoryBus(self.clock.now, platform.ids_known_for)
         self.shelf = MemoryShelf()
         self.stray: set[tuple[str, int]] = set()
-        """What somebody has stored who should not have, by stream and sequence."""
+        """Messages stored by a fault, by stream and sequence."""
         self.cluster = EmbeddedCluster(clock=self.clock, mutators=(suspend,), converter=convert)
         self.changes: asyncio.Queue[Change | None] = asyncio.Queue()
         """Every change of a Job, in order."""
@@ -77,9 +77,9 @@ class Simulation:
         self.whole_at = 0.0
         """When a bus that has lost tails has them again, on the loop's time."""
         self.lost: dict[str, int] = {}
-        """By stream, up to where it has to be given back what it has lost."""
+        """By stream, up to which sequence it has to be given back what it has lost."""
         self.crashes: dict[str, int] = {}
-        """How often a service or an operator ended with an exception, by what is told of it."""
+        """How often services and operators ended with an exception, by its description."""
         self.processes = [
             Process(f"p{number}{twin}", services) for number, services in enumerate(platform.layout) for twin in TWINS
         ]
@@ -102,7 +102,7 @@ class Simulation:
             self.start(process)
 
     def start(self, process: Process) -> None:
-        """Start who serves in a slot."""
+        """Start the services of a slot."""
         process.life += 1
         process.clock, process.up = ProcessClock(BEGINS, self.loop), True
         context = contextvars.copy_context()
@@ -131,18 +131,18 @@ class Simulation:
         try:
             await running.run()
         except Exception as problem:  # noqa: BLE001 - whatever ends a service is a finding
-            told = f"{process.name} ({', '.join(process.services)}) ended with {_told(problem)}"
-            self.crashes[told] = self.crashes.get(told, 0) + 1
+            crash = f"{process.name} ({', '.join(process.services)}) ended with {_describe(problem)}"
+            self.crashes[crash] = self.crashes.get(crash, 0) + 1
             process.up = False
             # As a kubelet does: who fails again and again is started less and less often.
-            self.after(min(RESTART_MS << self.crashes[told], _LONGEST_MS), lambda: self.start(process))
+            self.after(min(RESTART_MS << self.crashes[crash], _LONGEST_MS), lambda: self.start(process))
 
     def process(self, number: int) -> Process:
         """One of the processes."""
         return self.processes[number % len(self.processes)]
 
     def kill(self, process: Process, down: Millis) -> None:
-        """Nothing of it ever runs again; its successor comes after a while."""
+        """End a process for good; its successor starts after a while."""
         if self._alone_knows(process):
             return
         self.loop.hold(process.instance)
@@ -150,7 +150,7 @@ class Simulation:
         self.after(RESTART_MS + self._still(down), lambda: self.start(process))
 
     def pause(self, process: Process, lasts: Millis) -> None:
-        """It gets no turn for so long."""
+        """Let nothing of a process run for so long."""
         if self._alone_knows(process):
             return
         instance = process.instance
@@ -167,7 +167,7 @@ class Simulation:
         return 0 if self.faults.calm else lasts
 
     def knows(self, name: str, but: Process | None = None) -> int:
-        """Up to which message somebody who is at work knows a stream."""
+        """The last message of a stream that any running process knows."""
         return max(
             (
                 one.running.known(name)
@@ -178,20 +178,20 @@ class Simulation:
         )
 
     def _alone_knows(self, process: Process) -> bool:
-        """Whether nobody could give the bus back what it has lost, but this one."""
+        """Whether a process is the only one that could give the bus back what it has lost."""
         return any(
             len(self.bus.memory(name).entries) < end and self.knows(name, process) < end
             for name, end in self.lost.items()
         )
 
     def after(self, ms: Millis, then: Callable[[], None]) -> None:
-        """Have something done later, or when everything is healed."""
+        """Have something done later, or when all faults end."""
         due = self.loop.time() + ms / 1000
         self._later.append((due, then))
         self.loop.call_at(due, self._do_due)
 
     def heal(self) -> None:
-        """All that was to be done later is done now, and nothing goes wrong any more."""
+        """End all faults: what was to be done later is done now."""
         self.faults.clear()
         while self._later:
             self._later.sort(key=lambda one: one[0])
@@ -221,11 +221,11 @@ class Simulation:
         try:
             await work
         except Exception as problem:  # noqa: BLE001 - what an operator could not do is a finding
-            told = f"an operator failed with {_told(problem)}"
-            self.crashes[told] = self.crashes.get(told, 0) + 1
+            crash = f"an operator failed with {_describe(problem)}"
+            self.crashes[crash] = self.crashes.get(crash, 0) + 1
 
     def do(self, action: UserAction) -> None:
-        """A user does something; who comes too late is told so, and lets it be."""
+        """Do what a user does; when the API refuses it, because others were faster, nothing more is tried."""
         try:
             match action.verb:
                 case "create":
@@ -273,13 +273,13 @@ class Simulation:
         self.change("clusterqueues", "", queue, lambda found: {**found, "spec": original["spec"]})
 
     async def end(self) -> list[str]:
-        """Stop everybody, the dead included; who goes on although he was told to end."""
+        """Stop all processes, the dead included; those that do not end although they were cancelled."""
         self.loop.release_all()
         await self.cluster.stop()
         for task in self._tasks:
             task.cancel()
         _, left = await asyncio.wait(self._tasks, timeout=_END_S)
-        return sorted(f"{one.get_name()} is stuck: it goes on although it was told to end" for one in left)
+        return sorted(f"{one.get_name()} is stuck: it goes on although it was cancelled" for one in left)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(self.loop.create_task(work, name=work.__name__.lstrip("_")))
@@ -323,7 +323,7 @@ def _definitions() -> tuple[JsonObject, ...]:
     return tuple(manifests())
 
 
-def _told(problem: BaseException) -> str:
+def _describe(problem: BaseException) -> str:
     if isinstance(problem, BaseExceptionGroup):
-        return "; ".join(_told(one) for one in problem.exceptions)
+        return "; ".join(_describe(one) for one in problem.exceptions)
     return f"{type(problem).__name__}: {problem}"

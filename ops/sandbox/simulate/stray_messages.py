@@ -27,7 +27,7 @@ _INFLATED = 1000
 
 
 def unfit_message(fault: Fault, stream: MemoryStream, facts: MemoryStream, now: int) -> Message:
-    """One that halts whoever folds it: not to be read, wrongly chained, or resting on what is not there."""
+    """A message that halts whoever folds it: unreadable, wrongly chained, or resting on what is not there."""
     name = stream.name
     subject = fact_subject("", "x") if name == FACTS else commit_subject(name, _AUTHORS[name])
     how = fault.number // 8 % (len(_UNREADABLE) + 2)
@@ -43,7 +43,7 @@ def unfit_message(fault: Fault, stream: MemoryStream, facts: MemoryStream, now: 
 def forged_message(
     fault: Fault, facts: MemoryStream, partition: MemoryStream, now: int
 ) -> tuple[MemoryStream, Message]:
-    """One in the name of somebody else than whose right it was stored by, and the stream that it goes to."""
+    """A message of one service stored with the rights of another, and the stream that it goes to."""
     if fault.number % 2:
         commit = replace(
             _commit(partition, fault, now, "admitter"),
@@ -60,14 +60,14 @@ def stream_of(fault: Fault) -> str:
 
 
 def _inflated(facts: MemoryStream, fault: Fault, now: int) -> Sighting:
-    """A cluster queue as it was told last, with a thousand times the quota."""
-    told = [
+    """A cluster queue as it was observed last, with a thousand times the quota."""
+    observed = [
         found.fact
         for entry in facts.entries
         if b"ClusterQueueObserved" in entry.data
         and isinstance((found := decode_sighting(entry.data)).fact, ClusterQueueObserved)
     ]
-    fact = told[-1] if told else ClusterQueueObserved(name="x")
+    fact = observed[-1] if observed else ClusterQueueObserved(name="x")
     return Sighting(id=_id(fault), at=now, author="watcher", fact=_with_more(fact))
 
 
@@ -82,7 +82,7 @@ def _with_more(queue: ClusterQueueObserved) -> ClusterQueueObserved:
 
 
 def _commit(stream: MemoryStream, fault: Fault, now: int, author: str) -> Commit:
-    """A commit of nothing that follows what the stream holds."""
+    """A commit without events that follows nothing that the stream holds."""
     end = stream.entries[-1] if stream.entries else None
     return Commit(
         id=_id(fault),

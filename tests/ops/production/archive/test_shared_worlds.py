@@ -81,11 +81,11 @@ def test_a_partition_that_says_nothing_is_saved_after_many_inputs_so_that_these_
     saved = snapshots.Snapshots(None, "1", MemoryShelf())
     log: list[Entry] = []
     partitions = WrittenPartitions(log.append)
-    partitions.tell(NamespaceObserved(name="a"), 0)
+    partitions.observe(NamespaceObserved(name="a"), 0)
     fold = PartitionFold(DEVICE_PARTITION)
     assert saved.mark(fold) == ""
     for number in range(snapshots.EVERY * 10):
-        partitions.tell(NamespaceObserved(name="a", labels={"n": str(number)}), 0)
+        partitions.observe(NamespaceObserved(name="a", labels={"n": str(number)}), 0)
     fold.offer(FACTS, log[:-2])
     fold.fold_inputs()
     assert saved.mark(fold) == ""

@@ -162,7 +162,7 @@ def resting(*runs: tuple[int, str, int], skipped: tuple[int, ...] = ()) -> Rests
         envelope = Envelope(id="c", prev_hash="", base=sequence - 1, inputs=(InputRun(stream=stream, upto=upto),))
         entry = Entry(stream=PARTITION, sequence=sequence, subject="", message_id="c", data=b"")
         found.take(entry, Link(leaf=b"", envelope=envelope))
-    return found.told()
+    return found.result()
 
 
 def test_a_partition_rests_on_the_most_that_any_of_its_commits_names_and_says_by_which() -> None:

@@ -98,7 +98,7 @@ def test_a_job_that_is_asked_about_gets_a_range(tmp_path: Path) -> None:
     file.write_text(JOB)
     fork = Fork(entries, "+6h", Changes())
     jobs = submissions([file], fork.world, fork.point.at)
-    fork.tell_jobs(jobs)
+    fork.submit(jobs)
     plans = [
         Plan(name="early", quantile=25, recorded=False, submitted=True),
         Plan(name="likely", submitted=True),

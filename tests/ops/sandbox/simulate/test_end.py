@@ -31,7 +31,7 @@ def test_who_goes_on_although_he_was_told_to_end_is_named() -> None:
 
     stuck, ended_by_then = loop.run_until_complete(ended())
     loop.close()
-    assert stuck == ["operate is stuck: it goes on although it was told to end"]
+    assert stuck == ["operate is stuck: it goes on although it was cancelled"]
     assert ended_by_then == []
 
 

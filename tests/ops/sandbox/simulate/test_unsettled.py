@@ -21,7 +21,7 @@ def test_a_pod_that_was_told_to_end_is_waited_for() -> None:
     resources.create(pods, "default", pod)
     assert not unsettled(store)
     resources.delete(pods, ("default", "slow"))
-    assert unsettled(store) == ["pod default/slow never goes: it was told to end"]
+    assert unsettled(store) == ["pod default/slow never goes: it is being deleted"]
 
 
 def test_who_is_struck_only_after_the_healing_is_back_at_once() -> None:
