@@ -129,7 +129,7 @@ def life(
     ] = None,
     output: Output = "text",
 ) -> None:
-    """Write the log of a long life, roll it into archives several times, and measure who starts on it and who asks it.
+    """Write the log of a long life, roll it into archives several times, and measure starts and queries on it.
 
     Example: kuelog bench life --workloads 1000000 --roll-size 134217728 -o json
     """

@@ -1,4 +1,4 @@
-"""Why a cluster queue stands as it does: whether it takes workloads in, what it uses and lends, and who is first."""
+"""Why a cluster queue is as it is: whether it is active, what it uses and lends, and which workloads are first in line."""
 
 import msgspec
 from rich.console import Console

@@ -163,7 +163,7 @@ async def _bus_in(folder: Path, stack: AsyncExitStack) -> str:
 
 @asynccontextmanager
 async def _while_it_runs(folder: Path, url: str) -> AsyncGenerator[None, None]:
-    """Raises `LogUnavailable` when the bus of a folder ends under its reader, who would wait for ever."""
+    """Raises `LogUnavailable` when the bus of a folder ends while it is read: the reader would wait for ever."""
     limit = asyncio.timeout(None)
     watch = asyncio.create_task(_expire_without(limit, folder, url))
     try:

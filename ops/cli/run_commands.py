@@ -13,7 +13,8 @@ console = Console(soft_wrap=False)
 Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
 MetricsAddress = Annotated[str, typer.Option(help="Where metrics are served.")]
 MetricsToken = Annotated[
-    Path | None, typer.Option(help="A file with the bearer token that who fetches metrics from elsewhere has to show.")
+    Path | None,
+    typer.Option(help="A file with the bearer token that requests for metrics from other machines have to show."),
 ]
 EXAMPLES = Path("examples/ai-platform")
 

@@ -98,7 +98,7 @@ def take(folder: Path, *, serving: bool) -> Hold | Holder:
 
 @contextmanager
 def held(folder: Path) -> Generator[None, None, None]:
-    """Serve from a folder while the block lasts; one who only reads is waited for. Raises `FolderHeld`."""
+    """Hold a folder for serving while the block lasts, after processes that only read it. Raises `FolderHeld`."""
     end = time.monotonic() + _PATIENCE_S
     while isinstance(taken := take(folder, serving=True), Holder):
         if taken.serving or time.monotonic() > end:

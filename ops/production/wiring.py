@@ -126,7 +126,7 @@ class Running:
         self._snapshots = Snapshots(folder, RULES, ports.shelf, every=snapshots_every)
 
     async def run(self) -> None:
-        """Serve until cancelled; who was away until what it had not read was rolled begins anew, as one does that starts."""
+        """Serve until cancelled; a partition that has missed messages which are rolled away begins anew from a saved world."""
         while True:
             try:
                 return await in_own_task(self._serve())
@@ -323,7 +323,7 @@ class Running:
                     await self._take_note()
 
     def _go_on_deciding(self) -> None:
-        """What was lost is there again, given back by those who had read it, or from a replica of the bus."""
+        """Decide again: what was lost is there again, given back by services that had read it or by a replica of the bus."""
         if self.regressed:
             log.warning("the log is again what was witnessed")
             self.regressed = ""

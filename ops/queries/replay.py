@@ -79,7 +79,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the log is not what those who may write it would have written."""
+        """Whether anything differs or is amiss: a log that its services have written replays without that."""
         return bool(self.differences or self.other_states or self.amiss)
 
 

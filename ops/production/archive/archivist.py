@@ -153,7 +153,7 @@ class Archivist:
         return len(fresh), {one.id for one in evidence.keys}
 
     async def _check_beginnings(self, stream: str, upto: int) -> None:
-        """Whoever starts anew has to find a beginning behind what goes. Raises `StillNeeded`."""
+        """A service that starts anew has to find a saved world behind what goes. Raises `StillNeeded`."""
         keys = (*self._partitions, *((self._watcher,) if stream == FACTS else ()))
         await check_beginnings(self._shelf, keys, stream, upto)
 

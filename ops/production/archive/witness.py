@@ -177,7 +177,7 @@ class HeadWitness:
         return tree
 
     def _keep(self, stream: str, begin: int, leaves: list[bytes]) -> None:
-        """Leaves stand at the place of their sequence: who writes them twice, or beside another writer, harms nothing."""
+        """Each leaf stands at the place of its sequence: writing it twice, or beside another writer, does no harm."""
         path = self._folder / leaves_name(stream)
         path.touch()
         with path.open("r+b") as out:

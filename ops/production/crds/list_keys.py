@@ -39,7 +39,7 @@ LIST_KEYS: dict[str, Keys] = {
 }
 """By kind and path, as Kueue's definitions have them (docs/rules/objects.md#versions)."""
 _WHOLE = {"ClusterQueue": ("spec.namespaceSelector",), "ResourceFlavor": ("spec.nodeLabels",)}
-"""Objects that are one value: who applies one names all of it."""
+"""Objects that are one value (`x-kubernetes-map-type: atomic`): an apply replaces all of it."""
 
 
 def with_list_keys(kind: str, schema: JsonObject) -> JsonObject:

@@ -9,7 +9,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where something is served, and the file with the token that who asks from elsewhere has to show."""
+    """Where something is served, and the file with the token that requests from other machines have to show."""
 
     port: int = 0
     """0 when it is not served at all."""

@@ -25,7 +25,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConnectionLimiter:
-    """The connections of a listener: when there are too many, who has not sent a whole request for the longest time goes."""
+    """The connections of a listener: when there are too many, the one that sent no whole request for the longest time is closed."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -43,7 +43,7 @@ class ConnectionLimiter:
             min(connections, key=lambda one: self._last.get(one, 0)).force_close()
 
     async def body(self, request: web.Request, most: int) -> bytes:
-        """All that a request sends. Raises the HTTP failure of who sends too much, too slowly, or when others do."""
+        """All that a request sends. Raises an HTTP error when it is too much or too slow, or when others need the memory."""
         if (request.content_length or 0) > most:
             raise _too_large(most)
         try:

@@ -1,4 +1,4 @@
-"""Whether all who start anew find a beginning behind a part of a stream that is to go."""
+"""Whether every service that starts anew finds a saved world behind a part of a stream that is to go."""
 
 from collections.abc import Sequence
 

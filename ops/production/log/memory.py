@@ -129,7 +129,7 @@ class MemoryStream:
         self._lost += 1
 
     async def lose(self, keep: int) -> None:
-        """Lose the tail, and have those look who read it: what a bus does that comes back without what it had not synced."""
+        """Lose the tail, and wake its readers, as a bus does that comes back without what it had not synced."""
         self.truncate(keep)
         async with self._grown:
             self._grown.notify_all()

@@ -13,7 +13,7 @@ from services.runtime.log_port import Entry
 
 PAGE = 5_000
 _HELD = 2
-"""Pages: who goes through a page looks back or ahead by a few messages at most."""
+"""How many pages are held: a reader looks back or ahead by a few messages at most."""
 Load = Callable[[int], list[Entry]]
 
 

@@ -27,7 +27,7 @@ _BATCH = 1000
 _EXPIRES_S = 2.0
 _RETRY_S = 0.2
 _MAY_NOT_S = 5.0
-"""Rights change seldom: who has none asks again after so many seconds."""
+"""How many seconds pass until a reader without the right asks again: rights change seldom."""
 _SEQUENCE_TOKEN = 5
 _STORED_TOKEN = 7
 """When the message was stored, in nanoseconds since 1970."""

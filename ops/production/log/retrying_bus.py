@@ -24,7 +24,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 _RETRY_MS = 500
 PAUSE_S = 1.5
-"""Who has just connected stores nothing for so long: those who have read what the bus may have lost are first."""
+"""How long nothing is stored after a connect: services that have read what the bus may have lost come first."""
 
 paused_for = asyncio.sleep
 
@@ -95,7 +95,7 @@ class RetryingBus:
         return self._connections()
 
     async def pause(self) -> None:
-        """Return when, after the last connection, those had their time who have read what may be lost."""
+        """Return when, after the last connect, services that have read what may be lost had time to give it back."""
         async with self._pausing:
             while (now := self._connections()) != self._seen:
                 await paused_for(PAUSE_S)

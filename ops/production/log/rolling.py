@@ -139,7 +139,7 @@ async def _mark(bus: JetStreamBus, stream: str, old: Generation) -> None:
 
 
 async def _begin(bus: JetStreamBus, stream: str, old: Generation) -> None:
-    """Create the stream that goes on. Two who do so at once ask for the same one."""
+    """Create the stream that goes on. Two rollers that do so at once ask for the same one."""
     name = next(one for one in names_of(stream) if one != old.name)
     info = await asked(bus.client, f"STREAM.INFO.{old.name}", {})
     config = {

@@ -25,7 +25,7 @@ WATCHER = KEY
 """The key of the watcher's view."""
 _PART = 512 << 10
 _MOST = 2 << 30
-"""No saved world that is unpacked may be larger: who sends us more wants to fill our memory."""
+"""The most bytes of a saved world when unpacked: a larger one would only fill our memory."""
 _PLACES = ("a", "b")
 _DEADLINE_S = 10.0
 

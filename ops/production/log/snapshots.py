@@ -126,7 +126,7 @@ class Snapshots:
             log.warning("snapshot not shared", partition=partition, problem=str(problem))
 
     async def _is_overtaken(self, shelf: Shelf, partition: str, sequence: int) -> bool:
-        """Whether one that counts goes as far already: who is late must not replace what others begin at, for the rest may be gone."""
+        """Whether one that counts goes as far already: an older one must not replace it, for the messages in between may be gone."""
         stream = self._partitions.get(partition)
         for label in await shelf.labels(partition):
             base = label.upto.get(partition, 0)

@@ -31,7 +31,7 @@ class AccessByReview:
         self._reviews = reviews
 
     async def check(self, request: web.Request, parts: list[str]) -> None:
-        """Raise `Refused` for everybody who may not ask for the path of these parts, below /apis."""
+        """Raise `Refused` unless the user may read the path of these parts, below /apis."""
         if self.proxy is None:
             raise Refused(_NOT_READY, "ServiceUnavailable", "the API server's front proxy is not known yet")
         try:

@@ -31,10 +31,10 @@ class Refused(Exception):
 
 
 class Access(Protocol):
-    """Knows who may ask."""
+    """Knows which requests are allowed."""
 
     async def check(self, request: web.Request, parts: list[str]) -> None:
-        """Raise `Refused` for who may not ask for the path of these parts, below /apis."""
+        """Raise `Refused` unless the user may read the path of these parts, below /apis."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Who asks, as the API server's front proxy says: believed only over a certificate that its authority has signed."""
+"""The user behind a request, as the API server's front proxy names it: trusted only with a certificate of its authority."""
 
 from collections.abc import Mapping
 from urllib.parse import unquote
@@ -25,7 +25,7 @@ class Unproven(Exception):
 
 
 class FrontProxy(msgspec.Struct, frozen=True, kw_only=True):
-    """How the front proxy is known, and in which headers it says who asks."""
+    """Which certificates the front proxy has, and in which headers it names the user."""
 
     authorities: str
     """Certificates in PEM."""
@@ -38,7 +38,7 @@ class FrontProxy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks."""
+    """The user of a request, with groups and extra fields."""
 
     user: str
     uid: str = ""

@@ -69,7 +69,7 @@ def text_of(path: Path) -> str:
 
 
 def shown_from(certificate: Path, key: Path) -> Certificate:
-    """A certificate of files, for who asks from this machine. Raises `VisibilityUnserved`."""
+    """A certificate from files, for clients on this machine. Raises `VisibilityUnserved`."""
     found = Certificate()
     try:
         found.show(text_of(certificate), text_of(key))

@@ -62,7 +62,7 @@ def plain_quota(ledger: Ledger) -> dict[str, list[dict[str, object]]]:
 
 
 def plain_waste(ledger: Ledger) -> list[dict[str, object]]:
-    """Attempts that were cut short: who had to go, for whom, and what they had held, in card·ms and MiB·ms."""
+    """Attempts that were cut short: the evicted workload, its preemptor, and what it had held, in card·ms and MiB·ms."""
     return [
         {
             "workload": waste.holder.workload,

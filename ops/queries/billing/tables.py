@@ -66,7 +66,7 @@ def show_cards(ledger: Ledger, console: Console) -> None:
 
 
 def show_borrowed(ledger: Ledger, console: Console) -> None:
-    """Who used whose quota."""
+    """How much quota each queue used of which other queue."""
     if not ledger.quota.borrowed:
         return
     table = _table("Borrowed quota", ("queue", "of", "flavor", "resource"), ("time",))

@@ -1,4 +1,4 @@
-"""Two runs from one fork beside each other: who waits less, who waits more, and what it costs."""
+"""Two runs from one fork beside each other: waiting times, preemptions and use of quota."""
 
 from collections.abc import Sequence
 

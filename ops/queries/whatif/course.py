@@ -1,4 +1,4 @@
-"""What a log has recorded of the world outside: who arrived when, and how long each ran. It is what a fork runs on with."""
+"""What a log has recorded of the world outside: arrivals and run times. A fork runs on with them."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median

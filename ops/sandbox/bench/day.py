@@ -1,4 +1,4 @@
-"""Simulated days: a platform, who arrives when and how long each runs; by a seed, large for figures or small for tests."""
+"""Simulated days: a platform, arrivals and run times; by a seed, large for figures or small for tests."""
 
 import random
 from collections.abc import Iterator

@@ -42,7 +42,7 @@ _END_S = 60.0
 
 
 class Process:
-    """One process slot: the services in it, and who serves there now."""
+    """One process slot: the services in it, and the process that runs them now."""
 
     def __init__(self, name: str, services: tuple[str, ...]) -> None:
         self.name, self.services = name, services
@@ -163,7 +163,7 @@ class Simulation:
         self.after(self._still(lasts), go_on)
 
     def _still(self, lasts: Millis) -> Millis:
-        """Who was at rest when he was to be struck is struck at his next steps; after the healing that lasts no longer."""
+        """How long a fault that had to wait for its process lasts: no time once all faults have ended."""
         return 0 if self.faults.calm else lasts
 
     def knows(self, name: str, but: Process | None = None) -> int:
@@ -209,7 +209,7 @@ class Simulation:
         self._keep(self._operate(act()))
 
     def bus_stores(self, made: Callable[[], tuple[MemoryStream, Message]]) -> None:
-        """Somebody stores a message who should not have."""
+        """Store a stray message, as somebody without the right would."""
         self._keep(self._store_stray(made))
 
     async def _store_stray(self, made: Callable[[], tuple[MemoryStream, Message]]) -> None:

@@ -70,7 +70,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_at(
         self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """The same; who comes first at a time is called first."""
+        """As any loop does; of callbacks for one time the first one registered is called first."""
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         self._timers += 1
         heapq.heappush(self._due, (when, self._timers, handle))
