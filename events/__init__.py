@@ -1,1 +1,1 @@
-"""What can happen, and the words it is told in."""
+"""Every event of the log: facts that are observed, decisions that services make, and the values that both carry."""

@@ -37,7 +37,7 @@ class FlavorAttempt(Value, frozen=True, kw_only=True):
 
 
 class Verdict(StrEnum):
-    """Why a workload that holds what is needed has to make room, or has not."""
+    """Why a workload that holds quota the preemptor needs was chosen as a victim, or passed over."""
 
     TAKEN = "Taken"
     NOT_NEEDED = "NotNeeded"
@@ -50,7 +50,7 @@ class Verdict(StrEnum):
 
 
 class Considered(Value, frozen=True, kw_only=True):
-    """A workload that holds what is needed, and why it has to make room or has not."""
+    """A workload that holds quota the preemptor needs, and why it was chosen as a victim or passed over."""
 
     workload: str
     cluster_queue: str
@@ -83,11 +83,11 @@ class QuotaReserved(Event, frozen=True, kw_only=True, tag="QuotaReserved.v1"):
     considered: tuple[FlavorAttempt, ...] = ()
     """Flavors that were passed over on the way, and those of which quota is borrowed."""
     placements: tuple[PodPlacement, ...] = ()
-    """The cards that the fit question found; the accountant decides whether they are given."""
+    """The cards that the admitter found for its pods; the accountant confirms or refuses them."""
 
 
 class AdmissionRefused(Event, frozen=True, kw_only=True, tag="AdmissionRefused.v1"):
-    """The workload does not get in now; told again only when the answer differs."""
+    """An attempt to admit the workload failed. Recorded again only when the outcome differs from the last recorded one."""
 
     workload: str
     cluster_queue: str
@@ -105,23 +105,23 @@ class AdmissionRefused(Event, frozen=True, kw_only=True, tag="AdmissionRefused.v
     """
     progress_generation: int = 0
     candidates: tuple[Considered, ...] = ()
-    """The first of those who hold what is needed."""
+    """The first workloads that hold quota it needs, and why none of them is preempted."""
     holders: int = 0
     """How many workloads hold quota in the tree."""
 
 
 class Victim(Value, frozen=True, kw_only=True):
-    """A workload that has to make room, by which rule."""
+    """A workload to be preempted, and the rule that allows it."""
 
     workload: str
     reason: str
     admission: int = 0
-    """The sequence of the reservation in which it was found: if it holds quota by a later one, it is not meant. 0 where
-    that was not told yet."""
+    """Sequence of the quota reservation that it held when it was chosen; quota that it holds by a later one is not meant.
+    0 in logs from before this was recorded."""
 
 
 class PreemptionRequested(Event, frozen=True, kw_only=True, tag="PreemptionRequested.v1"):
-    """The workload fits if others make room: these, as found on the state that the request was made on."""
+    """The workload fits once these victims are preempted; they were chosen on the state that the request was made on."""
 
     workload: str
     cluster_queue: str
@@ -131,13 +131,13 @@ class PreemptionRequested(Event, frozen=True, kw_only=True, tag="PreemptionReque
     attempts: tuple[FlavorAttempt, ...] = ()
     borrow_level: int = 0
     candidates: tuple[Considered, ...] = ()
-    """The first of those who hold what is needed: the victims, then others that were passed over."""
+    """The first workloads that hold quota it needs: the victims, then others that were passed over."""
     holders: int = 0
     """How many workloads hold quota in the tree."""
 
 
 class WorkloadAdmitted(Event, frozen=True, kw_only=True, tag="WorkloadAdmitted.v1"):
-    """The workload may run."""
+    """The workload is admitted: quota, checks and cards are ready, and its job may start."""
 
     workload: str
     cluster_queue: str

@@ -16,7 +16,7 @@ class DecisionApplied(Event, frozen=True, kw_only=True, tag="DecisionApplied.v1"
     seen: int = 0
     """Sequence of the last fact about its pods that the cluster shows, too."""
     ended: tuple[str, ...] = ()
-    """The UIDs of its pods that ran when they were told to end, where no job ends them."""
+    """UIDs of its pods that were running when the applier deleted them, where no job stops them."""
 
 
 FAILED_TO_START = "FailedToStart"
@@ -24,7 +24,7 @@ FAILED_TO_START = "FailedToStart"
 
 
 FAILED = "Failed"
-"""The same: the applier failed on the workload, and goes on with all others."""
+"""Why a decision was rejected: the applier itself failed on the workload, and goes on with all others."""
 
 
 class DecisionRejected(Event, frozen=True, kw_only=True, tag="DecisionRejected.v1"):

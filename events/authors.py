@@ -1,7 +1,7 @@
-"""Who may say what: for each author the events that are his, and the stream on which he files them.
+"""Which service may write which events: for each author its events, and the family of streams that it writes to.
 
 The subject of a message names its author or the kind of its fact; rights on the bus are given by subject. A message counts
-only when subject, author and events agree, so that a right to publish is never a right to say something else.
+only when subject, author and events agree, so that a right to publish is never a right to write another author's events.
 """
 
 from functools import lru_cache
@@ -39,7 +39,7 @@ from events.workload import (
 
 
 class Author(msgspec.Struct, frozen=True):
-    """Somebody who speaks on the log."""
+    """A service, an operator or a tool that writes to the log."""
 
     name: str
     family: str
@@ -94,11 +94,11 @@ AUTHORS = {
         Author("operator", CONTROL, frozenset(get_args(ControlEvent))),
     )
 }
-"""Every author that there is; adoption tells what it sees as the watcher does."""
+"""Every author by name; adoption writes the same facts as the watcher."""
 
 
 def why_not_sighting(sighting: Sighting, subject: str) -> str:
-    """Why a sighting under this subject does not count; empty when it does."""
+    """Why a sighting with this subject is not folded; empty when it is."""
     kind = type(sighting.fact)
     wrong = _may_not(sighting.author, FACTS, (kind,))
     if wrong or not subject:
@@ -110,7 +110,7 @@ def why_not_sighting(sighting: Sighting, subject: str) -> str:
 
 
 def why_not_commit(commit: Commit, stream: str, subject: str) -> str:
-    """Why a commit on this stream and under this subject does not count; empty when it does."""
+    """Why a commit on this stream and with this subject is not folded; empty when it is."""
     if commit.partition != stream:
         return f"it names itself a commit of {commit.partition or 'no stream'}"
     wrong = _may_not(commit.author, family_of(stream), {type(event): None for event in commit.events})
@@ -120,7 +120,7 @@ def why_not_commit(commit: Commit, stream: str, subject: str) -> str:
 
 
 def known(author: str) -> str:
-    """An author's name if there is such an author, so that a list of names can't grow without end."""
+    """The author's name, or "somebody unknown" for all others, so that a table by author can't grow without end."""
     return author if author in AUTHORS else "somebody unknown"
 
 

@@ -56,7 +56,7 @@ class PriceListSet(Event, frozen=True, kw_only=True, tag="PriceListSet.v1"):
 
     name: str
     currency: str
-    """ISO 4217."""
+    """The currency's ISO 4217 code."""
     starts: Millis
     prices: tuple[Price, ...]
     decimals: int = 2

@@ -1,4 +1,4 @@
-"""Cards and slices of them: the words that inventories, requests and reservations are told in.
+"""Cards and slices of them: the values that inventories, requests and reservations are made of.
 
 Memory is in MiB, cores are percent of one card (docs/rules/devices.md#registration); AMD counts compute units, Ascend
 AI cores.

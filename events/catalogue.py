@@ -1,4 +1,4 @@
-"""The list of all that can happen, by who says it."""
+"""The list of all events, by the author that writes them."""
 
 from typing import TypeAlias, get_args
 

@@ -75,8 +75,8 @@ def _decoded(data: bytes, decoder: msgspec.json.Decoder[M], kind: Any, what: str
         except msgspec.MsgspecError as problem:
             return _decode_old(data, kind, problem)
     except Exception as problem:  # noqa: BLE001 - whatever bytes do to a decoder, the answer is that they can't be read
-        told = str(problem).partition("\n")[0][:_SHOWN]
-        raise NotOurs(what=what, problem=told or type(problem).__name__) from problem
+        message = str(problem).partition("\n")[0][:_SHOWN]
+        raise NotOurs(what=what, problem=message or type(problem).__name__) from problem
 
 
 def _decode_old(data: bytes, kind: type[M], problem: msgspec.MsgspecError) -> M:

@@ -34,7 +34,7 @@ class ObjectRemoved(Event, frozen=True, kw_only=True, tag="ObjectRemoved.v1"):
 
 
 class ObjectMended(Event, frozen=True, kw_only=True, tag="ObjectMended.v1"):
-    """An object that was refused is understood again, and says what was told of it before it was refused."""
+    """An object that was refused is understood again, and reads as it did before it was refused."""
 
     kind: str
     namespace: str = ""
@@ -42,18 +42,18 @@ class ObjectMended(Event, frozen=True, kw_only=True, tag="ObjectMended.v1"):
 
 
 class ResourceVersionsRestarted(Event, frozen=True, kw_only=True, tag="ResourceVersionsRestarted.v1"):
-    """The cluster is at a version behind what was told before, as after its store was restored: versions begin anew.
+    """The cluster's resourceVersions are behind those on record, as after etcd was restored: versions begin anew.
 
-    Facts about objects of before don't fold any more.
+    Facts with versions from before that are not folded any more.
     """
 
     epoch: int
     kind: str
-    """The kind where it was noticed."""
+    """The kind of object whose list showed it."""
     listed: int
-    """The version at which it was listed."""
+    """The resourceVersion of that list."""
     known: int
-    """The version that had been told."""
+    """The newest resourceVersion on record for the kind."""
 
 
 class ObjectProblem(Value, frozen=True, kw_only=True):
@@ -72,5 +72,5 @@ class ObjectRefused(Event, frozen=True, kw_only=True, tag="ObjectRefused.v1"):
     name: str
     uid: str = ""
     pod: str = ""
-    """The pod that is told of it, where a group of pods is refused; the UID is its own then."""
+    """Where a group of pods is refused, the pod that gets the Kubernetes Event; `uid` is that pod's then."""
     problems: tuple[ObjectProblem, ...]

@@ -66,11 +66,11 @@ class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
     bind_failed: bool = False
     """HAMi could not bind the pod, and its annotations still hold the cards."""
     gated: bool = False
-    """It waits to be told which of its workload's cards are its own."""
+    """It is held at its scheduling gate until it is assigned its own of the workload's cards."""
     created_at: Millis = 0
-    """When it was made, of a pod that waits so."""
+    """Creation time of a pod that is gated so; 0 for others."""
     completion_index: int | None = None
-    """Which one of an Indexed Job's pods it is, of a pod that waits so."""
+    """The completion index of a pod of an Indexed Job that is gated so."""
 
 
 class CardQuotaObserved(Event, frozen=True, kw_only=True, tag="CardQuotaObserved.v1"):
@@ -92,7 +92,7 @@ class PodPlacement(Value, frozen=True, kw_only=True):
     init: int = 0
     """How many of the containers are init containers."""
     policy: str = ""
-    """HAMi's card policy under which it was found, where it is not the pod's own: HAMi has to choose by it as well."""
+    """HAMi's card policy under which the cards were chosen, where it is not the pod's own; the pod is annotated with it."""
 
 
 class DevicesReserved(Event, frozen=True, kw_only=True, tag="DevicesReserved.v1"):
@@ -126,7 +126,7 @@ class PodCardsAssigned(Event, frozen=True, kw_only=True, tag="PodCardsAssigned.v
 
 
 class DevicesReleased(Event, frozen=True, kw_only=True, tag="DevicesReleased.v1"):
-    """The cards of an attempt are free again; `proof` says by what it is known."""
+    """The cards of an attempt are free again; `proof` says how that is known."""
 
     workload: str
     reservation: int
@@ -142,7 +142,7 @@ class CardReturned(Event, frozen=True, kw_only=True, tag="CardReturned.v1"):
 
 
 class PluginLost(Event, frozen=True, kw_only=True, tag="PluginLost.v1"):
-    """A vendor's plugin has been silent for too long: new pods get none of its cards until it speaks again."""
+    """A vendor's plugin has been silent for too long: new pods get none of its cards until it answers again."""
 
     node: str
     vendor: str
@@ -157,7 +157,7 @@ class DriftKind(StrEnum):
     UNRESERVED = "Unreserved"
     """Pods of a workload hold more of it than the log has reserved for them."""
     OVERFULL = "Overfull"
-    """More is taken of it than it has."""
+    """More of it is taken than it has."""
     UNHEALTHY = "Unhealthy"
     """It is out of service while somebody holds it."""
     UNREGISTERED = "Unregistered"
@@ -184,7 +184,7 @@ class DriftDetected(Event, frozen=True, kw_only=True, tag="DriftDetected.v1"):
 
 
 class DriftResolved(Event, frozen=True, kw_only=True, tag="DriftResolved.v1"):
-    """The log and the cluster agree again about what a `DriftDetected` of this kind, card and holder told."""
+    """The log and the cluster agree again: the drift of this kind, card and holder (`DriftDetected`) is over."""
 
     node: str
     card: str

@@ -1,4 +1,4 @@
-"""What HAMi's configuration says of cards: by which names they are asked for, in which units, and what goes without saying."""
+"""HAMi's configuration of cards: the resource names by which they are requested, the units, and the defaults."""
 
 from events.event import Event, Value
 
@@ -26,7 +26,7 @@ class VendorConfig(Value, frozen=True, kw_only=True):
     """So many MiB is one unit of the memory resource; what a vendor multiplies by beside it is not in it."""
     templates: tuple[DeviceTemplate, ...] = ()
     allocatable: int = 0
-    """MiB that a whole chip gives; 0 where the card itself tells."""
+    """MiB that a whole chip gives; 0 where the card registers its own."""
     capacity: int = 0
     super_pod: bool = False
 
@@ -51,12 +51,12 @@ class DeviceConfigObserved(Event, frozen=True, kw_only=True, tag="DeviceConfigOb
     split: int = 10
     """How many containers share a card where its node does not say otherwise."""
     memory_scaling: str = "1"
-    """So many times its memory a card is registered with; decimal text."""
+    """Factor by which a card's memory is multiplied when it is registered; decimal text."""
     core_scaling: str = "1"
 
 
 class NodeDeviceConfig(Value, frozen=True, kw_only=True):
-    """What one node registers otherwise; nothing is said by what is absent."""
+    """What one node registers differently from the others; a field that is not set changes nothing."""
 
     node: str
     split: int | None = None

@@ -1,8 +1,8 @@
-"""The frozen shape that every event shares, and the time it is told in.
+"""The frozen base of every event, and the unit of time in events.
 
-An event is a fact (something observed) or a decision (something a service concluded), told in the past tense. It
-carries no time of its own unless the cluster told one: decisions happen at their commit's `at`. All times are
-milliseconds since 1970, UTC.
+An event is a fact (something observed) or a decision (something a service concluded), named in the past
+tense. It carries no time of its own unless the cluster reported one: decisions happen at their commit's `at`. All times
+are milliseconds since 1970, UTC.
 """
 
 import msgspec
@@ -15,4 +15,4 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=T
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """Base of the words that events are made of."""
+    """Base of the values that events are made of."""

@@ -38,7 +38,7 @@ class Ending(Value, frozen=True, kw_only=True):
     sign: Sign
     succeeded: bool = False
     message: str = ""
-    """The path of what it says about it."""
+    """The path of the message about it."""
 
 
 class JobKind(Value, frozen=True, kw_only=True):
@@ -46,11 +46,11 @@ class JobKind(Value, frozen=True, kw_only=True):
 
     group: str
     versions: tuple[str, ...]
-    """Those that can be read, the best first."""
+    """API versions that can be read, the preferred one first."""
     kind: str
     plural: str
     key: str = ""
-    """The name under which its objects are told, where the kind's own is not enough."""
+    """Its kind in the keys of objects (`kind/namespace/name`), where the plain kind would be ambiguous."""
     pods: tuple[PodsAt, ...] = ()
     reader: str = ""
     """What finds the pods, where paths can't say it."""
@@ -59,7 +59,7 @@ class JobKind(Value, frozen=True, kw_only=True):
     """Where the name of a PriorityClass is, besides in the pod templates."""
     endings: tuple[Ending, ...] = ()
     stopped: Sign | None = None
-    """What its controller shows once it has stopped."""
+    """What the job's controller shows once the job has stopped."""
     active: tuple[str, ...] = ()
     """Numbers that are all zero when nothing of it runs."""
     ready: Sign | None = None
@@ -75,5 +75,5 @@ class JobKind(Value, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """Under which word its objects are told."""
+        """Its kind in the keys of objects (`kind/namespace/name`)."""
         return self.key or self.kind

@@ -80,7 +80,7 @@ def consistency_path(leaves: Sequence[bytes], old: int) -> list[bytes]:
 
 
 def _consistency(leaves: Sequence[bytes], old: int, *, whole: bool) -> list[bytes]:
-    """`whole`: the first `old` leaves are the old tree itself, whose root needs no telling."""
+    """`whole`: the first `old` leaves are the old tree itself, whose root the verifier has already."""
     if old == len(leaves):
         return [] if whole else [root_of(leaves)]
     split = _largest_power_below(len(leaves))

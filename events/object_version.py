@@ -1,4 +1,4 @@
-"""Which version of which object a fact is about: what tells a newer fact from an older one, whoever tells it later."""
+"""Which version of which object a fact is about: what tells a newer fact from an older one, in whatever order they are written."""
 
 from events.event import Value
 
@@ -10,7 +10,7 @@ class ObjectVersion(Value, frozen=True, kw_only=True):
     namespace: str = ""
     name: str
     part: str = ""
-    """What is told of it besides itself, such as that nothing here holds it any more."""
+    """Names a fact about the object that is versioned apart from its content, such as that its finalizer may go."""
     uid: str = ""
     version: int = 0
     """Its resourceVersion; of what is made of several objects, such as a group of pods, the newest one of their kind.

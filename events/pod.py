@@ -4,7 +4,7 @@ from events.event import Event
 
 
 class PodAccounted(Event, frozen=True, kw_only=True, tag="PodAccounted.v1"):
-    """All that a pod had to tell is on the log: nothing here holds it any more.
+    """Everything about a pod is on the log: its finalizer may be removed.
 
     `doomed` says why it has to go besides, in the word of an Event (ExcessPodDeleted, WorkloadDeleted); `workload` is
     what it was part of.

@@ -4,7 +4,7 @@ from events.event import Event, Millis, Value
 
 
 class PreemptionOrdered(Event, frozen=True, kw_only=True, tag="PreemptionOrdered.v1"):
-    """A workload has to make room for another one (docs/rules/preemption.md#ordered)."""
+    """A workload is preempted for another one (docs/rules/preemption.md#ordered)."""
 
     workload: str
     """The victim."""
@@ -15,7 +15,7 @@ class PreemptionOrdered(Event, frozen=True, kw_only=True, tag="PreemptionOrdered
 
 
 class PreemptionRefused(Event, frozen=True, kw_only=True, tag="PreemptionRefused.v1"):
-    """The room that was asked for is not made: a victim is protected, gone, or no longer enough."""
+    """A request for preemption is refused: a victim is protected or gone, or the victims are no longer enough."""
 
     preemptor: str
     reason: str
@@ -31,23 +31,23 @@ class Room(Value, frozen=True, kw_only=True):
 
 
 class RoomClaimed(Event, frozen=True, kw_only=True, tag="RoomClaimed.v1"):
-    """The room that the victims leave is kept for the preemptor until then."""
+    """Quota that the victims release is kept for the preemptor, at most until `until`."""
 
     preemptor: str
     cluster_queue: str
     rooms: tuple[Room, ...]
     until: Millis
     victims: tuple[str, ...] = ()
-    """While one of them has not left, its part of the room is still its own."""
+    """Until a victim has released its quota, its part of the room is not kept yet, as it is still charged to the victim."""
     admissions: tuple[int, ...] = ()
-    """For each victim the sequence of the reservation in which it was found: what it holds by a later one is not meant.
+    """For each victim the sequence of the quota reservation that it held when it was chosen; a later one is not meant.
 
-    Empty where that was not told yet.
+    Empty in logs from before this was recorded.
     """
 
 
 class PreemptionWasted(Event, frozen=True, kw_only=True, tag="PreemptionWasted.v1"):
-    """Victims made room, and the one they made it for did not get in."""
+    """Victims were preempted, and the workload that they were preempted for was not admitted."""
 
     preemptor: str
     victims: tuple[str, ...]

@@ -13,7 +13,7 @@ class MergePolicy(StrEnum):
 
 
 class SelectorFromDetail(Value, frozen=True, kw_only=True):
-    """A node label that pods get once nodes are there, and the detail in which the autoscaler tells its value."""
+    """A node label that pods get once nodes are there, and the detail of the request in which the autoscaler reports its value."""
 
     key: str
     detail: str
@@ -35,7 +35,7 @@ class ProvisioningConfigObserved(Event, frozen=True, kw_only=True, tag="Provisio
 
 
 class Answer(Value, frozen=True, kw_only=True):
-    """One condition of a request; its type is the key under which it stands."""
+    """One condition of a ProvisioningRequest; its type is its key in `answers`."""
 
     true: bool
     message: str = ""
@@ -53,7 +53,7 @@ class ProvisioningRequestObserved(Event, frozen=True, kw_only=True, tag="Provisi
     answers: dict[str, Answer] = {}
     """By type of condition: Accepted, Provisioned, Failed, BookingExpired, CapacityRevoked."""
     details: dict[str, str] = {}
-    """What else the autoscaler tells (status.provisioningClassDetails)."""
+    """What else the autoscaler reports (status.provisioningClassDetails)."""
     decision: str = ""
     """The decision that it was made for, as `partition/sequence`; empty on what another manager has made."""
 

@@ -38,7 +38,7 @@ class QueueingStrategy(StrEnum):
 
 
 class StopPolicy(StrEnum):
-    """Whether a queue takes in, and whether what runs may run on."""
+    """Whether a queue admits workloads, and whether those that are admitted may run on."""
 
     NONE = "None"
     HOLD = "Hold"
@@ -175,7 +175,7 @@ class CohortObserved(Event, frozen=True, kw_only=True, tag="CohortObserved.v1"):
 
 
 class LocalQueueObserved(Event, frozen=True, kw_only=True, tag="LocalQueueObserved.v1"):
-    """A namespace's door to a cluster queue stands so in the cluster."""
+    """A local queue stands so in the cluster: how a namespace submits to a cluster queue."""
 
     namespace: str
     name: str
@@ -206,7 +206,7 @@ class FlavorObserved(Event, frozen=True, kw_only=True, tag="FlavorObserved.v1"):
 
 
 class PriorityClassObserved(Event, frozen=True, kw_only=True, tag="PriorityClassObserved.v1"):
-    """A priority class: `workload` tells a WorkloadPriorityClass from a pod PriorityClass."""
+    """A priority class; `workload` is true for a WorkloadPriorityClass, false for a pod PriorityClass."""
 
     name: str
     value: int
@@ -224,7 +224,7 @@ class NamespaceObserved(Event, frozen=True, kw_only=True, tag="NamespaceObserved
 
 
 class CheckParameters(Value, frozen=True, kw_only=True):
-    """The object that tells a check's controller more."""
+    """A reference to the object that holds the check's parameters."""
 
     group: str
     kind: str
@@ -239,7 +239,7 @@ class AdmissionCheckObserved(Event, frozen=True, kw_only=True, tag="AdmissionChe
     generation: int = 0
     controller: str
     active: bool = True
-    """What its controller says; whether one of ours is active follows from the rest."""
+    """Its condition Active as its controller sets it; for the built-in controllers it is derived and this is not read."""
     parameters: CheckParameters | None = None
     terminating: bool = False
     held: bool = False

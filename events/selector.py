@@ -1,4 +1,4 @@
-"""Label selectors, node selector terms, taints and tolerations: the words of "may it go there"."""
+"""Label selectors, node selector terms, taints and tolerations: what decides whether a pod may go to a node."""
 
 from enum import StrEnum
 

@@ -76,17 +76,17 @@ class QuotaCheckStrategy(StrEnum):
 
 
 class HamiSettings(Value, frozen=True, kw_only=True):
-    """Where HAMi is, and what its scheduler was told on its command line; by default as its chart has it."""
+    """Where HAMi is installed, and the flags of its scheduler; the defaults are those of its chart."""
 
     namespace: str = "kube-system"
     device_config: str = "hami-scheduler-device"
-    """The ConfigMap of its scheduler, by which cards are asked for; nothing is read of it when empty."""
+    """The ConfigMap of its scheduler, with the resource names of cards; when empty, none is read."""
     node_config: str = "hami-device-plugin"
     """The ConfigMap of its device plugin."""
     node_policy: str = "binpack"
-    """By which nodes are chosen for pods that do not say (`--node-scheduler-policy`)."""
+    """How nodes are ranked for pods that name no policy of their own (`--node-scheduler-policy`)."""
     card_policy: str = "spread"
-    """The same of cards (`--gpu-scheduler-policy`)."""
+    """How cards are ranked for pods that name no policy of their own (`--gpu-scheduler-policy`)."""
 
 
 class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v1"):
@@ -102,7 +102,7 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     exclude_resource_prefixes: tuple[str, ...] = ()
     transformations: tuple[Transformation, ...] = ()
     undeclared: QuotaCheckStrategy = QuotaCheckStrategy.BLOCK_UNDECLARED
-    """What a resource means that a queue does not cover; a queue may say for itself that it ignores them."""
+    """What a resource means that a queue does not cover; a queue may override it to ignore such resources."""
     gates: dict[str, bool] = {}
     """Feature gates that differ from their defaults, by Kueue's names."""
     retain_finished: Millis | None = None
@@ -120,7 +120,7 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     job_kinds: tuple[JobKind, ...] = ()
     """Kinds of jobs besides those that are known."""
     managed_namespaces: LabelSelector | None = None
-    """The namespaces whose jobs are managed; all of them when nothing is said."""
+    """The namespaces whose jobs are managed; all of them when it is not set."""
     without_queue: bool = False
     """Whether jobs that name no queue are managed too: they wait until they name one."""
     copied_labels: tuple[str, ...] = ()

@@ -7,14 +7,14 @@ from events.workload import CheckStatus
 
 
 class ChecksRequired(Event, frozen=True, kw_only=True, tag="ChecksRequired.v1"):
-    """These admission checks have to be ready before the workload is admitted; it bears no others."""
+    """These admission checks have to be ready before the workload is admitted; the states of all others are dropped."""
 
     workload: str
     checks: tuple[str, ...] = ()
 
 
 class CheckSettled(Event, frozen=True, kw_only=True, tag="CheckSettled.v1"):
-    """A check that kuelog itself answers stands so, such as that of a budget."""
+    """The state of a check that kuelog itself controls, such as that of a budget."""
 
     workload: str
     check: CheckStatus
@@ -43,7 +43,7 @@ class DeactivationOrdered(Event, frozen=True, kw_only=True, tag="DeactivationOrd
 
 
 class DeactivationSettled(Event, frozen=True, kw_only=True, tag="DeactivationSettled.v1"):
-    """An inactive workload has been told to stop: its back-off and the cause of its deactivation are forgotten."""
+    """The deactivation of a workload is carried out: its back-off and the condition DeactivationTarget are cleared."""
 
     workload: str
 
@@ -55,7 +55,7 @@ class WorkloadOrphaned(Event, frozen=True, kw_only=True, tag="WorkloadOrphaned.v
 
 
 class WorkloadFailedToStart(Event, frozen=True, kw_only=True, tag="WorkloadFailedToStart.v1"):
-    """The job can't be started as it was admitted, and never could: the workload has ended."""
+    """The job could not be started with what it was admitted with, and no retry could change that: the workload has ended."""
 
     workload: str
     message: str

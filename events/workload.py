@@ -19,7 +19,7 @@ class Owner(Value, frozen=True, kw_only=True):
 
 
 class PriorityRef(Value, frozen=True, kw_only=True):
-    """The class that a priority comes from; `workload` tells a WorkloadPriorityClass from a pod PriorityClass."""
+    """The class that a priority comes from; `workload` is true for a WorkloadPriorityClass, false for a pod PriorityClass."""
 
     name: str
     workload: bool
@@ -34,7 +34,7 @@ class MemberState(StrEnum):
 
 
 class Member(Value, frozen=True, kw_only=True):
-    """A pod that is let through and deleted by itself, because no job does so."""
+    """A pod of a workload that no job starts and stops: it is ungated and deleted pod by pod."""
 
     name: str
     uid: str
@@ -43,7 +43,7 @@ class Member(Value, frozen=True, kw_only=True):
 
 
 class WorkloadSpec(Value, frozen=True, kw_only=True):
-    """What is asked for, as it stood when it was observed."""
+    """What a workload asks for, as it stood when it was observed."""
 
     queue: str
     pod_sets: tuple[PodSet, ...]
@@ -68,19 +68,19 @@ class WorkloadSpec(Value, frozen=True, kw_only=True):
     leaving: bool = False
     """Somebody has deleted its job, or its object where it has none, which stays until nothing holds it."""
     members: tuple[Member, ...] = ()
-    """The pods that it is, where no other object starts and stops them."""
+    """The pods that it consists of, where no job starts and stops them."""
     provisioning: dict[str, str] = {}
-    """Parameters for what is asked of the autoscaler (annotations provreq.kueue.x-k8s.io/)."""
+    """Parameters of its ProvisioningRequests (annotations provreq.kueue.x-k8s.io/)."""
     labels: dict[str, str] = {}
-    """Those of the job that its object gets as well, as they were at first."""
+    """Labels of the job that are copied to the Workload object, as they were when it was made."""
     waits_for_pods: bool = False
     """Pods of a group have to be replaced before it can go on."""
     not_done: tuple[str, ...] = ()
-    """What it asks for and is not done yet, by code: it is not let in without it."""
+    """What it asks for that kuelog does not support yet, by code (docs/limits.md): it is not admitted while it does."""
 
 
 class ConditionStatus(StrEnum):
-    """Kubernetes' three truths."""
+    """The status of a Kubernetes condition."""
 
     TRUE = "True"
     FALSE = "False"
@@ -99,7 +99,7 @@ class Condition(Value, frozen=True, kw_only=True):
 
 
 class PodSetAssignment(Value, frozen=True, kw_only=True):
-    """What one pod set was given: a flavor per resource, and the usage that is charged for all of its pods."""
+    """What one pod set is assigned: a flavor per resource, and the usage that is charged for all of its pods."""
 
     name: str
     count: int
@@ -182,7 +182,7 @@ class WorkloadSubmitted(Event, frozen=True, kw_only=True, tag="WorkloadSubmitted
     spec: WorkloadSpec
     adopted: AdoptedStatus | None = None
     marks: tuple[str, ...] = ()
-    """Decisions of another log that its job and its object bear: they are older than all that is decided here."""
+    """Decisions of another log that are noted on its job and its object: they count as older than any of this log."""
 
 
 class WorkloadChanged(Event, frozen=True, kw_only=True, tag="WorkloadChanged.v1"):
@@ -208,7 +208,7 @@ class PodsGone(Event, frozen=True, kw_only=True, tag="PodsGone.v1"):
 
 
 class JobUnsuspended(Event, frozen=True, kw_only=True, tag="JobUnsuspended.v1"):
-    """Somebody has let the job run that stood still, beside what was decided; `generation` is that of its specification.
+    """Somebody other than kuelog unsuspended the job; `generation` is that of its specification.
 
     Rule: docs/rules/eviction.md#by-hand
     """
@@ -218,7 +218,7 @@ class JobUnsuspended(Event, frozen=True, kw_only=True, tag="JobUnsuspended.v1"):
 
 
 class PodsReclaimed(Event, frozen=True, kw_only=True, tag="PodsReclaimed.v1"):
-    """So many pods of each pod set are done and need no room any more."""
+    """So many pods of each pod set have finished and need no quota any more."""
 
     workload: str
     counts: dict[str, int]
@@ -246,23 +246,23 @@ class WorkloadSwitched(Event, frozen=True, kw_only=True, tag="WorkloadSwitched.v
 
 
 class CheckReported(Event, frozen=True, kw_only=True, tag="CheckReported.v1"):
-    """The controller of an admission check has said how it stands."""
+    """The controller of an admission check has set its state on the workload."""
 
     workload: str
     check: CheckStatus
     decision: str = ""
-    """What the object showed when this was said, as `partition/sequence`: of what was set later it knows nothing."""
+    """The decision that the object showed when the state was set, as `partition/sequence`: later ones were not known then."""
 
 
 class WorkloadQueued(Event, frozen=True, kw_only=True, tag="WorkloadQueued.v1"):
-    """The workload waits in the line of a cluster queue."""
+    """The workload is pending in a cluster queue."""
 
     workload: str
     cluster_queue: str
 
 
 class WorkloadParked(Event, frozen=True, kw_only=True, tag="WorkloadParked.v1"):
-    """The workload can't be tried now, for this reason, and waits beside the line until that ends."""
+    """The workload is parked: for this reason it is not tried until something changes (in Kueue: inadmissible)."""
 
     workload: str
     cluster_queue: str = ""
@@ -280,7 +280,7 @@ class WorkloadRequeued(Event, frozen=True, kw_only=True, tag="WorkloadRequeued.v
 
 
 class EvictionOrdered(Event, frozen=True, kw_only=True, tag="EvictionOrdered.v1"):
-    """A workload that holds quota has to stop; its quota returns when its pods are gone.
+    """A workload that holds quota is evicted; the quota is released when its pods are gone.
 
     Rule: docs/rules/eviction.md#evicted
     """
@@ -294,7 +294,7 @@ class EvictionOrdered(Event, frozen=True, kw_only=True, tag="EvictionOrdered.v1"
 
 
 class WorkloadDeactivated(Event, frozen=True, kw_only=True, tag="WorkloadDeactivated.v1"):
-    """The workload will not be tried again until somebody sets it active."""
+    """The workload is set inactive: it is not tried again until somebody sets it active."""
 
     workload: str
     cause: str
@@ -308,4 +308,4 @@ class QuotaReleased(Event, frozen=True, kw_only=True, tag="QuotaReleased.v1"):
     reason: str
     message: str = ""
     withdrawn: bool = False
-    """It was taken back before admission: nothing had to stop, and nothing has to wait."""
+    """It was taken back before admission: no pods had to stop, and no back-off follows."""

@@ -193,7 +193,7 @@ class ApiResourceFlavor(ApiStruct, frozen=True, kw_only=True):
 
 
 class CheckParameters(ApiStruct, frozen=True, kw_only=True):
-    """The object that tells a check's controller more."""
+    """A reference to the object that holds the check's parameters."""
 
     api_group: str
     kind: str

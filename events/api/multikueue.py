@@ -1,4 +1,4 @@
-"""Clusters that a manager hands workloads on to (docs/rules/objects.md#versions)."""
+"""MultiKueue: the worker clusters that a manager cluster dispatches workloads to (docs/rules/objects.md#versions)."""
 
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ from events.api.meta import ApiCondition, ApiStruct, ObjectMeta
 
 
 class KubeConfigSource(ApiStruct, frozen=True, kw_only=True):
-    """Where the way to a cluster is written down."""
+    """Where the kubeconfig of a cluster is stored."""
 
     location: str
     location_type: Literal["Secret", "Path"] = "Secret"
@@ -21,7 +21,7 @@ class ClusterProfileRef(ApiStruct, frozen=True, kw_only=True):
 
 
 class ClusterSource(ApiStruct, frozen=True, kw_only=True):
-    """One of two ways to name a cluster."""
+    """How a cluster is reached: by a kubeconfig or by a ClusterProfile, one of the two."""
 
     kube_config: KubeConfigSource | None = None
     cluster_profile_ref: ClusterProfileRef | None = None

@@ -16,7 +16,7 @@ class RetryStrategy(ApiStruct, frozen=True, kw_only=True):
 
 
 class SelectorFromDetail(ApiStruct, frozen=True, kw_only=True):
-    """A node label whose value the autoscaler tells."""
+    """A node label whose value the autoscaler reports."""
 
     key: str
     value_from_provisioning_class_detail: str

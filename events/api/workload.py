@@ -9,7 +9,7 @@ from events.api.pods import ApiToleration, PodTemplate
 
 
 class ApiTopologyRequest(ApiStruct, frozen=True, kw_only=True):
-    """Where the pods of a pod set want to lie, as far as it is read."""
+    """The topology that a pod set requires or prefers, as far as it is read."""
 
     required: str = ""
     preferred: str = ""
@@ -93,14 +93,14 @@ class ApiCheckState(ApiStruct, frozen=True, kw_only=True):
 
 
 class ApiReclaimable(ApiStruct, frozen=True, kw_only=True):
-    """Pods that need no room any more."""
+    """How many pods of a pod set have finished and need no quota any more."""
 
     name: str
     count: int
 
 
 class ApiRequeueState(ApiStruct, frozen=True, kw_only=True):
-    """Back-off."""
+    """Back-off after evictions: how often, and until when it lasts."""
 
     count: int | None = None
     requeue_at: str | None = None
