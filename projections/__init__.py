@@ -1,1 +1,1 @@
-"""What is true now: state folded from events, and the pure questions one may ask of it."""
+"""State folded from events (the world), and pure functions that answer questions about it."""

@@ -1,4 +1,4 @@
-"""What was found on the log that was not folded as it stands: on record, so that everybody who folds it says the same."""
+"""Messages of the log that were not folded as they stand: kept in the world, so that every fold reports the same ones."""
 
 import msgspec
 
@@ -7,15 +7,15 @@ from projections.trail import Trail
 
 
 class Amiss(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages of one author on one stream with which the same is amiss."""
+    """Messages of one author on one stream that have the same fault."""
 
     stream: str
     what: str
-    """`author`: not folded, because it is not its author's to say. `time`: folded with its time brought back."""
+    """`author`: not folded, because its author may not write such events. `time`: folded, with a time too far ahead corrected."""
     author: str
     count: int
     sequence: int
-    """The last of them."""
+    """Sequence of the last of them."""
     detail: str
 
 

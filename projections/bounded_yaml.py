@@ -132,7 +132,7 @@ def _single(text: str | bytes, loader_of: type[_Typed] | type[_AsWritten]) -> An
 
 @contextmanager
 def _refusing(text: str = "") -> Generator[None, None, None]:
-    """Whatever is wrong with a YAML text is told in one sentence, with its line."""
+    """Turn any error of a YAML text into `Unreadable`: one sentence, with its line."""
     try:
         yield
     except Unreadable:

@@ -1,6 +1,6 @@
-"""Folding what the cluster's own objects say: queues, cohorts, flavors, classes, namespaces, settings.
+"""Folding facts about configuration: queues, cohorts, flavors, classes, namespaces, settings.
 
-A change that may let a refused workload in has that queue try it again; a change of quota does so by itself
+After a change by which a refused workload may be admitted, its queue tries it again; a change of quota does so by itself
 (docs/rules/queues.md#retry).
 """
 
@@ -146,7 +146,7 @@ def review_cluster_queue(world: World, name: str) -> None:
 
 
 def _review_if_moved(world: World, cohort: str, parent: str) -> None:
-    """Whether cohorts stand in a circle says whether the queues below them take anything in."""
+    """Review all cluster queues if the cohort gets another parent: queues below a cycle of cohorts are inactive."""
     before = world.cohorts.get(cohort)
     if (before.parent if before is not None else "") != parent:
         for name in sorted(world.cluster_queues):
@@ -154,7 +154,7 @@ def _review_if_moved(world: World, cohort: str, parent: str) -> None:
 
 
 def accept(world: World, kind: str, namespace: str, name: str) -> None:
-    """An object is understood, or gone: nothing is held against it any more."""
+    """Forget the refusal of an object (`ObjectRefused`): it is understood now, or gone."""
     world.trail.drop(world.refused, f"{kind}/{namespace}/{name}")
 
 
@@ -174,7 +174,7 @@ def _forget_plans(world: World) -> None:
 
 
 def readjust(world: World, namespace: str) -> None:
-    """What pods of a namespace ask for is filled in otherwise from now on."""
+    """Adjust the pods of a namespace's workloads anew: its limit ranges or a runtime class have changed."""
     _forget_plans(world)
     for local_queue in sorted(world.by_local_queue):
         if local_queue.partition("/")[0] == namespace:
@@ -201,7 +201,7 @@ def _retry_users_of_flavor(world: World, flavor: str) -> None:
 
 
 def retry_users_of_check(world: World, check: str) -> None:
-    """Have everything looked at that a change of a check may let in or hold back."""
+    """Review all workloads that a change of a check may admit or hold back."""
     for name, queue in sorted(world.cluster_queues.items()):
         if any(rule.name == check for rule in queue.checks):
             retry_refused(world, name)
@@ -276,7 +276,7 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
 
 
 def _remove_workload_object(world: World, key: str, position: LogPosition) -> None:
-    """Whoever still needs one has it made anew."""
+    """The Workload object is gone; a workload that still needs it has it made anew."""
     world.trail.drop(world.terminating, key)
     workload = world.workloads.get(key)
     if workload is not None and not workload.finished and not workload.discarded:

@@ -1,6 +1,6 @@
-"""The newest version that was told of each object, and what is gone: a fact about an older one does not fold.
+"""The newest version on record of each object, and which are gone: a fact about an older one is not folded.
 
-Several watchers may tell of the same objects, and one of them may be late, because it was paused or cut off. Versions are
+Several watchers may report the same objects, and one of them may be late, because it was paused or cut off. Versions are
 compared as numbers: of one kind in one cluster they grow with every write. What is gone is remembered for an hour of the
 log's own time, so that what is kept stays as small as the cluster.
 """
@@ -21,28 +21,28 @@ REMEMBERED: Millis = 3_600_000
 _STEP: Millis = REMEMBERED // 6
 """What is gone is forgotten together, so many times an hour."""
 ACCOUNTED = "accounted"
-"""What is told of a pod besides the pod itself: that nothing here holds it any more."""
+"""The part of a pod's key for facts that its finalizer may be removed, versioned apart from the pod's content."""
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """The newest that was told of an object."""
+    """The newest version on record of an object."""
 
     version: int
     context: int = 0
     gone: bool = False
     since: Millis = 0
-    """When it was told that it is gone."""
+    """When its deletion was reported."""
 
 
 class Versions:
-    """What is known of every object, by `kind/namespace/name` with a part behind it where more is told of it."""
+    """The newest version of every object, by `kind/namespace/name`, with `#part` behind it for facts with a part."""
 
     def __init__(self, trail: Trail) -> None:
         self._trail = trail
         self.known: dict[str, Known] = {}
         self._epoch: dict[str, int] = {}
         self._gone: dict[Millis, dict[str, None]] = {}
-        """Objects that are gone, by the step of time in which that was told."""
+        """Objects that are gone, by the step of time in which that was reported."""
 
     @property
     def epoch(self) -> int:
@@ -62,11 +62,11 @@ class Versions:
             itself = self.known.get(_key(about))
         if itself is None:
             return False
-        # Who is gone at a version was there at it before; what was there at it is never told behind that.
+        # Who is gone at a version was there at it before; that it was there is never reported after its end.
         return (about.version, about.gone, about.context) < (itself.version, itself.gone, itself.context)
 
     def take(self, about: ObjectVersion | None, fact: Fact, at: Millis) -> bool:
-        """Take note of a fact about an object, told at this time; whether it may be folded."""
+        """Record the version of a fact that was reported at this time; whether the fact may be folded."""
         if about is not None:
             if self.outdated(about):
                 return False
@@ -80,7 +80,7 @@ class Versions:
         return True
 
     def restart(self, epoch: int) -> None:
-        """The cluster's versions begin anew: nothing that was told before can be compared with what comes."""
+        """The cluster's versions begin anew: versions from before can't be compared with those to come."""
         if epoch <= self.epoch:
             return
         self._trail.put(self._epoch, "", epoch)
@@ -90,7 +90,7 @@ class Versions:
             self._trail.drop(self._gone, step)
 
     def restore(self, known: Mapping[str, Known], epoch: int) -> None:
-        """Go on from what was known."""
+        """Go on from the versions of a snapshot."""
         self.known.update(known)
         if epoch:
             self._epoch[""] = epoch
@@ -128,7 +128,7 @@ class Versions:
 
 
 class FoldedFacts:
-    """Which facts of a whole log fold, for whoever reads it in its order and keeps no world."""
+    """Which facts of a whole log fold, for readers of the log that keep no world."""
 
     def __init__(self) -> None:
         self._trail = Trail()

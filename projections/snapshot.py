@@ -54,21 +54,21 @@ from projections.world import DEFAULT_SETTINGS, World
 
 
 class LineSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """Who waits in one line, and who is parked beside it."""
+    """The pending workloads of one cluster queue: in line, and parked beside it."""
 
     waiting: dict[str, tuple[int | str, ...]]
     parked: dict[str, str]
     refused: dict[str, str]
-    """Those parked since they were refused, and their class."""
+    """Workloads that are parked since they were refused, and their class."""
     stale: tuple[str, ...]
     """Classes that may be tried again."""
     held: dict[str, str]
     scan: tuple[str, bool, bool, bool] | None = None
-    """Who tries its flavors one by one, as `scan_of` says."""
+    """The workload that tries its flavors one by one, as `scan_of` gives it."""
 
 
 class CareTables(msgspec.Struct, frozen=True, kw_only=True):
-    """What is remembered of cards beside who holds them."""
+    """The tables of `CardCare`: state of cards besides who holds them."""
 
     health: dict[str, CardHealth]
     silent: dict[str, Millis]
@@ -84,7 +84,7 @@ class CareTables(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tables(msgspec.Struct, frozen=True, kw_only=True):
-    """What cannot be derived."""
+    """The tables of a world that cannot be derived from others."""
 
     sole: dict[str, SettingsObserved]
     cluster_queues: dict[str, ClusterQueueObserved]
@@ -126,7 +126,7 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A world, where on its partition it stands, and under which rules it was folded."""
+    """The tables of a world, the position on its partition that they hold for, and the rules under which it was folded."""
 
     partition: str = msgspec.field(name="lane")
     base: int

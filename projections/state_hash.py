@@ -110,7 +110,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
 
 
 def scan_of(world: World, cluster_queue: str) -> tuple[str, bool, bool, bool] | None:
-    """Who of a queue tries its flavors one by one, and whether its tree is as it was when it began, whether no quota came
+    """The workload of a queue that tries its flavors one by one, and whether its tree is as it was when it began, whether no quota came
     back since, and whether it has been through all of them."""
     line = world.lines.of(cluster_queue)
     came, stamp = world.quota.changed(cluster_queue) + line.news[0], world.stamp(cluster_queue)

@@ -1,7 +1,7 @@
-"""What a job, a queue or a configuration may ask for and is not done yet: what is said of it.
+"""What a job, a queue or a configuration may ask for that kuelog does not support yet, and the message about it.
 
-Whoever asks for it is refused with these words, and `kuelog lint` finds it beforehand: a workload that was let in without
-it would run otherwise than it was meant to.
+A workload that asks for it is not admitted, with this message, and `kuelog lint` reports it beforehand: admitted without
+it, the workload would run otherwise than it was meant to.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that may be asked for and is not done yet."""
+    """A feature that may be asked for and is not supported yet."""
 
     code: str
     """The reason in a condition, and the code of what lint finds."""
@@ -20,7 +20,7 @@ class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def message(self) -> str:
-        """What a condition says."""
+        """The message of the condition."""
         return f"{self.what[0].upper()}{self.what[1:]}, which is not done yet: {self.consequence}"
 
 
@@ -57,10 +57,10 @@ DEVICE_CLASSES = Unsupported(
 NOT_DONE: Mapping[str, Unsupported] = {
     one.code: one for one in (TOPOLOGY, TOPOLOGY_FLAVOR, ELASTIC, CLAIMS, DEVICE_CLASSES)
 }
-"""All of it, by code."""
+"""All unsupported features, by code."""
 
 
 def table() -> str:
-    """All of it as docs/limits.md shows it."""
+    """The table of unsupported features in docs/limits.md."""
     rows = [f"| `{one.code}` | {one.what} | {one.consequence} | {one.instead} |" for one in NOT_DONE.values()]
     return "\n".join(["| reason | asked for | without it | instead |", "|---|---|---|---|", *rows])

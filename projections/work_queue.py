@@ -36,14 +36,14 @@ class WorkQueue:
         return self._all if pile is None else pile.keys
 
     def mark_done(self, reader: str, key: str) -> None:
-        """The reader has nothing to look at there, such as where it was his own doing."""
+        """The reader has nothing to look at there, such as after a change that was its own decision."""
         pile = self._readers.get(reader)
         if pile is not None and key in pile.keys:
             pile.keys.remove(key)
             self._trail.note(partial(pile.add, key))
 
     def take(self, reader: str) -> Iterator[str]:
-        """What the reader has not looked at since something happened to it, by key; each is taken as it is told."""
+        """What the reader has not looked at since something happened to it, by key; each is taken as it is yielded."""
         pile = self._readers.get(reader)
         if pile is None:
             pile = self._readers[reader] = _Pile()

@@ -1,4 +1,4 @@
-"""All that is true on a partition: one table per kind of object, the workloads, the lines, the quota tree and the cards.
+"""The state of a partition: one table per kind of object, the workloads, the lines, the quota tree and the cards.
 
 The world is mutable inside, behind its trail: `mark` and `undo` take back whatever was folded or tried since. Nothing
 outside `projections` changes it except through `projections.evolve.evolve`.
@@ -77,7 +77,7 @@ class World:
         self.node_locks: dict[str, NodeLockObserved] = {}
         self.pods: dict[str, PodObserved] = {}
         self.pod_cards: dict[str, tuple[PodCardsAssigned, ...]] = {}
-        """Which pods were told which cards are their own, by workload."""
+        """The assignments of cards to single pods, by workload."""
         self.refused: dict[str, ObjectRefused] = {}
         self.accounted: dict[str, PodAccounted] = {}
         """Pods that nothing here holds any more, by `namespace/name`."""
@@ -94,7 +94,7 @@ class World:
         self.aside: dict[str, Aside] = {}
         """What services have set aside because they failed on it, by service and object."""
         self.amiss: dict[str, Amiss] = {}
-        """Messages that were not folded as they stand, by stream, what is amiss and author."""
+        """Messages that were not folded as they stand, by stream, fault and author."""
         self.ledgers: dict[str, Ledger] = {}
         """Past usage by local queue, where admission fair sharing counts it."""
         self.entered: dict[str, Entered] = {}
@@ -146,7 +146,7 @@ class World:
         )
 
     def take_back(self, mark: int) -> None:
-        """Undo what was thought to stand, and forget what deciders have noted meanwhile to save work."""
+        """Undo what was folded since `mark`, and forget the shortcuts that deciders have noted meanwhile."""
         self.trail.undo(mark)
         self._forget_notes()
 
@@ -232,7 +232,7 @@ class World:
         heapq.heappush(self._deadlines, (due, _QUEUE + cluster_queue if cluster_queue else ""))
 
     def put_budget(self, scope: str, usage: BudgetUsage) -> None:
-        """Set what is spent of a budget, and have it looked at when that changes what it lets in."""
+        """Set the usage of a budget, and review it when it is used up or renewed."""
         self.trail.put(self.budgets, scope, usage)
         self._look_at_budget(scope, usage, usage.at)
 
@@ -253,7 +253,7 @@ class World:
             heapq.heappush(self._deadlines, (due, _BUDGET + scope))
 
     def _budget_due(self, scope: str, due: Millis, at: Millis) -> None:
-        """Nothing, where the budget has come to stand otherwise since; one look now stands for all that were due until now."""
+        """Review a budget that falls due, unless it has changed since; one review serves all that were due until now."""
         spent = self.budgets.get(scope)
         if spent is not None and changes_after(spent, due - 1) == due:
             self.review_budget(scope)

@@ -12,11 +12,11 @@ from projections.devices.offer import meaning_of
 from projections.devices.use import CardUse, effective_use
 
 SliceKey = tuple[str, int, str, int, str]
-"""Workload or pod, attempt, pod set, index of the pod in it, card."""
+"""The key of a slice: workload or pod, attempt, pod set, index of the pod in the set, card UUID."""
 
 
 class About(msgspec.Struct, frozen=True, gc=False):
-    """Who asks."""
+    """The workload that cards and quota are billed to, as it was submitted."""
 
     uid: str
     job: str
@@ -37,18 +37,18 @@ class Attempt(msgspec.Struct, kw_only=True):
     preemptor: str = ""
     finished: bool = False
     keys: tuple[SliceKey, ...] = ()
-    """What it holds of cards."""
+    """Keys of the card slices that it holds now."""
     entries: list[Entry] = []
-    """What it has held."""
+    """Entries of what it held and gave back."""
 
     @property
     def kind(self) -> LineKind:
-        """What its time is called."""
+        """The kind of line under which its time is billed."""
         return LineKind.USAGE if self.admitted else LineKind.RESERVATION
 
 
 def about(event: WorkloadSubmitted) -> About:
-    """Who asks, as the log was told."""
+    """The workload as it was submitted."""
     owner, priority = event.owner, event.spec.priority_class
     name = owner.name if owner is not None else event.workload.partition("/")[2]
     return About(

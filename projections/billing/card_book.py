@@ -31,7 +31,7 @@ class Part(IntEnum):
 
 
 class Condition(IntEnum):
-    """How a card stands."""
+    """The condition of a card, which decides whether its holders pay and what its free time counts as."""
 
     GONE = 0
     """No node registers it: it has no time to give."""
@@ -46,7 +46,7 @@ CHARGED = frozenset({Condition.OK, Condition.CORDONED})
 
 
 class Account(msgspec.Struct, kw_only=True):
-    """One card as it stands, and since when it has stood so."""
+    """One card, its condition and what is held of it, and since when these have not changed."""
 
     card: Card
     node: str
@@ -152,7 +152,7 @@ class CardBook:
 
 
 def _rest_of(account: Account) -> Part:
-    """What the part of a card is that nobody holds."""
+    """What the free part of a card counts as."""
     if account.condition is Condition.CORDONED:
         return Part.CORDONED
     card = account.card

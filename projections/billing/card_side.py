@@ -62,7 +62,7 @@ class CardSide:
         self._weigh(account, slice_.use, -1)
 
     def rename(self, card: str, key: SliceKey, kind: LineKind, cause: Cause) -> None:
-        """The time of a slice is called otherwise from now on."""
+        """From now on the time of a slice is billed under another kind of line."""
         slice_ = self._open.get(card, {}).get(key)
         if slice_ is None or slice_.kind is kind:
             return
@@ -81,7 +81,7 @@ class CardSide:
         self._reconsider(node.name, cause)
 
     def register(self, registered: DevicesRegistered, cause: Cause) -> None:
-        """A node's cards are these; those that it no longer tells of have no time to give any more."""
+        """Set the cards of a node; cards that it no longer registers have no time to account for any more."""
         before = self._registered.get(registered.node)
         self._registered[registered.node] = registered
         stay = {card.uuid for card in registered.cards}
@@ -114,7 +114,7 @@ class CardSide:
         return name in self._flavors
 
     def finish(self, at: Millis) -> None:
-        """Enter what goes on, as far as the log reaches; nothing may be told after that."""
+        """Enter what goes on, as far as the log reaches; nothing may be folded after that."""
         self.book.settle_all(at)
         for card in sorted(self._open):
             for key in sorted(self._open[card]):
@@ -136,7 +136,7 @@ class CardSide:
         return Condition.CORDONED if card.uuid in registered.cordoned or seen.unschedulable else Condition.OK
 
     def _stand(self, uuid: str, card: Card, node: str, condition: Condition, cause: Cause) -> None:
-        """A card stands so; who holds it pays only while it can be used."""
+        """Set the condition of a card; its holders pay only while it can be used."""
         account = self.book.account(uuid)
         flavor = self._flavor(node)
         changed = (account.card, account.node) != (card, node)

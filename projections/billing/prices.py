@@ -16,7 +16,7 @@ from projections.log_position import LogPosition
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
-    """What a unit of a meter costs somebody: by the list, and as agreed."""
+    """What a unit of a meter costs: the list price, and the price agreed with one tenant."""
 
     meter: Meter
     list_price: int
@@ -32,7 +32,7 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True):
     starts: Millis
     place: str
     rates: dict[tuple[str, str, str], tuple[Rate, ...]] = {}
-    """What was found, by tenant, flavor and model."""
+    """Rates that were looked up already, by tenant, flavor and model."""
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):

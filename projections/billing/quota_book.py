@@ -1,4 +1,4 @@
-"""Who held quota for how long, and who used whose: borrowed and lent time on both sides, in exact integers.
+"""How long each queue held quota, and whose: borrowed and lent time on both sides, in exact units x milliseconds.
 
 A queue borrows what it uses beyond its own nominal quota. It is lent by the queues and cohorts of its tree that leave
 nominal quota unused and may lend it, in proportion to what they leave; fractions go to the largest remainders.
@@ -17,7 +17,7 @@ COHORT = "cohort:"
 
 
 class Held(msgspec.Struct, frozen=True, order=True):
-    """What held quota is summed up by."""
+    """The key by which held quota is summed up."""
 
     tenant: str
     queue: str
@@ -26,7 +26,7 @@ class Held(msgspec.Struct, frozen=True, order=True):
 
 
 class Lent(msgspec.Struct, frozen=True, order=True):
-    """What borrowed quota is summed up by."""
+    """The key by which borrowed quota is summed up."""
 
     borrower: str
     lender: str
@@ -160,7 +160,7 @@ class QuotaBook:
         return pair_up(wants, share_out(sum(amount for _, amount in wants), spare)) if wants else {}
 
     def _regrow(self, at: Millis) -> None:
-        """The tree is another one: sum up what was, and find every borrower and lender anew."""
+        """The quota tree has changed: sum up until now, and find every borrower and lender anew."""
         for tree, column in list(self._rates):
             self._settle(tree, column, at)
         self._rates.clear()
@@ -204,7 +204,7 @@ def share_out(amount: int, spare: list[tuple[str, int]]) -> list[tuple[str, int]
 
 
 def pair_up(wants: list[tuple[str, int]], gives: list[tuple[str, int]]) -> dict[tuple[str, str], int]:
-    """Who has how much of whom, in the order given; both sides come to the same sum."""
+    """How much each borrower has of each lender, in the order given; both sides add up to the same sum."""
     pairs: dict[tuple[str, str], int] = {}
     left = list(reversed(gives))
     for borrower, amount in wants:

@@ -71,7 +71,7 @@ class Strays:
             self._compare(card, owner, cause)
 
     def _compare(self, card: str, owner: str, cause: Cause) -> None:
-        """Have just what is held beyond the reservation on the books."""
+        """Keep exactly what is held beyond the reservation as open slices."""
         held, reserved = self._held.get((card, owner), IDLE), self._reserved.get((card, owner), IDLE)
         extra = CardUse(
             max(held.slots - reserved.slots, 0),

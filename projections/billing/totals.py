@@ -70,7 +70,7 @@ class BillRow(msgspec.Struct, frozen=True):
 
 
 class Bill(msgspec.Struct, kw_only=True):
-    """A bill: rows by group and kind, the total by currency, and what is to be told beside it."""
+    """A bill: rows by group and kind, the total by currency, and what the bill has to point out besides."""
 
     window: Window
     group_by: tuple[str, ...]

@@ -1,1 +1,1 @@
-"""Budgets: what queues and namespaces have held in a period, and whether that is all there was."""
+"""Budgets: what queues and namespaces have held in a period, and whether a budget is used up."""

@@ -1,4 +1,4 @@
-"""What is kept of budgets: what each has spent in its period, when that changes what it lets in, and what counts in it."""
+"""The usage of budgets: how much of each is used in its period, when it is used up or renewed, and what counts in it."""
 
 import msgspec
 
@@ -27,7 +27,7 @@ class CountedWorkload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settled(usage: BudgetUsage, at: Millis) -> BudgetUsage:
-    """What is spent at a later time; in a new period it begins at nothing."""
+    """The usage at a later time; in a new period it begins at zero."""
     if at <= usage.at:
         return usage
     start = begin(usage.budget.period, at)
@@ -45,7 +45,7 @@ def over(usage: BudgetUsage) -> list[str]:
 
 
 def changes_after(usage: BudgetUsage, at: Millis) -> Millis | None:
-    """When it next lets in less or more, though nothing happens: it is used up, or its period ends."""
+    """When it next blocks or admits workloads by time alone: it is used up, or its period ends. None for never."""
     now = settled(usage, at)
     empty = over(now)
     dues: list[Millis] = []

@@ -1,4 +1,4 @@
-"""Budgets of queues and namespaces: what has been held in the period so far, and whether that is all there was.
+"""Budgets of queues and namespaces: what has been held in the period so far, and whether that uses them up.
 
 Rule: docs/rules/checks.md#budget
 
@@ -24,7 +24,7 @@ from projections.world import World
 CONTROLLER = "kuelog.io/budget"
 """The controller of the built-in check."""
 EXHAUSTED = "BudgetExhausted"
-"""The reason that is told."""
+"""The reason for which workloads are parked, or lose quota not yet used, when a budget is used up."""
 
 _MILLI = 1000
 
@@ -70,7 +70,7 @@ def follow(world: World, key: str, at: Millis) -> None:
 
 
 def own_checks(world: World, cluster_queue: str) -> list[str]:
-    """The checks of a queue that are ours to answer."""
+    """The budget checks of a queue, which kuelog answers itself."""
     queue = world.cluster_queues.get(cluster_queue)
     if queue is None or not queue.checks:
         return []
@@ -98,7 +98,7 @@ def _used_up(scope: str, usage: BudgetUsage, workload: Workload, at: Millis) -> 
             hours = budget.limits[resource]
             kind, _, name = scope.partition("/")
             until = end(budget.period, at)
-            # No word of how much has been spent: it grows while workloads run on, and nobody has to be told each time.
+            # Without the amount used: it grows while workloads run on, and the message is not to change each time.
             message = (
                 f"The budget of {kind} {name} is used up: {_hours(resource, hours)} hours of {resource} per {budget.period}; "
                 f"workloads wait until {format_timestamp(until)}"
@@ -108,7 +108,7 @@ def _used_up(scope: str, usage: BudgetUsage, workload: Workload, at: Millis) -> 
 
 
 def _hours(resource: str, hours: int) -> int:
-    """As it was written: CPU is counted in milli-units."""
+    """Unit-hours as they are written in a budget: CPU in cores, not in milli-units."""
     return hours // _MILLI if resource == "cpu" else hours
 
 

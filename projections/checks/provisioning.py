@@ -26,7 +26,7 @@ _LONGEST, _DIGITS = 252, 5
 
 
 class RequestAttempt(msgspec.Struct, frozen=True):
-    """A request in the cluster that counts for a check, and the how manieth attempt it is."""
+    """A request in the cluster that counts for a check, and the number of its attempt, from 1."""
 
     request: ProvisioningRequestObserved
     attempt: int
@@ -51,7 +51,7 @@ def _limited(name: str) -> str:
 
 
 def config_of(world: World, check: str) -> ProvisioningConfigObserved | None:
-    """How a check asks the autoscaler; None when it can't, for the reason that `config_problem` tells."""
+    """How a check asks the autoscaler; None when it can't, for the reason that `config_problem` gives."""
     found = world.checks.get(check)
     if found is None or found.parameters is None or config_problem(world, check):
         return None
@@ -59,7 +59,7 @@ def config_of(world: World, check: str) -> ProvisioningConfigObserved | None:
 
 
 def config_problem(world: World, check: str) -> str:
-    """What is the matter with the parameters of a check of ours; empty when nothing is."""
+    """What is wrong with the parameters of a provisioning check; empty when nothing is."""
     parameters = world.checks[check].parameters
     if parameters is None:
         return "missing parameters reference"
@@ -88,7 +88,7 @@ def checks_of_ours(world: World, workload: Workload) -> list[str]:
 
 
 def asked_for(config: ProvisioningConfigObserved, workload: Workload) -> tuple[PodSetCount, ...]:
-    """The pod sets of a workload that nodes are asked for, as it was let in; none when it needs none."""
+    """The pod sets of a workload that nodes are asked for, as it was admitted; none when it needs none."""
     if workload.admission is None:
         return ()
     given = {one.name: one.count for one in workload.admission.assignments}
@@ -129,7 +129,7 @@ def requests_in_cluster(world: World, workload: Workload) -> list[ProvisioningRe
 
 
 def of_no_use(world: World, workload: Workload) -> list[ProvisioningRequestObserved]:
-    """Requests in the cluster that stand for nothing any more: who has ended or has to stop needs none."""
+    """Requests in the cluster that are obsolete, such as those of workloads that have finished or are evicted."""
     there = requests_in_cluster(world, workload)
     if not there:
         return []

@@ -1,1 +1,1 @@
-"""The cards: how HAMi writes them down, who asks for what, whether and where it fits, and who holds what of them."""
+"""Cards: how HAMi annotates them, what pods request, whether and where it fits, and what each workload holds."""

@@ -1,4 +1,4 @@
-"""Whether a pod that asks for cards is let in at all (docs/rules/devices.md#webhook)."""
+"""Whether HAMi's webhook admits a pod that asks for cards (docs/rules/devices.md#webhook)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ INVALID = "invalid"
 
 
 class Applicant(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that asks to be let in."""
+    """A pod as it is submitted to the webhook."""
 
     init_containers: tuple[ContainerRequest, ...] = ()
     containers: tuple[ContainerRequest, ...] = ()
@@ -31,7 +31,7 @@ class Applicant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the pod is let in, under which code if something is to be said, and how its containers look then."""
+    """Whether the pod is admitted, the code of the answer if it has one, and its containers after the mutation."""
 
     allowed: bool
     code: str = ""
@@ -82,7 +82,7 @@ def _unfit(
     limits: Mapping[str, Limit],
     defaults: Defaults,
 ) -> Verdict | None:
-    """Why a pod that asks for cards is kept out, or None."""
+    """The verdict that refuses a pod that asks for cards, or None."""
     if pod.privileged:
         return _denied(PRIVILEGED, "a privileged container sees every card")
     if pod.node:

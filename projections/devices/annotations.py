@@ -1,4 +1,4 @@
-"""What stands on pods about their cards: which they got, and on which node (docs/rules/devices.md#pod-annotations)."""
+"""The annotations of pods about their cards: which they got, and on which node (docs/rules/devices.md#pod-annotations)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -30,7 +30,7 @@ _ENTRY_FIELDS = 4
 
 
 class MigAllocation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """The piece of a MIG card that one container got; what the driver calls it is known only once it is made."""
+    """The piece of a MIG card that one container got; its name in the driver is known only once it is made."""
 
     container_index: int = 0
     device_index: int = 0

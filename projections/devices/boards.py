@@ -1,4 +1,4 @@
-"""Which of eight Kunlunxin cards go together: two wings of four (docs/rules/devices.md#vendor-checks).
+"""Which of the eight Kunlunxin cards of a node are given together: two wings of four (docs/rules/devices.md#vendor-checks).
 
 A wing that is used in part is filled before one is begun that would be left in odd pieces; where no wing has enough, cards
 that are linked across the wings are taken.

@@ -1,7 +1,7 @@
 """How much of each card model there is, how much is free, and how much of that a single request can get.
 
 What is free in sum says little about what fits: a request must find its memory and cores on one card. So the largest
-free piece stands beside the sum, and what is left on cards that cannot take anyone any more is told as stranded.
+free piece stands beside the sum, and what is left on cards that can serve no request any more is counted as stranded.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What is remembered of cards beside who holds them: failures, silent plugins, pods overdue, and what was told of it."""
+"""State of cards besides who holds them: failures, silent plugins, overdue pods, and what of it is reported."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ from projections.devices.namespace_quota import Limits, relimited, unlimited
 from projections.trail import Trail
 
 OVERDUE: Millis = 60_000
-"""How long after its time a pod that should be gone may hold cards before that is told."""
+"""How long after its time a pod that should be gone may hold cards before that is reported."""
 
 
 class Suspect(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class Suspect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportedDrift(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """A difference that was told and not yet resolved."""
+    """A drift that is reported (`DriftDetected`) and not yet resolved."""
 
     kind: DriftKind
     holder: str
@@ -46,7 +46,7 @@ class CardCare:
         """The same for those whose cards are given to nobody because of it."""
         self.suspects: dict[str, Suspect] = {}
         self.stale: dict[str, Suspect] = {}
-        """Pods whose allocation was told to be stale."""
+        """Pods whose allocation is reported as stale (`AllocationStale`)."""
         self.told: dict[str, tuple[ReportedDrift, ...]] = {}
         """By card."""
         self.quotas: dict[str, CardQuotaObserved] = {}
@@ -60,9 +60,9 @@ class CardCare:
         self._config: tuple[DeviceConfigObserved | None, HamiSettings, CardConfig] | None = None
         """What was made of it last, and of what; kept outside the trail."""
         self.gated: dict[str, dict[str, None]] = {}
-        """Keys of pods that wait to be told their cards, by workload; what is remembered of pods says so, too."""
+        """Keys of pods that wait at their gate for their cards, by workload; derived from the pods."""
         self.short: dict[str, tuple[int, int]] = {}
-        """By `flavor/resource`: the nominal quota and what the cards offer, as last told to be less."""
+        """By `flavor/resource`: the nominal quota and what the cards offer, as last reported (`CapacityShort`)."""
 
     def register(self, registered: DevicesRegistered, at: Millis) -> list[Millis]:
         """Take note of how a node's cards and plugins are reported; when something of it falls due."""
@@ -84,14 +84,14 @@ class CardCare:
         return dues
 
     def config(self, hami: HamiSettings) -> CardConfig:
-        """How cards are asked for and given."""
+        """The names, units and policies of cards by these settings and the ConfigMaps that they name."""
         told, known = self.device_configs.get(f"{hami.namespace}/{hami.device_config}"), self._config
         if known is None or known[0] is not told or known[1] is not hami:
             known = self._config = (told, hami, card_config(told, hami))
         return known[2]
 
     def set_quota(self, quota: CardQuotaObserved) -> None:
-        """A ResourceQuota says this of cards; a limit that it keeps is at no time away."""
+        """Set the card limits of a ResourceQuota in one step, so that a limit that it keeps is never missing."""
         key = f"{quota.namespace}/{quota.name}"
         old = self.quotas.get(key)
         known = self.limits.get(quota.namespace, {})
@@ -126,7 +126,7 @@ class CardCare:
         )
 
     def node_seen(self, node: str) -> None:
-        """A node is there: pods that were told stale for its absence are so no longer."""
+        """A node is there: pods that were reported as stale for its absence are no longer stale."""
         for key in sorted(key for key, suspect in self.stale.items() if suspect.node == node):
             self._trail.drop(self.stale, key)
 
@@ -144,16 +144,16 @@ class CardCare:
             self._trail.put(self.suspects, key, suspect)
 
     def pod_gone(self, key: str) -> None:
-        """The pod holds nothing any more, or is well."""
+        """The pod holds no cards any more, or is no longer overdue."""
         self._trail.drop(self.suspects, key)
         self._trail.drop(self.stale, key)
 
     def tell(self, card: str, told: ReportedDrift) -> None:
-        """A difference was told."""
+        """Record a drift that was reported."""
         self._trail.put(self.told, card, tuple(sorted({*self.told.get(card, ()), told})))
 
     def resolve(self, card: str, kind: DriftKind, holder: str) -> None:
-        """A difference is no more."""
+        """Forget a reported drift: log and cluster agree again."""
         left = tuple(told for told in self.told.get(card, ()) if (told.kind, told.holder) != (kind, holder))
         if left:
             self._trail.put(self.told, card, left)
@@ -161,7 +161,7 @@ class CardCare:
             self._trail.drop(self.told, card)
 
     def dues(self) -> list[Millis]:
-        """When something falls due of what is remembered."""
+        """Every time at which something here falls due."""
         return [
             *(time for known in self.health.values() for time in (due(known),) if time is not None),
             *(since + TIMEOUT for key, since in self.silent.items() if key not in self.lost),

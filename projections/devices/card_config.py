@@ -17,7 +17,7 @@ _CHIPS = {"ascend": ascend, "iluvatar": iluvatar}
 
 
 class CardConfig:
-    """The vendors under the names that they are asked by, and what goes without saying; never changed."""
+    """The vendors with their resource names, and the defaults of requests; immutable."""
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class CardConfig:
 
 
 HAMI = CardConfig()
-"""As HAMi's chart has it."""
+"""The configuration with the defaults of HAMi's chart."""
 
 
 def card_config(told: DeviceConfigObserved | None, hami: HamiSettings | None = None) -> CardConfig:
-    """What is in force by HAMi's configuration, if there is one, and by what its scheduler was told."""
+    """The configuration in force by HAMi's ConfigMap, if there is one, and by the flags of its scheduler."""
     hami = hami or HamiSettings()
     defaults = CHART if told is None else _defaults(told)
     vendors = VENDORS if told is None else _vendors(told)

@@ -1,4 +1,4 @@
-"""Who holds what of which card: what the log has reserved, and what pods hold by HAMi's annotations.
+"""What each workload and pod holds of which card: what the log has reserved, and what HAMi's annotations show.
 
 A holding is keyed by workload and attempt. The admitter proposes one with the quota; the accountant confirms or drops
 it. Each card keeps a stake per owner, a workload or a pod that belongs to none: what is reserved for it and what its
@@ -106,7 +106,7 @@ class CardHoldings:
         return self.care.in_service(node, card)
 
     def digest(self, node: str) -> NodeSummary:
-        """The cards of one node in short."""
+        """The summary of one node's cards."""
         version = self._versions[node]
         known = self._digests.get(node)
         if known is None or known[0] != version:
@@ -114,7 +114,7 @@ class CardHoldings:
         return known[1]
 
     def propose(self, workload: str, reservation: int, placements: tuple[PodPlacement, ...]) -> None:
-        """Charge the cards that the admitter found, until the accountant has spoken."""
+        """Charge the cards that the admitter found, until the accountant confirms or refuses them."""
         self._hold(Holding(workload=workload, reservation=reservation, placements=placements, confirmed=False))
 
     def confirm(self, workload: str, reservation: int, placements: tuple[PodPlacement, ...]) -> None:

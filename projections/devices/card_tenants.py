@@ -1,4 +1,4 @@
-"""Of which classes the work is that shares a card, for vendors by whose rules not all work goes together."""
+"""The classes of the workloads that share a card, for vendors that do not let all classes share."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""Who held which card for how long: the intervals, and what each tenant used, in exact integers."""
+"""How long each workload held which card: the intervals, and what each tenant used, in exact integers."""
 
 import msgspec
 

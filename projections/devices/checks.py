@@ -100,7 +100,7 @@ def refuses_now(state: CardState, terms: Terms) -> str:
 
 
 def lacks(state: CardState, terms: Terms, memory: int, cores: int) -> str:
-    """What of memory and cores is missing on the card; empty if nothing is."""
+    """The reason code if the card lacks memory or cores for the request; empty if it does not."""
     card, use = state.card, state.use
     if terms.vendor.rules.whole:
         return ""

@@ -3,7 +3,7 @@
 from projections.devices.vendor import Encoding, NodeScoring, Resources, Rules, Template, Vendor
 
 NETWORK = "NetworkID"
-"""What cards of Ascend tell of where they are."""
+"""The custom field by which Ascend cards register their network."""
 
 
 def pin_of(word: str) -> str:

@@ -1,4 +1,4 @@
-"""In what the log, HAMi's annotations and the pods that exist disagree about cards.
+"""Drift: where the log, HAMi's annotations and the pods that exist disagree about cards.
 
 The log says what is reserved, the annotations say what pods were given, the pods say what is alive. Each card is asked
 about alone, so that only cards that something happened to have to be looked at again.
@@ -15,7 +15,7 @@ from projections.devices.card_stakes import POD, Stake, exceeds
 from projections.devices.use import IDLE, CardUse
 
 NOTES = frozenset({DriftKind.VACANT})
-"""What may be so for a moment in the way of a healthy job; shown when asked for, never put on the log."""
+"""Kinds that occur for a moment with any healthy job: shown on request, never recorded on the log."""
 
 
 class Drift(msgspec.Struct, frozen=True, kw_only=True, order=True):
@@ -29,7 +29,7 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 def card_findings(cards: CardHoldings, nodes: Mapping[str, NodeObserved], uuid: str) -> list[Drift]:
-    """What is amiss with one card, in a fixed order."""
+    """Every drift of one card, in a fixed order."""
     stakes = cards.stakes.get(uuid, {})
     homes = cards.homes.get(uuid, ())
     if not homes:
@@ -98,7 +98,7 @@ def pods_without_word(cards: CardHoldings, pods: Mapping[str, PodObserved]) -> l
 
 
 def stale_pods(cards: CardHoldings) -> list[Drift]:
-    """Pods that were told to hold cards beyond their time, and still do."""
+    """Pods that were reported to hold cards beyond their time (`AllocationStale`), and still do."""
     return [
         _finding(DriftKind.STALE, suspect.node, uuid, cards.pods[key].owner, f"pod {key}: {suspect.why}")
         for key, suspect in sorted(cards.care.stale.items())
@@ -110,7 +110,7 @@ def stale_pods(cards: CardHoldings) -> list[Drift]:
 def all_findings(
     cards: CardHoldings, nodes: Mapping[str, NodeObserved], pods: Mapping[str, PodObserved]
 ) -> list[Drift]:
-    """Everything that is amiss, by node, card and kind."""
+    """Every drift of all cards, by node, card and kind."""
     by_card = [
         finding for uuid in sorted({*cards.homes, *cards.stakes}) for finding in card_findings(cards, nodes, uuid)
     ]

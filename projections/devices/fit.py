@@ -22,7 +22,7 @@ from projections.devices.vendor import Vendor, serves
 from projections.devices.vendors import BY_WORD
 
 Shares = dict[str, tuple[CardShare, ...]]
-"""What one container gets, by vendor word."""
+"""The shares that one container gets, by vendor word."""
 
 
 class PodFit(msgspec.Struct, frozen=True, kw_only=True):

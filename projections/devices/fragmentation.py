@@ -25,7 +25,7 @@ MOST_TRIED = 200
 
 
 class Way(StrEnum):
-    """How somebody makes room."""
+    """How a holder of cards makes room."""
 
     MOVE = "move"
     """It fits elsewhere, so it may be started there at once."""
@@ -157,7 +157,7 @@ def _vacate(world: World, holder: str) -> None:
 
 
 def _holders(world: World, gangs: Sequence[Gang]) -> list[str]:
-    """Who has cards on nodes that suit, in the order in which they should go."""
+    """The holders of cards on suitable nodes, in the order in which they should make room."""
     memory: dict[str, int] = {}
     for name in sorted(world.cards.nodes):
         node = world.nodes.get(name)

@@ -5,7 +5,7 @@ cards only fill up, so a node that does not fit one of them is not looked at aga
 
 Containers of one pod are placed one after the other, as HAMi does it, and so the first may take what only the second
 could have used; the same holds for pod sets. Where that may have happened, pods that name no card policy are tried
-again under binpack, which HAMi is then told to choose by, and pod sets with the largest request first.
+again under binpack, which their annotation then has HAMi use, and pod sets with the largest request first.
 """
 
 import heapq
@@ -67,7 +67,7 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
 def place(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequence[Gang], trail: Trail) -> Placed:
     """Place all pods on a trial ledger, which is as it was afterwards.
 
-    Why there is no place is told of the first try: pod sets in the workload's order, each under its own policy.
+    The reason of a failure is that of the first try: pod sets in the workload's order, each under its own policy.
     """
     asked = [_Asked(gang, *pod_card_requests(gang.pod_set.shape, gang.config)) for gang in gangs]
     asked = [one for one in asked if any(one.requests)]

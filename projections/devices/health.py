@@ -18,7 +18,7 @@ LONGEST: Millis = 3_600_000
 
 
 class CardHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """What is remembered of a card that has ever failed."""
+    """The record of a card that has ever failed."""
 
     node: str
     failures: tuple[Millis, ...]

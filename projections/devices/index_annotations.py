@@ -1,4 +1,4 @@
-"""What vendors write on a pod that tell their runtime the cards by index (docs/rules/devices.md#pod-annotations)."""
+"""Annotations of vendors whose runtime finds a pod's cards by index (docs/rules/devices.md#pod-annotations)."""
 
 from collections.abc import Callable, Mapping, Sequence
 

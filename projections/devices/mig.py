@@ -20,7 +20,7 @@ def spans_of(instances: Sequence[MigInstance]) -> list[Span]:
 
 
 def unknown_pieces(use: CardUse) -> bool:
-    """Whether somebody has a share of a MIG card without a word which piece it is: what is free then is not known."""
+    """Whether a share of a MIG card does not say which piece it is: what is free of the card is not known then."""
     return use.slots > len(use.instances)
 
 

@@ -147,7 +147,7 @@ def rounded(vendor: Vendor, memory: Amount) -> int | None:
 
 
 def _metax_slice(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str]) -> Mutated:
-    """Quality of service is the least where nothing is said of it; work of a class takes one card."""
+    """Quality of service defaults to the lowest; a workload with a class takes one card."""
     count, kind = asked.limits.get(vendor.resources.count), annotations.get(CLASS)
     if count is None:
         return Mutated(asked=asked)

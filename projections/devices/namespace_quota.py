@@ -28,7 +28,7 @@ NO_QUOTA = QuotaRoom()
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
-    """What a namespace uses of one resource, and its limit if it has one; a limit of 0 lets nothing in."""
+    """What a namespace uses of one resource, and its limit if it has one; a limit of 0 allows nothing."""
 
     used: int = 0
     limit: int | None = None

@@ -1,4 +1,4 @@
-"""The cards of a node, of every vendor, each told in its own way (docs/rules/devices.md#registration)."""
+"""The cards of a node, of every vendor, each registered in the vendor's own form (docs/rules/devices.md#registration)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -77,7 +77,7 @@ def cards_on(
     labels: Mapping[str, str] | None = None,
     vendors: Sequence[Vendor] = VENDORS,
 ) -> tuple[Card, ...]:
-    """All cards of a node, of every vendor that tells of some there. Raises `BadAnnotation`."""
+    """All cards of a node, of every vendor that registers some there. Raises `BadAnnotation`."""
     return tuple(
         card
         for vendor in vendors
@@ -147,7 +147,7 @@ def _unreadable(vendor: Vendor, text: str, problem: Exception) -> BadAnnotation:
 
 
 def _from_capacity(vendor: Vendor, node: str, capacity: Mapping[str, int], kind: str) -> tuple[Card, ...]:
-    """Cards that a node tells by its capacity alone: how many, or how many cores and how much memory together."""
+    """Cards that a node shows in its capacity alone: their number, or their cores and memory in all."""
     unit, names = vendor.unit, vendor.resources
     assert unit is not None, "a vendor that is told by capacity says what one card is"
     told = capacity.get(names.cores if unit.by_cores else names.count, 0)

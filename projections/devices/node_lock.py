@@ -20,15 +20,15 @@ class NodeLock(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
 
     def stale(self, at: Millis) -> bool:
-        """Whether whoever took it must have died over it."""
+        """Whether the lock has expired: whatever took it must have died before it released it."""
         return at - self.since > EXPIRES_AFTER
 
 
 def waited_for(world: World, node: str, at: Millis) -> str:
-    """What pods that go to a node wait for there, and who ends it; empty where no lock is held.
+    """The lock that pods bound for a node wait for, and when it ends; empty where none is held.
 
     HAMi looks at a lock when it binds a pod: one that is older than five minutes, or whose pod is gone, is broken then. Which
-    node a pod goes to does not depend on it: a lock is held for moments, and whoever meets one is tried again.
+    node a pod goes to does not depend on it: a lock is held for moments, and HAMi tries a pod again that meets one.
     """
     told = world.node_locks.get(node)
     if told is None:

@@ -54,7 +54,7 @@ def weighted(vendor: Vendor, score: Fraction, policy: str) -> Fraction:
 
 
 def _network(containers: Containers) -> Fraction:
-    """How much of the cards lies in one network, out of 10; 0 where cards tell of none."""
+    """How much of the cards lies in one network, out of 10; 0 where cards register no network."""
     networks = [share.custom[NETWORK] for container in containers for share in container if NETWORK in share.custom]
     if not networks:
         return Fraction(0)
@@ -81,13 +81,13 @@ def _boards(vendor: Vendor, containers: Containers, before: Sequence[CardState])
 
 
 def _losses(containers: Containers, annotations: Mapping[str, str], policy: str) -> Fraction:
-    """What the node tells that so many cards cost it, or are worth."""
+    """The score that the node's annotation gives to so many cards."""
     count = str(sum(len(shares) for shares in containers))
     told = annotations.get(SCORES if policy == SPREAD else LOSSES, "")
     try:
         numbers = msgspec.json.decode(told, type=dict[str, int]) if told else {}
     except msgspec.MsgspecError:
-        return Fraction(0)  # What a node tells badly counts for nothing.
+        return Fraction(0)  # An annotation that can't be read counts for nothing.
     return Fraction(_MOST - numbers[count]) if count in numbers else Fraction(0)
 
 

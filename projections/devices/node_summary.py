@@ -1,6 +1,6 @@
-"""A node's cards in short: enough to pass over a node that cannot hold a request, and to order the others.
+"""A summary of a node's cards: enough to pass over a node that cannot hold a request, and to order the others.
 
-A digest is made when it is asked for and dropped when something is taken of the node's cards or given back, so that a
+A summary is made when it is asked for and dropped when something is taken of the node's cards or given back, so that a
 search over many nodes costs work only for those that changed.
 """
 
@@ -39,7 +39,7 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarized(on: NodeCards) -> NodeSummary:
-    """The digest of a node."""
+    """The summary of a node's cards."""
     states = states_of(on)
     sound = [state for state in states if state.card.healthy and not state.cordoned]
     open_cards = [state for state in sound if state.use.slots < state.card.slots]

@@ -1,6 +1,6 @@
 """What the cards of a flavor really offer beside the quota that is promised of them, resource by resource.
 
-Registered is what the device plugins tell. Of it are not to be had: cards out of service, cards on nodes that are gone
+Device plugins register all cards. Workloads can't have these: cards out of service, cards on nodes that are gone
 or not ready, cards that an operator keeps new pods from, and what pods hold that no queue manages
 (docs/rules/devices.md#device-policy).
 """

@@ -27,7 +27,7 @@ MIG_MODE = "mig"
 
 
 class _Walk:
-    """What has been found so far on one walk."""
+    """The shares and refusals found so far on one walk over the cards."""
 
     def __init__(self, before: CardUse) -> None:
         self.before = before
@@ -95,7 +95,7 @@ def pick_cards(
 
 
 def _take_of(state: CardState, request: CardRequest, terms: Terms, walk: _Walk, enough: int, held: Set[str]) -> str:
-    """Take what the card gives, several pieces where it is cut by MIG, until there are enough; why it gives no more."""
+    """Take shares of the card, several where it is cut by MIG, until there are enough; returns why it gives no more."""
     while True:
         share, why = _share(state, request, terms, walk.taken)
         if share is not None and terms.vendor.rules.one_card and held - {state.card.uuid}:
@@ -180,7 +180,7 @@ def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse)
 
 
 def _marks(terms: Terms) -> dict[str, int | str]:
-    """What is to be known of who has a share, where its vendor asks for it."""
+    """The class of the workload, noted on its share where it has one."""
     return {CLASS: terms.tenant} if terms.tenant else {}
 
 

@@ -17,7 +17,7 @@ from projections.devices.vendors import MLU, NVIDIA
 
 
 class _Runtime(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How Ascend's runtime is told of a slice."""
+    """One slice, as the annotation for Ascend's runtime lists it."""
 
     uuid: str = msgspec.field(name="UUID")
     temp: str = ""

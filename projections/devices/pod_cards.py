@@ -1,7 +1,9 @@
 """Which pod of a workload has which of the cards that were reserved for all of them.
 
-Pods of a set are alike to whoever makes them, and the cards that they were given need not be. Where they differ, each pod
-is told its own before it may be scheduled; who has been told which is on the log.
+A job makes all pods of a set alike, but the cards reserved for them may differ. Where they do, each pod is assigned its
+own and annotated with them before its scheduling gate is removed; the assignments are on the log (`PodCardsAssigned`).
+
+Rule: docs/rules/devices.md#own-cards
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,25 +40,25 @@ def placements_of(workload: Workload, pod_set: str) -> list[PodPlacement]:
 
 
 def told_apart(workload: Workload, pod_set: str) -> bool:
-    """Whether pods of the set were given different cards, so that each has to be told its own."""
+    """Whether the pods of the set have different cards, so that each has to be pinned to its own."""
     found = placements_of(workload, pod_set)
     return any(pins([one]) != pins(found[:1]) for one in found[1:])
 
 
 def assigned(world: World, workload: Workload) -> tuple[PodCardsAssigned, ...]:
-    """Who was told which cards of the reservation in force."""
+    """The assignments of cards to pods under the reservation in force."""
     reservation = workload.devices.reservation if workload.devices is not None else 0
     return tuple(one for one in world.pod_cards.get(workload.key, ()) if one.reservation == reservation)
 
 
 def pins_by_pod(world: World, workload: Workload) -> dict[str, dict[str, str]]:
-    """By UID, what keeps each pod to the cards that it was told."""
+    """By pod UID, the annotations that keep each pod to the cards assigned to it."""
     found = {(one.pod_set, one.index): one for one in (workload.devices.placements if workload.devices else ())}
     return {one.uid: pins([found[one.pod_set, one.index]]) for one in assigned(world, workload)}
 
 
 def next_assignments(world: World, workload: Workload) -> Iterator[PodCardsAssigned]:
-    """Tell the pods that wait the cards that no living pod has: an Indexed Job's pod those of its index, others the first."""
+    """Assign cards that no living pod has to gated pods: those of its index to a pod of an Indexed Job, else the first."""
     if workload.devices is None:
         return
     for pod_set in sorted({one.pod_set for one in workload.devices.placements}):
@@ -80,7 +82,7 @@ def _for_set(world: World, workload: Workload, reservation: int, pod_set: str) -
 
 
 def _waiting(world: World, workload: Workload, pod_set: str) -> list[tuple[str, str, int | None]]:
-    """Name, UID and completion index of the pods that wait to be told, in the order in which they were made."""
+    """Name, UID and completion index of the gated pods, in the order of their creation."""
     if workload.spec.members:
         return [
             (one.name, one.uid, None)
@@ -113,7 +115,7 @@ def _lives(world: World, workload: Workload, one: PodCardsAssigned) -> bool:
 
 
 def hold_at_gate(world: World, pod: PodObserved) -> None:
-    """Take note of whether a pod waits to be told its cards."""
+    """Record whether a pod waits at its scheduling gate for its cards."""
     key = f"{pod.namespace}/{pod.name}"
     if pod.gated and pod.workload:
         world.trail.put(world.cards.care.gated.setdefault(pod.workload, {}), key, None)
@@ -122,7 +124,7 @@ def hold_at_gate(world: World, pod: PodObserved) -> None:
 
 
 def leave_gate(world: World, key: str) -> None:
-    """A pod is gone: what it was told is free to be told to another."""
+    """A pod is gone: the cards assigned to it may be assigned to another one."""
     pod = world.pods.get(key)
     if pod is not None and pod.workload in world.workloads:
         world.trail.drop(world.cards.care.gated.get(pod.workload, {}), key)
@@ -130,7 +132,7 @@ def leave_gate(world: World, key: str) -> None:
 
 
 def assign(world: World, event: PodCardsAssigned) -> None:
-    """A pod has been told its cards; whoever had been told the same before it is gone."""
+    """Cards are assigned to a pod; an earlier assignment of the same cards was to a pod that is gone."""
     workload = world.workloads.get(event.workload)
     if workload is None or workload.devices is None or workload.devices.reservation != event.reservation:
         return

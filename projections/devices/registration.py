@@ -1,4 +1,4 @@
-"""How nodes tell their cards: JSON, the older text form, or bare capacity (docs/rules/devices.md#registration)."""
+"""How nodes register their cards: JSON, the older text form, or bare capacity (docs/rules/devices.md#registration)."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from projections.devices import checks
 from projections.devices.use import CardState
 
 PROFILES, MOST = "profiles", "maxSlice"
-"""Under which words a card tells its profiles, as JSON from name to number, and its slices."""
+"""Custom fields of a card: its profiles, as JSON from name to number, and its number of slices."""
 BY_AMOUNT = -1
 """The percentage of a request that names memory and cores instead of slices."""
 _NAME = re.compile(r"(\d+)g\.(\d+)gb")

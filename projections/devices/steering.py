@@ -44,7 +44,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     avoid: tuple[str, ...] = ()
 
     def and_those_of(self, other: "Choice") -> "Choice":
-        """Both lists with those of another choice."""
+        """This choice and another one combined: the lists of both."""
         return Choice(use=self.use + other.use, avoid=self.avoid + other.avoid) if other.use or other.avoid else self
 
     def allows_uuid(self, uuid: str) -> bool:
@@ -80,7 +80,7 @@ def parse_weights(text: str) -> Weights:
         if not separator or name not in ("slot", "core", "memory"):
             raise BadWeights(text, part, "is not one of slot, core, memory")
         if name in found:
-            raise BadWeights(text, part, "is told twice")
+            raise BadWeights(text, part, "is given twice")
         if not (number.isascii() and number.isdigit()):
             raise BadWeights(text, part, "is not a whole number, zero or more")
         found[name] = int(number)

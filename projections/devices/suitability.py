@@ -16,11 +16,11 @@ class Suitability:
         self._terms = shape.node_terms
 
     def allows(self, node: NodeObserved) -> bool:
-        """Whether the node will do."""
+        """Whether pods of the shape may go to the node."""
         return not self.refuses(node)
 
     def refuses(self, node: NodeObserved) -> str:
-        """Why the node will not do; empty if it will."""
+        """Why pods of the shape may not go to the node; empty if they may."""
         if not node.ready:
             return "not ready"
         if node.unschedulable:

@@ -19,7 +19,7 @@ class CardUse(msgspec.Struct, frozen=True):
     instances: tuple[MigInstance, ...] = ()
 
     def plus(self, other: "CardUse") -> "CardUse":
-        """Both together."""
+        """The sum of both."""
         pieces = self.instances + other.instances if other.instances else self.instances
         return CardUse(self.slots + other.slots, self.memory + other.memory, self.cores + other.cores, pieces)
 

@@ -7,7 +7,7 @@ import msgspec
 
 
 class Encoding(Enum):
-    """How a node tells its cards."""
+    """How a node registers its cards."""
 
     JSON = "json"
     LEGACY = "legacy"
@@ -77,7 +77,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     compute_units: bool = False
     """Cores are percent in the request and compute units on the card."""
     groups: str = ""
-    """What cards tell of the group that they belong to; those of one request come from as few groups as possible."""
+    """The custom field that names a card's group; the cards of one request come from as few groups as possible."""
     whole: bool = False
     """Cards are given whole, by their slots alone."""
     pairs: bool = False
@@ -93,11 +93,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     one_card: bool = False
     """All containers of a pod have their parts on one card."""
     profiles: bool = False
-    """A card is cut into slices by profiles that its node tells."""
+    """A card is cut into slices by profiles that its node registers."""
     classes: bool = False
-    """Who shares a card asks for the same quality of service, and is of a class that goes with the others."""
+    """Workloads share a card only with the same quality of service and with classes that go together."""
     core_bits: bool = False
-    """Cores of a card are told as bits, one for each."""
+    """Cores of a card are registered as bits, one for each."""
     dies: bool = False
     """Cards may be dies of one board, which is used alone where a pod wants so (mutex)."""
 
@@ -125,16 +125,16 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
-    """What one card of a vendor is, where nodes tell only how much they have in all."""
+    """What one card of a vendor has, where nodes register only totals."""
 
     tag: str
     """How its UUID goes on after the node's name."""
     slots: int
     cores: int
     memory: int = 0
-    """MiB; 0 where the node tells how much all cards have together."""
+    """MiB of one card; 0 where the node registers the memory of all cards together."""
     by_cores: bool = False
-    """Cards are told by the cores that they have together."""
+    """The node registers the cores of all cards together, and not their number."""
     halves: bool = False
     """The upper half of the cards lies on another NUMA node."""
 
@@ -167,10 +167,10 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     """The percentage of memory that stands for no memory named; None where zero means the whole card."""
     templates: tuple[Template, ...] = ()
     allocatable: int = 0
-    """Memory that a whole card of the model gives; 0 where the card itself tells."""
+    """MiB that a whole card of the model gives; 0 where the card registers it."""
     capacity: int = 0
     registered_cores: int = 0
-    """The cores that a card has whatever the node tells; 0 where the node is right."""
+    """The cores that a card has, whatever the node registers; 0 where the registered number counts."""
     reading: Reading = Reading.EACH
     sizes: tuple[int, ...] = ()
     """The MiB that a request may have, the largest that of a whole card."""
@@ -183,7 +183,7 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     """Allocations name the model of the card instead of the vendor's word."""
 
     def told_by(self, capacity: Mapping[str, int]) -> bool:
-        """Whether a node's capacity tells of such cards."""
+        """Whether a node's capacity shows cards of this vendor."""
         by_cores = self.unit is not None and self.unit.by_cores
         return capacity.get(self.resources.cores if by_cores else self.resources.count, 0) > 0
 

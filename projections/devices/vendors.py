@@ -18,7 +18,7 @@ from projections.devices.vendor import (
 NVIDIA, AMD, DCU, MLU, NEURON = "NVIDIA", "AMD", "DCU", "MLU", "AWSNeuron"
 NVIDIA_FAMILY = "nvidia"
 BOARD, ZONE = "AIC", "LinkZone"
-"""What cards of Vastai and MetaX tell of where they are."""
+"""Custom fields by which Vastai and MetaX cards register where they are: board and link zone."""
 STRATEGY, DIE = "DeviceStrategy", "die"
 """Whether cards of Vastai are dies of a board."""
 METAX_SLICE, ENFLAME_SLICE = "Metax-SGPU", "Enflame"

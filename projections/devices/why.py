@@ -16,14 +16,14 @@ from projections.world import World
 
 
 class CardAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What one card has to say to a pod: HAMi's reason codes, or nothing if it would serve any of its containers."""
+    """Why one card can't serve a pod: HAMi's reason codes, none if it could serve any of its containers."""
 
     card: str
     reasons: tuple[str, ...]
 
 
 class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a node takes the pod as things are, and what its cards say each."""
+    """Whether a node takes the pod as things are, and the answer of each of its cards."""
 
     node: str
     fits: bool

@@ -1,1 +1,1 @@
-"""Why things are as they are, in numbers: pending, preempted, different; and what would change it."""
+"""Explanations in numbers: why a workload is pending or was preempted, why decisions differ, what would change it."""

@@ -53,11 +53,11 @@ KINDS = {
     "cm": "configmap",
     "settings": "settings",
 }
-"""Kinds as people write them, and as they are told."""
+"""Kinds as people write them, and the name under which answers show them."""
 
 
 def canonical(text: str) -> str:
-    """An object as people name it, with its kind as it is told here; `namespace/name` alone is a job."""
+    """An object as people name it, with its kind as answers show it; `namespace/name` alone is a job."""
     kind, slash, name = text.partition("/")
     known = KINDS.get(kind.lower())
     return f"{known}/{name}" if known is not None and slash and name else f"job/{text}"

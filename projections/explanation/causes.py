@@ -1,8 +1,8 @@
 """What made a decision possible: the nearest earlier event without which it would not have been made then.
 
-A commit may name its cause; most are told apart here, by rule: an order follows the request of the preemptor, a
-release follows the pods that are gone, and who waits gets its answer when something came back or it was put in line.
-A workload that is gone is forgotten when nothing was told of it for an hour of the log's own time.
+A commit may name its cause; most causes are derived here, by rule: an order follows the request of the preemptor, a
+release follows the pods that are gone, and a pending workload is tried when quota came back or it was queued.
+A workload that is gone is forgotten when no event was about it for an hour of the log's own time.
 """
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved

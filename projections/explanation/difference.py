@@ -1,4 +1,4 @@
-"""Two lists of decisions side by side: what only one of them says, and in which fields the others differ."""
+"""Two lists of decisions side by side: which only one of them has, and in which fields the others differ."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from events.catalogue import AnyEvent
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision that differs: `recorded` or `decided` is empty where only the other one says it."""
+    """One decision that differs: `recorded` or `decided` is empty where only the other list has it."""
 
     type: str
     object: str
@@ -27,7 +27,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def changes(recorded: Sequence[AnyEvent], decided: Sequence[AnyEvent]) -> list[Change]:
-    """In what two answers to the same question differ, in the order in which they were given."""
+    """The differences between recorded decisions and those decided anew, in their order."""
     before, after = _numbered(recorded), _numbered(decided)
     found: list[Change] = []
     for key in [*before, *(key for key in after if key not in before)]:
@@ -42,7 +42,7 @@ def changes(recorded: Sequence[AnyEvent], decided: Sequence[AnyEvent]) -> list[C
 
 
 def _numbered(events: Sequence[AnyEvent]) -> dict[tuple[str, str, int], dict[str, Any]]:
-    """Events as plain values, by type, what they are about, and how often that was said before."""
+    """Events as plain values, by type, object, and how many such events came before."""
     told: dict[tuple[str, str, int], dict[str, Any]] = {}
     for event in events:
         plain: dict[str, Any] = msgspec.to_builtins(event)

@@ -40,7 +40,7 @@ class LifeMoment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Life:
-    """The moments of one object, gathered while the log is told in order."""
+    """The moments of one object, gathered while the log is folded in order."""
 
     def __init__(self, wanted: str) -> None:
         self.lines: list[LifeMoment] = []

@@ -20,11 +20,11 @@ _AHEAD = 5
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """What the rules say of the workload as things stand, tried alone."""
+    """The outcome of trying to admit the workload alone, as things stand."""
 
     fits: bool = False
     preempts: tuple[str, ...] = ()
-    """Whom it would preempt."""
+    """Workloads that it would preempt."""
     reason: str = ""
     message: str = ""
 
@@ -42,7 +42,7 @@ _FIXES: Mapping[str, str] = {
 
 
 def outline(world: World, workload: Workload) -> Explanation:
-    """Who it is and how it stands."""
+    """The workload's identity and state, before any reason is looked for."""
     state, reason, since = state_of(workload)
     return Explanation(
         workload=workload.key,

@@ -1,4 +1,4 @@
-"""What a preemption looked like when it was asked for: who was considered, and the shares before and after."""
+"""What a preemption looked like when it was asked for: which workloads were considered, and the shares before and after."""
 
 from events.admission import PreemptionRequested
 from projections.explanation.words import ShareChange

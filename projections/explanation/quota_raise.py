@@ -1,7 +1,7 @@
-"""The smallest raise of a queue's own quota that lets a workload in: found by trying, and taken back each time.
+"""The smallest raise of a queue's own quota that admits a workload: found by trying, and taken back each time.
 
-Whoever waits before it would get the new room first, and so would borrowers of the whole tree. So nothing is reckoned:
-a raise is folded, all deciders speak, and what counts is whether the workload holds quota then.
+Workloads before it in the queue would get the new quota first, and so would borrowers of the whole tree. So it can't be
+calculated: a raise is folded, all deciders decide, and what counts is whether the workload holds quota then.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,14 +22,14 @@ _TRIALS = 120
 
 
 class Trials:
-    """Counts what is tried: an answer may take so many trials and no more."""
+    """Tries raises, and counts the trials: one answer may take only so many."""
 
     def __init__(self, queue: ClusterQueueObserved, admits: Admits) -> None:
         self._queue, self._admits = queue, admits
         self.left = _TRIALS
 
     def let_in(self, amounts: Amounts) -> bool:
-        """Whether this raise lets the workload in; not known to, when there were too many trials."""
+        """Whether this raise admits the workload; False as well once there were too many trials."""
         if self.left <= 0:
             return False
         self.left -= 1

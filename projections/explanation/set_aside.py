@@ -1,4 +1,4 @@
-"""What services have set aside because they failed on it, as far as a workload or a queue has to wait for that."""
+"""What a workload or a queue waits for because a service has failed on it and set it aside."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ _AGAIN = "and it is tried again; if that fails as well, upgrade: the error is ku
 
 
 class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a service leaves alone, and what has it taken up again."""
+    """One object that a service has set aside, why, and what makes the service try it again."""
 
     service: str
     scope: Scope
@@ -26,20 +26,20 @@ class LeftAlone(msgspec.Struct, frozen=True, kw_only=True):
     """What went wrong, in the words of the failure."""
     since: Millis
     sequence: int
-    """Where on the service's partition that stands."""
+    """Sequence of the `SetAside` on the service's partition."""
     message: str
     fix: str
 
 
 def workload_left_alone(world: World, workload: Workload) -> tuple[LeftAlone, ...]:
-    """What keeps a workload from being decided about: itself, or the tree of its queue."""
+    """What is set aside and keeps a workload from being decided about: itself, or the tree of its queue."""
     found = asides_of(world.aside, Scope.WORKLOAD, workload.key)
     queue = world.cluster_queue_of(workload)
     return (*_told(found), *(queue_left_alone(world, queue.name) if queue is not None else ()))
 
 
 def queue_left_alone(world: World, cluster_queue: str) -> tuple[LeftAlone, ...]:
-    """What keeps a queue from being decided about: the tree that it is in."""
+    """What is set aside and keeps a queue from being decided about: the tree that it is in."""
     if not world.aside:
         return ()
     return _told(asides_of(world.aside, Scope.TREE, world.quota.root_of(cluster_queue)))

@@ -1,4 +1,4 @@
-"""What a workload asks for beside what there is, flavor by flavor, and who holds what it misses."""
+"""What a workload requests compared with what is available, flavor by flavor, and which queues borrow what it lacks."""
 
 from collections.abc import Iterator
 

@@ -11,7 +11,7 @@ from projections.explanation.set_aside import LeftAlone
 
 
 class Tier(StrEnum):
-    """Where the reason lies."""
+    """Where the reason lies that a workload is pending."""
 
     NOTHING = "nothing"
     """It does not wait."""
@@ -54,7 +54,7 @@ class Shortage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Raise(msgspec.Struct, frozen=True, kw_only=True):
-    """A raise of a queue's nominal quota that lets the workload in: tried, with everybody else who waits."""
+    """A raise of a queue's nominal quota that admits the workload: tried with all other pending workloads."""
 
     cluster_queue: str
     flavor: str
@@ -64,7 +64,7 @@ class Raise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueuePosition(msgspec.Struct, frozen=True, kw_only=True):
-    """Where it waits: the first has position 1."""
+    """Its position in its cluster queue, from 1."""
 
     position: int = 0
     waiting: int = 0
@@ -98,7 +98,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     rule: str = ""
     requested: str = ""
-    """Where on the log the room was asked for."""
+    """Position of the `PreemptionRequested` on the log."""
     victims: tuple[str, ...] = ()
     considered: tuple[Considered, ...] = ()
     standings: tuple[ShareChange, ...] = ()
@@ -121,9 +121,9 @@ class Explanation(msgspec.Struct, kw_only=True):
     shortages: tuple[Shortage, ...] = ()
     waits_for: tuple[str, ...] = ()
     raises: tuple[tuple[Raise, ...], ...] = ()
-    """Each of these lets it in; what stands together has to be raised together."""
+    """Each of these admits it; the raises within one have to be made together."""
     ends: tuple[str, ...] = ()
-    """Workloads of which any single one's end would let it in."""
+    """Workloads, each of which would free enough for it by ending."""
     cards: Advice | None = None
     """Which cards would have to be freed, and how."""
     note: str = ""

@@ -83,7 +83,7 @@ def settle_all(world: World, at: Millis) -> None:
 
 
 def enroll(world: World, changed: ClusterQueueObserved | SettingsObserved, at: Millis) -> None:
-    """Begin or end counting where a change of queues or settings says so, and line up anew those who wait there."""
+    """Begin or end counting where a change of queues or settings says so, and order the pending workloads there anew."""
     names = [changed.name] if isinstance(changed, ClusterQueueObserved) else sorted(world.cluster_queues)
     for name in names:
         for key in list(world.holders(name)):
@@ -97,7 +97,7 @@ def enroll(world: World, changed: ClusterQueueObserved | SettingsObserved, at: M
 def _standing(
     world: World, workload: Workload | None, entered: Entered | None, rule: AdmissionFairSharing
 ) -> Entered | None:
-    """What should be counted for a workload as it stands; it counts in the queue through which it came in."""
+    """What should be counted for a workload as it stands; it counts in the local queue through which it was admitted."""
     if workload is None or workload.admission is None or not by_usage(world, workload.admission.cluster_queue):
         return None
     held = world.holders(workload.admission.cluster_queue).usage.get(workload.key)

@@ -1,4 +1,4 @@
-"""What is remembered of the past usage of a local queue (docs/rules/fair-sharing.md#usage-fades)."""
+"""The record of the past usage of a local queue (docs/rules/fair-sharing.md#usage-fades)."""
 
 import msgspec
 
@@ -25,6 +25,6 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True):
 
     local_queue: str
     penalty: Fixed | None = None
-    """Until it is admitted."""
+    """The penalty in steps of 2^-64, until it is admitted."""
     running: dict[str, int] = {}
-    """From then on."""
+    """Its usage in units, from its admission on."""

@@ -10,15 +10,15 @@ from projections.fair_sharing.decay import ONE
 from projections.world import World
 
 PastUsage = tuple[bool, Fraction]
-"""Whether it is more than any number, and else the number: resources by weight, by the weight of the queue."""
+"""Whether it is infinite, and else the number: resources by weight, by the weight of the queue."""
 
 UNITS = {"cpu": 1000}
-"""How many of our units make one of those in which Kueue counts; 1 where nothing is said."""
+"""How many of our units make one of those in which Kueue counts; 1 for resources that are not listed."""
 TOO_MUCH: PastUsage = (True, Fraction())
 
 
 def past_usage(world: World, local_queue: str, at: Millis) -> PastUsage:
-    """Usage and penalties of a local queue at a time; endless when its weight is 0."""
+    """Usage and penalties of a local queue at a time; infinite when its weight is 0."""
     rule, ledger = world.settings.admission_fair_sharing, world.ledgers.get(local_queue)
     queue = world.local_queues.get(local_queue)
     weight = Fraction(queue.weight.numerator, queue.weight.denominator) if queue is not None else Fraction(1)

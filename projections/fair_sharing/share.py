@@ -17,7 +17,7 @@ from projections.quota.node import Node
 PER_MILLE = 1000
 """Kueue's scale: a node that borrows all that can be lent has the share 1000."""
 TOLD_DIGITS = 18
-"""Digits after the point in which a share is told to people."""
+"""Digits after the point with which a share is shown to people."""
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
@@ -77,7 +77,7 @@ NO_SHARE = Share()
 
 
 def share_of(node: Node, names: Sequence[FlavorResource]) -> Share:
-    """The share of a node as the tree stands; `names` tells flavor and resource of each column."""
+    """The share of a node as the tree stands; `names` holds flavor and resource of each column."""
     parent = node.parent
     if parent is None:
         return NO_SHARE

@@ -9,7 +9,7 @@ from projections.world import World
 
 
 def by_usage(world: World, cluster_queue: str) -> bool:
-    """Admission fair sharing is configured, and this queue wants it."""
+    """Whether admission fair sharing is configured and this queue asks for it."""
     if world.settings.admission_fair_sharing is None:
         return False
     queue = world.cluster_queues.get(cluster_queue)

@@ -1,4 +1,4 @@
-"""What became of each flavor that was tried, over all resources of a pod set, and how that is told in an event."""
+"""What became of each flavor that was tried, over all resources of a pod set, and the text of it in an event."""
 
 from collections.abc import Iterable
 
@@ -52,7 +52,7 @@ def considered_flavors(attempts: Iterable[FlavorAttempt]) -> list[ConsideredFlav
 
 
 def considered_text(attempts: Iterable[FlavorAttempt]) -> str:
-    """What became of the flavors per pod set; who simply fits within his own is not told."""
+    """What became of the flavors per pod set; a flavor that fits without borrowing is left out."""
     told: dict[str, list[str]] = {}
     for one in considered_flavors(attempts):
         if one.mode is not Mode.FIT or one.borrow:

@@ -1,4 +1,4 @@
-"""The straight way through a search: the first suited flavor of every group simply fits.
+"""The short way through a flavor search: the first suited flavor of every group fits.
 
 It gives the same assignment as the whole search, and the same record of what was tried, without asking who could make room
 (docs/rules/flavors.md#when-can-borrow: a flavor that fits ends the search, unless borrowing should try the next one).

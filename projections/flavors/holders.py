@@ -1,4 +1,4 @@
-"""Who holds what others miss: the cluster queues that use more than their own of a flavor."""
+"""Borrowers: the cluster queues that use more than their own quota of a flavor."""
 
 from projections.quota.columns import Column
 from projections.quota.node import Node

@@ -21,7 +21,7 @@ class Granular(msgspec.Struct, frozen=True):
 
 
 Oracle = Callable[[Column, int], Granular]
-"""Who could make room for so much more of one flavor and resource: Preempt, Reclaim or NoPreemptionCandidates."""
+"""How preemption could free so much of one flavor and resource: Preempt, Reclaim or NoPreemptionCandidates."""
 
 
 def lowest_that_fits(node: Node, column: Column, amount: int) -> tuple[int, bool]:

@@ -1,4 +1,4 @@
-"""What can be said about a search for flavors before any quota is looked at: suited flavors, columns, amounts.
+"""The part of a flavor search that does not depend on usage: suited flavors, columns, amounts.
 
 A plan depends on the queue's definition, the flavors and what is asked, not on usage: it is made once for all workloads
 of a class in a queue (docs/rules/flavors.md#one-flavor).
@@ -65,7 +65,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Per pod set what is counted: resources that the queue ignores are left out."""
     parts: tuple[PodSetsPlan, ...]
     problem: str = ""
-    """Why the cluster would not let these pods in, whatever the quota."""
+    """Why the API server would reject these pods, whatever the quota."""
 
 
 def plan_of(

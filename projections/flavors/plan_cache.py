@@ -1,4 +1,4 @@
-"""What was reckoned once and would come out the same again: a cache beside the state, never a part of it."""
+"""A cache of flavor plans beside the state, never a part of it: a plan made again would be the same."""
 
 from typing import Any
 

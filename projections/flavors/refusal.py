@@ -1,4 +1,4 @@
-"""Why no flavor can serve a workload: the reasons, from closest to fitting to farthest, and which of several is told."""
+"""Why no flavor can serve a workload: the reasons, from closest to fitting to farthest, and which of several is reported."""
 
 from collections.abc import Iterable, Mapping
 

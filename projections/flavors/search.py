@@ -24,7 +24,7 @@ from projections.quota.node import Node
 
 
 class FlavorSearchSpace(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search looks at: the plan, the queue's node in the quota tree, and who could make room."""
+    """What a search looks at: the plan, the queue's node in the quota tree, and how preemption could free quota."""
 
     plan: Plan
     node: Node
@@ -71,7 +71,7 @@ def refusal_reason(assignment: Assignment) -> str:
 def _assign_part(
     space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan, members: list[PodSetChoice]
 ) -> None:
-    """Find flavors group by group. The first that fails is what is told of these pod sets, as Kueue looks no further."""
+    """Find flavors group by group. The first that fails is reported for these pod sets, as Kueue looks no further."""
     chosen: list[tuple[GroupPlan, dict[str, FlavorChoice]]] = []
     reasons: list[str] = []
     failed, begin = "", len(assignment.attempts)
@@ -125,7 +125,7 @@ def _try_all(space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan
 
 
 def for_the_others(attempts: list[FlavorAttempt], part: PodSetsPlan) -> list[FlavorAttempt]:
-    """The attempts of a pod set group, which are told of its first pod set, for the other ones."""
+    """The attempts of a pod set group, which are recorded for its first pod set, as those of the other ones."""
     return [
         msgspec.structs.replace(attempt, pod_set=name)
         for name in part.names[1:]

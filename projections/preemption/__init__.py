@@ -1,1 +1,1 @@
-"""Who could make room, who has to, and what protects from it."""
+"""Preemption: candidates, the search for victims, and what protects a workload from it."""

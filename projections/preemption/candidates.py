@@ -47,7 +47,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """The reason that the victim is told."""
+        """The reason of the victim's condition Preempted."""
         match self.variant:
             case Variant.WITHIN_QUEUE:
                 return IN_CLUSTER_QUEUE
@@ -60,7 +60,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreemptionContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Who needs room: the whole usage that has to fit, and the columns of it that do not fit as it is."""
+    """A preemptor: the whole usage that has to fit, and the columns of it that do not fit as things stand."""
 
     workload: Workload
     queue: ClusterQueueObserved

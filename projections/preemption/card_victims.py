@@ -1,4 +1,4 @@
-"""Who has to make room on cards where quota would do (docs/rules/preemption.md#card-victims).
+"""Victims that are chosen for their cards, where the quota would suffice (docs/rules/preemption.md#card-victims).
 
 The right to preempt is that of quota (docs/rules/preemption.md#candidates); of those who may be preempted, the ones are
 chosen whose cards are of use. Everything here is tried on the ledgers and taken back.
@@ -19,7 +19,7 @@ MOST_SINGLES = 64
 def with_card_victims(
     world: World, context: PreemptionContext, gangs: Sequence[Gang], chosen: Sequence[Candidate]
 ) -> list[Candidate] | None:
-    """Those chosen for their quota, and whoever has to go beside them so that all pods find cards.
+    """The victims chosen for their quota, and those preempted besides so that all pods find cards.
 
     One that suffices alone is better than several; of several none is taken without need. None when nobody could make
     enough room. Cards of those who have lost their quota already are on their way back: nobody goes for them.
@@ -110,7 +110,7 @@ def _several(
 
 
 def _takes(world: World, context: PreemptionContext, candidate: Candidate) -> bool:
-    """Reckon as if the candidate were gone, if its queue still has no right to keep it."""
+    """Take the candidate's usage and cards away for the trial, if its queue has no right to keep them."""
     if not still_borrows(candidate.node, context.node.path, context.needed):
         return False
     discharge(world, candidate)

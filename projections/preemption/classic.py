@@ -69,19 +69,19 @@ def still_borrows(node: Node, above: tuple[Node, ...], needed: tuple[Column, ...
 
 
 def discharge(world: World, candidate: Candidate) -> None:
-    """Reckon as if the candidate were gone."""
+    """Take away the candidate's usage for the trial."""
     for column, amount in candidate.usage.items():
         candidate.node.discharge(world.trail, column, amount)
 
 
 def charge(world: World, node: Node, usage: Mapping[Column, int]) -> None:
-    """Reckon as if a node used so much more."""
+    """Charge so much more to a node for the trial."""
     for column, amount in usage.items():
         node.charge(world.trail, column, amount)
 
 
 def free(world: World, node: Node, usage: Mapping[Column, int]) -> None:
-    """Reckon as if a node used so much less."""
+    """Charge so much less to a node for the trial."""
     for column, amount in usage.items():
         node.discharge(world.trail, column, amount)
 

@@ -1,6 +1,6 @@
-"""Who was considered when somebody needed room, and why each was taken or passed over: the answer to "why not them?".
+"""Which workloads a preemptor considered, and why each was chosen or passed over: the answer to "why not them?".
 
-It is reckoned only for what is written down, and looks at no more holders than it takes to name some.
+It is worked out only for recorded decisions, and looks at no more holders than it takes to name some.
 """
 
 from collections.abc import Collection, Iterator

@@ -1,4 +1,4 @@
-"""The search for victims under fair sharing: who has the most gives first, and never so much that it could take it back.
+"""The search for victims under fair sharing: the highest share gives first, and no victim is chosen that could preempt its preemptor in return.
 
 The rules are in docs/rules/fair-sharing.md#fair-strategies. Victims that could come back and preempt the one they made
 room for are passed over: Kueue does not look at that, and two queues may then preempt each other without end
@@ -117,7 +117,7 @@ class FairSearch:
         return False
 
     def _choose(self, chosen: Candidate, variant: Variant) -> bool:
-        """Reckon as if the candidate were gone; whether that is enough."""
+        """Take away the candidate's usage for the trial; whether that is enough."""
         chosen = msgspec.structs.replace(chosen, variant=variant)
         self._victims.append(chosen)
         discharge(self._world, chosen)

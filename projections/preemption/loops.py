@@ -2,7 +2,7 @@
 
 Rule: docs/rules/preemption.md#loops
 
-Kueue's users report such loops (its issue 13662) and have nothing that shows them. It is told here, and nothing is decided by it.
+Kueue's users report such loops (its issue 13662) and have nothing that shows them. It is reported here, and decides nothing.
 """
 
 import msgspec
@@ -25,7 +25,7 @@ class PreemptionLoop(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 def preempted_once_more(workload: Workload, preemptor: str) -> tuple[tuple[str, int], ...]:
-    """Who has preempted the workload and how often, the last of them at the end."""
+    """The workloads that have preempted this one and how often, with one more at the end."""
     before = dict(workload.preempted_by)
     times = before.pop(preemptor, 0) + 1
     return (*tuple(before.items())[-_REMEMBERED + 1 :], (preemptor, times))

@@ -1,4 +1,4 @@
-"""What a preempted workload is told: by whom, by which rule, and where both stand in the tree."""
+"""The messages of a preemption: who preempted whom, by which rule, and where both are in the quota tree."""
 
 from projections.quota.node import Node
 from projections.workloads.lifecycle import Workload
@@ -24,7 +24,7 @@ def preemption_message(preemptor: Workload, reason: str, preemptor_path: str, vi
 
 
 def making_room_message(preemptor: Workload, victim: Workload) -> str:
-    """What the preemptor is told of each workload that makes room for it, in Kueue's words."""
+    """The message of the preemptor's Kubernetes Event for each of its victims, in Kueue's words."""
     queue = victim.admission.cluster_queue if victim.admission is not None else "UNKNOWN"
     return (
         f"Preempted workload {victim.key} (UID: {victim.uid}) in ClusterQueue {queue}; "

@@ -1,11 +1,11 @@
-"""Requests for room: each ends with its answer, and means its victims as they were admitted when it was made."""
+"""Open preemption requests: each ends with its answer, and means its victims as they were admitted when it was made."""
 
 from events.admission import PreemptionRequested, Victim
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 ANY_ADMISSION = 0
-"""What victims bear that were named before requests told the admission."""
+"""The admission of victims in old logs, which do not record it: any reservation of theirs is meant."""
 
 
 def still_holds(world: World, victim: Victim) -> Workload | None:

@@ -1,4 +1,4 @@
-"""The question "who has to make room", by the rule that is in force."""
+"""The search for victims by the strategy in force, classic or fair."""
 
 from projections.preemption.candidates import Candidate, PreemptionContext
 from projections.preemption.classic import find_victims as find_classic_victims

@@ -1,1 +1,1 @@
-"""The queues: who waits and in what order, where a workload is tried again, and how queues stand."""
+"""Queues: pending workloads and their order, when a refused workload is tried again, and the status of queues."""

@@ -13,7 +13,7 @@ from projections.world import World
 
 
 class ActiveCondition(msgspec.Struct, frozen=True):
-    """What the condition Active says."""
+    """The condition Active: its status, reason and message."""
 
     active: bool
     reason: str
@@ -21,7 +21,7 @@ class ActiveCondition(msgspec.Struct, frozen=True):
 
 
 OURS = (BUDGET_CONTROLLER, PROVISIONING_CONTROLLER)
-"""Controllers of checks that are answered here."""
+"""Controllers of checks that kuelog implements itself."""
 OPEN = ActiveCondition(True, "Ready", "Can admit new workloads")
 OPEN_LOCAL_QUEUE = ActiveCondition(True, "Ready", "Can submit new workloads to localQueue")
 STOPPED_LOCAL_QUEUE = ActiveCondition(False, "Stopped", "LocalQueue is stopped")
@@ -72,7 +72,7 @@ def check_active(world: World, check: str) -> ActiveCondition:
 
 
 def cluster_queue_active(world: World, name: str) -> ActiveCondition:
-    """Whether a cluster queue admits; all that is the matter stands in one message, as Kueue puts it."""
+    """The condition Active of a cluster queue; all reasons against it are in one message, as in Kueue."""
     if world.cluster_queues[name].terminating:
         return ActiveCondition(False, "Terminating", f"{_NO_MORE}; clusterQueue is terminating")
     reasons = inactive_reasons(world, name)
@@ -87,7 +87,7 @@ def takes_in(world: World, name: str) -> bool:
 
 
 def local_queue_active(world: World, key: str) -> ActiveCondition:
-    """Whether a local queue lets anybody through."""
+    """The condition Active of a local queue."""
     local_queue = world.local_queues[key]
     if local_queue.stop is not StopPolicy.NONE:
         return STOPPED_LOCAL_QUEUE

@@ -15,11 +15,11 @@ BULK = frozenset({RequeueReason.NO_FIT, RequeueReason.PREEMPTION_NO_CANDIDATES})
 """Refusals that hold for every workload of the class."""
 
 WAITS_FOR_OTHERS = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION})
-"""Refusals of a workload that gets in when others have left."""
+"""Refusals of a workload that can be admitted once others have released their quota."""
 
 
 def told_by_namespace(world: World) -> bool:
-    """Whether what a workload gets may rest on its namespace."""
+    """Whether the outcome for a workload may depend on its namespace: by limit ranges, or card limits of ResourceQuotas."""
     return bool(world.limit_ranges or world.cards.care.quotas)
 
 

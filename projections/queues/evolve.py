@@ -1,4 +1,4 @@
-"""Folding who waits where: queued, parked, woken, allowed to queue again."""
+"""Folding the queue manager's decisions: queued, parked, allowed to queue again."""
 
 from typing import TypeAlias, assert_never
 

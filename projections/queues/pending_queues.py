@@ -1,4 +1,4 @@
-"""Who waits where and in what order: the line of each cluster queue, and those parked beside it.
+"""Pending workloads and their order: the line of each cluster queue, and the workloads parked beside it.
 
 A workload is in one place at most: in line, or parked (docs/rules/queues.md#one-place). Every order is total and ends
 in a UID. The heap is only a cache of the order: `waiting` says who is really in line, so stale heap entries are
@@ -20,7 +20,7 @@ from projections.trail import Trail
 
 OrderKey = tuple[int | str, ...]
 DOOR = 5
-"""Where an order names the local queue, if it does."""
+"""Index in an order key of the local queue, in keys that name it."""
 _STALE = 16
 """So many entries of a heap may be stale, and twice as many as wait, before it is made anew."""
 Place = tuple[OrderKey, str]
@@ -89,7 +89,7 @@ class PendingQueue:
 
     @property
     def empty(self) -> bool:
-        """Nobody waits here, is parked here, or is remembered."""
+        """Whether nothing is pending or parked here, and nothing else is kept for this queue."""
         return not (self.waiting or self.parked or self.held)
 
     def push(self, trail: Trail, key: str, order: OrderKey, *, kind: str = "") -> None:
@@ -155,7 +155,7 @@ class PendingQueue:
             trail.put(self.scan, key, Scan(known.began, known.stamp, done=True))
 
     def forget_scan(self, trail: Trail) -> None:
-        """Whoever is tried next starts with its first flavor."""
+        """The next workload that is tried starts with its first flavor."""
         for key in list(self.scan):
             trail.drop(self.scan, key)
 

@@ -1,4 +1,4 @@
-"""Who waits for a cluster queue at which position, and at which of those who came by the same local queue.
+"""Positions of pending workloads: in their cluster queue, and among those of the same local queue.
 
 First those in line, in its order; then those beside it, as they would stand if they were in it.
 """
@@ -12,7 +12,7 @@ from projections.world import World
 
 
 class Position(msgspec.Struct, frozen=True):
-    """A workload that waits; positions begin at 0."""
+    """A pending workload; positions begin at 0."""
 
     workload: Workload
     in_cluster_queue: int
@@ -20,7 +20,7 @@ class Position(msgspec.Struct, frozen=True):
 
 
 def positions(world: World, cluster_queue: str) -> list[Position]:
-    """Everybody who waits for a cluster queue, first to last."""
+    """All pending workloads of a cluster queue, first to last."""
     line = world.lines.of(cluster_queue)
     parked = [world.workloads[key] for key, reason in line.parked.items() if reason not in NOT_PENDING]
     parked.sort(key=lambda one: order_in_line(world, one))

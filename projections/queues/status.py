@@ -91,7 +91,7 @@ def check_status(world: World, name: str) -> CheckStatus:
 
 
 class Tally(msgspec.Struct):
-    """Those who came through one door."""
+    """The pending and the reserving workloads of one local queue."""
 
     pending: int = 0
     reserving: int = 0
@@ -101,7 +101,7 @@ class Tally(msgspec.Struct):
 
 
 def tallies(world: World, name: str) -> dict[str, Tally]:
-    """Who waits for a cluster queue and who holds its quota, by local queue."""
+    """The pending workloads of a cluster queue and those that hold its quota, by local queue."""
     found: dict[str, Tally] = {}
     line, workloads = world.lines.of(name), world.workloads
     kept = [key for key, reason in line.parked.items() if reason not in NOT_PENDING]
@@ -170,7 +170,7 @@ def local_queue_status(world: World, key: str, tally: Tally, at: Millis) -> Queu
 
 
 def unhoused(world: World, key: str) -> Tally:
-    """Those who wait at a door that leads nowhere."""
+    """The pending workloads of a local queue whose cluster queue does not exist."""
     local_queue = world.local_queues[key]
     waiting = [
         one

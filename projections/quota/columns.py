@@ -1,6 +1,6 @@
 """The numbers that stand for pairs of flavor and resource, so that quantities can lie in arrays.
 
-A number is given once and stays; it says nothing about order, so whatever is told in order is sorted by name.
+A number is given once and stays; it implies no order, so everything that is shown in order is sorted by name.
 """
 
 FlavorResource = tuple[str, str]

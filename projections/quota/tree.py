@@ -48,7 +48,7 @@ class QuotaTree:
         self._outdate()
 
     def remove_cohort(self, name: str) -> None:
-        """The object is gone; the cohort goes on without quota of its own while it is still named."""
+        """The Cohort object is gone; the cohort remains, without quota of its own, while something names it."""
         self._trail.drop(self._observed_cohorts, name)
         self._outdate()
 

@@ -1,1 +1,1 @@
-"""What services have set aside because they failed on it, and what has it taken up again."""
+"""Objects that services have set aside because they failed on them, and what makes a service try one again."""

@@ -1,4 +1,4 @@
-"""Folding what a service sets aside, and what has it taken up again: a change of it or of what it depends on."""
+"""Folding that a service sets an object aside, and that it is tried again: after a change of it or of what it depends on."""
 
 import msgspec
 
@@ -43,7 +43,7 @@ _LEFT_ALONE = "The {} failed on this workload and leaves it alone until it or it
 
 
 def set_aside(world: World, event: SetAside, position: LogPosition) -> None:
-    """Fold that a service leaves something alone; a workload is told."""
+    """Fold that a service sets an object aside; a workload gets the condition SetAside."""
     scope, name = scope_of(event)
     workload = world.workloads.get(name) if scope is Scope.WORKLOAD else None
     if scope is Scope.WORKLOAD and workload is None and not world.cards.attempts_of(name):
@@ -75,7 +75,7 @@ def set_aside(world: World, event: SetAside, position: LogPosition) -> None:
 
 
 def scope_of(event: SetAside) -> tuple[Scope, str]:
-    """What an event sets aside."""
+    """Kind and key of the object that an event sets aside."""
     if event.workload:
         return Scope.WORKLOAD, event.workload
     named = ((Scope.TREE, event.tree), (Scope.CARD, event.card), (Scope.POD, event.pod), (Scope.FLAVOR, event.flavor))
@@ -83,7 +83,7 @@ def scope_of(event: SetAside) -> tuple[Scope, str]:
 
 
 def take_up_again(world: World, event: AnyEvent, position: LogPosition) -> None:
-    """Have what was set aside tried again, if this event changes it or what it depends on."""
+    """Let objects that are set aside be tried again, if this event changes them or what they depend on."""
     if not world.aside:
         return
     for key in sorted(world.aside):

@@ -46,7 +46,7 @@ def adjusted(world: World, namespace: str, pod_set: PodSet) -> PodSet:
 
 
 def misfit(world: World, namespace: str, pod_sets: Iterable[PodSet]) -> str:
-    """Why the cluster would not let these pods in, whatever the quota; empty when it would."""
+    """Why the API server would reject these pods, whatever the quota; empty when it would accept them."""
     for pod_set in pod_sets:
         told = _of_shape(world, namespace, adjusted_shape(world, namespace, pod_set.shape))
         if told:
@@ -55,7 +55,7 @@ def misfit(world: World, namespace: str, pod_sets: Iterable[PodSet]) -> str:
 
 
 def bounds_of(world: World, namespace: str, kind: str) -> Bounds:
-    """What all limit ranges of a namespace say of containers or pods together."""
+    """The bounds and defaults of all limit ranges of a namespace together, for `kind` Container or Pod."""
     bounds = Bounds(minimum={}, maximum={}, default={}, default_request={})
     for item in _items(world, namespace, kind):
         for resource, amount in item.minimum.items():

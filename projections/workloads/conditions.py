@@ -1,7 +1,7 @@
-"""What is said of a workload that has no quota, or has it and may not run yet: QuotaReserved and Admitted, both False.
+"""The conditions of a workload that is not admitted: QuotaReserved=False and Admitted=False, with their reasons.
 
-With the gate UnadmittedWorkloadsObservability (on) every cause has a reason of its own, and Admitted tells along with
-it what is missing. Without it the reasons fall back to Kueue's older, broader ones.
+With the gate UnadmittedWorkloadsObservability (on) every cause has a reason of its own, and Admitted=False says what is
+missing. Without it the reasons fall back to Kueue's older, broader ones.
 """
 
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ EXPLICIT_STATUS = "UnadmittedWorkloadsExplicitStatus"
 
 GATED = "AdmissionGated"
 GATED_BY = "Admission is gated by: "
-"""How it is told what holds a workload back from being queued."""
+"""The beginning of the message that names the admission gates of a workload."""
 PENDING = "PendingEvaluation"
 PENDING_MESSAGE = "Workload is pending evaluation in the scheduling queue"
 GATE_CLEARED_MESSAGE = "AdmissionGatedBy cleared, waiting for quota reservation"
@@ -33,7 +33,7 @@ STANDING = frozenset({"Misconfigured", "Suspended", "Deactivated", GATED, "OnHol
 """Reasons that end as soon as the workload is in line again; any other stays until the next attempt."""
 
 SILENT = frozenset({"Backoff", WAITING_FOR_PODS})
-"""Reasons to be parked that QuotaReserved does not tell: requeueState does, or a condition of their own."""
+"""Reasons to be parked that QuotaReserved does not show: requeueState does, or a condition of their own."""
 
 _BROADER = {
     "Misconfigured": "Inadmissible",
@@ -48,13 +48,13 @@ _BROADER = {
 }
 
 _OLDER = frozenset(_BROADER.values())
-"""What an older Kueue, or one without the gate, has told: it stays no longer than a reason that ends."""
+"""The reasons of an older Kueue, or of one without the gate: they stay no longer than a reason that ends."""
 
 
 def without_quota(
     workload: Workload, settings: SettingsObserved, reason: str, message: str, position: LogPosition
 ) -> Workload:
-    """The workload with QuotaReserved=False for this reason, and Admitted=False where that is told."""
+    """The workload with QuotaReserved=False for this reason, and Admitted=False where that is shown."""
     told = told_as(settings, reason)
     if reason == GATED and message.startswith(GATED_BY):
         before = workload.condition(QUOTA_RESERVED)
@@ -64,26 +64,26 @@ def without_quota(
 
 
 def told_as(settings: SettingsObserved, reason: str) -> str:
-    """The reason that QuotaReserved tells for this one."""
+    """The reason that QuotaReserved=False shows for this one."""
     return reason if enabled(settings, OBSERVABILITY) else _BROADER.get(reason, reason)
 
 
 def untold(settings: SettingsObserved, reason: str) -> bool:
-    """Whether QuotaReserved says nothing of this reason to be parked."""
+    """Whether QuotaReserved is left as it is when a workload is parked for this reason."""
     return reason in SILENT or (reason == "Deactivated" and not enabled(settings, OBSERVABILITY))
 
 
 def parked(
     workload: Workload, settings: SettingsObserved, reason: str, message: str, position: LogPosition
 ) -> Workload:
-    """The workload as it is told when it is set beside the line."""
+    """The workload with the conditions that it gets when it is parked."""
     if untold(settings, reason):
         return workload
     return without_quota(workload, settings, reason, message, position)
 
 
 def in_line(workload: Workload, settings: SettingsObserved, position: LogPosition) -> Workload:
-    """The workload as it is told when it is put in line: what held it back has ended."""
+    """The workload with the conditions that it gets when it is queued: what held it back has ended."""
     told = workload.condition(QUOTA_RESERVED)
     if told is None:
         explicit = enabled(settings, OBSERVABILITY) and enabled(settings, EXPLICIT_STATUS)

@@ -90,7 +90,7 @@ def evolve_workloads(world: World, event: WorkloadFact, position: LogPosition) -
                 generation=workload.generation,
             )
             finished = with_condition(world.workloads[workload.key], done)
-            # Where no job stands behind the object, it is the object that has said so.
+            # Where no job stands behind the object, the object itself has been set so.
             world.put_workload(replace(finished, finish_shown=finished.owner is None))
         case WorkloadDeleted():
             leave(world, workload)
@@ -147,14 +147,14 @@ def _applied(world: World, workload: Workload, event: DecisionApplied) -> None:
 
 
 def _of_the_past(event: CheckReported, before: CheckStatus) -> bool:
-    """Whether it was said about an earlier attempt; an object without a mark still shows what was written first."""
+    """Whether the report is about an earlier attempt; an object without a mark still shows what was written first."""
     if event.decision:
         return _sequence(event.decision) < before.decided
     return before.decided > 0 and event.check.state is CheckState.PENDING
 
 
 def _rejected(world: World, workload: Workload, event: DecisionRejected) -> None:
-    # What was said about an earlier decision may be right again by now: it is tried once more with what holds today.
+    # A report about an earlier decision may be right again by now: it is tried once more with what holds today.
     if event.reason == FAILED_TO_START and workload.admitted and event.sequence >= workload.decided:
         workload = replace(workload, start_failed=event.message)
     world.put_workload(workload)
@@ -227,7 +227,7 @@ def _change(world: World, workload: Workload, event: WorkloadChanged, position: 
 
 
 def _others(before: Workload, after: Workload) -> bool:
-    """Whether other pods own its object."""
+    """Whether its object is owned by other pods than before."""
     return {one.uid for one in before.spec.members} != {one.uid for one in after.spec.members}
 
 
@@ -241,7 +241,7 @@ def _reclaim(world: World, workload: Workload, counts: dict[str, int], position:
 
 
 def leave(world: World, workload: Workload) -> Workload:
-    """The workload waits for nothing and holds nothing any more."""
+    """Take the workload out of its queue and give back its quota and its preemption requests."""
     if workload.line:
         world.lines.of(workload.line).remove(world.trail, workload.key)
         world.put_workload(replace(workload, line=""))

@@ -177,7 +177,7 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, position: L
 
 
 def _refuse(world: World, workload: Workload, event: AdmissionRefused, position: LogPosition) -> None:
-    # Without granular reasons a closed preemption gate is told like any other attempt that failed.
+    # Without granular reasons a closed preemption gate is shown like any other attempt that failed.
     gated = event.requeue is RequeueReason.PREEMPTION_GATED and not enabled(world.settings, OBSERVABILITY)
     told = without_quota(workload, world.settings, "Pending" if gated else event.reason, event.message, position)
     attempt = event
@@ -185,7 +185,7 @@ def _refuse(world: World, workload: Workload, event: AdmissionRefused, position:
     if isinstance(last, AdmissionRefused) and not event.attempts and last.message == event.message:
         attempt = replace(
             event, attempts=last.attempts, candidates=last.candidates, holders=last.holders
-        )  # Told briefly, because nothing about it had changed.
+        )  # Recorded in short, because nothing about it had changed.
     if event.requeue is RequeueReason.PREEMPTION_GATED:
         told = with_condition(
             told, true_condition(BLOCKED_ON_GATES, "PreemptionGated", event.message, workload, position)
@@ -211,7 +211,7 @@ def _request(world: World, workload: Workload, event: PreemptionRequested, posit
 
 
 def _asked_no_more(workload: Workload, position: LogPosition) -> dict[str, CheckStatus]:
-    """What the autoscaler gave for this reservation is given for no other."""
+    """The states of its checks without those of the autoscaler: nodes that were provisioned serve one reservation only."""
     over = {
         name: CheckStatus(
             name=name, since=position.at, decided=position.sequence, retries=workload.checks[name].retries

@@ -21,7 +21,7 @@ from projections.world import World
 
 
 def preempted(world: World, event: PreemptionOrdered, workload: Workload, position: LogPosition) -> Workload:
-    """The victim; both sides are told."""
+    """The victim with its conditions; victim and preemptor both get a Kubernetes Event."""
     _tell_preemptor(world, event, workload, position)
     told = true_condition(PREEMPTED, event.reason, event.message, workload, position)
     message = _preempted_message(world, event, workload)
@@ -36,7 +36,7 @@ def preempted(world: World, event: PreemptionOrdered, workload: Workload, positi
 
 
 def evicted(workload: Workload, reason: str, cause: str, message: str, position: LogPosition) -> Workload:
-    """The workload on its way out: its checks and gates stand as before the first attempt, its quota returns later."""
+    """The evicted workload: its checks and gates are reset; its quota is released later, when its pods are gone."""
     full = f"DeactivatedDueTo{cause}" if reason == "Deactivated" and cause else reason
     workload = with_condition(workload, true_condition(EVICTED, full, message, workload, position))
     workload = with_news(workload, position, f"EvictedDueTo{full}", message)

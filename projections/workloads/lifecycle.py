@@ -77,7 +77,7 @@ class Provisioning(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class News(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Something that the cluster is told in passing, as an Event on the Workload object."""
+    """A Kubernetes Event that is to be written about the Workload object."""
 
     sequence: int
     """The decision that it is about."""
@@ -117,14 +117,14 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     preempted_count: int = 0
     preempted_at: Millis | None = None
     preempted_by: tuple[tuple[str, int], ...] = ()
-    """Who has preempted it and how often, the last of them at the end; the latest few are remembered."""
+    """The workloads that have preempted it and how often, the latest at the end; only a few are kept."""
     admitted_at: Millis | None = None
     decided: int = 0
     """Sequence of the last decision about it on its partition: what the applier has to reach."""
     applied: int = 0
     """Sequence of the last decision that the cluster shows."""
     job_turned: int = 0
-    """The last fact that somebody has let its job run or stopped it, beside what was decided."""
+    """Sequence of the last fact that somebody other than kuelog suspended or unsuspended its job."""
     seen: int = 0
     """Sequence of the last fact that has changed what its object shows, which no decision says."""
     shown: int = 0
@@ -134,17 +134,17 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     deactivated_by: int = 0
     """Sequence of the decision that set it inactive last."""
     start_failed: str = ""
-    """Why the job can't be started as it was admitted; empty while nothing is known against it."""
+    """Why the job can't be started as it was admitted; empty when no reason is known."""
     released: bool = False
-    """Nothing here holds its object any more."""
+    """kuelog keeps its object no longer: the finalizer may be removed."""
     news: tuple[News, ...] = ()
-    """What the cluster has not been told yet."""
+    """Kubernetes Events that the applier has not written yet."""
     discarded: str = ""
     """Why its object is to go from the cluster; empty while it may stay."""
     stopped_by: int = 0
     """Sequence of the decision that evicted it last."""
     marks: tuple[str, ...] = ()
-    """What its job and its object bore when it was first seen, of another log: it says nothing about this one."""
+    """Decisions of another log that its job and object were marked with when first seen: they mean nothing on this log."""
     pods_gone: str = ""
     """The decision after which its pods were seen to be gone, as `partition/sequence`."""
 
@@ -179,34 +179,34 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def finished(self) -> bool:
-        """The job has ended."""
+        """Whether the job has finished."""
         return self.is_true(FINISHED)
 
     @property
     def reserved(self) -> bool:
-        """It holds quota."""
+        """Whether it holds quota."""
         return self.admission is not None
 
     @property
     def admitted(self) -> bool:
-        """It may run."""
+        """Whether it is admitted: its job may run."""
         return self.is_true(ADMITTED)
 
     @property
     def evicted(self) -> bool:
-        """It has to stop, or had to and has not got quota again since."""
+        """Whether it is evicted: it has to stop, or had to and has not got quota again since."""
         return self.is_true(EVICTED)
 
 
 def true_condition(kind: str, reason: str, message: str, workload: Workload, position: LogPosition) -> Condition:
-    """A condition that is True as of this place."""
+    """The condition with status True, since this position of the log."""
     return condition_at(kind, ConditionStatus.TRUE, reason, message, workload, position)
 
 
 def condition_at(
     kind: str, status: ConditionStatus, reason: str, message: str, workload: Workload, position: LogPosition
 ) -> Condition:
-    """A condition as of this place."""
+    """The condition with this status, since this position of the log."""
     return Condition(
         type=kind, status=status, reason=reason, message=message, since=position.at, generation=workload.generation
     )
@@ -225,7 +225,7 @@ def with_condition(workload: Workload, condition: Condition) -> Workload:
 def with_news(
     workload: Workload, position: LogPosition, reason: str, message: str, *, warning: bool = False
 ) -> Workload:
-    """The workload with something to be told about the decision at this place."""
+    """The workload with one more Kubernetes Event to be written, about the decision at this position."""
     news = News(sequence=position.sequence, at=position.at, reason=reason, message=message, warning=warning)
     return msgspec.structs.replace(workload, news=(*workload.news, news))
 

@@ -1,7 +1,7 @@
-"""Workloads that are gone: whoever keeps something of each forgets them when nothing was told of them for an hour of the log's time.
+"""When to forget workloads that are gone: after an hour of the log's time without an event about them.
 
-What is kept is then as large as what lives, and not as what ever was. Cards and quota are given back within that hour; what is told
-of a workload later is told of one that nobody knows.
+Tables by workload then grow with those that exist, not with those that ever did. Cards and quota are given back within
+that hour; a later event is one about an unknown workload.
 """
 
 from events.catalogue import AnyEvent
@@ -11,14 +11,14 @@ from projections.object_versions import REMEMBERED
 
 
 class LongGone:
-    """Hears every event in the order of its time."""
+    """Follows all events in the order of their time."""
 
     def __init__(self) -> None:
         self._told: dict[str, Millis] = {}
-        """By workload that is gone when something was told of it last, in that order."""
+        """By workload that is gone the time of the last event about it, in that order."""
 
     def hear(self, event: AnyEvent, workload: str, at: Millis) -> list[str]:
-        """An event, and the workload that it is about; whom to forget now."""
+        """Take note of an event about a workload; returns the workloads to forget now."""
         was_gone = self._told.pop(workload, None) is not None
         if isinstance(event, WorkloadDeleted) or (was_gone and not isinstance(event, WorkloadSubmitted)):
             self._told[workload] = at
@@ -32,5 +32,5 @@ class LongGone:
         return found
 
     def keep(self, workload: str, at: Millis) -> None:
-        """Not yet: it still holds something."""
+        """Keep a workload for another hour: it still holds something."""
         self._told[workload] = at

@@ -14,7 +14,7 @@ from projections.world import World
 
 
 def lost_place(world: World, workload: Workload) -> str:
-    """What a workload has lost of the cards that it was given, told as the reason why it has to go; empty when nothing."""
+    """What a workload has lost of the cards that it was given, as the message of its eviction; empty when nothing."""
     if workload.devices is None or not workload.devices.placements:
         return ""
     nodes = sorted({one.node for one in workload.devices.placements})
@@ -42,12 +42,12 @@ def review_owner(world: World, pod: str) -> None:
 def _lost(world: World, workload: Workload, node: str) -> bool:
     known = world.nodes.get(node)
     if known is None:
-        return bool(world.nodes)  # Where no node was ever told of, none was lost.
+        return bool(world.nodes)  # Where no node was ever reported, none was lost.
     return not known.ready and not _goes_on(world, workload, node)
 
 
 def _goes_on(world: World, workload: Workload, node: str) -> bool:
-    """Whether some pod of it is on the node and was not told to end."""
+    """Whether some pod of it is on the node and is not being deleted."""
     for key in world.cards.living.get(workload.key, ()):
         pod = world.pods.get(key)
         if pod is not None and pod.node == node and not pod.terminating:
@@ -56,11 +56,11 @@ def _goes_on(world: World, workload: Workload, node: str) -> bool:
 
 
 def _failed_cards(world: World, workload: Workload) -> Iterable[str]:
-    """Cards that are reported as failed, and those that their node no longer tells of beside others of the vendor.
+    """Cards that are reported as failed, and those that their node no longer registers beside others of the vendor.
 
-    A node that tells of none of a vendor's cards says nothing of them, as HAMi takes it
+    A node that registers none of a vendor's cards says nothing about them, as HAMi takes it
     (docs/rules/eviction.md#failed-cards): a plugin that is replaced leaves what runs alone. Cards that are only counted
-    are not told apart: fewer of them name none.
+    have no UUIDs of their own: when there are fewer, it is not known which are gone.
     """
     for placement in workload.devices.placements if workload.devices is not None else ():
         registered = world.cards.nodes.get(placement.node)

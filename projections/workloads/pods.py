@@ -1,4 +1,4 @@
-"""Workloads that are pods: whether anything of one still runs, and what is told of pods that have to be replaced."""
+"""Workloads that are pods: whether anything of one still runs, and the condition WaitingForReplacementPods."""
 
 from collections.abc import Collection
 
@@ -28,7 +28,7 @@ def stands_still(workload: Workload) -> bool:
 
 
 def found_running(workload: Workload, uids: Collection[str]) -> Workload:
-    """The workload, knowing that these pods of it ran when they were told to end, though nobody had seen it yet."""
+    """The workload, with these of its pods marked as having run: they ran when they were deleted, before the watcher had seen it."""
     members = tuple(
         replace(one, state=MemberState.LIVE) if one.uid in uids and one.state is MemberState.GATED else one
         for one in workload.spec.members

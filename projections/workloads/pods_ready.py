@@ -6,7 +6,7 @@ from projections.workloads.lifecycle import PODS_READY, Workload, with_condition
 
 
 def pods_ready(workload: Workload, position: LogPosition, *, ready: bool) -> Condition:
-    """What a change of its pods says of the attempt that runs."""
+    """The condition PodsReady after a change of the readiness of the workload's pods."""
     old = workload.condition(PODS_READY)
     was_ready = old is not None and (old.status is ConditionStatus.TRUE or old.reason == "WaitForRecovery")
     if ready:

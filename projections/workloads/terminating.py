@@ -15,7 +15,7 @@ class Terminating(msgspec.Struct, frozen=True, gc=False):
 
 
 def terminating(event: WorkloadTerminating, workload: Workload | None) -> Terminating:
-    """The object as it is deleted."""
+    """The record of an object that is being deleted."""
     held = workload.admission if workload is not None else None
     return Terminating(event.uid, 0 if held is None else held.reservation)
 

@@ -68,7 +68,7 @@ class Timeline:
 
 
 def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911, PLR0912 - one case per event
-    """What people call an event, and its detail; None for events that say nothing about a workload's life."""
+    """A short name of an event for people, and its detail; None for events that say nothing about a workload's life."""
     match event:
         case WorkloadSubmitted():
             return "submitted", f"queue {event.spec.queue}, priority {event.spec.priority}"
