@@ -75,7 +75,7 @@ class Versions:
         if isinstance(fact, WorkloadDeleted):
             beside = f"Workload/{fact.workload}"
             if about is None or about.place != beside:
-                # What was told of its Workload object beside its job needs no memory any more.
+                # Versions of its Workload object need not be kept beside those of its job any more.
                 self._trail.drop(self.known, beside)
         return True
 

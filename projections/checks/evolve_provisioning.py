@@ -83,11 +83,11 @@ def _evolved(
 def _ordered(workload: Workload, order: ProvisioningOrdered, position: LogPosition) -> Workload:
     asked = Provisioning(order=order, decision=f"{position.partition}/{position.sequence}")
     check = CheckStatus(name=order.check, since=position.at, decided=position.sequence, retries=order.attempt - 1)
-    told = with_news(
+    noted = with_news(
         workload, position, "ProvisioningRequestCreated", f'Created ProvisioningRequest: "{order.request}"'
     )
     return replace(
-        told,
+        noted,
         provisioning={**workload.provisioning, order.check: asked},
         checks={**workload.checks, order.check: check},
         decided=position.sequence,

@@ -122,16 +122,16 @@ def decode_mig_allocations(text: str) -> tuple[MigAllocation, ...]:
         raise BadAnnotation(
             key=MIG_ALLOCATIONS, part=text[:80], problem=f"is no list of pieces: {problem}"
         ) from problem
-    told: set[tuple[int, int]] = set()
+    seen: set[tuple[int, int]] = set()
     for piece in found:
         place = (piece.container_index, piece.device_index)
-        if min(place) < 0 or not piece.gpu_uuid or not piece.profile or piece.placement.size <= 0 or place in told:
+        if min(place) < 0 or not piece.gpu_uuid or not piece.profile or piece.placement.size <= 0 or place in seen:
             raise BadAnnotation(
                 key=MIG_ALLOCATIONS,
                 part=piece.gpu_uuid,
                 problem=f"must say once, for container {place[0]} and device {place[1]}, card, profile and placement",
             )
-        told.add(place)
+        seen.add(place)
         made = (piece.mig_uuid, piece.gpu_instance, piece.compute_instance)
         if any(each is not None for each in made) and any(each is None for each in made):
             raise BadAnnotation(

@@ -85,9 +85,9 @@ class CardCare:
 
     def config(self, hami: HamiSettings) -> CardConfig:
         """The names, units and policies of cards by these settings and the ConfigMaps that they name."""
-        told, known = self.device_configs.get(f"{hami.namespace}/{hami.device_config}"), self._config
-        if known is None or known[0] is not told or known[1] is not hami:
-            known = self._config = (told, hami, card_config(told, hami))
+        observed, known = self.device_configs.get(f"{hami.namespace}/{hami.device_config}"), self._config
+        if known is None or known[0] is not observed or known[1] is not hami:
+            known = self._config = (observed, hami, card_config(observed, hami))
         return known[2]
 
     def set_quota(self, quota: CardQuotaObserved) -> None:
@@ -148,13 +148,13 @@ class CardCare:
         self._trail.drop(self.suspects, key)
         self._trail.drop(self.stale, key)
 
-    def tell(self, card: str, told: ReportedDrift) -> None:
+    def report(self, card: str, drift: ReportedDrift) -> None:
         """Record a drift that was reported."""
-        self._trail.put(self.told, card, tuple(sorted({*self.told.get(card, ()), told})))
+        self._trail.put(self.told, card, tuple(sorted({*self.told.get(card, ()), drift})))
 
     def resolve(self, card: str, kind: DriftKind, holder: str) -> None:
         """Forget a reported drift: log and cluster agree again."""
-        left = tuple(told for told in self.told.get(card, ()) if (told.kind, told.holder) != (kind, holder))
+        left = tuple(drift for drift in self.told.get(card, ()) if (drift.kind, drift.holder) != (kind, holder))
         if left:
             self._trail.put(self.told, card, left)
         else:

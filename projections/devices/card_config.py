@@ -48,39 +48,39 @@ HAMI = CardConfig()
 """The configuration with the defaults of HAMi's chart."""
 
 
-def card_config(told: DeviceConfigObserved | None, hami: HamiSettings | None = None) -> CardConfig:
+def card_config(observed: DeviceConfigObserved | None, hami: HamiSettings | None = None) -> CardConfig:
     """The configuration in force by HAMi's ConfigMap, if there is one, and by the flags of its scheduler."""
     hami = hami or HamiSettings()
-    defaults = CHART if told is None else _defaults(told)
-    vendors = VENDORS if told is None else _vendors(told)
-    split = SPLIT if told is None else told.split
+    defaults = CHART if observed is None else _defaults(observed)
+    vendors = VENDORS if observed is None else _vendors(observed)
+    split = SPLIT if observed is None else observed.split
     return CardConfig(vendors, defaults, node_policy=hami.node_policy, card_policy=hami.card_policy, split=split)
 
 
-def _defaults(told: DeviceConfigObserved) -> Defaults:
+def _defaults(observed: DeviceConfigObserved) -> Defaults:
     return Defaults(
-        count=told.default_count,
-        memory=told.default_memory,
-        cores=told.default_cores,
-        core_policy=told.core_policy,
-        overwrite_env=told.overwrite_env,
-        priority=told.priority,
-        runtime_class=told.runtime_class,
+        count=observed.default_count,
+        memory=observed.default_memory,
+        cores=observed.default_cores,
+        core_policy=observed.core_policy,
+        overwrite_env=observed.overwrite_env,
+        priority=observed.priority,
+        runtime_class=observed.runtime_class,
     )
 
 
-def _vendors(told: DeviceConfigObserved) -> tuple[Vendor, ...]:
-    named = {one.word: one for one in told.vendors}
+def _vendors(observed: DeviceConfigObserved) -> tuple[Vendor, ...]:
+    named = {one.word: one for one in observed.vendors}
     known = tuple(
-        _renamed(vendor, named[vendor.word], soft=told.soft_split)
+        _renamed(vendor, named[vendor.word], soft=observed.soft_split)
         if vendor.word in named
-        else replace(vendor, soft_split_everywhere=told.soft_split and vendor.rules.soft_split)
+        else replace(vendor, soft_split_everywhere=observed.soft_split and vendor.rules.soft_split)
         for vendor in VENDORS
     )
     fresh = (
-        one for one in told.vendors if one.family in _CHIPS and one.word not in {vendor.word for vendor in VENDORS}
+        one for one in observed.vendors if one.family in _CHIPS and one.word not in {vendor.word for vendor in VENDORS}
     )
-    return (*known, *(_renamed(_CHIPS[one.family](one.word), one, soft=told.soft_split) for one in fresh))
+    return (*known, *(_renamed(_CHIPS[one.family](one.word), one, soft=observed.soft_split) for one in fresh))
 
 
 def _renamed(vendor: Vendor, config: VendorConfig, *, soft: bool) -> Vendor:

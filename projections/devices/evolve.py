@@ -138,7 +138,7 @@ def _evolve_care(world: World, event: CareEvent) -> None:
             world.cards.change_service(event.node)
         case DriftDetected():
             if event.kind is not None:
-                care.tell(event.card, ReportedDrift(kind=event.kind, holder=event.holder, node=event.node))
+                care.report(event.card, ReportedDrift(kind=event.kind, holder=event.holder, node=event.node))
         case DriftResolved():
             care.resolve(event.card, event.kind, event.holder)
         case AllocationStale():

@@ -51,16 +51,20 @@ def _kunlun(containers: Containers, place: PinContext) -> dict[str, str]:
 def _mthreads(containers: Containers, place: PinContext) -> dict[str, str]:
     last = _last(containers)
     domain = "mthreads.com"
-    told = {f"{domain}/gpu-index": last, f"{domain}/predicate-time": place.at, f"{domain}/predicate-node": place.node}
-    return told if last else {}
+    written = {
+        f"{domain}/gpu-index": last,
+        f"{domain}/predicate-time": place.at,
+        f"{domain}/predicate-node": place.node,
+    }
+    return written if last else {}
 
 
 def _metax(containers: Containers, place: PinContext) -> dict[str, str]:
     rows = [
         [_Metax(uuid=share.uuid, compute=share.cores, memory=share.memory) for share in shares] for shares in containers
     ]
-    told = msgspec.json.encode(rows).decode()
-    return {"metax-tech.com/gpu-devices-allocated": told, "metax-tech.com/predicate-time": place.at}
+    encoded = msgspec.json.encode(rows).decode()
+    return {"metax-tech.com/gpu-devices-allocated": encoded, "metax-tech.com/predicate-time": place.at}
 
 
 def _enflame(containers: Containers, place: PinContext) -> dict[str, str]:
@@ -90,19 +94,19 @@ def _enflame(containers: Containers, place: PinContext) -> dict[str, str]:
 
 def _neuron(containers: Containers, place: PinContext) -> dict[str, str]:
     """Devices by their number; cores by theirs, counted through all devices."""
-    told: list[str] = []
+    indexes: list[str] = []
     by_cores = False
     for position, shares in enumerate(containers):
         for share in shares:
             if position < len(place.by_count) and place.by_count[position]:
-                told.append(str(share.index))
+                indexes.append(str(share.index))
                 continue
             by_cores = True
-            told.extend(str(_EACH * share.index + bit) for bit in range(_EACH) if share.cores >> bit & 1)
-    if not told:
+            indexes.extend(str(_EACH * share.index + bit) for bit in range(_EACH) if share.cores >> bit & 1)
+    if not indexes:
         return {}
     result = {
-        "AWS_NEURON_IDS": ",".join(told),
+        "AWS_NEURON_IDS": ",".join(indexes),
         "NEURON_ALLOC_TIME": place.at,
         "NEURON_ALLOCATED": "false",
         "aws.amazon.com/predicate-node": place.node,

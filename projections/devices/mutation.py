@@ -159,8 +159,8 @@ def _metax_slice(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[s
     if kind == ONLINE or quality in _QUALITIES:
         return Mutated(asked=asked, found=True)
     if quality is not None:
-        told = f"{QUALITY} is {quality!r}; write one of {', '.join(_QUALITIES)}"
-        return Mutated(asked=asked, found=True, refused=told)
+        problem = f"{QUALITY} is {quality!r}; write one of {', '.join(_QUALITIES)}"
+        return Mutated(asked=asked, found=True, refused=problem)
     return Mutated(asked=asked, found=True, annotations={QUALITY: BEST_EFFORT})
 
 
@@ -214,11 +214,11 @@ def _neuron(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, s
     del annotations
     stated = {**asked.requests, **asked.limits}
     names = vendor.resources
-    told = next((name for name in (names.count, names.cores) if name in stated), "")
-    if not told:
+    resource = next((name for name in (names.count, names.cores) if name in stated), "")
+    if not resource:
         return Mutated(asked=asked)
     if neuron_cards(vendor, stated) is None:
-        return Mutated(asked=asked, refused=f"{told} is {stated[told]}; 1, or a multiple of what a device has")
+        return Mutated(asked=asked, refused=f"{resource} is {stated[resource]}; 1, or a multiple of what a device has")
     return Mutated(asked=asked, found=True)
 
 

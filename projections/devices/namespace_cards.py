@@ -13,8 +13,8 @@ from projections.devices.use import CardUse, effective_use
 
 def limits_of(cards: CardHoldings, namespace: str, names: Names) -> Limits:
     """The limits of a namespace with what it has; nothing where it has none."""
-    told = cards.care.limits.get(namespace, {})
-    if not any(limit.limit is not None for limit in told.values()):
+    limits = cards.care.limits.get(namespace, {})
+    if not any(limit.limit is not None for limit in limits.values()):
         return {}
     vendors = {card.uuid: card.vendor for registered in cards.nodes.values() for card in registered.cards}
     held: dict[str, list[CardShare]] = {}
@@ -23,7 +23,7 @@ def limits_of(cards: CardHoldings, namespace: str, names: Names) -> Limits:
             if owner.removeprefix(POD).partition("/")[0] == namespace:
                 word = vendors.get(uuid, "")
                 held.setdefault(word, []).append(_share(uuid, word, stake.charged()))
-    return charged(told, {word: (tuple(shares),) for word, shares in held.items()}, names)
+    return charged(limits, {word: (tuple(shares),) for word, shares in held.items()}, names)
 
 
 def with_placements(limits: Limits, placements: Iterable[PodPlacement], names: Names) -> Limits:

@@ -81,7 +81,7 @@ def cards_on(
     return tuple(
         card
         for vendor in vendors
-        if annotations.get(vendor.register) or (vendor.encoding is Encoding.CAPACITY and vendor.told_by(capacity))
+        if annotations.get(vendor.register) or (vendor.encoding is Encoding.CAPACITY and vendor.shown_in(capacity))
         for card in node_cards(vendor, node, annotations, capacity, labels)
     )
 
@@ -149,16 +149,18 @@ def _unreadable(vendor: Vendor, text: str, problem: Exception) -> BadAnnotation:
 def _from_capacity(vendor: Vendor, node: str, capacity: Mapping[str, int], kind: str) -> tuple[Card, ...]:
     """Cards that a node shows in its capacity alone: their number, or their cores and memory in all."""
     unit, names = vendor.unit, vendor.resources
-    assert unit is not None, "a vendor that is told by capacity says what one card is"
-    told = capacity.get(names.cores if unit.by_cores else names.count, 0)
-    count = -(-told // unit.cores) if unit.by_cores else told
+    assert unit is not None, "a vendor that is read from capacity says what one card is"
+    amount = capacity.get(names.cores if unit.by_cores else names.count, 0)
+    count = -(-amount // unit.cores) if unit.by_cores else amount
     if not 0 < count <= _MOST_CARDS:
         raise BadAnnotation(
-            key=names.cores if unit.by_cores else names.count, part=str(told), problem="is no number of cards on a node"
+            key=names.cores if unit.by_cores else names.count,
+            part=str(amount),
+            problem="is no number of cards on a node",
         )
     memory = unit.memory
     if unit.by_cores:
-        memory = capacity.get(names.memory, 0) * names.factor * unit.cores // told
+        memory = capacity.get(names.memory, 0) * names.factor * unit.cores // amount
     return tuple(_card(vendor, unit, node, index, count, memory, capacity, kind) for index in range(count))
 
 

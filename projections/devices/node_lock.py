@@ -30,19 +30,17 @@ def waited_for(world: World, node: str, at: Millis) -> str:
     HAMi looks at a lock when it binds a pod: one that is older than five minutes, or whose pod is gone, is broken then. Which
     node a pod goes to does not depend on it: a lock is held for moments, and HAMi tries a pod again that meets one.
     """
-    told = world.node_locks.get(node)
-    if told is None:
+    observed = world.node_locks.get(node)
+    if observed is None:
         return ""
-    holder = f"{told.namespace}/{told.pod}" if told.pod else ""
-    words = (
-        f"HAMi's lock on node {node}, held{f' for pod {holder}' if holder else ''} since {format_timestamp(told.since)}"
-    )
-    lock = NodeLock(since=told.since, namespace=told.namespace, name=told.pod)
+    holder = f"{observed.namespace}/{observed.pod}" if observed.pod else ""
+    words = f"HAMi's lock on node {node}, held{f' for pod {holder}' if holder else ''} since {format_timestamp(observed.since)}"
+    lock = NodeLock(since=observed.since, namespace=observed.namespace, name=observed.pod)
     if lock.stale(at):
         return f"{words}: that is over, HAMi breaks it at the next pod"
     if holder and holder not in world.pods:
         return f"{words}: the pod is gone, HAMi breaks the lock at the next one"
-    until = format_timestamp(told.since + EXPIRES_AFTER)
+    until = format_timestamp(observed.since + EXPIRES_AFTER)
     return f"{words}: HAMi binds one pod there after the other, and this one until {until} at the longest"
 
 

@@ -83,9 +83,9 @@ def _boards(vendor: Vendor, containers: Containers, before: Sequence[CardState])
 def _losses(containers: Containers, annotations: Mapping[str, str], policy: str) -> Fraction:
     """The score that the node's annotation gives to so many cards."""
     count = str(sum(len(shares) for shares in containers))
-    told = annotations.get(SCORES if policy == SPREAD else LOSSES, "")
+    text = annotations.get(SCORES if policy == SPREAD else LOSSES, "")
     try:
-        numbers = msgspec.json.decode(told, type=dict[str, int]) if told else {}
+        numbers = msgspec.json.decode(text, type=dict[str, int]) if text else {}
     except msgspec.MsgspecError:
         return Fraction(0)  # An annotation that can't be read counts for nothing.
     return Fraction(_MOST - numbers[count]) if count in numbers else Fraction(0)

@@ -39,7 +39,7 @@ def placements_of(workload: Workload, pod_set: str) -> list[PodPlacement]:
     return sorted((one for one in found if one.pod_set == pod_set), key=lambda one: one.index)
 
 
-def told_apart(workload: Workload, pod_set: str) -> bool:
+def needs_pins(workload: Workload, pod_set: str) -> bool:
     """Whether the pods of the set have different cards, so that each has to be pinned to its own."""
     found = placements_of(workload, pod_set)
     return any(pins([one]) != pins(found[:1]) for one in found[1:])
@@ -62,17 +62,17 @@ def next_assignments(world: World, workload: Workload) -> Iterator[PodCardsAssig
     if workload.devices is None:
         return
     for pod_set in sorted({one.pod_set for one in workload.devices.placements}):
-        if told_apart(workload, pod_set):
+        if needs_pins(workload, pod_set):
             yield from _for_set(world, workload, workload.devices.reservation, pod_set)
 
 
 def _for_set(world: World, workload: Workload, reservation: int, pod_set: str) -> Iterator[PodCardsAssigned]:
     known = [one for one in assigned(world, workload) if one.pod_set == pod_set]
     taken = {one.index for one in known if _lives(world, workload, one)}
-    told = {one.uid for one in known}
+    served = {one.uid for one in known}
     free = [one.index for one in placements_of(workload, pod_set) if one.index not in taken]
     for name, uid, wanted in _waiting(world, workload, pod_set):
-        if uid in told or not free:
+        if uid in served or not free:
             continue
         index = wanted if wanted is not None and wanted in free else free[0]
         free.remove(index)

@@ -182,7 +182,7 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     keeps_model: bool = False
     """Allocations name the model of the card instead of the vendor's word."""
 
-    def told_by(self, capacity: Mapping[str, int]) -> bool:
+    def shown_in(self, capacity: Mapping[str, int]) -> bool:
         """Whether a node's capacity shows cards of this vendor."""
         by_cores = self.unit is not None and self.unit.by_cores
         return capacity.get(self.resources.cores if by_cores else self.resources.count, 0) > 0

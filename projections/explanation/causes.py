@@ -42,16 +42,16 @@ class Causes:
             for known in (self._last, self._numbers, self._pods, self._requests):
                 known.pop(gone, None)
         cause = self._cause(event, key) if position.partition != "FACTS" else ""
-        told = f"{position.partition}/{position.sequence} {type(event).__name__}"
+        reference = f"{position.partition}/{position.sequence} {type(event).__name__}"
         if key and not isinstance(event, DecisionApplied | DecisionRejected | PodObserved):
-            self._last[key], self._numbers[key] = told, self._number
+            self._last[key], self._numbers[key] = reference, self._number
         if isinstance(event, PodObserved) and key:
-            self._pods[key] = told
+            self._pods[key] = reference
         if isinstance(event, PreemptionRequested):
-            self._requests[event.workload] = told
+            self._requests[event.workload] = reference
         room = (QuotaReleased, WorkloadFinished, WorkloadDeleted, ClusterQueueObserved, CohortObserved, ObjectRemoved)
         if isinstance(event, room):
-            self._room, self._room_number = f"{told} {key}".rstrip(), self._number
+            self._room, self._room_number = f"{reference} {key}".rstrip(), self._number
         return cause
 
     def _cause(self, event: AnyEvent, key: str) -> str:

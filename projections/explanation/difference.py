@@ -43,7 +43,7 @@ def changes(recorded: Sequence[AnyEvent], decided: Sequence[AnyEvent]) -> list[C
 
 def _numbered(events: Sequence[AnyEvent]) -> dict[tuple[str, str, int], dict[str, Any]]:
     """Events as plain values, by type, object, and how many such events came before."""
-    told: dict[tuple[str, str, int], dict[str, Any]] = {}
+    by_key: dict[tuple[str, str, int], dict[str, Any]] = {}
     for event in events:
         plain: dict[str, Any] = msgspec.to_builtins(event)
         name = str(plain.pop("type"))
@@ -51,7 +51,7 @@ def _numbered(events: Sequence[AnyEvent]) -> dict[tuple[str, str, int], dict[str
             (str(plain[field]) for field in ("workload", "preemptor", "card", "flavor", "node") if field in plain), ""
         )
         number = 0
-        while (name, about, number) in told:
+        while (name, about, number) in by_key:
             number += 1
-        told[name, about, number] = plain
-    return told
+        by_key[name, about, number] = plain
+    return by_key

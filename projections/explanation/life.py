@@ -64,7 +64,7 @@ class Life:
         if not any(one in self._aliases for one in objects):
             return
         self.known.clear()
-        what, detail = self._told(event, objects[0])
+        what, detail = self._describe(event, objects[0])
         about = "" if objects[0] in self._aliases else objects[0]
         self.lines.append(
             LifeMoment(
@@ -92,10 +92,10 @@ class Life:
             self._cards[key] = " ".join(sorted(found))
         return self._cards.get(key, "").split()
 
-    def _told(self, event: AnyEvent, about: str) -> tuple[str, str]:
-        told = describe(event) or _about_checks(event) or _other(event)
-        if told is not None:
-            return told
+    def _describe(self, event: AnyEvent, about: str) -> tuple[str, str]:
+        described = describe(event) or _about_checks(event) or _other(event)
+        if described is not None:
+            return described
         before, self._before[about + type(event).__name__] = self._before.get(about + type(event).__name__), event
         if before is None:
             return type(event).__name__, ""

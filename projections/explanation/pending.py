@@ -56,17 +56,17 @@ def outline(world: World, workload: Workload) -> Explanation:
     )
 
 
-def holding(world: World, workload: Workload, told: Explanation, at: Millis) -> None:
+def holding(world: World, workload: Workload, explanation: Explanation, at: Millis) -> None:
     """Why a workload that holds quota does not run yet, if it does not."""
-    if told.state == "stopping":
-        told.tier, told.message = Tier.TIME, "it has to stop; its quota returns when its pods are gone"
-        told.waits_for = ("its own pods to be gone",)
+    if explanation.state == "stopping":
+        explanation.tier, explanation.message = Tier.TIME, "it has to stop; its quota returns when its pods are gone"
+        explanation.waits_for = ("its own pods to be gone",)
         return
-    if told.state == "admitted":
-        told.message = "it may run; its pods are not all ready yet"
-        told.waits_for = ("its pods to be ready", *_locks(world, workload, at))
+    if explanation.state == "admitted":
+        explanation.message = "it may run; its pods are not all ready yet"
+        explanation.waits_for = ("its pods to be ready", *_locks(world, workload, at))
         return
-    if workload.admission is None or told.state != "reserved":
+    if workload.admission is None or explanation.state != "reserved":
         return
     late = [
         name
@@ -74,14 +74,14 @@ def holding(world: World, workload: Workload, told: Explanation, at: Millis) -> 
         if name not in workload.checks or workload.checks[name].state is not CheckState.READY
     ]
     if late:
-        told.tier, told.reason = Tier.CHECK, "WaitingForChecks"
-        told.waits_for = tuple(f"admission check {name} ({_check(world, workload, name)})" for name in late)
-        told.message = "quota is reserved; these checks are not ready"
+        explanation.tier, explanation.reason = Tier.CHECK, "WaitingForChecks"
+        explanation.waits_for = tuple(f"admission check {name} ({_check(world, workload, name)})" for name in late)
+        explanation.message = "quota is reserved; these checks are not ready"
         return
-    told.tier, told.reason = Tier.DEVICE, "WaitingForReservation"
-    told.waits_for = ("the accountant to reserve its cards",)
+    explanation.tier, explanation.reason = Tier.DEVICE, "WaitingForReservation"
+    explanation.waits_for = ("the accountant to reserve its cards",)
     if workload.devices is not None and workload.devices.refused:
-        told.reason, told.message = workload.devices.refused, workload.devices.message
+        explanation.reason, explanation.message = workload.devices.refused, workload.devices.message
 
 
 def _locks(world: World, workload: Workload, at: Millis) -> list[str]:
@@ -100,7 +100,7 @@ def _locks(world: World, workload: Workload, at: Millis) -> list[str]:
 def waiting(
     world: World,
     workload: Workload,
-    told: Explanation,
+    explanation: Explanation,
     *,
     at: Millis,
     obstacle: tuple[str, str] | None,
@@ -108,65 +108,69 @@ def waiting(
     shortages: tuple[Shortage, ...],
 ) -> None:
     """Why a workload without quota gets none; `obstacle` is why it may not even be tried."""
-    told.line = place_in_line(world, workload)
-    told.shortages = shortages
+    explanation.line = place_in_line(world, workload)
+    explanation.shortages = shortages
     request = world.requests.get(workload.key)
     if obstacle is not None:
-        told.reason, told.message = obstacle
-        spec = told.reason in {"AdmissionGated", "OnHold", "Deactivated"} or "LocalQueue" in told.message
-        told.tier = Tier.SPEC if spec else Tier.QUEUE
+        explanation.reason, explanation.message = obstacle
+        spec = explanation.reason in {"AdmissionGated", "OnHold", "Deactivated"} or "LocalQueue" in explanation.message
+        explanation.tier = Tier.SPEC if spec else Tier.QUEUE
     elif workload.requeue.at is not None and workload.requeue.at > at:
-        told.tier, told.reason = Tier.TIME, "Backoff"
-        told.message = f"it was put back {workload.requeue.count} time(s)"
-        told.waits_for = (f"its back-off to end at {format_timestamp(workload.requeue.at)}",)
+        explanation.tier, explanation.reason = Tier.TIME, "Backoff"
+        explanation.message = f"it was put back {workload.requeue.count} time(s)"
+        explanation.waits_for = (f"its back-off to end at {format_timestamp(workload.requeue.at)}",)
     elif request is not None:
-        told.tier, told.reason = Tier.COHORT, "WaitingForPreemptedWorkloads"
+        explanation.tier, explanation.reason = Tier.COHORT, "WaitingForPreemptedWorkloads"
         left = [one.workload for one in request.victims if still_holds(world, one) is not None]
-        told.message = f"{len(left)} of {len(request.victims)} workload(s) that make room for it have not left yet"
-        told.waits_for = tuple(f"{key} to leave" for key in left)
+        explanation.message = (
+            f"{len(left)} of {len(request.victims)} workload(s) that make room for it have not left yet"
+        )
+        explanation.waits_for = tuple(f"{key} to leave" for key in left)
     elif tried is not None:
-        _as_tried(world, told, tried)
-    told.fix = _FIXES.get(told.reason, "")
+        _as_tried(world, explanation, tried)
+    explanation.fix = _FIXES.get(explanation.reason, "")
 
 
-def _as_tried(world: World, told: Explanation, tried: Tried) -> None:
-    told.reason, told.message = tried.reason or told.reason, tried.message
+def _as_tried(world: World, explanation: Explanation, tried: Tried) -> None:
+    explanation.reason, explanation.message = tried.reason or explanation.reason, tried.message
     if tried.fits:
-        told.tier, told.reason = Tier.QUEUE, "WaitingForItsTurn"
-        told.message = "it would fit as things stand, but others are decided about first"
-        told.waits_for = tuple(f"{key}, which is before it" for key in told.line.ahead[:1])
+        explanation.tier, explanation.reason = Tier.QUEUE, "WaitingForItsTurn"
+        explanation.message = "it would fit as things stand, but others are decided about first"
+        explanation.waits_for = tuple(f"{key}, which is before it" for key in explanation.line.ahead[:1])
         return
     if tried.preempts:
-        told.tier, told.reason = Tier.COHORT, "MayPreempt"
-        told.message = "it fits when these make room"
-        told.waits_for = tuple(f"{key} to be preempted" for key in tried.preempts)
+        explanation.tier, explanation.reason = Tier.COHORT, "MayPreempt"
+        explanation.message = "it fits when these make room"
+        explanation.waits_for = tuple(f"{key} to be preempted" for key in tried.preempts)
         return
     match tried.reason:
         case "NoMatchingFlavor" | "ExceedsCardCapacity" | "Misconfigured":
-            told.tier = Tier.SPEC
+            explanation.tier = Tier.SPEC
         case "ExceedsMaxQuota":
-            told.tier = Tier.QUEUE
+            explanation.tier = Tier.QUEUE
         case "WaitingForDevices":
-            told.tier = Tier.DEVICE
-            told.waits_for = ("cards to be freed",)
+            explanation.tier = Tier.DEVICE
+            explanation.waits_for = ("cards to be freed",)
         case "PendingEvaluation":
-            told.tier = Tier.CHECK
+            explanation.tier = Tier.CHECK
         case _:
-            told.tier = _whose_quota(world, told)
-            told.waits_for = tuple(
-                f"{one.missing} of {one.resource} in flavor {one.flavor}" for one in told.shortages if one.missing
+            explanation.tier = _whose_quota(world, explanation)
+            explanation.waits_for = tuple(
+                f"{one.missing} of {one.resource} in flavor {one.flavor}"
+                for one in explanation.shortages
+                if one.missing
             )
 
 
-def _whose_quota(world: World, told: Explanation) -> Tier:
+def _whose_quota(world: World, explanation: Explanation) -> Tier:
     """The own queue when its own quota, or its limit on borrowing, is what is used up; else the cohort."""
-    node = world.quota.node(told.cluster_queue)
+    node = world.quota.node(explanation.cluster_queue)
     if node is None or node.parent is None:
         return Tier.QUEUE
     columns = world.quota.columns
     short = [
         (one, column)
-        for one in told.shortages
+        for one in explanation.shortages
         if one.missing and not one.obstacle and (column := columns.known(one.flavor, one.resource)) is not None
     ]
     limited = all(

@@ -44,7 +44,7 @@ def standings(world: World, request: PreemptionRequested) -> tuple[ShareChange, 
 
 def _figures(world: World, nodes: list[Node], columns: list[Column]) -> dict[tuple[str, Column], tuple[int, str]]:
     names = world.quota.columns.names
-    shares = {node.key: share_of(node, names).told() for node in nodes}
+    shares = {node.key: share_of(node, names).as_text() for node in nodes}
     return {(node.key, column): (node.usage[column], shares[node.key]) for node in nodes for column in columns}
 
 

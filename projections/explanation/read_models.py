@@ -154,20 +154,28 @@ def _bounded(amount: int) -> int:
 def state_of(workload: Workload) -> tuple[str, str, Millis]:
     """How a workload stands in one word, why, and since when."""
     for kind, state in (("Finished", "finished"), ("Evicted", "stopping")):
-        told = workload.condition(kind)
-        if told is not None and workload.is_true(kind) and (kind == "Finished" or workload.reserved):
-            return state, told.reason, told.since
+        condition = workload.condition(kind)
+        if condition is not None and workload.is_true(kind) and (kind == "Finished" or workload.reserved):
+            return state, condition.reason, condition.since
     if workload.admitted:
-        told = workload.condition("PodsReady")
-        ready = told is not None and workload.is_true("PodsReady")
+        condition = workload.condition("PodsReady")
+        ready = condition is not None and workload.is_true("PodsReady")
         began = workload.admitted_at or 0
-        return ("running", "", told.since) if ready and told is not None else ("admitted", "", began)
+        return ("running", "", condition.since) if ready and condition is not None else ("admitted", "", began)
     if workload.admission is not None:
         return "reserved", "", workload.admission.reserved_at
-    told = workload.condition("QuotaReserved")
+    condition = workload.condition("QuotaReserved")
     if not workload.spec.active:
-        return "inactive", told.reason if told is not None else "", told.since if told is not None else 0
-    return "pending", told.reason if told is not None else "", told.since if told is not None else workload.created_at
+        return (
+            "inactive",
+            condition.reason if condition is not None else "",
+            condition.since if condition is not None else 0,
+        )
+    return (
+        "pending",
+        condition.reason if condition is not None else "",
+        condition.since if condition is not None else workload.created_at,
+    )
 
 
 def cluster_queue_name(world: World, workload: Workload) -> str:

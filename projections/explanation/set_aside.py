@@ -35,17 +35,17 @@ def workload_left_alone(world: World, workload: Workload) -> tuple[LeftAlone, ..
     """What is set aside and keeps a workload from being decided about: itself, or the tree of its queue."""
     found = asides_of(world.aside, Scope.WORKLOAD, workload.key)
     queue = world.cluster_queue_of(workload)
-    return (*_told(found), *(queue_left_alone(world, queue.name) if queue is not None else ()))
+    return (*_left_alone(found), *(queue_left_alone(world, queue.name) if queue is not None else ()))
 
 
 def queue_left_alone(world: World, cluster_queue: str) -> tuple[LeftAlone, ...]:
     """What is set aside and keeps a queue from being decided about: the tree that it is in."""
     if not world.aside:
         return ()
-    return _told(asides_of(world.aside, Scope.TREE, world.quota.root_of(cluster_queue)))
+    return _left_alone(asides_of(world.aside, Scope.TREE, world.quota.root_of(cluster_queue)))
 
 
-def _told(found: list[Aside]) -> tuple[LeftAlone, ...]:
+def _left_alone(found: list[Aside]) -> tuple[LeftAlone, ...]:
     return tuple(
         LeftAlone(
             service=one.service,

@@ -16,7 +16,7 @@ from projections.quota.node import Node
 
 PER_MILLE = 1000
 """Kueue's scale: a node that borrows all that can be lent has the share 1000."""
-TOLD_DIGITS = 18
+SHOWN_DIGITS = 18
 """Digits after the point with which a share is shown to people."""
 
 
@@ -45,12 +45,12 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
         """What status.fairSharing.weightedShare shows: rounded up, and the largest number there for an infinite share."""
         return UNLIMITED if self.infinite else -(-self.numerator // self.denominator)
 
-    def told(self) -> str:
+    def as_text(self) -> str:
         """The share in digits; cut off after many, because a fraction may have no end."""
         if self.infinite:
             return "+Inf"
         whole, rest = divmod(self.numerator, self.denominator)
-        digits = str(rest * 10**TOLD_DIGITS // self.denominator).rjust(TOLD_DIGITS, "0").rstrip("0")
+        digits = str(rest * 10**SHOWN_DIGITS // self.denominator).rjust(SHOWN_DIGITS, "0").rstrip("0")
         return f"{whole}.{digits}" if digits else str(whole)
 
     def __lt__(self, other: "Share") -> bool:

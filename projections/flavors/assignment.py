@@ -70,12 +70,12 @@ class Assignment(msgspec.Struct, kw_only=True):
     @property
     def message(self) -> str:
         """Per pod set that does not simply fit, what stands in the way."""
-        told = [
+        messages = [
             f"couldn't assign flavors to pod set {pod_set.name}: {', '.join(sorted(dict.fromkeys(pod_set.reasons)))}"
             for pod_set in self.pod_sets
             if pod_set.reasons and pod_set.mode is not Mode.FIT
         ]
-        return "; ".join(told)
+        return "; ".join(messages)
 
     @property
     def progress(self) -> tuple[tuple[str, str, int], ...]:

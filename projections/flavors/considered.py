@@ -26,7 +26,7 @@ class ConsideredFlavor(msgspec.Struct, frozen=True, kw_only=True):
         """Whether room could be made: NoCandidates, Preempt or Reclaim; empty when that is not the question."""
         return _POSSIBLE.get(self.mode, "")
 
-    def told(self) -> str:
+    def as_text(self) -> str:
         """The flavor and what became of it, in Kueue's words."""
         mode = f"preemptionMode={self.preemption}" if self.preemption else str(self.mode)
         borrow = (f"borrow={self.borrow}",) if self.borrow else ()
@@ -53,8 +53,8 @@ def considered_flavors(attempts: Iterable[FlavorAttempt]) -> list[ConsideredFlav
 
 def considered_text(attempts: Iterable[FlavorAttempt]) -> str:
     """What became of the flavors per pod set; a flavor that fits without borrowing is left out."""
-    told: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for one in considered_flavors(attempts):
         if one.mode is not Mode.FIT or one.borrow:
-            told.setdefault(one.pod_set, []).append(one.told())
-    return " | ".join(f"{pod_set}: {', '.join(flavors)}" for pod_set, flavors in told.items())
+            texts.setdefault(one.pod_set, []).append(one.as_text())
+    return " | ".join(f"{pod_set}: {', '.join(flavors)}" for pod_set, flavors in texts.items())

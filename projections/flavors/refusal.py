@@ -21,7 +21,7 @@ def worst(reasons: Iterable[str]) -> str:
     return max(reasons, key=_SEVERITY.index, default="")
 
 
-def told_reason(queue: ClusterQueueObserved, failing: Mapping[str, str], uncovered: str = "") -> str:
+def reported_reason(queue: ClusterQueueObserved, failing: Mapping[str, str], uncovered: str = "") -> str:
     """The reason of a refusal, of the flavors that were tried and fail and why each does.
 
     Rule: docs/rules/flavors.md#refusal-reason

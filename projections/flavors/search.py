@@ -18,7 +18,7 @@ from projections.flavors.mode import (
     stops_search,
 )
 from projections.flavors.plan import GroupPlan, Plan, PodSetsPlan, unsuitable_attempt
-from projections.flavors.refusal import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA, told_reason
+from projections.flavors.refusal import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA, reported_reason
 from projections.quota.columns import Column, FlavorResource
 from projections.quota.node import Node
 
@@ -80,13 +80,13 @@ def _assign_part(
         if failed:
             continue  # Only for the record of what was tried.
         if found is None:
-            reasons, failed = why, told_reason(space.plan.queue, _failing(assignment.attempts[begin:]))
+            reasons, failed = why, reported_reason(space.plan.queue, _failing(assignment.attempts[begin:]))
         else:
             reasons.extend(why)
             chosen.append((group, found))
     if part.uncovered and not failed:
         reasons = [f"resource {part.uncovered} unavailable in ClusterQueue"]
-        failed = told_reason(space.plan.queue, _failing(assignment.attempts[begin:]), NO_MATCHING_FLAVOR)
+        failed = reported_reason(space.plan.queue, _failing(assignment.attempts[begin:]), NO_MATCHING_FLAVOR)
     for member in members:
         member.reasons, member.failed = list(reasons), failed
     if not failed:

@@ -53,9 +53,9 @@ class Suitability:
 
     def _of_pod_set(self, flavor: FlavorObserved, pod_set: PodSet) -> str:
         if self._rules.topology:
-            told = self._topology(flavor, pod_set)
-            if told:
-                return told
+            problem = self._topology(flavor, pod_set)
+            if problem:
+                return problem
         taint = untolerated(flavor, pod_set.shape)
         if taint is not None:
             return f"untolerated taint {{{taint.key} {taint.value} {taint.effect} <nil>}} in flavor {flavor.name}"

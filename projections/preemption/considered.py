@@ -42,7 +42,7 @@ def considered(
 
 def _holders(world: World, context: PreemptionContext, victims: Collection[str]) -> Iterator[tuple[Workload, Node]]:
     """Those taken; then the holders of the own queue, and of the others by name, in the order of preemption."""
-    own_told = False
+    own_listed = False
     for key in victims:
         workload = world.workloads[key]
         node = None if workload.admission is None else world.quota.node(workload.admission.cluster_queue)
@@ -51,9 +51,9 @@ def _holders(world: World, context: PreemptionContext, victims: Collection[str])
     taken = set(victims)
     for node in chain((context.node,), context.node.root.leaves()):
         holders = world.holding.get(node.name)
-        if holders is None or (node is context.node and own_told):
+        if holders is None or (node is context.node and own_listed):
             continue
-        own_told = own_told or node is context.node
+        own_listed = own_listed or node is context.node
         for order in chain(holders.leaving, holders.staying):
             if order[3] not in taken:
                 yield world.workloads[order[3]], node

@@ -18,7 +18,7 @@ WAITS_FOR_OTHERS = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PE
 """Refusals of a workload that can be admitted once others have released their quota."""
 
 
-def told_by_namespace(world: World) -> bool:
+def depends_on_namespace(world: World) -> bool:
     """Whether the outcome for a workload may depend on its namespace: by limit ranges, or card limits of ResourceQuotas."""
     return bool(world.limit_ranges or world.cards.care.quotas)
 
@@ -69,7 +69,7 @@ def requeue_refused(world: World, workload: Workload, event: AdmissionRefused) -
 
 def reclass(world: World, workload: Workload) -> None:
     """What the workload asks for is counted in another way from now on: try it anew (docs/rules/queues.md#reclass)."""
-    equivalence = equivalence_of(workload, by_namespace=told_by_namespace(world))
+    equivalence = equivalence_of(workload, by_namespace=depends_on_namespace(world))
     changed = replace(workload, equivalence=equivalence)
     world.put_workload(changed)
     line = world.lines.of(workload.line)

@@ -44,11 +44,11 @@ def evolve_lines(world: World, event: LineEvent, position: LogPosition) -> None:
 def _queue(world: World, workload: Workload, cluster_queue: str, position: LogPosition) -> None:
     if workload.line and workload.line != cluster_queue:
         world.lines.of(workload.line).remove(world.trail, workload.key)
-    told = in_line(workload, world.settings, position)
+    queued = in_line(workload, world.settings, position)
     # Even when nothing about it changes, with the first decision the cluster shows it.
-    decided = position.sequence if told is not workload or not workload.decided else workload.decided
-    if told is not workload or decided != workload.decided or workload.line != cluster_queue:
-        workload = replace(told, decided=decided, line=cluster_queue)
+    decided = position.sequence if queued is not workload or not workload.decided else workload.decided
+    if queued is not workload or decided != workload.decided or workload.line != cluster_queue:
+        workload = replace(queued, decided=decided, line=cluster_queue)
         world.put_workload(workload)
     enqueue(world, workload)
 
@@ -59,12 +59,12 @@ def _park(world: World, workload: Workload, event: WorkloadParked, position: Log
     end_claim(world, workload.key)
     end_request(world, workload.key)
     world.lines.of(event.cluster_queue).park(world.trail, workload.key, event.reason)
-    told = parked(workload, world.settings, event.reason, event.message, position)
-    world.put_workload(replace(told, line=event.cluster_queue, decided=position.sequence))
+    changed = parked(workload, world.settings, event.reason, event.message, position)
+    world.put_workload(replace(changed, line=event.cluster_queue, decided=position.sequence))
 
 
 def _requeue(world: World, workload: Workload, event: WorkloadRequeued, position: LogPosition) -> None:
-    told = Condition(
+    condition = Condition(
         type=REQUEUED,
         status=ConditionStatus.TRUE if event.allowed else ConditionStatus.FALSE,
         reason=event.reason,
@@ -73,4 +73,4 @@ def _requeue(world: World, workload: Workload, event: WorkloadRequeued, position
         generation=workload.generation,
     )
     requeue = replace(workload.requeue, at=None) if event.allowed else workload.requeue
-    world.put_workload(replace(with_condition(workload, told), requeue=requeue, decided=position.sequence))
+    world.put_workload(replace(with_condition(workload, condition), requeue=requeue, decided=position.sequence))

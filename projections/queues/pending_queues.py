@@ -19,7 +19,7 @@ import msgspec
 from projections.trail import Trail
 
 OrderKey = tuple[int | str, ...]
-DOOR = 5
+LOCAL_QUEUE = 5
 """Index in an order key of the local queue, in keys that name it."""
 _STALE = 16
 """So many entries of a heap may be stale, and twice as many as wait, before it is made anew."""
@@ -53,8 +53,8 @@ class PendingQueue:
 
     __slots__ = (
         "_alike",
+        "_by_local_queue",
         "_class_of",
-        "_doors",
         "_heap",
         "_kind_of",
         "_moved",
@@ -85,7 +85,7 @@ class PendingQueue:
         self._alike: dict[str, dict[str, None]] = {}
         """Those in line by class."""
         self._heap: list[Place] = []
-        self._doors: dict[str, list[Place]] = {}
+        self._by_local_queue: dict[str, list[Place]] = {}
 
     @property
     def empty(self) -> bool:
@@ -168,17 +168,17 @@ class PendingQueue:
         """The first in line."""
         return self._first_of(self._heap)
 
-    def heads_by_door(self) -> Iterator[tuple[str, Place]]:
+    def heads_by_local_queue(self) -> Iterator[tuple[str, Place]]:
         """The first of each local queue, where the orders name it."""
-        for local_queue in sorted(self._doors):
-            first = self._first_of(self._doors[local_queue])
+        for local_queue in sorted(self._by_local_queue):
+            first = self._first_of(self._by_local_queue[local_queue])
             if first is not None:
                 yield local_queue, first
 
     def _enter(self, place: Place) -> None:
         self._push_onto(self._heap, place)
-        if len(place[0]) > DOOR:
-            self._push_onto(self._doors.setdefault(str(place[0][DOOR]), []), place)
+        if len(place[0]) > LOCAL_QUEUE:
+            self._push_onto(self._by_local_queue.setdefault(str(place[0][LOCAL_QUEUE]), []), place)
 
     def _push_onto(self, heap: list[Place], place: Place) -> None:
         heapq.heappush(heap, place)

@@ -24,10 +24,10 @@ def positions(world: World, cluster_queue: str) -> list[Position]:
     line = world.lines.of(cluster_queue)
     parked = [world.workloads[key] for key, reason in line.parked.items() if reason not in NOT_PENDING]
     parked.sort(key=lambda one: order_in_line(world, one))
-    at_door: dict[str, int] = {}
+    by_local_queue: dict[str, int] = {}
     found: list[Position] = []
     for workload in (*(world.workloads[key] for key in line.in_order()), *parked):
-        before = at_door.get(workload.local_queue, 0)
-        at_door[workload.local_queue] = before + 1
+        before = by_local_queue.get(workload.local_queue, 0)
+        by_local_queue[workload.local_queue] = before + 1
         found.append(Position(workload, len(found), before))
     return found

@@ -169,7 +169,7 @@ def local_queue_status(world: World, key: str, tally: Tally, at: Millis) -> Queu
     )
 
 
-def unhoused(world: World, key: str) -> Tally:
+def without_cluster_queue(world: World, key: str) -> Tally:
     """The pending workloads of a local queue whose cluster queue does not exist."""
     local_queue = world.local_queues[key]
     waiting = [

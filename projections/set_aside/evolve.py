@@ -59,7 +59,7 @@ def set_aside(world: World, event: SetAside, position: LogPosition) -> None:
     )
     world.trail.put(world.aside, aside_key(event.service, scope, name), aside)
     if workload is not None:
-        told = Condition(
+        condition = Condition(
             type=SET_ASIDE,
             status=ConditionStatus.TRUE,
             reason="DecisionFailed",
@@ -67,7 +67,7 @@ def set_aside(world: World, event: SetAside, position: LogPosition) -> None:
             since=position.at,
             generation=workload.generation,
         )
-        shown = with_news(with_condition(workload, told), position, SET_ASIDE, told.message, warning=True)
+        shown = with_news(with_condition(workload, condition), position, SET_ASIDE, condition.message, warning=True)
         world.put_workload(msgspec.structs.replace(shown, decided=position.sequence))
         if event.service == ADMITTER and workload.line:
             end_request(world, workload.key)
@@ -156,7 +156,7 @@ def _take_up(world: World, key: str, position: LogPosition) -> None:
         world.cards.dirty_cards[aside.name] = None  # A hint, as all that is dirty.
     if workload is None or asides_of(world.aside, Scope.WORKLOAD, aside.name):
         return
-    told = Condition(
+    condition = Condition(
         type=SET_ASIDE,
         status=ConditionStatus.FALSE,
         reason=TAKEN_UP,
@@ -164,6 +164,6 @@ def _take_up(world: World, key: str, position: LogPosition) -> None:
         since=position.at,
         generation=workload.generation,
     )
-    world.put_workload(with_condition(workload, told))
+    world.put_workload(with_condition(workload, condition))
     if workload.key in world.requests:
         world.request_work.mark_dirty(workload.key)

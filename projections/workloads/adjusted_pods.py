@@ -48,9 +48,9 @@ def adjusted(world: World, namespace: str, pod_set: PodSet) -> PodSet:
 def misfit(world: World, namespace: str, pod_sets: Iterable[PodSet]) -> str:
     """Why the API server would reject these pods, whatever the quota; empty when it would accept them."""
     for pod_set in pod_sets:
-        told = _of_shape(world, namespace, adjusted_shape(world, namespace, pod_set.shape))
-        if told:
-            return f"pod set {pod_set.name}: {told}"
+        problem = _of_shape(world, namespace, adjusted_shape(world, namespace, pod_set.shape))
+        if problem:
+            return f"pod set {pod_set.name}: {problem}"
     return ""
 
 
@@ -62,8 +62,8 @@ def bounds_of(world: World, namespace: str, kind: str) -> Bounds:
             bounds.minimum[resource] = max(amount, bounds.minimum.get(resource, amount))
         for resource, amount in item.maximum.items():
             bounds.maximum[resource] = min(amount, bounds.maximum.get(resource, amount))
-        for table, told in ((bounds.default, item.default), (bounds.default_request, item.default_request)):
-            for resource, amount in told.items():
+        for table, defaults in ((bounds.default, item.default), (bounds.default_request, item.default_request)):
+            for resource, amount in defaults.items():
                 table.setdefault(resource, amount)
     return bounds
 
@@ -89,12 +89,12 @@ def _of_shape(world: World, namespace: str, shape: PodShape) -> str:
             if asked > limit:
                 amounts = f"{from_units(resource, asked)} above its limit of {from_units(resource, limit)}"
                 return f"container {container.name} asks for {resource} {amounts}"
-        told = _outside({**container.requests, **container.limits}, container.requests, bounds)
-        if told:
-            return f"container {container.name}: {told}"
+        problem = _outside({**container.requests, **container.limits}, container.requests, bounds)
+        if problem:
+            return f"container {container.name}: {problem}"
     total = pod_requests(shape)
-    told = _outside(total, total, bounds_of(world, namespace, "Pod"))
-    return f"the pod: {told}" if told else ""
+    problem = _outside(total, total, bounds_of(world, namespace, "Pod"))
+    return f"the pod: {problem}" if problem else ""
 
 
 def _outside(most: Mapping[str, int], least: Mapping[str, int], bounds: Bounds) -> str:

@@ -63,8 +63,8 @@ def adopt(world: World, workload: Workload, status: AdoptedStatus, position: Log
 
 def _since(conditions: Mapping[str, Condition], kind: str, status: ConditionStatus | None = None) -> Millis | None:
     """Since when a condition stands: what protects victims for a time counts from there."""
-    told = conditions.get(kind)
-    return told.since if told is not None and told.since and status in (None, told.status) else None
+    condition = conditions.get(kind)
+    return condition.since if condition is not None and condition.since and status in (None, condition.status) else None
 
 
 def _held_already(world: World, adopted: Workload, admission: Admission) -> Devices | None:

@@ -55,20 +55,20 @@ def without_quota(
     workload: Workload, settings: SettingsObserved, reason: str, message: str, position: LogPosition
 ) -> Workload:
     """The workload with QuotaReserved=False for this reason, and Admitted=False where that is shown."""
-    told = told_as(settings, reason)
+    shown = shown_reason(settings, reason)
     if reason == GATED and message.startswith(GATED_BY):
         before = workload.condition(QUOTA_RESERVED)
         if before is None or before.message != message:
             workload = with_news(workload, position, GATED, f"Workload a{message[1:]}")
-    return not_admitted(_with_false(workload, QUOTA_RESERVED, told, message, position), settings, position)
+    return not_admitted(_with_false(workload, QUOTA_RESERVED, shown, message, position), settings, position)
 
 
-def told_as(settings: SettingsObserved, reason: str) -> str:
+def shown_reason(settings: SettingsObserved, reason: str) -> str:
     """The reason that QuotaReserved=False shows for this one."""
     return reason if enabled(settings, OBSERVABILITY) else _BROADER.get(reason, reason)
 
 
-def untold(settings: SettingsObserved, reason: str) -> bool:
+def not_shown(settings: SettingsObserved, reason: str) -> bool:
     """Whether QuotaReserved is left as it is when a workload is parked for this reason."""
     return reason in SILENT or (reason == "Deactivated" and not enabled(settings, OBSERVABILITY))
 
@@ -77,18 +77,18 @@ def parked(
     workload: Workload, settings: SettingsObserved, reason: str, message: str, position: LogPosition
 ) -> Workload:
     """The workload with the conditions that it gets when it is parked."""
-    if untold(settings, reason):
+    if not_shown(settings, reason):
         return workload
     return without_quota(workload, settings, reason, message, position)
 
 
 def in_line(workload: Workload, settings: SettingsObserved, position: LogPosition) -> Workload:
     """The workload with the conditions that it gets when it is queued: what held it back has ended."""
-    told = workload.condition(QUOTA_RESERVED)
-    if told is None:
+    current = workload.condition(QUOTA_RESERVED)
+    if current is None:
         explicit = enabled(settings, OBSERVABILITY) and enabled(settings, EXPLICIT_STATUS)
         return without_quota(workload, settings, PENDING, PENDING_MESSAGE, position) if explicit else workload
-    if told.reason in STANDING | _OLDER and enabled(settings, OBSERVABILITY):
+    if current.reason in STANDING | _OLDER and enabled(settings, OBSERVABILITY):
         return without_quota(workload, settings, PENDING, PENDING_MESSAGE, position)
     return not_admitted(workload, settings, position)
 
@@ -112,7 +112,7 @@ def not_admitted(workload: Workload, settings: SettingsObserved, position: LogPo
 
 
 def _with_false(workload: Workload, kind: str, reason: str, message: str, position: LogPosition) -> Workload:
-    told = Condition(
+    condition = Condition(
         type=kind,
         status=ConditionStatus.FALSE,
         reason=reason,
@@ -121,6 +121,6 @@ def _with_false(workload: Workload, kind: str, reason: str, message: str, positi
         generation=workload.generation,
     )
     before = workload.condition(kind)
-    if before is not None and replace(told, since=before.since, generation=before.generation) == before:
+    if before is not None and replace(condition, since=before.since, generation=before.generation) == before:
         return workload
-    return with_condition(workload, told)
+    return with_condition(workload, condition)

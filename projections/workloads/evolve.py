@@ -28,7 +28,7 @@ from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.preemption.requested import end_request
-from projections.queues.enqueue import told_by_namespace
+from projections.queues.enqueue import depends_on_namespace
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import order_in_line
 from projections.quota.charge_quota import charge_quota, recharge, release_quota
@@ -66,8 +66,8 @@ def evolve_workloads(world: World, event: WorkloadFact, position: LogPosition) -
         case WorkloadChanged():
             _change(world, workload, event, position)
         case PodsReady():
-            told = with_condition(workload, pods_ready(workload, position, ready=event.ready))
-            world.put_workload(replace(told, seen=position.sequence))
+            changed = with_condition(workload, pods_ready(workload, position, ready=event.ready))
+            world.put_workload(replace(changed, seen=position.sequence))
         case PodsGone():
             # A stop that was seen late says nothing about the attempt that was stopped since.
             if _sequence(event.decision) >= workload.stopped_by:
@@ -175,7 +175,7 @@ def _submit(world: World, event: WorkloadSubmitted, position: LogPosition) -> No
     if event.adopted is not None:
         workload = adopt(world, workload, event.adopted, position)
     workload = with_waiting_for_pods(with_gates(world.settings, workload, position), position)
-    workload = replace(workload, equivalence=equivalence_of(workload, by_namespace=told_by_namespace(world)))
+    workload = replace(workload, equivalence=equivalence_of(workload, by_namespace=depends_on_namespace(world)))
     name = event.owner.name if event.owner else workload.name
     kind = event.owner.kind if event.owner else "Workload"
     world.trail.drop(world.refused, f"{kind}/{workload.namespace}/{name}")
@@ -209,7 +209,7 @@ def _change(world: World, workload: Workload, event: WorkloadChanged, position: 
     changed = with_waiting_for_pods(with_gates(world.settings, changed, position), position)
     if changed.condition(WAITING_FOR_PODS) is not workload.condition(WAITING_FOR_PODS) or _others(workload, changed):
         changed = replace(changed, seen=position.sequence)
-    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=told_by_namespace(world)))
+    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=depends_on_namespace(world)))
     world.put_workload(changed)
     if moved:
         _index(world, changed)
@@ -235,7 +235,7 @@ def _reclaim(world: World, workload: Workload, counts: dict[str, int], position:
     if not enabled(world.settings, "ReclaimablePods"):
         return
     changed = replace(workload, reclaimable=dict(sorted(counts.items())), seen=position.sequence)
-    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=told_by_namespace(world)))
+    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=depends_on_namespace(world)))
     world.put_workload(changed)
     recharge(world, changed)
 

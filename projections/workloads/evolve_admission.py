@@ -99,8 +99,8 @@ def _evolve_workload(  # noqa: C901 - one case per event
         case PreemptionRequested():
             _request(world, workload, event, position)
         case WorkloadAdmitted():
-            told = true_condition(ADMITTED, "Admitted", "The workload is admitted", workload, position)
-            workload = waits_for_start(with_condition(workload, told), position)
+            condition = true_condition(ADMITTED, "Admitted", "The workload is admitted", workload, position)
+            workload = waits_for_start(with_condition(workload, condition), position)
             workload = replace(workload, decided=position.sequence, admitted_at=position.at)
             world.put_workload(workload)
             schedule_protection_expiry(world, workload)
@@ -121,9 +121,9 @@ def _evolve_workload(  # noqa: C901 - one case per event
                 workload = not_admitted(workload, world.settings, position)
             world.put_workload(workload)
         case WorkloadDeactivated():
-            told = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, position)
+            condition = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, position)
             spec = replace(workload.spec, active=False)
-            workload = replace(with_condition(workload, told), spec=spec)
+            workload = replace(with_condition(workload, condition), spec=spec)
             world.put_workload(replace(workload, decided=position.sequence, deactivated_by=position.sequence))
         case QuotaReleased():
             _release(world, workload, event, position)
@@ -179,7 +179,7 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, position: L
 def _refuse(world: World, workload: Workload, event: AdmissionRefused, position: LogPosition) -> None:
     # Without granular reasons a closed preemption gate is shown like any other attempt that failed.
     gated = event.requeue is RequeueReason.PREEMPTION_GATED and not enabled(world.settings, OBSERVABILITY)
-    told = without_quota(workload, world.settings, "Pending" if gated else event.reason, event.message, position)
+    changed = without_quota(workload, world.settings, "Pending" if gated else event.reason, event.message, position)
     attempt = event
     last = workload.attempt
     if isinstance(last, AdmissionRefused) and not event.attempts and last.message == event.message:
@@ -187,10 +187,10 @@ def _refuse(world: World, workload: Workload, event: AdmissionRefused, position:
             event, attempts=last.attempts, candidates=last.candidates, holders=last.holders
         )  # Recorded in short, because nothing about it had changed.
     if event.requeue is RequeueReason.PREEMPTION_GATED:
-        told = with_condition(
-            told, true_condition(BLOCKED_ON_GATES, "PreemptionGated", event.message, workload, position)
+        changed = with_condition(
+            changed, true_condition(BLOCKED_ON_GATES, "PreemptionGated", event.message, workload, position)
         )
-    workload = replace(told, attempt=attempt, decided=position.sequence, line=event.cluster_queue)
+    workload = replace(changed, attempt=attempt, decided=position.sequence, line=event.cluster_queue)
     world.put_workload(workload)
     end_request(world, workload.key)
     if event.requeue is RequeueReason.NO_FIT and event.reason != WAITING_FOR_CARDS:
@@ -200,8 +200,8 @@ def _refuse(world: World, workload: Workload, event: AdmissionRefused, position:
 
 
 def _request(world: World, workload: Workload, event: PreemptionRequested, position: LogPosition) -> None:
-    told = without_quota(workload, world.settings, "WaitingForPreemptedWorkloads", event.message, position)
-    workload = replace(told, attempt=event, decided=position.sequence, line=event.cluster_queue)
+    changed = without_quota(workload, world.settings, "WaitingForPreemptedWorkloads", event.message, position)
+    workload = replace(changed, attempt=event, decided=position.sequence, line=event.cluster_queue)
     world.put_workload(workload)
     open_request(world, event)
     line = world.lines.of(event.cluster_queue)
@@ -242,8 +242,8 @@ def _release(world: World, workload: Workload, event: QuotaReleased, position: L
         alone = workload.owner is not None and workload.owner.kind == "Pod"  # A pod that was lost does not come back.
         may_return = event.reason in ("Preempted", OBJECT_DELETED) or (event.reason == "NodeFailures" and not alone)
         status = ConditionStatus.TRUE if may_return else ConditionStatus.FALSE
-        told = condition_at(REQUEUED, status, event.reason, event.message, workload, position)
-        workload = with_condition(workload, told)
+        condition = condition_at(REQUEUED, status, event.reason, event.message, workload, position)
+        workload = with_condition(workload, condition)
     world.put_workload(workload)
 
 

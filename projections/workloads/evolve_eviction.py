@@ -23,9 +23,9 @@ from projections.world import World
 def preempted(world: World, event: PreemptionOrdered, workload: Workload, position: LogPosition) -> Workload:
     """The victim with its conditions; victim and preemptor both get a Kubernetes Event."""
     _tell_preemptor(world, event, workload, position)
-    told = true_condition(PREEMPTED, event.reason, event.message, workload, position)
+    condition = true_condition(PREEMPTED, event.reason, event.message, workload, position)
     message = _preempted_message(world, event, workload)
-    workload = with_news(with_condition(workload, told), position, "Preempted", message)
+    workload = with_news(with_condition(workload, condition), position, "Preempted", message)
     workload = replace(
         workload,
         preempted_count=workload.preempted_count + 1,

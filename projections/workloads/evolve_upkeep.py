@@ -63,10 +63,10 @@ def _evolved(world: World, workload: Workload, event: UpkeepEvent, position: Log
         case BackoffSet():
             return replace(workload, requeue=Requeue(count=event.count, at=event.until))
         case AdmissionGateCleared():
-            told = with_news(
+            noted = with_news(
                 workload, position, "AdmissionGateCleared", "Admission gate cleared, workload is now admissible"
             )
-            return without_quota(told, world.settings, PENDING, GATE_CLEARED_MESSAGE, position)
+            return without_quota(noted, world.settings, PENDING, GATE_CLEARED_MESSAGE, position)
         case DeactivationOrdered():
             return not_admitted(_to_be_deactivated(workload, event, position), world.settings, position)
         case DeactivationSettled():
@@ -84,24 +84,24 @@ def _evolved(world: World, workload: Workload, event: UpkeepEvent, position: Log
 def _settled(workload: Workload, check: CheckStatus, position: LogPosition) -> Workload:
     before = workload.checks.get(check.name)
     if before is not None and before.state is not check.state:
-        told = f"Admission check {check.name} updated state from {before.state} to {check.state}"
-        told += f" with message: {check.message}" if check.message else ""
-        workload = with_news(workload, position, "AdmissionCheckUpdated", told)
+        message = f"Admission check {check.name} updated state from {before.state} to {check.state}"
+        message += f" with message: {check.message}" if check.message else ""
+        workload = with_news(workload, position, "AdmissionCheckUpdated", message)
     return replace(workload, checks={**workload.checks, check.name: replace(check, decided=position.sequence)})
 
 
 def _to_be_deactivated(workload: Workload, event: DeactivationOrdered, position: LogPosition) -> Workload:
-    told = _true(workload, DEACTIVATION_TARGET, event.cause, event.message, position)
+    changed = _true(workload, DEACTIVATION_TARGET, event.cause, event.message, position)
     match event.cause:
         case "AdmissionCheck":
             message = f"Deactivated due to {event.message}"
-            return with_news(told, position, "AdmissionCheckRejected", message, warning=True)
+            return with_news(changed, position, "AdmissionCheckRejected", message, warning=True)
         case "MaximumExecutionTimeExceeded":
             message = f"The maximum execution time ({(workload.spec.max_execution or 0) // 1000}s) exceeded"
-            told = replace(told, past_execution=0)  # Once it is active again, its time starts anew.
-            return with_news(told, position, event.cause, message, warning=True)
+            changed = replace(changed, past_execution=0)  # Once it is active again, its time starts anew.
+            return with_news(changed, position, event.cause, message, warning=True)
         case _:
-            return told
+            return changed
 
 
 def _orphaned(workload: Workload, position: LogPosition) -> Workload:
@@ -130,7 +130,7 @@ def _require(workload: Workload, event: ChecksRequired, position: LogPosition) -
 
 
 def _true(workload: Workload, kind: str, reason: str, message: str, position: LogPosition) -> Workload:
-    told = Condition(
+    condition = Condition(
         type=kind,
         status=ConditionStatus.TRUE,
         reason=reason,
@@ -138,4 +138,4 @@ def _true(workload: Workload, kind: str, reason: str, message: str, position: Lo
         since=position.at,
         generation=workload.generation,
     )
-    return with_condition(workload, told)
+    return with_condition(workload, condition)

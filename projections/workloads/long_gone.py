@@ -14,23 +14,23 @@ class LongGone:
     """Follows all events in the order of their time."""
 
     def __init__(self) -> None:
-        self._told: dict[str, Millis] = {}
+        self._last_event: dict[str, Millis] = {}
         """By workload that is gone the time of the last event about it, in that order."""
 
     def hear(self, event: AnyEvent, workload: str, at: Millis) -> list[str]:
         """Take note of an event about a workload; returns the workloads to forget now."""
-        was_gone = self._told.pop(workload, None) is not None
+        was_gone = self._last_event.pop(workload, None) is not None
         if isinstance(event, WorkloadDeleted) or (was_gone and not isinstance(event, WorkloadSubmitted)):
-            self._told[workload] = at
+            self._last_event[workload] = at
         found: list[str] = []
-        for one, told in self._told.items():
-            if told + REMEMBERED > at:
+        for one, last in self._last_event.items():
+            if last + REMEMBERED > at:
                 break
             found.append(one)
         for one in found:
-            del self._told[one]
+            del self._last_event[one]
         return found
 
     def keep(self, workload: str, at: Millis) -> None:
         """Keep a workload for another hour: it still holds something."""
-        self._told[workload] = at
+        self._last_event[workload] = at

@@ -65,13 +65,13 @@ def _failed_cards(world: World, workload: Workload) -> Iterable[str]:
     for placement in workload.devices.placements if workload.devices is not None else ():
         registered = world.cards.nodes.get(placement.node)
         cards = {card.uuid: card for card in registered.cards} if registered is not None else {}
-        named = {card.vendor for card in cards.values() if _told_apart(card.vendor)}
+        named = {card.vendor for card in cards.values() if _has_uuids(card.vendor)}
         for share in (share for shares in placement.containers for share in shares):
             card = cards.get(share.uuid)
             if not card.healthy if card is not None else vendor_word(share) in named:
                 yield share.uuid
 
 
-def _told_apart(word: str) -> bool:
+def _has_uuids(word: str) -> bool:
     vendor = BY_WORD.get(word)
     return vendor is not None and vendor.encoding is not Encoding.CAPACITY

@@ -38,9 +38,9 @@ def found_running(workload: Workload, uids: Collection[str]) -> Workload:
 
 def with_waiting_for_pods(workload: Workload, position: LogPosition) -> Workload:
     """The workload with the condition that says whether pods of it have to be replaced, in Kueue's words."""
-    told = workload.condition(WAITING_FOR_PODS)
+    before = workload.condition(WAITING_FOR_PODS)
     if not workload.spec.waits_for_pods:
-        if told is None:
+        if before is None:
             return workload
         status, reason, message = ConditionStatus.FALSE, "PodsReady", "No pods need replacement"
     else:
@@ -48,7 +48,7 @@ def with_waiting_for_pods(workload: Workload, position: LogPosition) -> Workload
         status, reason, message = ConditionStatus.TRUE, "PodsFailed", "Some Failed pods need replacement"
         if evicted is not None:
             reason, message = evicted.reason, evicted.message
-    if told is not None and (told.status, told.reason, told.message) == (status, reason, message):
+    if before is not None and (before.status, before.reason, before.message) == (status, reason, message):
         return workload
     condition = Condition(
         type=WAITING_FOR_PODS,

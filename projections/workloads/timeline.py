@@ -48,10 +48,10 @@ class Timeline:
         if isinstance(event, WorkloadSubmitted):
             name = event.owner.name if event.owner is not None else event.workload.partition("/")[2]
             self.jobs[event.workload] = f"{event.workload.partition('/')[0]}/{name}"
-        told = describe(event)
+        described = describe(event)
         key = getattr(event, "workload", "")
-        if told is not None and isinstance(key, str):
-            what, detail = told
+        if described is not None and isinstance(key, str):
+            what, detail = described
             moment = Moment(
                 at=position.at,
                 partition=position.partition,

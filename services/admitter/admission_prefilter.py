@@ -11,7 +11,7 @@ from events.quota import PreemptionPolicy
 from projections.devices.offer import any_cap
 from projections.flavors.mode import lowest_that_fits
 from projections.flavors.plan import FlavorOption, GroupPlan, Plan
-from projections.flavors.refusal import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA, told_reason, worst
+from projections.flavors.refusal import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA, reported_reason, worst
 from projections.quota.columns import Column
 from projections.quota.node import Node
 from projections.workloads.lifecycle import Workload
@@ -43,7 +43,7 @@ def refused_again(world: World, workload: Workload, plan: Plan, node: Node) -> b
             failing[flavor] = worst((why, failing.get(flavor, "")))
         if len(failed) == len(found):
             return not unsure and (last.reason, last.requeue) == (
-                told_reason(plan.queue, failing),
+                reported_reason(plan.queue, failing),
                 RequeueReason.NO_FIT,
             )
         blocked = blocked or _Else.OPEN not in found

@@ -97,7 +97,7 @@ def _first_by_door(
     world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When
 ) -> dict[str, tuple[Place, str]]:
     """By local queue, who would be first if there were no other, and the class under which it is parked."""
-    first = {local_queue: (place, "") for local_queue, place in line.heads_by_door()}
+    first = {local_queue: (place, "") for local_queue, place in line.heads_by_local_queue()}
     for kind, parked in _retriable(world, queue, line, when):
         unseen = set(world.local_queues_of.get(queue.name, ()))
         for place in parked.members:

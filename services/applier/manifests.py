@@ -10,7 +10,7 @@ from events.settings import SettingsObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckStatus, Condition, GateState, PodSetAssignment, PodSetUpdate
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.pod_cards import pins, placements_of, told_apart
+from projections.devices.pod_cards import needs_pins, pins, placements_of
 from projections.workloads.effective_requests import pod_set_requests
 from projections.workloads.lifecycle import Requeue, Workload
 from projections.world import World
@@ -115,7 +115,7 @@ def _injection(
         original=original,
         labels={POD_SET: original.name, CLUSTER_QUEUE: cluster_queue, LOCAL_QUEUE: workload.spec.queue},
         annotations={WORKLOAD: workload.name, **card_pins(workload, original.name)},
-        gated=told_apart(workload, original.name),
+        gated=needs_pins(workload, original.name),
         node_selector=selector,
         tolerations=tuple(tolerations),
         updates=_updates(workload, original.name),

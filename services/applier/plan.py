@@ -12,7 +12,7 @@ from events.whole_number import whole_number
 from events.workload import ConditionStatus, Member, MemberState
 from projections.configured_cards import config_of
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.pod_cards import assigned, pins_by_pod, told_apart
+from projections.devices.pod_cards import assigned, needs_pins, pins_by_pod
 from projections.workloads.lifecycle import EVICTED, PODS_READY, News, Workload
 from projections.world import World
 from services.applier.manifests import injections, job_should_run, originals, workload_status
@@ -196,7 +196,7 @@ def _at_the_gate(world: World, workload: Workload) -> tuple[str, ...]:
     """The pods that wait and may run: no more of each pod set than were let in, and none that is to be told its cards."""
     if workload.admission is None or not workload.spec.members:
         return ()
-    apart = {one.name for one in workload.spec.pod_sets if told_apart(workload, one.name)}
+    apart = {one.name for one in workload.spec.pod_sets if needs_pins(workload, one.name)}
     told = {one.uid for one in assigned(world, workload)} if apart else set[str]()
     room = {one.name: one.count for one in workload.admission.assignments}
     for one in workload.spec.members:

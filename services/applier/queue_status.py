@@ -26,7 +26,7 @@ from projections.queues.status import (
     local_queue_status,
     sampled_at,
     tallies,
-    unhoused,
+    without_cluster_queue,
 )
 from projections.set_aside.evolve import SET_ASIDE, TAKEN_UP
 from projections.world import World
@@ -66,7 +66,7 @@ class Statuses:
             found["Cohort", "", name] = cohort_status(world, name)
         for key in sorted(world.local_queues):
             if world.local_queues[key].cluster_queue not in world.cluster_queues:
-                found[_door(key)] = local_queue_status(world, key, unhoused(world, key), at)
+                found[_door(key)] = local_queue_status(world, key, without_cluster_queue(world, key), at)
         for name in sorted(world.checks):
             if is_ours(world, name):
                 found["AdmissionCheck", "", name] = check_status(world, name)

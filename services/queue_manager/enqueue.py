@@ -10,7 +10,7 @@ from projections.feature_gates import enabled
 from projections.queues.active_condition import takes_in
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Scope, is_aside
 from projections.unsupported import NOT_DONE, TOPOLOGY_FLAVOR, Unsupported
-from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, told_as, untold
+from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, not_shown, shown_reason
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.world import World
 from services.queue_manager.upkeep import check_backoff, check_list, deactivation, gate_message, hold_message
@@ -104,7 +104,9 @@ def _park(world: World, workload: Workload, line: str, reason: str, message: str
     told = workload.condition(QUOTA_RESERVED)
     settings = world.settings
     same = (
-        told is None or untold(settings, reason) or (told.reason, told.message) == (told_as(settings, reason), message)
+        told is None
+        or not_shown(settings, reason)
+        or (told.reason, told.message) == (shown_reason(settings, reason), message)
     )
     if _parked_as(world, workload, line) == reason and same:
         return []

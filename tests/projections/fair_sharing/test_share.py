@@ -85,10 +85,10 @@ def test_a_borrower_of_weight_zero_has_more_than_every_finite_share_and_they_com
 
 
 def test_a_share_is_told_in_digits() -> None:
-    assert weighted(0, 1, Weight()).told() == "0"
-    assert weighted(100, 1, Weight(numerator=8)).told() == "12.5"
-    assert weighted(100, 1, Weight(numerator=3)).told() == "33.333333333333333333"
-    assert weighted(1, 1, Weight(numerator=0)).told() == "+Inf"
+    assert weighted(0, 1, Weight()).as_text() == "0"
+    assert weighted(100, 1, Weight(numerator=8)).as_text() == "12.5"
+    assert weighted(100, 1, Weight(numerator=3)).as_text() == "33.333333333333333333"
+    assert weighted(1, 1, Weight(numerator=0)).as_text() == "+Inf"
 
 
 def test_a_queue_that_borrows_all_that_can_be_lent_has_the_share_1000() -> None:
