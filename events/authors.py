@@ -45,6 +45,7 @@ class Author(msgspec.Struct, frozen=True):
     family: str
     """The family of streams: FACTS, LOG, DEVICES or CONTROL."""
     says: frozenset[type]
+    """The event types that it may write."""
 
 
 _OUTCOMES = frozenset((DecisionApplied, DecisionRejected, ProvisioningRejected))

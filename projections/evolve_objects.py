@@ -183,7 +183,7 @@ def readjust(world: World, namespace: str) -> None:
 
 
 def reconfigured(world: World) -> None:
-    """By HAMi's configuration pods ask for other cards than before, or for cards under other names: look at everything."""
+    """Review everything after a change of HAMi's configuration: pods may ask for other cards, or for cards by other names."""
     world.use(world.settings)
     for node in sorted(world.cards.nodes):
         world.cards.change_service(node)

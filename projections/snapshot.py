@@ -1,4 +1,4 @@
-"""A world at one moment, as a value that can be stored: a shortcut past the fold, never a truth of its own.
+"""A world at one moment, as a value that can be stored: a shortcut past the fold; the log alone stays the truth.
 
 Only what cannot be derived is kept; indexes and usage are laid anew. The state hash says whether the world that comes out
 is the one that went in.

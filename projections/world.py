@@ -69,9 +69,9 @@ class World:
         self.runtime_classes: dict[str, RuntimeClassObserved] = {}
         self.provisioning_configs: dict[str, ProvisioningConfigObserved] = {}
         self.provisioning_requests: dict[str, ProvisioningRequestObserved] = {}
-        """What the cluster shows of requests to the autoscaler, by `namespace/name`."""
+        """ProvisioningRequests as the cluster shows them, by `namespace/name`."""
         self.provisioning_of: dict[str, dict[str, None]] = {}
-        """Keys of these by workload."""
+        """Keys of the ProvisioningRequests of each workload."""
         self.nodes: dict[str, NodeObserved] = {}
         self.registered: dict[str, DevicesRegistered] = {}
         self.node_locks: dict[str, NodeLockObserved] = {}
@@ -80,19 +80,19 @@ class World:
         """The assignments of cards to single pods, by workload."""
         self.refused: dict[str, ObjectRefused] = {}
         self.accounted: dict[str, PodAccounted] = {}
-        """Pods that nothing here holds any more, by `namespace/name`."""
+        """Pods whose finalizer may be removed (`PodAccounted`), by `namespace/name`."""
         self.terminating: dict[str, Terminating] = {}
-        """Workload objects of jobs that somebody has deleted and that still bear our finalizer, by workload."""
+        """Workload objects of jobs that somebody has deleted and that still bear Kueue's finalizer, by workload."""
         self.workloads: dict[str, Workload] = {}
         self.requests: dict[str, PreemptionRequested] = {}
-        """Requests for room, by preemptor."""
+        """Open preemption requests, by preemptor."""
         self.answered: dict[str, int] = {}
-        """Those of them that are answered, and the sequence of the answer: their preemptors wait for victims to leave."""
+        """The sequence of the answer to each answered request, by preemptor: it waits for its victims to leave."""
         self.claims: dict[str, RoomClaimed] = {}
-        """Room kept for a preemptor while its victims leave."""
+        """Quota kept for a preemptor while its victims leave (`RoomClaimed`), by preemptor."""
         self.epochs: dict[str, int] = {}
         self.aside: dict[str, Aside] = {}
-        """What services have set aside because they failed on it, by service and object."""
+        """Objects that services have set aside because they failed on them, by service and object."""
         self.amiss: dict[str, Amiss] = {}
         """Messages that were not folded as they stand, by stream, fault and author."""
         self.ledgers: dict[str, Ledger] = {}
@@ -100,7 +100,7 @@ class World:
         self.entered: dict[str, Entered] = {}
         """What is counted there, by workload."""
         self.budgets: dict[str, BudgetUsage] = {}
-        """What is spent of each budget, by `ClusterQueue/name` and `Namespace/name`."""
+        """The usage of each budget, by `ClusterQueue/name` and `Namespace/name`."""
         self.budgeted: dict[str, CountedWorkload] = {}
         """What is counted there, by workload."""
         self.versions = Versions(self.trail)
@@ -114,15 +114,15 @@ class World:
         """Workloads that hold quota, by cluster queue."""
         self.work = WorkQueue(self.trail, self.workloads)
         self.reserved_work = WorkQueue(self.trail, self.workloads)
-        """The same, of workloads that hold quota and are not admitted yet."""
+        """The part of `work` that holds quota and is not admitted yet."""
         self.request_work = WorkQueue(self.trail, self.requests)
-        """The same, of preemptors that ask for room."""
+        """Preemptors with an open preemption request, to be looked at: a hint as `work` is."""
         self.pod_work = WorkQueue(self.trail, self.accounted)
-        """The same, of pods that nothing here holds any more."""
+        """Pods whose finalizer may be removed, to be looked at: a hint as `work` is."""
         self.examined: dict[tuple[str, str], tuple[int, Millis, str]] = {}
         """By cluster queue and class of refused workloads: the stamp, and a time that matters, when it was found not to fit."""
         self.cards_looked_at = -1
-        """So many changes of cards were known when every tree was last found quiet."""
+        """The number of card changes (`cards.count`) when all trees were last found to need no decision."""
         self.plan_cache = PlanCache()
         self._deadlines: list[tuple[Millis, str]] = []
 
@@ -290,7 +290,7 @@ class World:
         self.cards.mark_all_dirty()
 
     def reviewed(self) -> None:
-        """All deciders have nothing more to say about the world as it is; where nobody looks at cards, nobody has to."""
+        """No decider has anything more to decide about the world as it is; dirty cards count as done where nothing looks at them."""
         self.cards.mark_all_done()
 
 

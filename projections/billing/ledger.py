@@ -52,7 +52,7 @@ class Ledger:
         self.wastes: list[Waste] = []
         self.tenants: set[str] = set()
         self.at: Millis = 0
-        """How far time has come; what operators enter moves no time of cards."""
+        """The time up to which the ledger is folded; prices and corrections that operators enter do not advance it."""
         self._settings = SettingsObserved()
         self._config = HAMI
         self._about: dict[str, About] = {}
@@ -60,7 +60,7 @@ class Ledger:
         """By workload and number."""
         self._current: dict[str, Attempt] = {}
         self._asking: dict[str, str] = {}
-        """The cluster queue of each workload that has asked for room."""
+        """The cluster queue of each workload that has requested preemption."""
         self._assignments: dict[str, tuple[str, tuple[PodSetAssignment, ...]]] = {}
         self._gone = LongGone()
 

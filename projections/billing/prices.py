@@ -48,7 +48,7 @@ class PriceBook:
 
     def __init__(self) -> None:
         self.lists: list[PriceList] = []
-        """By time."""
+        """Price lists, ordered by the time from which they are in force."""
         self.corrections: list[Correction] = []
 
     def set(self, event: PriceListSet, position: LogPosition) -> None:

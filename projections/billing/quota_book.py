@@ -55,7 +55,7 @@ class QuotaBook:
         self._trees: dict[str, list[_Member]] = {}
         self._used: dict[FlavorResource, dict[str, int]] = {}
         self._over: dict[FlavorResource, set[str]] = {}
-        """Queues that use more than their own; while there is none, nobody has to be asked who lends."""
+        """Queues that use more than their own quota; while there is none, no lenders have to be found."""
         self._rates: dict[tuple[str, FlavorResource], tuple[Millis, dict[tuple[str, str], int]]] = {}
         """By tree: since when, and how much each borrower has of each lender."""
         self._holds: dict[str, tuple[Millis, str, str, dict[FlavorResource, int]]] = {}

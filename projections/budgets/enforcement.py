@@ -2,8 +2,8 @@
 
 Rule: docs/rules/checks.md#budget
 
-A budget counts held quota x time, from reservation to release. It binds where the cluster queue requires a check whose
-controller is ours: then who asks for what is used up waits until the period ends or the budget is raised. Between two
+A budget counts held quota x time, from reservation to release. It binds where the cluster queue requires a check of
+kuelog's budget controller: a workload that asks for a used up resource waits until the period ends or the budget is raised. Between two
 events usage is constant, so nothing is sampled; where no budget is, nothing is counted.
 """
 

@@ -1,7 +1,7 @@
 """What is asked of a cluster autoscaler for a workload, under which name, and which request in the cluster answers it.
 
-The check's controller is ours, under Kueue's name: who holds quota and needs the check is admitted when the autoscaler
-has the nodes. Each attempt has a request of its own.
+kuelog is the check's controller, under Kueue's name: a workload with quota that needs the check is admitted once the
+autoscaler has provisioned the nodes. Each attempt has a request of its own.
 """
 
 import hashlib

@@ -43,22 +43,22 @@ class CardCare:
         self.silent: dict[str, Millis] = {}
         """By `node/vendor`: since when the plugin has not answered."""
         self.lost: dict[str, Millis] = {}
-        """The same for those whose cards are given to nobody because of it."""
+        """By `node/vendor`: since when no cards of the plugin are given to new pods because of it (`PluginLost`)."""
         self.suspects: dict[str, Suspect] = {}
         self.stale: dict[str, Suspect] = {}
         """Pods whose allocation is reported as stale (`AllocationStale`)."""
         self.told: dict[str, tuple[ReportedDrift, ...]] = {}
-        """By card."""
+        """By card the drifts that are reported and not yet resolved; the name is stored in snapshots."""
         self.quotas: dict[str, CardQuotaObserved] = {}
-        """What ResourceQuotas say of cards, by `namespace/name`."""
+        """The card limits of ResourceQuotas, by `namespace/name`."""
         self.limits: dict[str, Limits] = {}
-        """What they come to, by namespace."""
+        """The card limits in force by all ResourceQuotas together, and what is used of them, by namespace."""
         self.device_configs: dict[str, DeviceConfigObserved] = {}
         """HAMi's configuration of cards, by `namespace/name` of its ConfigMap."""
         self.node_configs: dict[str, NodeConfigsObserved] = {}
-        """The same of what nodes register."""
+        """The configuration of HAMi's device plugin per node, by `namespace/name` of its ConfigMap."""
         self._config: tuple[DeviceConfigObserved | None, HamiSettings, CardConfig] | None = None
-        """What was made of it last, and of what; kept outside the trail."""
+        """The last result of `config` with what it was made from: a cache, kept outside the trail."""
         self.gated: dict[str, dict[str, None]] = {}
         """Keys of pods that wait at their gate for their cards, by workload; derived from the pods."""
         self.short: dict[str, tuple[int, int]] = {}

@@ -39,16 +39,16 @@ class CardHoldings:
         self.care = CardCare(trail)
         self.nodes: dict[str, DevicesRegistered] = {}
         self.homes: dict[str, tuple[str, ...]] = {}
-        """The node that registers each card; several only where one tells of a card that is not its own."""
+        """The node that registers each card; several only where one registers a card that is not its own."""
         self._versions: dict[str, int] = {}
         """By node, which change was the last; no number is used twice, and an undo brings the old one back."""
         self._changes = 0
         self.count = [0]
         """How many changes there were to any card; what is undone was none."""
         self.offered: dict[tuple[str, str], tuple[int, object, dict[str, int]]] = {}
-        """What offers were reckoned, by flavor and resource, with the version they are of; kept outside the trail."""
+        """A cache of offers by flavor and resource, each with its version; kept outside the trail."""
         self._digests: dict[str, tuple[int, NodeSummary]] = {}
-        """Kept outside the trail: one of another version is made anew when asked for."""
+        """A cache of node summaries with their versions, kept outside the trail; an outdated one is made anew when asked for."""
         self.used: dict[str, CardUse] = {}
         """Per card UUID what is taken of it."""
         self.stakes: dict[str, dict[str, Stake]] = {}
@@ -62,9 +62,9 @@ class CardHoldings:
         self.living: dict[str, dict[str, None]] = {}
         """Living pods by owner."""
         self.dirty_cards: dict[str, None] = {}
-        """Cards that something happened to since they were last looked at; a hint, kept outside the trail."""
+        """Cards that have changed since the accountant last looked at them; a hint, kept outside the trail."""
         self.dirty_workloads: dict[str, None] = {}
-        """The same of workloads whose holdings came or whose pods went."""
+        """Workloads whose holdings were added or whose pods have gone since then; a hint as well."""
 
     def register(self, registered: DevicesRegistered) -> None:
         """A node's cards are these."""

@@ -103,7 +103,7 @@ def evolve_devices(world: World, event: DeviceEvent, position: LogPosition) -> N
 
 
 def _configure(world: World, event: DeviceConfigObserved | NodeConfigsObserved) -> None:
-    """What is asked for counts otherwise from now on, and cards are chosen otherwise; what was given stays given."""
+    """HAMi's configuration changed: requests and the choice of cards follow it from now on; cards that are reserved stay so."""
     care, key = world.cards.care, f"{event.namespace}/{event.name}"
     world.trail.drop(world.refused, f"ConfigMap/{key}")
     if isinstance(event, NodeConfigsObserved):

@@ -100,7 +100,7 @@ def make_room(world: World, gangs: Sequence[Gang]) -> Advice | None:
 
 
 def _several(world: World, gangs: Sequence[Gang], holders: Sequence[str]) -> Advice | None:
-    """The shortest beginning of the line whose end makes room, without those of it that are not needed."""
+    """The fewest first holders, in the order given, that make room together, without those that prove not to be needed."""
     if not _try(world, gangs, holders).placements:
         return None
     too_few, enough = 0, len(holders)

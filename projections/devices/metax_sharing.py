@@ -1,4 +1,4 @@
-"""Who may share a card of MetaX: classes that go together (docs/rules/devices.md#vendor-checks)."""
+"""Sharing of MetaX cards: which classes of workloads may share one (docs/rules/devices.md#vendor-checks)."""
 
 from events.card import CardRequest
 from projections.devices import checks

@@ -18,17 +18,17 @@ from projections.workloads.long_gone import LongGone
 
 
 class Causes:
-    """Follows the log and says of each event what came before it."""
+    """Follows the log and finds the cause of each event."""
 
     def __init__(self) -> None:
         self._last: dict[str, str] = {}
         """By workload, the last event about it."""
         self._requests: dict[str, str] = {}
-        """By preemptor, its open request for room."""
+        """By preemptor, its open preemption request."""
         self._pods: dict[str, str] = {}
-        """By workload, what was seen last of its pods."""
+        """By workload, the last event about its pods."""
         self._room = ""
-        """The last event that may have made room for somebody."""
+        """The last event that may have freed quota."""
         self._room_number = 0
         self._number = 0
         self._numbers: dict[str, int] = {}

@@ -105,7 +105,7 @@ class CandidateGroups:
         return found
 
     def in_order(self, *, by_priority: bool) -> Iterator[Candidate]:
-        """Those that leave already, by group; then the others, by group; the priority group can be left out."""
+        """Candidates that are evicted already, by group; then the others, by group. The priority group can be left out."""
         groups = [(self.hierarchy, True), (self.priority if by_priority else [], False), (self.own, False)]
         for leaving in (True, False):
             for nodes, hierarchical in groups:

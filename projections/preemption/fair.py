@@ -49,7 +49,7 @@ class FairSearch:
         self._victims: list[Candidate] = []
 
     def run(self) -> list[Candidate]:
-        """The victims; empty when nobody can make enough room. The tree is left with the asker in and the victims out."""
+        """The victims; empty when nobody can make enough room. The tree is left with the preemptor charged and the victims taken away."""
         world, ask = self._world, self._ask
         rows = {node.name: LazyCandidates(self._candidates(node)) for node in self._queues()}
         charge(world, ask.node, ask.usage)

@@ -18,12 +18,12 @@ from projections.world import World
 
 
 def may_come_back(world: World, context: PreemptionContext, victims: Sequence[Candidate]) -> list[Candidate]:
-    """Those chosen by share that could take the place back, as the tree stands: the asker in, all victims out."""
+    """Those chosen by share that could take the place back, as the tree stands: the preemptor charged, all victims taken away."""
     return [one for one in victims if by_share(context, one) and _may_take_back(world, context, one)]
 
 
 def by_share(context: PreemptionContext, victim: Candidate) -> bool:
-    """Whether the victim was not chosen by a right that the asker has whatever the shares are."""
+    """Whether the victim was not chosen by a right that the preemptor has whatever the shares are."""
     return victim.variant is victim.variant.FAIR_SHARING and victim.node is not context.node
 
 

@@ -248,7 +248,7 @@ class PendingQueues:
     def __init__(self) -> None:
         self._lines: dict[str, PendingQueue] = {}
         self.moved: dict[str, None] = {}
-        """Cluster queues in whose line somebody came, left or moved since somebody last cleared this: a hint."""
+        """Cluster queues whose line has changed since this was last cleared: a hint."""
 
     def of(self, cluster_queue: str) -> PendingQueue:
         """The line of a cluster queue; an empty one where nobody ever waited."""

@@ -13,7 +13,7 @@ HolderOrder = tuple[int, int, str, str]
 
 
 class QuotaHolders:
-    """Holders in the order in which they got quota, and sorted for preemption: those that leave already, and the rest."""
+    """Holders in the order in which they got quota, and sorted for preemption: those that are evicted already, and the rest."""
 
     __slots__ = ("_orders", "leaving", "staying", "usage")
 

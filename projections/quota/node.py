@@ -40,7 +40,7 @@ class Node:
         self.name = name
         self.is_queue = is_queue
         self.key = f"{'queue' if is_queue else 'cohort'}/{name}"
-        """Tells a cluster queue and a cohort of the same name apart."""
+        """The key of the node in the trees; differs between a cluster queue and a cohort of the same name."""
         self.parent: Node | None = None
         self.children: dict[str, Node] = {}
         self.below: tuple[Node, ...] = ()
@@ -55,7 +55,7 @@ class Node:
         self.usage = [0] * width
         self.weight = Weight()
         self.lendable: dict[str, int] | None = None
-        """By resource, what the children could use at most: reckoned when fair sharing first asks."""
+        """By resource, the most that the children could use: worked out when fair sharing first needs it."""
         self.height = 0
         """Distance to the furthest cluster queue below."""
         self.root: Node = self
