@@ -56,18 +56,18 @@ class GivingBack:
             finally:
                 self._problems.pop(key, None)
 
-    async def unread(self) -> None:
-        """What was stored from here and not read here may be lost, too: it is stored again; what is not is known by its id.
+    async def unread(self) -> bool:
+        """Store again what was stored from here and not read here, for it may be lost, too; what is not is known by its id.
 
-        At which sequences it stood is not known here: whoever has read it, or what stood before it, has to be first.
+        At which sequences it stood is not known here: whoever has read it, or what stood before it, has to be first. False where the
+        bus did not take it: what it lacks when it answers again has to be looked at anew.
         """
-        while unread := self._tail.unread:
-            try:
-                await self._stream.publish(unread)
-            except LogUnavailable:
-                await self._clock.sleep(_RETRY_MS)
-            else:
-                return
+        try:
+            await self._stream.publish(self._tail.unread)
+        except LogUnavailable:
+            await self._clock.sleep(_RETRY_MS)
+            return False
+        return True
 
     async def _store_next(self, head: Head) -> bool:
         """Whether the message behind the end stands there now, by us or by somebody else."""

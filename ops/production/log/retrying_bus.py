@@ -148,8 +148,8 @@ class RetryingStream:
         while (now := self._bus.connections()) != self._giving.seen_to:
             await self._bus.pause()
             await self._giving.back()
-            await self._giving.unread()
-            self._giving.seen_to = now
+            if self._bus.connections() == now and await self._giving.unread():
+                self._giving.seen_to = now
 
     async def follow(self, after: int) -> AsyncIterator[list[Entry]]:
         """All behind `after`, then what comes; it survives by itself that the bus is away.
@@ -165,9 +165,16 @@ class RetryingStream:
                     yield batch
             except TailLost:
                 await self._giving.back(position)
-                if self._tail.unread:
-                    await paused_for(PAUSE_S)
-                    await self._giving.unread()
+                await self._unread_again(position)
+
+    async def _unread_again(self, position: int) -> None:
+        """Store what was not read here behind what others have read: a bus that loses more meanwhile is given as long again."""
+        while self._tail.unread:
+            now = self._bus.connections()
+            await paused_for(PAUSE_S)
+            await self._giving.back(position)
+            if self._bus.connections() == now and await self._giving.unread():
+                return
 
     async def read(self, after: int = 0) -> AsyncIterator[list[Entry]]:
         """All behind `after` up to the end as it is now, however long that takes."""

@@ -10,12 +10,12 @@ import pytest
 from ops.production.archive.witness import HeadWitness
 from ops.production.log import retrying_bus
 from ops.production.log.jetstream import connect
-from ops.production.log.memory import MemoryBus
+from ops.production.log.memory import MemoryBus, MemoryStream
 from ops.production.log.retrying_bus import RetryingBus
 from ops.production.log.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from services.runtime.log_errors import TailLost
-from services.runtime.log_port import Entry, Message, Stream
+from services.runtime.log_port import Entry, Head, Message, Stream
 from tests.stage.ports import reserved_port
 
 PARTITION = "LOG_0"
@@ -187,6 +187,55 @@ async def test_what_was_stored_and_not_read_yet_is_told_again_after_those_who_ha
     go_on.set()
     assert words(await lagging) == ["b", "own"]
     assert words(facts.entries) == ["a", "b", "own"]
+
+
+@pytest.mark.parametrize("when", ["a reader waits", "a writer looks"])
+async def test_a_bus_that_loses_more_meanwhile_is_given_a_pause_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """What was stored and not read yet may not go first then either."""
+    memory = MemoryBus()
+    facts = memory.memory("FACTS")
+    await stored(facts, "a")
+    connections, pauses = 1, 0
+
+    async def pause(_: float) -> None:
+        nonlocal pauses
+        pauses += 1
+        if pauses == 2 and when == "a reader waits":  # The first was when it connected.
+            await lose_again()
+        elif pauses > 2:
+            for entry in whole[len(facts.entries) : -1]:
+                await facts.append(entry.subject, entry.data, message_id=entry.message_id, base=entry.sequence - 1)
+
+    async def lose_again() -> None:
+        nonlocal connections
+        connections += 1
+        await facts.lose(1)
+
+    async def last() -> Head:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            await lose_again()
+        return await MemoryStream.last(facts)
+
+    monkeypatch.setattr(retrying_bus, "paused_for", pause)
+    late = await RetryingBus(memory, ScaledClock(1000), lambda: connections).stream("FACTS")
+    following = aiter(late.follow(0))
+    assert words(await anext(following)) == ["a"]
+    await stored(facts, "b")
+    await late.publish([Message("kuelog.facts.t.x", b"own", "own")])
+    whole = list(facts.entries)
+    await facts.lose(1)
+    if when == "a writer looks":
+        connections, looks = connections + 1, 0
+        monkeypatch.setattr(facts, "last", last)
+        await late.publish([Message("kuelog.facts.t.x", b"next", "next")])
+        assert words(facts.entries) == ["a", "b", "own", "next"]
+    else:
+        assert words(await anext(following)) == ["b", "own"]
+    assert pauses == 3
 
 
 async def test_what_was_stored_and_read_by_nobody_is_told_again_also_by_who_says_nothing_more(
