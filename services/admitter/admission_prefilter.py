@@ -1,7 +1,8 @@
-"""Refused workloads that would be refused again, and with the same words: told from a few numbers, without a search.
+"""A shortcut: refused workloads that would be refused again for the same reason, known without a search for flavors.
 
-Saturated queues hold most of what waits. Whenever quota comes back anywhere in their tree each of their classes may be
-tried again; for nearly all of them the answer is the same at a glance.
+Most waiting workloads are in saturated queues. Whenever quota is released anywhere in a tree, every parked class in it may be
+tried again, nearly always with the same answer, which a few comparisons of the plan with the quota tree give.
+It never changes a decision: where there is doubt, the search is made.
 """
 
 from enum import Enum
@@ -27,7 +28,7 @@ class _Else(Enum):
 
 
 def refused_again(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
-    """Whether a workload that was refused would be so again, for the reason that was told. False when in doubt."""
+    """Whether a workload would be refused again, for the same reason as last time; False when in doubt."""
     last = workload.attempt
     if not isinstance(last, AdmissionRefused) or _in_doubt(world, workload, plan, node):
         return False
@@ -35,26 +36,28 @@ def refused_again(world: World, workload: Workload, plan: Plan, node: Node) -> b
     failing: dict[str, str] = {}
     blocked = unsure = False
     for group in part.groups:
-        found = [_of_option(node, group, option) for option in group.options]
-        failed = {option.flavor: why for option, why in zip(group.options, found, strict=True) if isinstance(why, str)}
+        outcomes = [_of_option(node, group, option) for option in group.options]
+        failed = {
+            option.flavor: why for option, why in zip(group.options, outcomes, strict=True) if isinstance(why, str)
+        }
         # Which flavors are tried at all depends on how well the open ones serve.
-        unsure = unsure or (bool(failed) and _Else.OPEN in found)
+        unsure = unsure or (bool(failed) and _Else.OPEN in outcomes)
         for flavor, why in failed.items():
             failing[flavor] = worst((why, failing.get(flavor, "")))
-        if len(failed) == len(found):
+        if len(failed) == len(outcomes):
             return not unsure and (last.reason, last.requeue) == (
                 reported_reason(plan.queue, failing),
                 RequeueReason.NO_FIT,
             )
-        blocked = blocked or _Else.OPEN not in found
+        blocked = blocked or _Else.OPEN not in outcomes
     return blocked and (last.reason, last.requeue) == (WAITING_FOR_QUOTA, RequeueReason.PREEMPTION_NO_CANDIDATES)
 
 
 def _in_doubt(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
-    """Whether more counts than the quota of a queue and its cohort."""
+    """Whether the answer depends on more than the quota of the queue and its cohort."""
     rules = plan.queue.preemption
     if rules.reclaim_within_cohort is not PreemptionPolicy.ANY or world.settings.fair_sharing:
-        return True  # Another rule may make it a blocked preemptor, for whom room is kept (docs/rules/cycle.md#kept-for-blocked).
+        return True  # It may be a blocked preemptor, for which room is kept (docs/rules/cycle.md#kept-for-blocked).
     within = rules.borrow_within_cohort
     if (within is not None and within.policy is not PreemptionPolicy.NEVER) or len(node.path) > _DEPTH:
         return True
@@ -94,5 +97,5 @@ def _of_option(node: Node, group: GroupPlan, option: FlavorOption) -> str | _Els
 
 
 def _at_nominal(node: Node, column: Column) -> bool:
-    """Nobody is preempted in the cohort for a queue that would borrow, and this one uses all of its own already."""
+    """Whether the queue uses all of its own quota: it could only borrow, and that preempts nobody in the cohort."""
     return node.usage[column] >= node.subtree[column]

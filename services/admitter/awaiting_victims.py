@@ -1,4 +1,7 @@
-"""A head that already waits for its victims: while they leave and still suffice, nothing has to be looked for again."""
+"""A head whose preemption is already requested: while its victims leave and still suffice, nothing is searched again.
+
+Rule: docs/rules/cycle.md#waits-for-victims
+"""
 
 from collections.abc import Sequence
 
@@ -14,7 +17,10 @@ from services.admitter.entry import Entry
 
 
 def still_waiting(world: World, entry: Entry, plan: Plan) -> bool:
-    """Give the entry what it asked for before, if those victims that have not left yet are still right and enough."""
+    """Whether the open preemption request still holds; the entry then takes its assignment and remaining victims from it.
+
+    It holds while the workload's requests are the same, it does not fit yet, and the victims that have not left suffice.
+    """
     request = world.requests.get(entry.workload.key)
     node = entry.node
     if request is None or node is None or request.cluster_queue != entry.queue.name:
@@ -66,7 +72,7 @@ def _asks_the_same(request: PreemptionRequested, plan: Plan) -> bool:
 
 
 def _leaving(world: World, victims: Sequence[Victim]) -> list[Candidate]:
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for victim in victims:
         workload = still_holds(world, victim)
         if workload is None or workload.admission is None:
@@ -74,5 +80,5 @@ def _leaving(world: World, victims: Sequence[Victim]) -> list[Candidate]:
         queue = workload.admission.cluster_queue
         node, usage = world.quota.node(queue), world.holders(queue).usage.get(workload.key)
         if node is not None and usage is not None:
-            found.append(Candidate(workload=workload, node=node, variant=Variant.WITHIN_QUEUE, usage=usage))
-    return found
+            candidates.append(Candidate(workload=workload, node=node, variant=Variant.WITHIN_QUEUE, usage=usage))
+    return candidates

@@ -1,4 +1,4 @@
-"""Why a workload is not even tried in its queue, whatever the quota."""
+"""What keeps a head from being tried at all, whatever the quota (docs/rules/cycle.md#nominate)."""
 
 from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved
@@ -10,11 +10,11 @@ from projections.world import World
 FAILED = frozenset({CheckState.RETRY, CheckState.REJECTED})
 
 Barrier = tuple[str, str, RequeueReason]
-"""Reason, message, and where the workload waits."""
+"""Reason and message of the refusal, and where the workload waits."""
 
 
 def barrier_of(world: World, workload: Workload, queue: ClusterQueueObserved) -> Barrier | None:
-    """What stands between the workload and a try; None when it may be tried."""
+    """A failed admission check, or a namespace that the ClusterQueue does not admit; None when it may be tried."""
     if any(check.state in FAILED for check in workload.checks.values()):
         return "PendingEvaluation", "The workload has failed admission checks", RequeueReason.GENERIC
     namespace = world.namespaces.get(workload.namespace)

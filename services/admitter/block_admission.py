@@ -1,4 +1,7 @@
-"""Nothing more is admitted until the pods of all that was admitted are ready (docs/rules/cycle.md#block-admission)."""
+"""`waitForPodsReady.blockAdmission`: no quota while pods of admitted workloads are not ready.
+
+Rule: docs/rules/cycle.md#block-admission
+"""
 
 from projections.workloads.lifecycle import PODS_READY, checks_ready
 from projections.world import World
@@ -8,13 +11,13 @@ NOT_ALL_READY = "waiting for all admitted workloads to be in PodsReady condition
 
 
 def blocks_admission(world: World) -> bool:
-    """Whether the settings ask for it."""
+    """Whether `waitForPodsReady.blockAdmission` is on."""
     rule = world.settings.pods_ready
     return rule is not None and rule.block_admission
 
 
 def somebody_unready(world: World) -> bool:
-    """Whether a workload that may run, or needs no more than cards to run, has pods that are not ready."""
+    """Whether some workload with reserved quota and ready checks (it may still wait for devices) is not PodsReady."""
     for holders in world.holding.values():
         for key in holders:
             workload = world.workloads[key]

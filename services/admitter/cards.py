@@ -1,4 +1,7 @@
-"""The cards of an entry: where its pods would go, and who has to give theirs back."""
+"""The devices of an entry: the cards its pods would get, and the workloads to preempt for them.
+
+Rule: docs/rules/devices.md#gang, docs/rules/preemption.md#card-victims
+"""
 
 import msgspec
 
@@ -17,22 +20,22 @@ from services.admitter.entry import Entry, preemption_context_of
 
 
 class CardRefusals:
-    """Flavors with enough quota whose cards don't do, by pod set and flavor."""
+    """Flavors that have enough quota but no suitable cards, with the message, by pod set and flavor."""
 
     __slots__ = ("for_now", "why")
 
     def __init__(self) -> None:
         self.why: dict[tuple[str, str], str] = {}
         self.for_now: set[tuple[str, str]] = set()
-        """Those where it would fit if others gave cards back."""
+        """Those that would fit if other workloads gave cards back."""
 
     @property
     def for_ever(self) -> dict[tuple[str, str], str]:
-        """Those where no card could hold it even if nothing ran."""
+        """Those that no card could hold even if nothing ran."""
         return {key: why for key, why in self.why.items() if key not in self.for_now}
 
     def note(self, placed: Placed, flavor: str) -> None:
-        """Remember why a pod set finds no cards on a flavor."""
+        """Record why a pod set finds no cards on a flavor."""
         key = (placed.pod_set, flavor)
         self.why[key] = placed.message
         if placed.reason == WAITING_FOR_CARDS:
@@ -40,7 +43,7 @@ class CardRefusals:
 
 
 def card_caps(world: World, plan: Plan) -> dict[Column, int]:
-    """What the cards really offer of the flavors in a plan, of those whose policy says that more can't be promised."""
+    """What the cards of a plan's flavors really offer, by column; only for flavors under the device policy Cap."""
     if not any_cap(world):
         return {}
     names = world.quota.columns.names
@@ -52,13 +55,13 @@ def card_caps(world: World, plan: Plan) -> dict[Column, int]:
 
 
 def placed_on_cards(world: World, entry: Entry, plan: Plan) -> Placed:
-    """Where every pod of the entry's assignment finds its cards; nowhere in particular when it asks for none."""
+    """The cards for every pod of the entry's assignment, or the reason why there are none; empty if it asks for none."""
     gangs = _gangs(world, entry, plan)
     return place(world.cards, world.nodes, gangs, world.trail) if gangs else Placed()
 
 
 def enough_for_cards(world: World, entry: Entry, plan: Plan, chosen: list[Candidate], at: Millis) -> list[Candidate]:
-    """The victims that quota needs, with those that the cards need beside them; nobody when that would not do either."""
+    """The victims chosen for quota and those needed for cards beside them; empty when cards would still be missing."""
     gangs = _gangs(world, entry, plan)
     if not chosen or not gangs:
         return chosen
@@ -71,7 +74,10 @@ def enough_for_cards(world: World, entry: Entry, plan: Plan, chosen: list[Candid
 
 
 def waits_for_cards(world: World, entry: Entry, plan: Plan) -> bool:
-    """Whether its cards are on their way back: then it keeps its place, or others would get in and be preempted again."""
+    """Whether cards that are being given back suffice; the entry is then deferred on them.
+
+    It keeps its quota for the cycle: otherwise others would be admitted there and preempted again.
+    """
     gangs = _gangs(world, entry, plan)
     if entry.mode is not Mode.FIT:
         return False
@@ -83,7 +89,7 @@ def waits_for_cards(world: World, entry: Entry, plan: Plan) -> bool:
 
 
 def preempts_for_cards(world: World, entry: Entry, plan: Plan, at: Millis) -> bool:
-    """Whether others can give back the cards that an entry with enough quota lacks: then they become its victims."""
+    """Whether preemption frees the cards that an entry with enough quota lacks; its victims and mode are set then."""
     gangs = _gangs(world, entry, plan)
     if entry.assignment is None or entry.mode is not Mode.FIT:
         return False
@@ -102,7 +108,7 @@ def preempts_for_cards(world: World, entry: Entry, plan: Plan, at: Millis) -> bo
 
 
 def card_flavor(world: World, entry: Entry, pod_set: str) -> str:
-    """The flavor that a pod set gets its cards from."""
+    """The flavor assigned to a pod set's card resources; empty when no quota covers them."""
     if entry.assignment is None:
         return ""
     chosen, names = next(one for one in entry.assignment.pod_sets if one.name == pod_set), config_of(world).names

@@ -1,8 +1,6 @@
-"""Queues that let only so many workloads hold quota at once: whoever comes then waits, or preempts in the queue by its policy.
+"""Queues with a limit on the workloads that hold quota at once: at the limit a workload waits, or preempts in the queue.
 
-Rule: docs/rules/quota.md#max-concurrent
-
-kuelog's own rule (`max_concurrent`), off by default.
+Rule: docs/rules/quota.md#max-concurrent (`max_concurrent`, kuelog's own and off by default)
 """
 
 from collections.abc import Callable
@@ -23,18 +21,18 @@ from services.admitter.entry import Entry
 
 
 def workloads_over_limit(world: World, queue: ClusterQueueObserved) -> int:
-    """How many workloads of the queue have to go before another one may hold quota."""
+    """How many workloads of the queue have to release their quota before another one may hold any; 0 without a limit."""
     if queue.max_concurrent is None:
         return 0
     return max(len(world.holders(queue.name)) - queue.max_concurrent + 1, 0)
 
 
 def consider_within_limit(world: World, entry: Entry, at: Millis, consider: Callable[[], None]) -> None:
-    """Consider an entry as if those had gone who have to make place for it; without them it is refused."""
+    """Run `consider` as if the workloads over the limit had gone, and make them victims; refuse if too few may go."""
     queue = entry.queue
     missing = workloads_over_limit(world, queue)
     message = f"ClusterQueue {queue.name} already has its maximum of {queue.max_concurrent} workloads"
-    going = [] if entry.node is None else _going(world, entry.workload, queue, entry.node, at)[:missing]
+    going = [] if entry.node is None else _may_go(world, entry.workload, queue, entry.node, at)[:missing]
     if len(going) < missing:
         entry.refused("WaitingForQuota", message, RequeueReason.NO_FIT)
         return
@@ -53,8 +51,8 @@ def consider_within_limit(world: World, entry: Entry, at: Millis, consider: Call
         pod_set.reasons = [*pod_set.reasons, message]
 
 
-def _going(world: World, workload: Workload, queue: ClusterQueueObserved, node: Node, at: Millis) -> list[Candidate]:
-    """Who of the queue could make place: those who leave already, then those whom its policy lets be preempted."""
+def _may_go(world: World, workload: Workload, queue: ClusterQueueObserved, node: Node, at: Millis) -> list[Candidate]:
+    """Workloads of the queue that may go: those leaving already, then those that `withinClusterQueue` lets be preempted."""
     holders = world.holders(queue.name)
     policy = queue.preemption.within_cluster_queue
     leaving = [order[3] for order in holders.leaving]

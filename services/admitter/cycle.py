@@ -1,7 +1,21 @@
-"""One scheduling cycle over the heads of a tree, as Kueue runs it (docs/rules/cycle.md#heads).
+"""One scheduling cycle over one quota tree, in the steps of Kueue's scheduler.
 
-All heads are nominated against the quota at the beginning; then they are processed one by one, each on what the ones
-before have left. The world is changed on trial only: the caller takes it back and folds the events instead.
+1. Heads: one workload of each ClusterQueue that admits (`heads.heads`, docs/rules/cycle.md#heads).
+2. Nominate: flavors, devices and victims for each head, against the quota at the beginning of the cycle
+   (`Cycle._nominate_first`, `nomination.nominate`, docs/rules/cycle.md#nominate).
+3. Order the entries: smaller borrowing level first, or the fair sharing tournament (`cycle_order.in_turn`,
+   docs/rules/cycle.md#borrowing-last).
+4. Process each entry on what the entries before it have left (`Cycle._process_entry`): reserve quota if it fits, request
+   preemption if it needs victims, else keep room for it or refuse it (docs/rules/cycle.md#no-longer-fits).
+5. Requeue: each refusal says by its `RequeueReason` whether the workload stays in line or is parked (`Cycle._requeue`,
+   docs/rules/queues.md#requeue).
+
+The search for victims is in `projections.preemption`: `classic.find_victims` tries the two borrowing modes, because a
+workload that ends up borrowing may preempt fewer candidates than one that stays within its quota
+(docs/rules/preemption.md#search); `candidates.CandidateGroups` holds the three kinds of candidates: by hierarchy, by
+priority, and those of the workload's own queue (docs/rules/preemption.md#candidates).
+
+Usage is charged to the world on trial only: the caller undoes it and folds the events instead.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,11 +54,11 @@ ADMISSION_GATED = "AdmissionGated"
 GATED = "Workload requires preemption, but it's gated"
 
 Preempted = dict[str, Candidate]
-"""The victims of the entries that were processed so far, by key."""
+"""The victims of the entries processed so far in this cycle, by workload key."""
 
 
 class Cycle:
-    """What a cycle decided."""
+    """One run of steps 2 to 5 over the heads of a tree; `events` holds its decisions in the order they were made."""
 
     __slots__ = ("_claimed", "_unready", "at", "events", "world")
 
@@ -54,10 +68,10 @@ class Cycle:
         self._claimed: Claimed = {}
         self._unready: bool | None = None
 
-    def run(self, entering: Sequence[Head], most: int | None = None) -> None:
-        """Decide about these heads; with `most` leave those who are left after so many decisions to the next cycle.
+    def run(self, heads: Sequence[Head], most: int | None = None) -> None:
+        """Decide about these heads; after `most` decisions the rest is left to the next cycle.
 
-        Usage is charged on trial as the cycle goes on.
+        A head whose nomination fails is set aside on record, and the others go on.
         """
         world = self.world
         preempted: Preempted = {}
@@ -65,33 +79,41 @@ class Cycle:
             self._claimed = claimed_room(world)
             for node, kept in self._claimed.values():
                 charge(world, node, kept)
-        entries = [entry for head in entering if (entry := self._entry_of(head)) is not None]
+        entries = [entry for head in heads if (entry := self._nominate_first(head)) is not None]
         owners_go_on = False
         for entry in in_turn(world, entries):
             if owners_go_on and self.events and would_borrow(entry):
-                continue  # Something was said, so there is another cycle.
-            event = self._in_own_room(entry, preempted)
+                continue  # Something was decided, so there is another cycle.
+            event = self._process_with_claim(entry, preempted)
             owners_go_on = owners_go_on or owner_goes_on(world, entry, event)
             if event is not None:
                 self.events.append(event)
                 if most is not None and len(self.events) >= most:
                     return
 
-    def _entry_of(self, head: Head | None) -> Entry | None:
-        """The first of a queue about whom there is something to say."""
+    def _nominate_first(self, head: Head | None) -> Entry | None:
+        """Step 2, nominate: the entry of a queue's head; a parked head that is refused as before yields to the next one."""
         while head is not None:
             entry = guarded(partial(self._nominate, head), ADMITTER, workload=head.workload.key)
             if isinstance(entry, SetAside):
                 self.events.append(entry)
                 return None  # Its queue goes on with the next one as soon as this is folded.
-            if not head.parked_as or not self._as_before(entry):
+            if not head.parked_as or not self._refused_as_before(entry):
                 return entry
             remember(self.world, head)
             head = head_of(self.world, head.queue, head.when)
         return None
 
-    def _as_before(self, entry: Entry) -> bool:
-        """Whether it is refused as it was before, whatever else happens in the cycle."""
+    def _nominate(self, head: Head) -> Entry:
+        """Nominate one head; room that it has claimed by preemption is free for it alone."""
+        own = self._claimed.get(head.workload.key)
+        with self.world.trial():
+            if own is not None:
+                free(self.world, *own)
+            return nominate(self.world, head, self.at)
+
+    def _refused_as_before(self, entry: Entry) -> bool:
+        """Whether it gets the same refusal as before, whatever else happens in the cycle."""
         if entry.mode is Mode.FIT or entry.victims:
             return False
         if entry.mode is Mode.PREEMPT:
@@ -101,89 +123,44 @@ class Cycle:
             entry.requeue = RequeueReason.NO_FIT
         return refusal_event(self.world, entry, reason="", message="") is None
 
-    def _nominate(self, head: Head) -> Entry:
-        """Try a head; what is kept for it is free for it."""
-        own = self._claimed.get(head.workload.key)
-        with self.world.trial():
-            if own is not None:
-                free(self.world, *own)
-            return nominate(self.world, head, self.at)
-
-    def _in_own_room(self, entry: Entry, preempted: Preempted) -> Decision | None:
-        """Process an entry; what is kept for it is kept on when it does not get in."""
+    def _process_with_claim(self, entry: Entry, preempted: Preempted) -> Decision | None:
+        """Step 4 with the room that the entry has claimed by preemption, which stays claimed if it is not used now."""
         own = self._claimed.get(entry.workload.key)
         if own is not None:
             free(self.world, *own)
-        event = self._process(entry, preempted)
+        event = self._process_entry(entry, preempted)
         if own is not None and not entry.placed:
             charge(self.world, *own)
         return event
 
-    def _process(self, entry: Entry, preempted: Preempted) -> Decision | None:
+    def _process_entry(self, entry: Entry, preempted: Preempted) -> Decision | None:
+        """Step 4: the entry fits and gets quota, or preempts, or is requeued; None when that is on record already."""
         if entry.assignment is not None and entry.mode is not Mode.NO_FIT:
             if any(victim.workload.key in preempted for victim in entry.victims):
-                self._recompute(entry, preempted)
+                self._recompute_assignment(entry, preempted)
             if entry.mode is Mode.PREEMPT and not entry.victims:
                 self._keep_room(entry)
-                return self._refuse(entry, RequeueReason.PREEMPTION_NO_CANDIDATES, WAITING_FOR_QUOTA)
+                return self._requeue(entry, RequeueReason.PREEMPTION_NO_CANDIDATES, WAITING_FOR_QUOTA)
         if entry.assignment is None or entry.node is None or entry.mode is Mode.NO_FIT:
-            return self._refuse(entry, entry.requeue if entry.assignment is None else RequeueReason.NO_FIT)
+            return self._requeue(entry, entry.requeue if entry.assignment is None else RequeueReason.NO_FIT)
         if entry.deferred:
-            self._place(entry, entry.node)
+            self._assume_usage(entry, entry.node)
             self.world.cards.trial(entry.placements)
-            told = ("", "") if entry.reason else ("WaitingForPreemptedWorkloads", WILL_FIT)
-            return self._refuse(entry, RequeueReason.PENDING_PREEMPTION, *told)
+            refusal = ("", "") if entry.reason else ("WaitingForPreemptedWorkloads", WILL_FIT)
+            return self._requeue(entry, RequeueReason.PENDING_PREEMPTION, *refusal)
         if any(victim.workload.key in preempted for victim in entry.victims):
-            return self._refuse(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
-        if not self._fits_after(entry, preempted):
-            return self._refuse(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, NO_LONGER_FITS)
-        self._place(entry, entry.node)
+            return self._requeue(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
+        if not self._fits(entry, preempted):
+            return self._requeue(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, NO_LONGER_FITS)
+        self._assume_usage(entry, entry.node)
         if entry.mode is Mode.PREEMPT:
-            return self._preempt(entry, preempted)
-        if blocks_admission(self.world) and self._somebody_unready(entry):
-            return self._refuse(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_PODS_READY, NOT_ALL_READY)
-        return self._reserve(entry)
+            return self._request_preemption(entry, preempted)
+        if blocks_admission(self.world) and self._waits_for_pods_ready(entry):
+            return self._requeue(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_PODS_READY, NOT_ALL_READY)
+        return self._reserve_quota(entry)
 
-    def _preempt(self, entry: Entry, preempted: Preempted) -> Decision | None:
-        if held_by_a_gate(entry.workload):
-            return self._refuse(entry, RequeueReason.PREEMPTION_GATED, ADMISSION_GATED, GATED)
-        preempted.update({victim.workload.key: victim for victim in entry.victims})
-        return request_event(self.world, entry)
-
-    def _place(self, entry: Entry, node: Node) -> None:
-        """The entry's usage counts for the rest of the cycle."""
-        charge(self.world, node, entry.usage)
-        entry.placed = True
-
-    def _somebody_unready(self, entry: Entry) -> bool:
-        if self._unready is None:
-            self._unready = somebody_unready(self.world)
-        before = self._unready
-        self._unready = before or not required_checks(entry)
-        return before
-
-    def _reserve(self, entry: Entry) -> Decision | None:
-        if entry.assignment is None:
-            return None
-        self.world.cards.trial(entry.placements)
-        return QuotaReserved(
-            workload=entry.workload.key,
-            cluster_queue=entry.queue.name,
-            assignments=entry.assignment.assignments(),
-            checks=required_checks(entry),
-            borrow_level=entry.borrow,
-            considered=tuple(
-                attempt for attempt in entry.assignment.attempts if attempt.mode is not Mode.FIT or attempt.borrow_level
-            ),
-            placements=entry.placements,
-        )
-
-    def _refuse(self, entry: Entry, requeue: RequeueReason, reason: str = "", message: str = "") -> Decision | None:
-        entry.requeue = requeue
-        return refusal_event(self.world, entry, reason=reason, message=message)
-
-    def _recompute(self, entry: Entry, preempted: Preempted) -> None:
-        """Try it again as if the victims of earlier entries had gone, on the same flavors.
+    def _recompute_assignment(self, entry: Entry, preempted: Preempted) -> None:
+        """Nominate it again as if the victims of earlier entries had gone, on the same flavors.
 
         Rule: docs/rules/cycle.md#same-victims
         """
@@ -203,7 +180,7 @@ class Cycle:
             consider(self.world, entry, plan_for(self.world, entry.head), self.at, pinned)
         entry.deferred = entry.mode is Mode.FIT
 
-    def _fits_after(self, entry: Entry, preempted: Preempted) -> bool:
+    def _fits(self, entry: Entry, preempted: Preempted) -> bool:
         """Whether the entry fits once its own victims and those of earlier entries are gone."""
         world = self.world
         if entry.node is None:
@@ -222,19 +199,61 @@ class Cycle:
         for victim in victims:
             discharge(self.world, victim)
 
+    def _assume_usage(self, entry: Entry, node: Node) -> None:
+        """Count the entry's usage for the rest of the cycle, whether it gets quota now or waits for its victims."""
+        charge(self.world, node, entry.usage)
+        entry.placed = True
+
+    def _reserve_quota(self, entry: Entry) -> Decision | None:
+        """The entry fits: its quota is reserved, on the flavors and devices that were found for it."""
+        if entry.assignment is None:
+            return None
+        self.world.cards.trial(entry.placements)
+        return QuotaReserved(
+            workload=entry.workload.key,
+            cluster_queue=entry.queue.name,
+            assignments=entry.assignment.assignments(),
+            checks=required_checks(entry),
+            borrow_level=entry.borrow,
+            considered=tuple(
+                attempt for attempt in entry.assignment.attempts if attempt.mode is not Mode.FIT or attempt.borrow_level
+            ),
+            placements=entry.placements,
+        )
+
+    def _request_preemption(self, entry: Entry, preempted: Preempted) -> Decision | None:
+        """The entry fits without its victims: their preemption is requested, unless a preemption gate forbids it."""
+        if held_by_a_gate(entry.workload):
+            return self._requeue(entry, RequeueReason.PREEMPTION_GATED, ADMISSION_GATED, GATED)
+        preempted.update({victim.workload.key: victim for victim in entry.victims})
+        return request_event(self.world, entry)
+
+    def _waits_for_pods_ready(self, entry: Entry) -> bool:
+        """Whether admitted pods are not ready yet; an entry without admission checks counts as admitted from now on."""
+        if self._unready is None:
+            self._unready = somebody_unready(self.world)
+        before = self._unready
+        self._unready = before or not required_checks(entry)
+        return before
+
     def _keep_room(self, entry: Entry) -> None:
         """Hold capacity for a blocked preemptor for the rest of the cycle, unless it always gets its nominal back."""
         if entry.queue.preemption.reclaim_within_cohort is PreemptionPolicy.ANY or entry.node is None:
             return
         kept = room_to_keep(entry)
         if self._claimed:
-            # What is claimed for others is not his to hold.
+            # What is claimed for others is not this entry's to hold.
             kept = {column: max(min(amount, entry.node.available(column)), 0) for column, amount in kept.items()}
         charge(self.world, entry.node, kept)
 
+    def _requeue(self, entry: Entry, requeue: RequeueReason, reason: str = "", message: str = "") -> Decision | None:
+        """Step 5, requeue: the refusal with where the workload waits from now on; None when it is on record already."""
+        entry.requeue = requeue
+        return refusal_event(self.world, entry, reason=reason, message=message)
+
 
 def room_to_keep(entry: Entry) -> Usage:
-    """What is held for a blocked entry (docs/rules/cycle.md#kept-for-blocked)."""
+    """The quota kept for a preemptor that found no victims, by column (docs/rules/cycle.md#kept-for-blocked)."""
     kept: Usage = {}
     node = entry.node
     if node is None:
@@ -256,7 +275,7 @@ def held_by_a_gate(workload: Workload) -> bool:
 
 
 def required_checks(entry: Entry) -> tuple[str, ...]:
-    """The checks of the queue that apply to the flavors that were chosen."""
+    """The queue's admission checks that apply to the chosen flavors, sorted by name."""
     if not entry.queue.checks:
         return ()
     flavors = {

@@ -1,8 +1,8 @@
-"""In which order the entries of a cycle are processed, and who waits for the next cycle.
+"""Step 3 of a cycle: the order in which entries are processed, and which of them wait for the next cycle.
 
-The order is in docs/rules/cycle.md#borrowing-last. Kueue takes those within their own quota before borrowers, but of each
-queue only the first. Whoever borrows what the second of a queue may have back in the next cycle is evicted before it has
-run, so it waits until the owners are through (docs/rules/cycle.md#owners-first).
+Entries within their own quota come before borrowers (docs/rules/cycle.md#borrowing-last), but a cycle sees only the first
+workload of each queue. A borrower admitted now would be evicted, before it has run, when the next workload of the owning
+queue reclaims its quota in the next cycle; so it waits until the owners have no more (docs/rules/cycle.md#owners-first).
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,26 +16,26 @@ from services.admitter.fair_order import fair_turns, first_if_remembered
 
 
 def in_turn(world: World, entries: Sequence[Entry]) -> Iterable[Entry]:
-    """The entries in turn; each is processed before the next one is asked for."""
+    """The entries in the order of the cycle, lazily: under fair sharing it depends on the entries processed so far."""
     if world.settings.fair_sharing:
         return fair_turns(world, entries)
     return sorted(entries, key=lambda entry: classic_order(world, entry))
 
 
 def classic_order(world: World, entry: Entry) -> tuple[int, int, int, int, str, str]:
-    """Smaller borrowing level, higher priority, older, UID."""
+    """Sort key without fair sharing: smaller borrowing level, higher priority, older, UID."""
     workload = entry.workload
     by_priority = -workload.priority if enabled(world.settings, "PrioritySortingWithinCohort") else 0
     return (first_if_remembered(world, entry), entry.borrow, by_priority, entry.timestamp, workload.uid, workload.key)
 
 
 def would_borrow(entry: Entry) -> bool:
-    """Whether an entry gets in, or asks others to leave, beyond its queue's own quota."""
+    """Whether an entry fits, or would preempt, beyond its queue's own quota."""
     return entry.borrow > 0 and (entry.mode is Mode.FIT or bool(entry.victims))
 
 
 def owner_goes_on(world: World, entry: Entry, event: Decision | None) -> bool:
-    """Whether the queue of an entry that was processed has own quota left, and somebody to try it in the next cycle."""
+    """Whether the queue of a processed entry has own quota left, and a workload to try on it in the next cycle."""
     if entry.node is None:
         return False
     usage, nominal = entry.node.usage, entry.node.subtree

@@ -20,20 +20,23 @@ from services.admitter.heads import changes_with_time, heads
 from services.runtime.guard import guarded
 
 MOST_EVENTS = 50
-"""A commit holds about so many events; what is left over is decided next (docs/rules/log.md#inputs)."""
+"""Events after which a commit is closed; the rest is decided in the next one (docs/rules/log.md#inputs)."""
 
 
 class Admitter:
-    """Decides who gets quota and who may run."""
+    """Runs scheduling cycles (quota reserved, refused, preemption requested) and admits workloads that are ready."""
 
     name = ADMITTER
 
     def decide(self, world: World, position: LogPosition) -> list[Decision]:
-        """Reserve, refuse, ask for room, admit; each decision is folded before the next one is made."""
+        """Decide about all trees in which something changed, at most about `MOST_EVENTS` decisions.
+
+        Each cycle's decisions are folded into the world before the next cycle.
+        """
         world.begin()
         events = _fold(world, _admit_ready(world, world.reserved_work.take(self.name)), position)
         known, touched = world.cards.count[0], world.touched_trees()
-        for tree in _in_turn(world, position):
+        for tree in _trees_in_rotation(world, position):
             if tree not in touched and not _concerns_all(world) and not changes_with_time(world, tree):
                 continue
             if is_aside(world.aside, self.name, Scope.TREE, tree):
@@ -48,38 +51,41 @@ class Admitter:
 
 
 def _concerns_all(world: World) -> bool:
-    """Whether something has changed that no tree knows of: cards serve many, and so does the wait for ready pods."""
+    """Whether something has changed that concerns every tree: devices, or admission blocked until pods are ready."""
     return blocks_admission(world) or world.cards.count[0] != world.cards_looked_at
 
 
-def _in_turn(world: World, position: LogPosition) -> list[str]:
-    """All trees, from another one on each time, so that each gets its turn."""
+def _trees_in_rotation(world: World, position: LogPosition) -> list[str]:
+    """All trees, starting at another one each time, so that none is starved by `MOST_EVENTS`."""
     trees = world.quota.trees()
     first = position.sequence % len(trees) if trees else 0
     return [*trees[first:], *trees[:first]]
 
 
 def one_cycle(world: World, tree: str, position: LogPosition, events: list[Decision]) -> bool:
-    """Run one cycle over a tree and admit who needs nothing more, into `events`; whether another cycle may find more."""
+    """Run one cycle over a tree and admit the workloads that are ready at once; whether another cycle may decide more.
+
+    The decisions are folded and appended to `events`.
+    """
     if not world.shortcuts:
         world.examined.clear()  # Within one cycle it is how the next of a queue is found.
-    found = guarded(partial(_decided, world, tree, position.at, MOST_EVENTS - len(events)), ADMITTER, tree=tree)
-    if isinstance(found, SetAside):
-        events.extend(_fold(world, [found], position))
+    decided = guarded(partial(_decide_cycle, world, tree, position.at, MOST_EVENTS - len(events)), ADMITTER, tree=tree)
+    if isinstance(decided, SetAside):
+        events.extend(_fold(world, [decided], position))
         return False
-    events.extend(_fold(world, found, position))
-    reserved = [event.workload for event in found if isinstance(event, QuotaReserved)]
+    events.extend(_fold(world, decided, position))
+    reserved = [event.workload for event in decided if isinstance(event, QuotaReserved)]
     events.extend(_fold(world, _admit_ready(world, reserved), position))
-    return bool(found)
+    return bool(decided)
 
 
-def _decided(world: World, tree: str, at: Millis, most: int) -> list[Decision]:
-    """What one cycle says; the world is left as it was, also when it fails."""
-    entering = heads(world, tree, at)
+def _decide_cycle(world: World, tree: str, at: Millis, most: int) -> list[Decision]:
+    """The decisions of one cycle: its heads (step 1), then the steps in `Cycle`; the world is as before, also on errors."""
+    queue_heads = heads(world, tree, at)
     cycle = Cycle(world, at)
-    if entering:
+    if queue_heads:
         with world.trial():
-            cycle.run(entering, most)
+            cycle.run(queue_heads, most)
     return cycle.events
 
 
@@ -90,25 +96,25 @@ def _fold(world: World, events: list[Decision], position: LogPosition) -> list[D
 
 
 def _admit_ready(world: World, keys: Iterable[str]) -> list[Decision]:
-    found: list[Decision] = []
+    events: list[Decision] = []
     for key in keys:
         workload = world.workloads.get(key)
         if workload is None or is_aside(world.aside, ADMITTER, Scope.WORKLOAD, key):
             continue
-        said = guarded(partial(admission_of, world, workload), ADMITTER, workload=key)
-        found.extend([said] if isinstance(said, SetAside) else said)
-    return found
+        decided = guarded(partial(admission_of, world, workload), ADMITTER, workload=key)
+        events.extend([decided] if isinstance(decided, SetAside) else decided)
+    return events
 
 
 def admission_of(world: World, workload: Workload) -> list[Decision]:
-    """The admission of a workload that holds quota, as soon as nothing is missing any more."""
+    """`WorkloadAdmitted` for a workload with reserved quota whose checks and devices are ready; else nothing."""
     if workload.admission is None or not may_be_admitted(world, workload):
         return []
     return [WorkloadAdmitted(workload=workload.key, cluster_queue=workload.admission.cluster_queue)]
 
 
 def may_be_admitted(world: World, workload: Workload) -> bool:
-    """Quota is reserved, every required check is ready, and the cards are given if it needs any."""
+    """Whether quota is reserved, every required check is ready, and devices are allocated if the workload asks for any."""
     if workload.admission is None or workload.admitted or workload.evicted or workload.finished:
         return False
     if not workload.spec.active or workload.spec.gated_by or workload.spec.on_hold:

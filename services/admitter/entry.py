@@ -1,4 +1,4 @@
-"""One head of a queue under decision in a cycle, and what was found for it (docs/rules/cycle.md#nominate)."""
+"""An entry: one head under decision in a cycle, with what nomination found for it (docs/rules/cycle.md#nominate)."""
 
 from collections.abc import Mapping
 
@@ -18,48 +18,53 @@ from projections.world import World
 
 
 class When(msgspec.Struct, frozen=True, kw_only=True):
-    """A time, and whether what is decided in a tree may be otherwise at another one though nothing happened between."""
+    """The time of a cycle, and whether its decisions in a tree may change by time alone."""
 
     at: Millis
     timed: bool = False
-    """What protects victims there ends with time."""
+    """Victims in the tree are protected for a time (minimum runtime, cooldown)."""
     moving: bool = False
-    """Past usage orders some line there, and who has to make room."""
+    """Past usage, which decays, orders workloads or victims in the tree (admission fair sharing)."""
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """The first of a queue: in line, or of a class of refused workloads that may be tried again."""
+    """The head of a queue: first in line, or first of a parked class that may be tried again."""
 
     workload: Workload
     queue: ClusterQueueObserved
     parked_as: str = ""
-    """The class of refused workloads; empty when it is in line."""
+    """The class of refused workloads that it is parked under; empty when it is in line."""
     when: When = When(at=0)
-    """When it is decided about, and what time alone changes in its tree."""
+    """The time of the cycle, and what time alone changes in its tree."""
 
 
 class Entry(msgspec.Struct, kw_only=True):
-    """One head under decision in a cycle."""
+    """One head under decision in a cycle: nomination fills it, processing reads it."""
 
     head: Head
     node: Node | None = None
+    """Its ClusterQueue in the quota tree; None when there is no such queue."""
     assignment: Assignment | None = None
+    """A flavor for each pod set and resource; None when it could not even be tried."""
     victims: list[Candidate] = []
+    """The workloads to preempt for it, in order."""
     placements: tuple[PodPlacement, ...] = ()
+    """The devices of its pods, where they ask for any."""
     requeue: RequeueReason = RequeueReason.GENERIC
     reason: str = ""
     message: str = ""
     timestamp: Millis = 0
+    """Its place in line by time: of creation, or of the last eviction, as the settings have it."""
     at: Millis = 0
-    """When it is decided about."""
+    """The time of the cycle."""
     searched: dict[tuple[Column, int], list[Candidate]] = {}
-    """Victims that the search for flavors found, by column and amount."""
+    """Victims found while flavors were searched, by column and amount: what was searched once is not searched again."""
     progress: Mapping[tuple[str, str], int] = {}
-    """Where the search for flavors goes on, by pod set and resource."""
+    """The index of the last flavor tried before, by pod set and resource: the search goes on behind it."""
     placed: bool = False
     """Its usage counts for the rest of the cycle."""
     deferred: bool = False
-    """It fits, but only when the victims of others have left (docs/rules/cycle.md#same-victims)."""
+    """It fits once victims of others have left or cards are given back (docs/rules/cycle.md#same-victims)."""
 
     @property
     def workload(self) -> Workload:
@@ -73,26 +78,26 @@ class Entry(msgspec.Struct, kw_only=True):
 
     @property
     def mode(self) -> Mode:
-        """How well it suits; NoFit when it could not even be tried."""
+        """Fit, Preempt or NoFit; NoFit also when it could not even be tried."""
         return self.assignment.representative if self.assignment is not None else Mode.NO_FIT
 
     @property
     def usage(self) -> Mapping[Column, int]:
-        """The quota it would use."""
+        """The quota it would use, by column (flavor and resource), in the resource's smallest unit."""
         return self.assignment.usage if self.assignment is not None else {}
 
     @property
     def borrow(self) -> int:
-        """Its borrowing level."""
+        """Its borrowing level: the height of the lowest subtree that it fits in; 0 within its own quota."""
         return self.assignment.borrow if self.assignment is not None else 0
 
     def refused(self, reason: str, message: str, requeue: RequeueReason = RequeueReason.GENERIC) -> "Entry":
-        """The entry with the reason why it was not even tried."""
+        """This entry, marked with why it was not even tried and where it waits."""
         self.reason, self.message, self.requeue = reason, message, requeue
         return self
 
     def refusal(self) -> tuple[str, str]:
-        """The reason and the message that the workload is told."""
+        """The reason and message of the QuotaReserved=False condition."""
         if self.reason:
             return self.reason, self.message or (self.assignment.message if self.assignment is not None else "")
         if self.assignment is None:
@@ -103,7 +108,7 @@ class Entry(msgspec.Struct, kw_only=True):
 def preemption_context_of(
     entry: Entry, at: Millis, usage: Mapping[Column, int], needed: tuple[Column, ...]
 ) -> PreemptionContext:
-    """The question who makes room for the entry."""
+    """What the search for victims needs to know of an entry. Raises `LookupError` when its queue is in no tree."""
     if entry.node is None:
         raise LookupError(entry.queue.name)
     return PreemptionContext(
@@ -112,7 +117,7 @@ def preemption_context_of(
 
 
 def needed_by(world: World, assignment: Assignment) -> tuple[Column, ...]:
-    """What does not fit as it is."""
+    """The columns (flavor and resource) of an assignment that do not fit without preemption."""
     columns = world.quota.columns
     needed = {
         columns.of(choice.flavor, resource): None

@@ -1,7 +1,8 @@
-"""The order of a cycle under fair sharing: a tournament (docs/rules/fair-sharing.md#fair-order).
+"""Step 3 of a cycle under fair sharing: a tournament instead of a sort (docs/rules/fair-sharing.md#fair-order).
 
-It is run anew after every entry that was processed. At each cohort the winners of its children meet, each with the share that its child would have with the winner's usage.
-An entry changes shares only on its own way to the root, so only the cohorts on it have to look for a winner again.
+It is run again after every processed entry. At each cohort the winners of its children meet, each with the share that its
+child would have with the winner's usage. An entry changes shares only on its path to the root, so only the cohorts on that
+path have to look for a winner again.
 """
 
 import heapq
@@ -14,13 +15,13 @@ from projections.world import World
 from services.admitter.entry import Entry
 
 Rank = tuple[int, int, Share, int, int, str, str]
-"""Remembered preemptor, not borrowing what is asked for, smaller share, higher priority, older, UID, key."""
+"""The smallest wins: waiting preemptor, not borrowing the requested columns, share, minus priority, timestamp, UID, key."""
 
 
 def fair_turns(world: World, entries: Sequence[Entry]) -> Iterator[Entry]:
-    """The entries in turn; the usage of each is charged, if at all, before the next one is asked for.
+    """The entries in the order of the tournament; the caller charges the usage of one before it asks for the next.
 
-    Trees don't touch each other: they come one after the other, by key.
+    Trees do not share quota: they come one after the other, by key.
     """
     trees: dict[str, list[Entry]] = {}
     for entry in entries:
@@ -36,7 +37,7 @@ def fair_turns(world: World, entries: Sequence[Entry]) -> Iterator[Entry]:
 
 
 class Tournament:
-    """The entries of one tree that were not processed yet."""
+    """The entries of one tree that are not processed yet."""
 
     __slots__ = ("_fields", "_names", "_nodes", "_waiting", "_world")
 
@@ -50,12 +51,12 @@ class Tournament:
         self._nodes: dict[str, Node] = {}
 
     def enter(self, entry: Entry, node: Node) -> None:
-        """Take an entry in."""
+        """Add an entry at its queue's node; entries of one queue keep their order."""
         self._waiting.setdefault(node.key, []).append(entry)
         self._nodes.update({one.key: one for one in node.path})
 
     def run(self) -> Iterator[Entry]:
-        """The winners, one after the other."""
+        """Yield the winner at the root, again and again; each win is found on the shares that the last one has left."""
         nodes = self._nodes.values()
         for node in sorted(nodes, key=lambda one: (-len(one.path), one.key)):
             self._meet(node)
@@ -86,7 +87,7 @@ class Tournament:
         return next(iter(self._waiting[node.key]), None)
 
     def _rank(self, entry: Entry, node: Node) -> Rank:
-        """How an entry stands among the children of the node's parent, with its usage added."""
+        """The rank of an entry among the children of the node's parent, with its usage added to the node."""
         world, settings, workload = self._world, self._world.settings, entry.workload
         with world.trial():
             if entry.node is not None:
@@ -108,7 +109,7 @@ class Tournament:
 
 
 def first_if_remembered(world: World, entry: Entry) -> int:
-    """0 for a workload that waits for its victims, where such ones go first; 1 for the others."""
+    """0 for the preemptor that a queue keeps first until its victims have left, if the feature gate is on; else 1."""
     if not enabled(world.settings, "PrioritizePreemptorWorkloads"):
         return 1
     return 0 if world.lines.of(entry.queue.name).held.get("preemptor") == entry.workload.key else 1

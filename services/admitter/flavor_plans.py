@@ -1,4 +1,4 @@
-"""The plan of the search for a workload's flavors: made once for all of its class in a queue."""
+"""The plan of the search for a workload's flavors: made once for all workloads of its equivalence class in a queue."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from services.admitter.entry import Head
 
 
 def plan_for(world: World, head: Head) -> Plan:
-    """The plan of the search for all pods of a workload: the same for all of its class in the queue."""
+    """The cached plan for the pods that a workload still needs (its reclaimable ones left out)."""
     key = (head.queue.name, head.workload.equivalence)
     known = world.plan_cache.plans.get(key) if world.shortcuts else None
     if known is not None and known.queue is head.queue:
@@ -27,7 +27,7 @@ def plan_for(world: World, head: Head) -> Plan:
 
 
 def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
-    """The plan for so many pods of each set."""
+    """The plan for other counts of pods, given by the name of the pod set (partial admission); it is not cached."""
     covers_pods = any(PODS in group.resources for group in head.queue.groups)
     asked = [
         PodSetRequest(

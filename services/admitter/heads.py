@@ -1,8 +1,8 @@
-"""Who is decided about in a cycle: one head of each queue (docs/rules/cycle.md#heads).
+"""Step 1 of a cycle, heads: one workload of each ClusterQueue that admits (docs/rules/cycle.md#heads).
 
-Workloads that were refused wait beside the line by class. A class whose stamp is older than its queue's is tried again as
-if it were in line; that it was found not to fit once more is remembered without a word on the log. The next of its queue
-takes its place in the same cycle, so that nobody is decided about otherwise where that is not remembered.
+Refused workloads are parked by class (Kueue: inadmissible, by scheduling equivalence). A class whose stamp is older than its
+queue's is tried again as if it were in line. If it still does not fit, that is remembered in memory only, without an event,
+and the next workload of the queue takes its place in the same cycle: so a service that has not remembered decides the same.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from services.admitter.flavor_plans import plan_for
 
 
 def heads(world: World, tree: str, at: Millis) -> list[Head]:
-    """The first of every queue of the tree that takes workloads in."""
+    """The head of every queue of the tree that is neither stopped, terminating nor empty, in the order of the queues."""
     found: list[Head] = []
     when = When(at=at, timed=world.quota.timed(tree), moving=changes_with_time(world, tree))
     for name in world.quota.members(tree):
@@ -39,32 +39,35 @@ def heads(world: World, tree: str, at: Millis) -> list[Head]:
 
 
 def changes_with_time(world: World, tree: str) -> bool:
-    """Whether somebody else may come first there though nothing happened: past usage fades."""
+    """Whether the heads of a tree may change by time alone, because past usage decays (admission fair sharing)."""
     return world.settings.admission_fair_sharing is not None and any(
         by_usage(world, name) for name in world.quota.members(tree)
     )
 
 
 def head_of(world: World, queue: ClusterQueueObserved, when: When) -> Head | None:
-    """The first of a queue."""
+    """The head of a queue: the first in line, or the first of a parked class to be tried again; None when there is none.
+
+    Under admission fair sharing it is that of the LocalQueue with the least past usage.
+    """
     if by_usage(world, queue.name):
         return _head_by_usage(world, queue, world.lines.of(queue.name), when)
     return _head(world, queue, world.lines.of(queue.name), when)
 
 
 def remember(world: World, head: Head) -> None:
-    """The head's class of refused workloads was found not to fit again."""
+    """Remember that the head's class was refused as before, so that it is skipped until something changes."""
     moment = _moment(world, head.queue, head.when)
     _note(world, head.queue, head.parked_as, world.lines.of(head.queue.name), moment)
 
 
 def _note(world: World, queue: ClusterQueueObserved, kind: str, line: PendingQueue, moment: tuple[int, Millis]) -> None:
-    # The first of the class is part of it: whoever comes first after him may never have been told anything.
+    # The first of the class is part of it: the one that comes first after it may have no refusal on record yet.
     world.examined[(queue.name, kind)] = (*moment, line.classes[kind].members[0][1])
 
 
 def _moment(world: World, queue: ClusterQueueObserved, when: When) -> tuple[int, Millis]:
-    """As long as this is the same, the answer is."""
+    """A version of all that the answer for a queue's parked classes depends on: the same version, the same answer."""
     changes = world.quota.changed(queue.name) + world.lines.of(queue.name).news[0]
     if world.cards.nodes and any(not config_of(world).names.isdisjoint(group.resources) for group in queue.groups):
         changes += world.cards.count[0]  # What trees share beside their quota.
@@ -82,21 +85,21 @@ def _head(world: World, queue: ClusterQueueObserved, line: PendingQueue, when: W
 
 
 def _head_by_usage(world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When) -> Head | None:
-    """The first of the local queue that has used the least (docs/rules/fair-sharing.md#usage-order)."""
+    """The head of the LocalQueue with the least past usage (docs/rules/fair-sharing.md#usage-order)."""
     while True:
-        first = _first_by_door(world, queue, line, when)
+        first = _first_by_local_queue(world, queue, line, when)
         if not first:
             return None
         _, (_, key), kind = min((past_usage(world, local_queue, when.at), *one) for local_queue, one in first.items())
-        if not kind or not _hopeless(world, queue, key, kind):
+        if not kind or not _would_be_refused_again(world, queue, key, kind):
             return Head(workload=world.workloads[key], queue=queue, parked_as=kind, when=when)
         _note(world, queue, kind, line, _moment(world, queue, when))
 
 
-def _first_by_door(
+def _first_by_local_queue(
     world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When
 ) -> dict[str, tuple[Place, str]]:
-    """By local queue, who would be first if there were no other, and the class under which it is parked."""
+    """By LocalQueue its first workload, and the class under which that is parked (empty when in line)."""
     first = {local_queue: (place, "") for local_queue, place in line.heads_by_local_queue()}
     for kind, parked in _retriable(world, queue, line, when):
         unseen = set(world.local_queues_of.get(queue.name, ()))
@@ -113,13 +116,13 @@ def _first_by_door(
 def _first_refused(
     world: World, queue: ClusterQueueObserved, line: PendingQueue, first: Place | None, when: When
 ) -> tuple[Place, str] | None:
-    """The first of the refused ones that may be tried again, if it comes before the first in line."""
+    """The first parked workload that may be tried again, with its class, if it comes before the first in line."""
     best: tuple[Place, str] | None = None
     for kind, parked in _retriable(world, queue, line, when):
         place = parked.members[0]
         if (first is not None and place > first) or (best is not None and place > best[0]):
             continue
-        if _hopeless(world, queue, place[1], kind):
+        if _would_be_refused_again(world, queue, place[1], kind):
             _note(world, queue, kind, line, _moment(world, queue, when))
         else:
             best = (place, kind)
@@ -129,7 +132,7 @@ def _first_refused(
 def _retriable(
     world: World, queue: ClusterQueueObserved, line: PendingQueue, when: When
 ) -> Iterator[tuple[str, ParkedClass]]:
-    """The classes of refused workloads for which something has changed since they were tried."""
+    """The parked classes for which something has changed since they were tried, by name."""
     stamp, moment = world.stamp(queue.name), _moment(world, queue, when)
     for kind, parked in line.classes.items():
         if parked.stamp == stamp and not when.timed:
@@ -138,7 +141,7 @@ def _retriable(
             yield kind, parked
 
 
-def _hopeless(world: World, queue: ClusterQueueObserved, key: str, kind: str) -> bool:
+def _would_be_refused_again(world: World, queue: ClusterQueueObserved, key: str, kind: str) -> bool:
     workload, node = world.workloads.get(key), world.quota.node(queue.name)
     if workload is None or node is None or not world.shortcuts or barrier_of(world, workload, queue):
         return False

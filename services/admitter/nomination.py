@@ -1,4 +1,7 @@
-"""What one head of a queue would get as the quota stands: its assignment, its cards, and who would make room."""
+"""Step 2 of a cycle, nominate: flavors, devices and victims for one head against the quota as it is.
+
+Rule: docs/rules/cycle.md#nominate
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -37,7 +40,11 @@ from services.admitter.flavor_plans import plan_for, plan_with
 
 
 def nominate(world: World, head: Head, at: Millis) -> Entry:
-    """Try one head against the quota as it stands at the beginning of a cycle."""
+    """The entry for one head against the quota at the beginning of a cycle; the world is left as it was.
+
+    An entry that can't even be tried (misconfigured, a failed check, a namespace that is not admitted) has a reason and
+    no assignment.
+    """
     workload, queue = head.workload, head.queue
     entry = Entry(head=head, victims=[], timestamp=queue_timestamp(workload, world.settings), at=at)
     entry.node = world.quota.node(queue.name)
@@ -61,10 +68,13 @@ def nominate(world: World, head: Head, at: Millis) -> Entry:
 def consider(
     world: World, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str] | None = None
 ) -> None:
-    """Find flavors, cards and victims for an entry, with fewer pods if it may run with fewer."""
+    """Set the entry's assignment, placements and victims; with fewer pods if the full count finds none (`minCount`).
+
+    `pinned` holds the flavor by pod set and resource where the search is limited to flavors chosen before.
+    """
     _consider_plan(world, entry, plan, at, pinned or {})
     pod_sets = entry.workload.spec.pod_sets
-    if _good(entry) or all(pod_set.minimum is None for pod_set in pod_sets):
+    if _fits_or_preempts(entry) or all(pod_set.minimum is None for pod_set in pod_sets):
         return
     if not enabled(world.settings, "PartialAdmission"):
         return
@@ -72,7 +82,7 @@ def consider(
 
     def fits(fewer: Mapping[str, int]) -> bool:
         _consider_plan(world, entry, plan_with(world, entry.head, fewer), at, pinned or {})
-        return _good(entry)
+        return _fits_or_preempts(entry)
 
     best = largest_that_fits(pod_sets, {one.pod_set.name: one.count for one in plan.asked}, fits)
     if best is None:
@@ -81,17 +91,17 @@ def consider(
         fits(best)
 
 
-def _good(entry: Entry) -> bool:
+def _fits_or_preempts(entry: Entry) -> bool:
     return entry.mode is Mode.FIT or (entry.mode is Mode.PREEMPT and bool(entry.victims))
 
 
 def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: Mapping[tuple[str, str], str]) -> None:
-    """Assign flavors; where quota fits but cards do not, go on with the next flavor, or ask others for theirs."""
+    """Assign flavors; where quota fits but devices do not, try the next flavor, then preemption for devices."""
     refused, caps = CardRefusals(), card_caps(world, plan)
     while entry.node is not None:
         entry.searched = {}
-        straight = world.shortcuts and not (pinned or refused.why or entry.progress or caps)
-        assignment = assign_first_fit(plan, entry.node) if straight else None
+        first_fit = world.shortcuts and not (pinned or refused.why or entry.progress or caps)
+        assignment = assign_first_fit(plan, entry.node) if first_fit else None
         assignment = assignment or assign(_space(world, entry, plan, at, pinned, refused.why))
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
         entry.reason, entry.message, entry.deferred = "", "", False
@@ -122,7 +132,7 @@ def _without_cards(
     pinned: Mapping[tuple[str, str], str],
     refused: CardRefusals,
 ) -> None:
-    """No flavor has both quota and cards: others give their cards back, or it waits for them."""
+    """No flavor has both quota and devices: wait for devices on their way back, preempt for them, or be refused."""
     assignment = entry.assignment
     if refused.for_now and not pinned:
         entry.assignment = assign(_space(world, entry, plan, at, pinned, refused.for_ever))
@@ -134,7 +144,10 @@ def _without_cards(
 
 
 def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:
-    """Who has to make room for the assignment that the entry has."""
+    """The workloads to preempt for the entry's assignment, in order; empty when no candidates would do.
+
+    The two borrowing modes and the three kinds of candidates are in `projections.preemption` (docs/rules/preemption.md#search).
+    """
     if entry.node is None or entry.assignment is None:
         return []
     usage = entry.assignment.usage
@@ -157,9 +170,9 @@ def _space(
         raise LookupError(entry.queue.name)
 
     def oracle(column: Column, amount: int) -> Granular:
-        ask = preemption_context_of(entry, at, {column: amount}, (column,))
-        victims = entry.searched[(column, amount)] = find_victims(world, ask)
-        return how_room_is_made(world, ask, victims)
+        context = preemption_context_of(entry, at, {column: amount}, (column,))
+        victims = entry.searched[(column, amount)] = find_victims(world, context)
+        return how_room_is_made(world, context, victims)
 
     return FlavorSearchSpace(
         plan=plan,

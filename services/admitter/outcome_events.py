@@ -1,4 +1,7 @@
-"""What is written about an entry that did not get quota: once, and again only when the answer differs."""
+"""The events for an entry that did not get quota: written once, and again only when the answer differs.
+
+Rule: docs/rules/cycle.md#outcome
+"""
 
 from collections.abc import Iterable
 
@@ -26,7 +29,7 @@ from services.admitter.entry import Entry, needed_by, preemption_context_of
 
 
 def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
-    """The request for room; None when the same one is open already."""
+    """The preemption request of an entry; None when the same one is open already."""
     if entry.assignment is None:
         return None
     victims = tuple(_as_victim(victim) for victim in entry.victims)
@@ -48,11 +51,11 @@ def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
     )
 
 
-def _as_victim(found: Candidate) -> Victim:
-    admission = found.workload.admission
+def _as_victim(candidate: Candidate) -> Victim:
+    admission = candidate.workload.admission
     return Victim(
-        workload=found.workload.key,
-        reason=found.reason,
+        workload=candidate.workload.key,
+        reason=candidate.reason,
         admission=admission.reservation if admission is not None else ANY_ADMISSION,
     )
 
@@ -62,9 +65,9 @@ def _admissions(victims: Iterable[Victim]) -> set[tuple[str, int]]:
 
 
 def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> AdmissionRefused | None:
-    """The refusal; None when it would say what is known already."""
-    told_reason, told_message = entry.refusal()
-    reason, message = reason or told_reason, message or told_message
+    """The refusal of an entry, by default with its own reason and message; None when the same is on record already."""
+    own_reason, own_message = entry.refusal()
+    reason, message = reason or own_reason, message or own_message
     last = entry.workload.attempt
     kind = entry.head.parked_as
     progress = _progress(entry)
@@ -74,7 +77,7 @@ def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> A
         and entry.requeue is RequeueReason.FAILED_AFTER_NOMINATION
         and reason != WAITING_FOR_PODS_READY
     ):
-        return None  # Somebody else was faster. It is tried again at once, and then it is told why not.
+        return None  # Another entry took its room. It is tried again at once, and then gets its own reason.
     if progress and went_through_all(world, entry.workload, entry.queue.name):
         return None
     if isinstance(last, AdmissionRefused) and (last.reason, last.requeue) == (reason, entry.requeue):
@@ -103,7 +106,7 @@ def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> A
 
 
 def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
-    """Where the next attempt goes on; one that waits for victims or a gate starts anew.
+    """The flavor to go on with, by pod set and resource; empty for one that waits for victims or a gate: it starts anew.
 
     Rule: docs/rules/cycle.md#waits-for-victims
     """
@@ -115,8 +118,8 @@ def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
 def _considered(world: World, entry: Entry) -> tuple[tuple[Considered, ...], int]:
     if entry.assignment is None or entry.node is None:
         return (), 0
-    ask = preemption_context_of(entry, entry.at, entry.assignment.usage, needed_by(world, entry.assignment))
-    return considered(world, ask, [victim.workload.key for victim in entry.victims])
+    context = preemption_context_of(entry, entry.at, entry.assignment.usage, needed_by(world, entry.assignment))
+    return considered(world, context, [victim.workload.key for victim in entry.victims])
 
 
 def _brief(entry: Entry, reason: str, message: str) -> AdmissionRefused:
@@ -130,12 +133,12 @@ def _brief(entry: Entry, reason: str, message: str) -> AdmissionRefused:
 
 
 def _with_holders(world: World, entry: Entry, attempts: list[FlavorAttempt]) -> tuple[FlavorAttempt, ...]:
-    """The attempts with those named who hold what is missing."""
-    found: list[FlavorAttempt] = []
+    """The attempts, each that does not fit with the borrowers that hold what is missing."""
+    attempts_with_holders: list[FlavorAttempt] = []
     for attempt in attempts:
         column = world.quota.columns.known(attempt.flavor, attempt.resource)
         if attempt.mode is Mode.FIT or column is None or entry.node is None:
-            found.append(attempt)
+            attempts_with_holders.append(attempt)
         else:
-            found.append(replace(attempt, holders=borrowers(entry.node, column)))
-    return tuple(found)
+            attempts_with_holders.append(replace(attempt, holders=borrowers(entry.node, column)))
+    return tuple(attempts_with_holders)

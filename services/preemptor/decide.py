@@ -1,4 +1,7 @@
-"""What the preemptor decides: whether the victims that were proposed have to go, and whether it was of use."""
+"""What the preemptor decides: whether the victims of a preemption request are evicted, and when a claim on room ends.
+
+Rule: docs/rules/preemption.md#ordered, docs/rules/preemption.md#preemption-claims
+"""
 
 from functools import partial
 
@@ -18,16 +21,16 @@ from projections.world import World
 from services.runtime.guard import guarded
 
 CLAIM_FOR: Millis = 600_000
-"""How long room is kept for a preemptor whose victims do not leave."""
+"""How long room is kept for a preemptor whose victims do not leave, in milliseconds."""
 
 
 class Preemptor:
-    """Decides who makes room."""
+    """Answers the admitter's preemption requests: orders the evictions, or refuses them when a victim is protected."""
 
     name = "preemptor"
 
     def decide(self, world: World, position: LogPosition) -> list[Decision]:
-        """Order the evictions that open requests need, and close what is settled; each decision is folded at once."""
+        """Answer the open requests and end expired claims; each decision is folded before the next one is made."""
         world.begin()
         events: list[Decision] = []
         for preemptor in world.request_work.take(self.name):
@@ -36,8 +39,8 @@ class Preemptor:
                 continue
             if is_aside(world.aside, self.name, Scope.WORKLOAD, preemptor):
                 continue
-            found = guarded(partial(self._answer, world, request, position.at), self.name, workload=preemptor)
-            for event in (found,) if isinstance(found, SetAside) else found:
+            answer = guarded(partial(self._answer, world, request, position.at), self.name, workload=preemptor)
+            for event in (answer,) if isinstance(answer, SetAside) else answer:
                 evolve(world, event, position)
                 events.append(event)
         for preemptor in sorted(world.claims):
