@@ -1,4 +1,4 @@
-"""What the queue manager decides: who is in line, who is parked, who has to stop, when quota is free again."""
+"""What the queue manager decides: which workloads are queued, parked, evicted, and when their quota is released."""
 
 from functools import partial
 
@@ -16,24 +16,24 @@ MOST_EVENTS = 200
 
 
 class QueueManager:
-    """Decides where workloads wait and when time or a stop ends their turn."""
+    """Decides where workloads wait, when they are evicted (stop policies, time limits, checks), and when they are over."""
 
     name = "queue-manager"
 
     def decide(self, world: World, position: LogPosition) -> list[Decision]:
-        """One look at every workload that is up for review; each decision is folded before the next one is made."""
+        """Review every workload that something happened to; each decision is folded before the next one is made."""
         world.begin()
         events: list[Decision] = []
         for key in world.work.take(self.name):
             workload = world.workloads.get(key)
             if workload is None or is_aside(world.aside, self.name, Scope.WORKLOAD, key):
                 continue
-            found = guarded(partial(reconcile, world, workload, position.at), self.name, workload=key)
-            for event in (found,) if isinstance(found, SetAside) else found:
+            decided = guarded(partial(reconcile, world, workload, position.at), self.name, workload=key)
+            for event in (decided,) if isinstance(decided, SetAside) else decided:
                 evolve(world, event, position)
                 events.append(event)
                 if isinstance(event, WorkloadQueued):
-                    world.work.mark_done(self.name, key)  # It stands where it belongs: there is nothing more to say.
+                    world.work.mark_done(self.name, key)  # It is queued: there is nothing more to decide.
             if len(events) >= MOST_EVENTS:
                 break
         return events

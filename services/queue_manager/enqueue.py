@@ -1,4 +1,4 @@
-"""Where a workload waits that holds no quota: in line, or parked with a reason (docs/rules/queues.md#obstacles)."""
+"""Where a workload without quota waits: queued, or parked with a reason (docs/rules/queues.md#obstacles)."""
 
 from events.catalogue import Decision
 from events.event import Millis
@@ -19,7 +19,7 @@ DEACTIVATED = ("Deactivated", "The workload is deactivated")
 
 
 def decide_waiting(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """Put the workload where it belongs; nothing when it is there already. One thing at a time, as Kueue does."""
+    """Queue or park a workload without quota; nothing when it waits where it should. One step at a time, as Kueue does."""
     first = deactivation(workload)
     if not first and workload.spec.active:
         first = check_backoff(workload)
@@ -30,14 +30,14 @@ def decide_waiting(world: World, workload: Workload, at: Millis) -> list[Decisio
         message = "Waiting for the back-off after an eviction to end"
         return _park(world, workload, queue.name if queue is not None else "", "Backoff", message)
     for rule in (_requeued, _gate_cleared, _checks):
-        found = rule(world, workload)
-        if found:
-            return found
+        events = rule(world, workload)
+        if events:
+            return events
     return _for_a_budget(world, workload, at) or _place(world, workload, at)
 
 
 def _requeued(world: World, workload: Workload) -> list[Decision]:
-    """What the workload had to wait for after its eviction is over."""
+    """Set Requeued to true once what an evicted workload waited for (back-off, stopped queue, inactive) is over."""
     waited = workload.condition(REQUEUED)
     if waited is None or waited.status is not ConditionStatus.FALSE or not workload.spec.active:
         return []
@@ -59,13 +59,13 @@ def _requeued(world: World, workload: Workload) -> list[Decision]:
 
 def _gate_cleared(world: World, workload: Workload) -> list[Decision]:
     del world
-    told = workload.condition(QUOTA_RESERVED)
-    # A closed preemption gate is told by the same reason in words of its own.
+    condition = workload.condition(QUOTA_RESERVED)
+    # A closed preemption gate has the same reason with another message.
     was_gated = (
-        told is not None
-        and told.status is ConditionStatus.FALSE
-        and told.reason == GATED
-        and told.message.startswith(GATED_BY)
+        condition is not None
+        and condition.status is ConditionStatus.FALSE
+        and condition.reason == GATED
+        and condition.message.startswith(GATED_BY)
     )
     return [AdmissionGateCleared(workload=workload.key)] if was_gated and not workload.spec.gated_by else []
 
@@ -76,7 +76,7 @@ def _checks(world: World, workload: Workload) -> list[Decision]:
 
 
 def _for_a_budget(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """Who asks for what a budget has none left of waits beside the line, and holds no quota."""
+    """Park a workload that requests what an exhausted budget covers."""
     queue = world.cluster_queue_of(workload) if world.budgets else None
     spent = used_up(world, workload, queue.name, at) if queue is not None else None
     if queue is None or spent is None or standing_obstacle(world, workload) is not None:
@@ -93,7 +93,7 @@ def _place(world: World, workload: Workload, at: Millis) -> list[Decision]:
     if queue is None:
         return []
     if is_aside(world.aside, ADMITTER, Scope.WORKLOAD, workload.key) and workload.line == queue.name:
-        return []  # It is lined up again when it is taken up again.
+        return []  # It is queued again when it is taken up again.
     waits_on = world.budgets and used_up(world, workload, queue.name, at) is not None
     if workload.line != queue.name or (not waits_on and _parked_as(world, workload, queue.name) in HELD_BACK):
         return [WorkloadQueued(workload=workload.key, cluster_queue=queue.name)]
@@ -101,12 +101,12 @@ def _place(world: World, workload: Workload, at: Millis) -> list[Decision]:
 
 
 def _park(world: World, workload: Workload, line: str, reason: str, message: str) -> list[Decision]:
-    told = workload.condition(QUOTA_RESERVED)
+    condition = workload.condition(QUOTA_RESERVED)
     settings = world.settings
     same = (
-        told is None
+        condition is None
         or not_shown(settings, reason)
-        or (told.reason, told.message) == (shown_reason(settings, reason), message)
+        or (condition.reason, condition.message) == (shown_reason(settings, reason), message)
     )
     if _parked_as(world, workload, line) == reason and same:
         return []
@@ -127,11 +127,11 @@ HELD_BACK = frozenset(
         *NOT_DONE,
     }
 )
-"""Reasons to be parked that are this service's own, and end when their cause does."""
+"""Reasons for which this service parks a workload, and queues it again once the cause is gone."""
 
 
 def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | None:  # noqa: PLR0911 - one rule a line
-    """Why the workload may not even be tried: reason and message."""
+    """Reason and message why the workload may not even be queued; None when it may."""
     if not workload.spec.active and enabled(world.settings, OBSERVABILITY):
         return DEACTIVATED
     if workload.spec.gated_by:
@@ -153,12 +153,12 @@ def standing_obstacle(world: World, workload: Workload) -> tuple[str, str] | Non
         return "Misconfigured", f"ClusterQueue {local_queue.cluster_queue} doesn't exist"
     if not takes_in(world, queue.name):
         return "Suspended", f"ClusterQueue {queue.name} is inactive"
-    # Without the gate's own reason, an inactive workload is told what else is wrong, and waits in silence otherwise.
+    # Without the observability gate, an inactive workload shows what else is wrong, and nothing otherwise.
     return None if workload.spec.active else DEACTIVATED
 
 
 def not_done(world: World, workload: Workload) -> Unsupported | None:
-    """What it asks for and is not done yet; or that its queue has only flavors whose like is not."""
+    """A requested feature that kuelog does not support yet, or that its queue has only topology flavors; else None."""
     for code in workload.spec.not_done:
         if code in NOT_DONE:
             return NOT_DONE[code]
@@ -171,7 +171,7 @@ def not_done(world: World, workload: Workload) -> Unsupported | None:
 
 
 def _parked_as(world: World, workload: Workload, line: str) -> str | None:
-    """Why this service parked the workload; None also when it is parked because the admitter refused it."""
+    """The reason for which this service parked the workload; None when it is not parked, or was refused by the admitter."""
     if workload.line != line or world.lines.of(line).refused_as(workload.key) is not None:
         return None
     return world.lines.of(line).parked.get(workload.key)

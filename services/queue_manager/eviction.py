@@ -1,4 +1,4 @@
-"""When a workload that holds quota has to stop, and when its quota is free again (docs/rules/eviction.md#evicted)."""
+"""When a workload with reserved quota is evicted, and when its quota is released (docs/rules/eviction.md#evicted)."""
 
 from events.catalogue import Decision
 from events.event import Millis
@@ -21,7 +21,7 @@ NODE_FAILURES = "NodeFailures"
 
 
 def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """What has to happen to a workload that holds quota; nothing when all is well. One thing at a time, as Kueue does."""
+    """The next decision about a workload with reserved quota; nothing when all is well. One at a time, as Kueue does."""
     first = deactivation(workload)
     if first:
         return first
@@ -52,7 +52,7 @@ def decide_holding(world: World, workload: Workload, at: Millis) -> list[Decisio
 
 
 def _release(workload: Workload, evicted: Condition) -> list[Decision]:
-    """Its quota is free when its pods are gone; when it never ran, or has no pods of its own, at once."""
+    """Release the quota of an evicted workload once its pods are gone; at once if it was never admitted or has no job."""
     if workload.owner is not None and workload.admitted and not stands_still(workload):
         return []
     return [QuotaReleased(workload=workload.key, reason=evicted.reason, message=evicted.message)]
@@ -77,7 +77,7 @@ def _start(world: World, workload: Workload, at: Millis) -> list[Decision]:
 
 
 def _on_hold(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """What was scaled to nothing holds nothing, once its pods are gone."""
+    """Withdraw the quota of a workload scaled to zero once its pods are gone."""
     del world, at
     if not workload.spec.on_hold or any(one.state is MemberState.LIVE for one in workload.spec.members):
         return []
@@ -122,7 +122,7 @@ def _cluster_queue(world: World, workload: Workload, at: Millis) -> list[Decisio
 
 
 def _stopped(workload: Workload, kind: str, name: str, stop: StopPolicy, *, gone: bool) -> list[Decision]:
-    """What runs stops only when the queue is drained; what does not run yet loses its quota.
+    """Evict an admitted workload only under HoldAndDrain; withdraw quota that is reserved and not admitted yet.
 
     Rule: docs/rules/queues.md#stop-policy
     """
@@ -140,7 +140,7 @@ def _withdrawn(workload: Workload, reason: str, message: str) -> Decision:
 
 
 def _budget(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """The check of budgets: ready while something is left; else quota is not kept from others while it waits."""
+    """Settle the budget check: ready while something is left; else the quota is withdrawn, so that others may use it."""
     if workload.admitted or workload.admission is None or not workload.checks:
         return []
     queue = workload.admission.cluster_queue
@@ -160,11 +160,11 @@ def _checks(world: World, workload: Workload, at: Millis) -> list[Decision]:
     del world, at
     rejected = _in_state(workload, CheckState.REJECTED)
     if rejected:
-        message = _told("Rejected", rejected)
+        message = _checks_message("Rejected", rejected)
         return [DeactivationOrdered(workload=workload.key, cause="AdmissionCheck", message=message)]
     retry = _in_state(workload, CheckState.RETRY)
     if retry:
-        message = f"Evicted due to {_told('Retry', retry)}"
+        message = f"Evicted due to {_checks_message('Retry', retry)}"
         return [EvictionOrdered(workload=workload.key, reason="AdmissionCheck", message=message)]
     return []
 
@@ -178,7 +178,7 @@ def _cards(world: World, workload: Workload, at: Millis) -> list[Decision]:
 
 
 def _place_lost(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """Who can't go on where it runs is let in anew somewhere else."""
+    """Evict an admitted workload that can't go on where it runs (a node or its devices failed): it is admitted anew."""
     del at
     message = lost_place(world, workload) if workload.admitted else ""
     return [EvictionOrdered(workload=workload.key, reason=NODE_FAILURES, message=message)] if message else []
@@ -222,6 +222,6 @@ def _in_state(workload: Workload, state: CheckState) -> list[CheckStatus]:
     return [workload.checks[name] for name in sorted(workload.checks) if workload.checks[name].state is state]
 
 
-def _told(state: str, checks: list[CheckStatus]) -> str:
+def _checks_message(state: str, checks: list[CheckStatus]) -> str:
     names = "; ".join(f'"{check.name}"' + (f" ({check.message})" if check.message else "") for check in checks)
     return f"{'AdmissionCheck' if len(checks) == 1 else 'AdmissionChecks'} in {state} state: {names}"

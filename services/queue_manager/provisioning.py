@@ -1,7 +1,9 @@
-"""How the checks stand that ask a cluster autoscaler for nodes: what is asked for, and what its answers mean.
+"""Admission checks that ask a cluster autoscaler for nodes: which ProvisioningRequest is due, and what its conditions mean.
 
-Kueue's rules: a request that failed, or whose booking expired before admission, is tried again so often and after such
-a time; what was revoked deactivates the workload; what was provisioned lets it in, and its pods take it by name.
+Kueue's rules: a request that failed, or whose booking expired before admission, is retried with back-off up to a limit;
+revoked capacity rejects the check; provisioned capacity makes it ready, and the pods consume it by the request's name.
+
+Rule: docs/rules/checks.md#provisioning
 """
 
 from events.catalogue import Decision
@@ -29,17 +31,17 @@ _NO = Answer(true=False)
 
 
 def decide_provisioning(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """The next thing that has to be said about one of these checks; nothing when all stand as they should."""
+    """The next decision about one of the workload's provisioning checks; nothing when all are as they should be."""
     for name in checks_of_ours(world, workload):
         config = config_of(world, name)
-        said = _without_config(workload, name, at) if config is None else _decide(world, workload, name, config, at)
-        if said:
-            return said
+        events = _without_config(workload, name, at) if config is None else _decide(world, workload, name, config, at)
+        if events:
+            return events
     return []
 
 
 def _without_config(workload: Workload, name: str, at: Millis) -> list[Decision]:
-    """Who is admitted stays so; anybody else waits until the check is active again."""
+    """The check's configuration is missing: an admitted workload stays so; others wait until the check is active again."""
     if workload.admitted:
         return []
     if name in workload.provisioning:
@@ -88,7 +90,7 @@ def _decide(
 def _as_configured(
     workload: Workload, name: str, config: ProvisioningConfigObserved, found: RequestAttempt | None
 ) -> bool:
-    """Whether something is asked for as the configuration has it; what a job says itself was read when it was ordered."""
+    """Whether a request is ordered or there under the current configuration; a job's own parameters count as of the order."""
     asked = workload.provisioning.get(name)
     if asked is not None:
         return (asked.order.class_name, asked.order.parameters) == (config.class_name, config.parameters)
@@ -164,7 +166,7 @@ def _settle(
 
 
 def _updates(workload: Workload, config: ProvisioningConfigObserved, found: RequestAttempt) -> tuple[PodSetUpdate, ...]:
-    """By what the pods take what was provisioned: for each pod set that was asked for, also where several are one."""
+    """Annotations and node selectors by which pods consume the request, for each pod set that it covers."""
     details = found.request.details
     selector = {one.key: details[one.detail] for one in config.selectors if one.detail in details}
     annotations = {CONSUMES: found.request.name, CLASS_NAME: found.request.class_name}

@@ -1,4 +1,4 @@
-"""What has to happen to one workload now: at its end, while it holds quota, while it waits for quota."""
+"""The next decision about one workload: at its end, while it holds quota, while it waits for quota."""
 
 from events.catalogue import Decision
 from events.event import Millis
@@ -10,7 +10,7 @@ from services.queue_manager.retention import decide_end
 
 
 def reconcile(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """The next thing that has to happen to a workload, one at a time; nothing when all is as it should be."""
+    """The next decision about a workload, one at a time; nothing when all is as it should be."""
     ended = decide_end(world, workload, at)
     if ended or workload.finished or workload.discarded:
         return ended

@@ -1,4 +1,4 @@
-"""When the story of a workload is over: its job owns it no longer, or its object has been kept long enough."""
+"""The end of a workload: its job owns it no longer (orphaned), or its object has been retained long enough."""
 
 from events.catalogue import Decision
 from events.event import Millis
@@ -11,7 +11,7 @@ from projections.world import World
 
 
 def decide_end(world: World, workload: Workload, at: Millis) -> list[Decision]:
-    """What has to happen at the end of a workload; nothing before it, and nothing more after it was discarded."""
+    """The decision at the end of a workload; nothing before it is due, and nothing after it was discarded."""
     if workload.discarded:
         return []
     if workload.owner is None and (workload.spec.orphaned or workload.spec.leaving):
@@ -29,7 +29,7 @@ def decide_end(world: World, workload: Workload, at: Millis) -> list[Decision]:
 
 
 def _ownerless(world: World, workload: Workload) -> list[Decision]:
-    """Nobody will run it any more: it ends, and nothing holds its object."""
+    """Finish or discard a workload that no job will run any more, so that nothing keeps its object."""
     if enabled(world.settings, "FinishOrphanedWorkloads"):
         return [] if workload.released else [WorkloadOrphaned(workload=workload.key)]
     if workload.spec.leaving:

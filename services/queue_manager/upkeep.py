@@ -1,4 +1,4 @@
-"""What has to be settled about a workload before anything else, whether it holds quota or waits for it."""
+"""Decisions that come before all others, whether a workload holds quota or not: deactivation, back-off, its list of checks."""
 
 from collections.abc import Iterable
 
@@ -49,17 +49,17 @@ def check_backoff(workload: Workload) -> list[Decision]:
 
 
 def gate_message(workload: Workload) -> str:
-    """What is told of a workload that something holds back from being queued."""
+    """The condition message of a workload held back by admission gates."""
     return f"{GATED_BY}{','.join(workload.spec.gated_by)}"
 
 
 def hold_message(workload: Workload) -> str:
-    """What is told of a workload that has no pods for now."""
+    """The condition message of a workload scaled to zero."""
     return f"{'Job' if workload.owner is None else workload.owner.kind} scaled to zero; workload on hold"
 
 
 def check_list(workload: Workload, queue: ClusterQueueObserved) -> list[Decision]:
-    """The workload bears exactly the checks that its cluster queue requires of it."""
+    """Set the workload's admission checks to those that its ClusterQueue requires; nothing when they are."""
     wanted = required_checks(queue, workload)
     bound = workload.admission.required_checks if workload.admission is not None else wanted
     if wanted == tuple(sorted(workload.checks)) and wanted == tuple(sorted(bound)):
