@@ -1,1 +1,1 @@
-"""What a job of each kind is: its pods, how it is stopped and started, and how it stands."""
+"""What a job of each kind is: its pods, how it is stopped and started, and its status."""

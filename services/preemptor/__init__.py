@@ -1,1 +1,1 @@
-"""The preemptor: who makes room, and whether it was of use."""
+"""The preemptor: evictions that preemption requests need, and claims on the room that they make."""

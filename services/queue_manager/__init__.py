@@ -1,1 +1,1 @@
-"""The queue manager: who is in line, who is parked and what wakes them, what time limits end."""
+"""The queue manager: which workloads are queued, parked or evicted, and when their quota is released."""
