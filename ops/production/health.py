@@ -44,8 +44,8 @@ class Health:
         if set(running.services) - {"watcher"} and not running.hosts:
             found.append("the services have not begun yet")
         found.extend(f"{one.describe()}: it is full" for one in await running.filled() if one.full)
-        if watcher is not None and watcher.halts.told:
-            found.append(f"watcher: {watcher.halts.told}")
+        if watcher is not None and watcher.halts.reason:
+            found.append(f"watcher: {watcher.halts.reason}")
         for partition, host in sorted(running.hosts.items()):
             if host.halted:
                 found.append(f"{partition}: {host.halted}")

@@ -1,4 +1,4 @@
-"""What is still to be applied, in two queues: at once, and in spare time. Of one workload only the latest counts."""
+"""Applications still to be written, in two queues: urgent, and with low priority. Of one workload only the newest counts."""
 
 from services.applier.plan import Application
 
@@ -14,9 +14,9 @@ class Backlog:
         self._overtaken: set[str] = set()
 
     def offer(self, application: Application) -> None:
-        """Something is to be written: what was only seen of pods, and who waits without a job to be stopped, can be later.
+        """Queue an application; it is dropped if the same is being written already.
 
-        What is being written already is not written once more.
+        Observed pod states, and waiting workloads without a job to stop, go to the queue with low priority.
         """
         busy = self._busy.get(application.workload)
         if busy is not None and busy.state == application.state:
@@ -30,33 +30,33 @@ class Backlog:
             self._soon[application.workload] = application
 
     def defer(self, application: Application) -> None:
-        """Nobody waits for it, unless something that is waited for has not been written yet."""
+        """Queue it with low priority, unless an urgent one of its workload is not written yet: then it replaces that."""
         queue = self._soon if application.workload in self._soon else self._later
         queue.setdefault(application.workload, application)
         if application.sequence >= queue[application.workload].sequence:
             queue[application.workload] = application
 
     def drop(self, workload: str) -> None:
-        """Nothing is to be written of it: somebody else has."""
+        """Remove a workload from both queues: its object shows all that was decided."""
         self._soon.pop(workload, None)
         self._later.pop(workload, None)
         if workload in self._busy:
             self._overtaken.add(workload)
 
     def newer(self, workload: str) -> bool:
-        """Whether something else is to be written of it, or nothing at all any more."""
+        """Whether what is being written of a workload is outdated: something newer is queued, or it was dropped."""
         return workload in self._soon or workload in self._later or workload in self._overtaken
 
     def soon(self) -> Application | None:
-        """The next that is waited for; to be given back with `done`."""
+        """The next urgent application; the caller has to call `done` afterwards."""
         return self._next(self._soon)
 
     def later(self) -> Application | None:
-        """The next that nobody waits for; to be given back with `done`."""
+        """The next application with low priority; the caller has to call `done` afterwards."""
         return self._next(self._later)
 
     def done(self, workload: str) -> None:
-        """It is not being written any more."""
+        """A workload is not being written any more."""
         self._busy.pop(workload, None)
         self._overtaken.discard(workload)
 

@@ -1,4 +1,4 @@
-"""Tells pods of a job which cards are their own, and lets them be scheduled; at once, for they wait for nothing else."""
+"""Writes its own cards to each pod that waits for them, and removes its scheduling gate; with priority over other writes."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from projections.world import World
 from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.pods import PODS
 from services.applier.retried_writes import RetriedWrites
-from services.jobs.card_gate import told_cards, waits_for_cards
+from services.jobs.card_gate import waits_for_cards, with_own_cards
 from services.jobs.paths import difference
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Writer
@@ -20,7 +20,7 @@ _RETRY: Millis = 500
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that is to be told its cards."""
+    """A pod whose gate is to be opened, and the annotations (`pins`) that keep it to its own cards."""
 
     namespace: str
     pod: str
@@ -29,7 +29,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def openings(world: World, workload: Workload) -> dict[str, Opening]:
-    """The pods of a job that were given cards on the log and still wait, by UID."""
+    """By UID, the pods of a workload that have cards assigned on the log and still wait at the gate."""
     waiting = {
         one.uid: one
         for one in assigned(world, workload)
@@ -45,24 +45,24 @@ def openings(world: World, workload: Workload) -> dict[str, Opening]:
 
 
 class CardGates:
-    """Opens the gates of pods, several at a time; what was opened shows in the pods themselves."""
+    """Opens the gates of pods, several at a time, with retries; what was opened is seen in the pods themselves."""
 
     def __init__(self, writer: Writer, clock: Clock, spare: LowPriorityWrites) -> None:
         self._writer, self._spare = writer, spare
-        self._opening = RetriedWrites("pod", "pod not told its cards", self._open, clock, retry=_RETRY)
-        self._told: dict[str, set[str]] = {}
-        """UIDs of pods that were taken up and are not seen to go yet, by workload."""
+        self._opening = RetriedWrites("pod", "card gate of pod not opened", self._open, clock, retry=_RETRY)
+        self._offered: dict[str, set[str]] = {}
+        """By workload, the UIDs of pods that were handed on for writing and still show the gate."""
 
     def observe(self, world: World, touched: Sequence[str]) -> None:
-        """Take note of who is to be told; told after each turn of the partition."""
+        """Take up the pods whose gates are to be opened; called after each turn of the partition."""
         for key in touched:
             workload = world.workloads.get(key)
             found = openings(world, workload) if workload is not None and key in world.pod_cards else {}
-            told = self._told.pop(key, set()) & found.keys()
+            offered = self._offered.pop(key, set()) & found.keys()
             if found:
-                self._told[key] = {*found}
+                self._offered[key] = {*found}
             for uid, one in found.items():
-                if uid not in told:
+                if uid not in offered:
                     self._opening.offer(f"{one.namespace}/{one.pod}", one)
 
     async def run(self) -> None:
@@ -71,12 +71,12 @@ class CardGates:
 
     async def _open(self, _: str, one: Opening) -> None:
         with self._spare.first():
-            await self._tell_cards(one)
+            await self._pin_cards(one)
 
-    async def _tell_cards(self, one: Opening) -> None:
+    async def _pin_cards(self, one: Opening) -> None:
         pod = await self._writer.get(PODS, one.namespace, one.pod)
         if pod["metadata"].get("uid") != one.uid or not waits_for_cards(pod):
             return
-        patch = difference(pod, told_cards(pod, one.pins))
+        patch = difference(pod, with_own_cards(pod, one.pins))
         meta = {**patch.get("metadata", {}), "resourceVersion": pod["metadata"]["resourceVersion"]}
         await self._writer.merge(PODS, one.namespace, one.pod, {**patch, "metadata": meta})

@@ -1,4 +1,4 @@
-"""What is told in the cluster in passing, as Kubernetes Events on Workloads, jobs, pods and what can't be understood; pure."""
+"""Kubernetes Events on Workloads, jobs, pods and refused objects: what each says and under which name; pure."""
 
 import hashlib
 from typing import Any
@@ -31,7 +31,7 @@ _KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
 class ClusterEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An Event that may be written. What is told twice has the same identity, and so the same name."""
+    """An Event that may be written. Two with the same UID, reason and identity are the same and get the same name."""
 
     api_version: str
     kind: str
@@ -46,7 +46,7 @@ class ClusterEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def event_of(notice: ClusterEvent) -> dict[str, Any]:
-    """The Event."""
+    """The Event object (core/v1), in the namespace of the object it is about."""
     about = {
         "apiVersion": notice.api_version,
         "kind": notice.kind,
@@ -76,7 +76,7 @@ _LONGEST = 1024
 
 
 def refusal_event(refused: ObjectRefused, at: Millis) -> ClusterEvent:
-    """The notice of one refusal."""
+    """The Event on an object that was refused because it can't be understood."""
     message = "; ".join(
         f"{one.field}: {one.message}" + (f" (write {one.instead})" if one.instead else "") for one in refused.problems
     )
@@ -96,20 +96,20 @@ def refusal_event(refused: ObjectRefused, at: Millis) -> ClusterEvent:
 
 
 def workload_event(key: str, uid: str, partition: str, news: News) -> ClusterEvent:
-    """The notice of what was decided about a workload."""
+    """The Event on a Workload about a decision."""
     return _about_workload(
         key, uid, f"{partition}/{news.sequence}", news.at, news.reason, news.message, warning=news.warning
     )
 
 
 def failed_create_event(rejected: ProvisioningRejected, uid: str, at: Millis) -> ClusterEvent:
-    """The notice of a request that the API server did not take."""
+    """The Event on a Workload whose ProvisioningRequest the API server did not accept."""
     message = rejected.message
     return _about_workload(rejected.workload, uid, message, at, "FailedCreate", message, warning=True)
 
 
 def pod_event(event: PodAccounted, at: Millis, message: str) -> ClusterEvent:
-    """The notice of a pod that has to go."""
+    """The Event on a pod that has to go."""
     return ClusterEvent(
         api_version="v1",
         kind="Pod",
@@ -126,7 +126,7 @@ def pod_event(event: PodAccounted, at: Millis, message: str) -> ClusterEvent:
 def job_event(
     namespace: str, owner: Owner, identity: str, at: Millis, reason: str, message: str, *, member: Member | None = None
 ) -> ClusterEvent:
-    """The notice of what was done to a job, or to one of its pods where no job makes them."""
+    """The Event on a job, or on a pod of a group without a job, that was started, stopped or ended."""
     return ClusterEvent(
         api_version="v1" if member is not None else owner.api_version,
         kind="Pod" if member is not None else owner.kind,

@@ -1,4 +1,4 @@
-"""How the job behind a workload goes whose object is kept no longer."""
+"""Deletes the job of a workload that is retained no longer."""
 
 import structlog
 
@@ -10,7 +10,7 @@ log = structlog.get_logger()
 
 
 async def delete_job(writer: Writer, application: Application) -> None:
-    """Delete just the job that was decided about: one that came after it under its name stays; what is gone is gone."""
+    """Delete the job that was decided about, by UID; a later job of the same name stays, and a missing one is no error."""
     owner = application.of.owner
     place = (application.job_resource, application.namespace, application.job)
     try:

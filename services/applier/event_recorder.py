@@ -1,4 +1,4 @@
-"""Kubernetes Events on their way to the cluster: hints for people, written in spare time and lost when there is none."""
+"""Kubernetes Events on their way to the cluster: hints for people, written with low priority and dropped under load."""
 
 import asyncio
 from collections import deque
@@ -27,40 +27,40 @@ _REMEMBERED = 10_000
 
 
 class EventRecorder:
-    """Events that are still to be written, warnings before anything else; of too many the oldest are dropped.
+    """Writes Events, warnings first; beyond a limit the oldest are dropped.
 
-    Warnings have their turn among all that is written in spare time. All others come last: only while nobody else has
-    anything to write.
+    Warnings take turns with the other writes of low priority. Normal Events come last: only while nothing else is to be
+    written.
     """
 
     def __init__(self, writer: Writer, spare: LowPriorityWrites, clock: Clock) -> None:
         self._writer, self._spare, self._clock = writer, spare, clock
         self._warnings: deque[ClusterEvent] = deque(maxlen=_MOST)
         self._others: deque[ClusterEvent] = deque(maxlen=_MOST)
-        self._told: dict[tuple[str, str, str], None] = {}
-        """What was told lately, so that nothing is written only to be refused."""
+        self._recorded: dict[tuple[str, str, str], None] = {}
+        """Events recorded lately by UID, reason and identity: the API server would refuse them as existing."""
         self._news = asyncio.Event()
         self.dropped = 0
-        """How many were lost because there was no time for them."""
+        """How many were dropped because too many were waiting."""
 
     @property
     def now(self) -> Millis:
-        """The time of what is told now."""
+        """The time for Events recorded now."""
         return self._clock.now()
 
-    def tell(self, *notices: ClusterEvent) -> None:
-        """Have them written some time."""
-        self.tell_all(notices)
+    def record(self, *notices: ClusterEvent) -> None:
+        """Queue Events; those recorded lately are left out."""
+        self.record_all(notices)
 
-    def tell_all(self, notices: Iterable[ClusterEvent]) -> None:
-        """Have them written some time."""
+    def record_all(self, notices: Iterable[ClusterEvent]) -> None:
+        """Queue Events; those recorded lately are left out."""
         for one in notices:
             key = one.uid, one.reason, one.identity
-            if key in self._told:
+            if key in self._recorded:
                 continue
-            self._told[key] = None
-            if len(self._told) > _REMEMBERED:
-                del self._told[next(iter(self._told))]
+            self._recorded[key] = None
+            if len(self._recorded) > _REMEMBERED:
+                del self._recorded[next(iter(self._recorded))]
             queue = self._warnings if one.warning else self._others
             self.dropped += len(queue) == _MOST
             queue.append(one)
@@ -80,8 +80,8 @@ class EventRecorder:
             event = event_of(notice)
             await self._writer.create(EVENTS, event["metadata"]["namespace"], event)
         except ObjectConflict:
-            log.debug("told already", object=notice.name)
+            log.debug("event recorded already", object=notice.name)
         except (ClusterUnavailable, ObjectInvalid, ObjectMissing) as problem:
-            log.warning("not told", object=notice.name, problem=str(problem))
+            log.warning("event not recorded", object=notice.name, problem=str(problem))
         except Exception as problem:  # noqa: BLE001 - a hint for people stops nobody
             log.error("failed on an Event", object=notice.name, exc_info=problem)

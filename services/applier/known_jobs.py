@@ -1,4 +1,4 @@
-"""What is known of jobs from what was read and answered, so that a job is read again only when it may have changed."""
+"""A cache of jobs as the API server last returned them: a job is read again only when it may have changed."""
 
 from typing import Any
 
@@ -13,17 +13,17 @@ _MOST_WHOLE = 1_000
 
 
 class Still(msgspec.Struct, frozen=True, gc=False):
-    """A job that was found suspended, and with nothing to be put right."""
+    """The version of a job that was found suspended and needs no write."""
 
     uid: str
     version: int
 
 
 class KnownJobs:
-    """By workload; of too many those that were read longest ago are forgotten, and read again when something is due.
+    """Jobs by workload; beyond a limit those read longest ago are forgotten, and read again when something is due.
 
-    What is known is as new as the log: of a job that has changed since, the log names a later version. Whoever is found
-    running without having been let in is read whatever is known.
+    A cached job is current while the log names no later version of it. A job that is seen to run without being admitted is
+    read in any case.
     """
 
     def __init__(self) -> None:
@@ -31,14 +31,14 @@ class KnownJobs:
         self._still: dict[str, Still] = {}
 
     def of(self, application: Application) -> JsonObject | None:
-        """The job, if it is known as the log has it."""
+        """The cached job, if it is as new as the log; else None."""
         job = self._whole.get(application.workload)
         if job is None or application.pods_run or not self._is_current(application, Still(*_versioned(job))):
             return None
         return job
 
     def needs_nothing(self, application: Application) -> bool:
-        """Whether the job of somebody who waits stands still, or runs on for somebody of whom nothing new was decided."""
+        """Whether the job need not be read: a waiting workload's job is suspended, or a running one has no new decision."""
         if application.run:
             return application.aside and application.pods_run
         still = self._still.get(application.workload)
@@ -50,16 +50,16 @@ class KnownJobs:
         )
 
     def note(self, application: Application, job: JsonObject) -> None:
-        """The job was read, or answered to a write."""
+        """Cache a job that was read, or returned by a write."""
         _keep(self._whole, application.workload, job, _MOST_WHOLE)
         self._still.pop(application.workload, None)
 
     def note_still(self, application: Application, job: JsonObject) -> None:
-        """The job is suspended, and nothing is to be written to it."""
+        """Cache the version of a suspended job that needs no write."""
         _keep(self._still, application.workload, Still(*_versioned(job)), _MOST)
 
     def forget(self, workload: str) -> None:
-        """It has changed, or is gone."""
+        """Drop a job that has changed or is gone."""
         self._whole.pop(workload, None)
         self._still.pop(workload, None)
 

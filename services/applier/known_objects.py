@@ -1,4 +1,4 @@
-"""What is known of Workload objects from the answers to our own writes: their version, and what they show of decisions."""
+"""A cache of Workload objects from the responses to our own writes: their version, and a digest of the decided status."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _MOST = 50_000
 
 
 class Known(msgspec.Struct, frozen=True):
-    """An object as it was answered last."""
+    """An object as the API server last returned it."""
 
     version: str
     shows: str
@@ -26,11 +26,11 @@ class KnownObjects:
         self._known: dict[str, Known] = {}
 
     def of(self, workload: str) -> Known | None:
-        """What was answered last."""
+        """The object as last returned; None when it is not cached."""
         return self._known.get(workload)
 
     def note(self, workload: str, found: dict[str, Any]) -> Known:
-        """Take note of an answer."""
+        """Cache a response."""
         self._known.pop(workload, None)
         known = Known(found["metadata"]["resourceVersion"], print_of(found.get("status") or {}))
         self._known[workload] = known
@@ -39,5 +39,5 @@ class KnownObjects:
         return known
 
     def forget(self, workload: str) -> None:
-        """It is gone, or nothing more is written about it."""
+        """Drop an object that is gone, or of which nothing more is written."""
         self._known.pop(workload, None)

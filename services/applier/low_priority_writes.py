@@ -1,4 +1,4 @@
-"""Writes that nobody waits for: statuses of those that wait, finalizers of those that have ended, Events.
+"""Writes of low priority: statuses of waiting workloads, finalizers of finished ones, Events.
 
 They go one at a time, and after each there is a rest as many times as long as it took. A server that is at its limit
 answers slowly, so they leave it to those that are waited for; a server at rest takes dozens of them in a second. Normal
@@ -17,7 +17,7 @@ _LONGEST: Millis = 1000
 
 
 class LowPriorityWrites:
-    """What is left of the API server's time, shared by all that ask for it in the order in which they ask."""
+    """Grants turns for writes of low priority, one at a time and in the order in which they are asked for."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self._one = clock, asyncio.Lock()
@@ -27,7 +27,7 @@ class LowPriorityWrites:
 
     @asynccontextmanager
     async def turn(self, *, last: bool = False) -> AsyncGenerator[None, None]:
-        """The time for one write; whoever is `last` lets all others go first."""
+        """A turn for one write; with `last` it comes only while no other write is waiting or under way."""
         while last:
             await self._calm.wait()
             async with self._one:
@@ -42,7 +42,7 @@ class LowPriorityWrites:
 
     @contextmanager
     def first(self) -> Generator[None, None, None]:
-        """Something is written that whoever is last has to wait for."""
+        """Mark a write of higher priority as under way: writes with `last` wait for it."""
         self._asking += 1
         self._calm.clear()
         try:

@@ -26,7 +26,7 @@ def workload_status(
     settings: SettingsObserved = SettingsObserved(),  # noqa: B008 - frozen
     config: CardConfig = HAMI,
 ) -> JsonObject:
-    """The status of the Workload object; what is not there is to be nowhere."""
+    """The whole status of the Workload object: a field that is left out has to be removed."""
     status: JsonObject = {"conditions": [_condition(one) for _, one in sorted(workload.conditions.items())]}
     if workload.admission is not None:
         status["admission"] = {
@@ -58,13 +58,13 @@ def workload_status(
 
 
 def _asked(pod_set: PodSet, settings: SettingsObserved, config: CardConfig) -> JsonObject:
-    """What was asked for when it was considered: what it was given says so afterwards."""
+    """The resource requests shown while it has no quota; afterwards the admission shows them."""
     total = pod_set_requests(pod_set, pod_set.count, settings, covers_pods=False, config=config)
     return {"name": pod_set.name, "resources": texts(total)}
 
 
 def finalizers_left(meta: JsonObject) -> list[str] | None:
-    """The finalizers of an object without the one that is ours to take away; None when it is not there."""
+    """The finalizers of an object without the one that is ours to remove; None when that is not there."""
     found: list[str] = list(meta.get("finalizers") or ())
     return [one for one in found if one != RESOURCE_IN_USE] if RESOURCE_IN_USE in found else None
 
@@ -139,12 +139,12 @@ def _updates(workload: Workload, pod_set: str) -> tuple[Update, ...]:
 
 
 def card_pins(workload: Workload, pod_set: str) -> dict[str, str]:
-    """Per vendor the annotation that keeps HAMi to the cards that a pod set's pods were given, and how to choose."""
+    """By name, the annotations that make HAMi place a pod set's pods on their allocated cards, and its policy for choosing."""
     return pins(placements_of(workload, pod_set))
 
 
 def texts(requests: dict[str, int]) -> dict[str, str]:
-    """Amounts as they are written."""
+    """Amounts as Kubernetes quantities."""
     return {name: from_units(name, amount) for name, amount in requests.items()}
 
 
@@ -207,7 +207,7 @@ def _gate(one: GateState) -> JsonObject:
 
 
 def toleration(one: Any) -> JsonObject:
-    """A toleration as it is written."""
+    """A toleration as a Kubernetes object."""
     found = {"key": one.key, "operator": one.operator, "value": one.value, "effect": one.effect}
     kept: JsonObject = {name: value for name, value in found.items() if value}
     if one.seconds is not None:

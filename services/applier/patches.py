@@ -24,7 +24,7 @@ class JobWrite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def job_write(job: dict[str, Any], application: Application) -> JobWrite | None:
-    """The next step towards where the decision wants the job; None when it is there. Raises `FieldBroken`."""
+    """The next patch that brings the job to the decided state; None when it is there. Raises `FieldBroken`."""
     kind = application.kind
     if kind is None:
         return None
@@ -42,13 +42,13 @@ def job_write(job: dict[str, Any], application: Application) -> JobWrite | None:
 
 
 def is_another(job: dict[str, Any], application: Application) -> bool:
-    """Whether this is not the job that was decided about, but one that came after it under the same name."""
+    """Whether this is a later job under the same name (another UID), not the one that was decided about."""
     owner = application.of.owner
     return owner is not None and bool(owner.uid) and job["metadata"].get("uid") != owner.uid
 
 
 def _stop(kind: JobKind, job: dict[str, Any], application: Application, mark: str) -> JobWrite | None:
-    """A job that stands still says by which decision, so that its pods' end can be told; then it is put back."""
+    """Suspend the job and mark it with the decision, so that the end of its pods can be matched; then restore its template."""
     meta = job["metadata"]
     if application.stopping and mark != application.decision:
         head = {"resourceVersion": meta["resourceVersion"], "annotations": {DECISION: application.decision}}
@@ -110,14 +110,14 @@ def with_checks(status: dict[str, Any], found: dict[str, Any], application: Appl
 
 
 def _set_anew(check: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """A check as it was set, without what its controller had asked for: an apply takes only away what it names."""
+    """A check with the fields of its controller set to nothing: an apply removes only what it names."""
     return {**({"podSetUpdates": []} if before.get("podSetUpdates") else {}), **check}
 
 
 def mark_patch(found: dict[str, Any], application: Application) -> dict[str, Any] | None:
     """The patch by which an object says up to which decision it was written, where that matters to anybody.
 
-    What was deactivated is set inactive once: if somebody has set it active since, that stands.
+    A deactivated workload is set inactive once: if somebody has set it active since, it stays active.
     """
     shown = _shown(found, application)
     if shown >= application.sequence or not (application.checks or application.deactivated):

@@ -21,64 +21,64 @@ from services.jobs.kinds import kinds_of, resource_of
 from services.jobs.pod_set import Injection, Original
 from services.jobs.table import JOB, POD_GROUP
 from services.runtime.cluster_port import Resource
-from services.runtime.guard import told
+from services.runtime.guard import error_summary
 
 
 class Application(msgspec.Struct, frozen=True, kw_only=True):
-    """One workload to be shown as the log has decided it up to `sequence`."""
+    """What has to be written about one workload so that the cluster shows what the log has decided up to `sequence`."""
 
     workload: str
     partition: str
     sequence: int
     of: Workload
-    """The workload as it stood then: what is written about it is made only when it is written."""
+    """The workload as of `sequence`; its objects and patches are made from it only when they are written."""
     settings: SettingsObserved = SettingsObserved()
     config: CardConfig = HAMI
-    """What was in force then."""
+    """The card configuration as of `sequence`."""
     job: str = ""
     """The job behind it, by name; empty when there is none."""
     job_version: int = 0
-    """The newest version of the job that was told; 0 where none was."""
+    """The newest resourceVersion of the job on the log; 0 where none is."""
     run: bool = False
     seen: int = 0
-    """The last fact that the object is to show beside what was decided."""
+    """The sequence of the last observed fact that the object has to show beside the decisions."""
     aside: bool = False
-    """All that was decided is shown, and only what was seen of its pods is not: nobody waits for it."""
+    """Only observed pod states are not shown yet: it may be written with low priority."""
     finished: bool = False
     """The job has ended: only the Workload object is still to say so."""
     kind: JobKind | None = None
     """The kind of the job."""
     api_version: str = ""
     injections: tuple[Injection, ...] = ()
-    """What its pod sets get at the start."""
+    """What is injected into each pod set when the job starts."""
     members: tuple[Member, ...] = ()
     """Its pods, where no other object starts and stops them."""
     gate: tuple[str, ...] = ()
-    """Those of them that are to be let through, by name."""
+    """The names of those pods whose scheduling gate is to be removed."""
     pod_pins: dict[str, dict[str, str]] = {}
-    """What keeps each of them to its own cards, by UID, where they differ."""
+    """By UID, the annotations that keep a pod to its own cards, where pods have different ones."""
     stopping: bool = False
-    """It has to stop, and its quota waits for the end of its pods."""
+    """It is evicted, and its quota is released once its pods have ended."""
     why: tuple[str, str] = ("", "")
-    """Why its pods have to end, in the words of a pod's condition."""
+    """Reason and message of the condition on pods that have to end."""
     deactivated: int = 0
-    """The decision by which the object has to say that nothing is tried any more until somebody sets it active."""
+    """The sequence of the decision that deactivated it: `spec.active` is set to false; 0 when it is active."""
     release: bool = False
-    """Nothing here holds the object any more."""
+    """Our finalizer is to be removed from the object."""
     discard: bool = False
-    """The object goes from the cluster."""
+    """The object is to be deleted."""
     checks: dict[str, int] = {}
-    """The decision that last set the state of each admission check."""
+    """By admission check, the sequence of the decision that last set its state."""
     news: tuple[News, ...] = ()
-    """What is told in passing, as Events on the object."""
+    """What is to be recorded as Events on the object."""
     discard_job: bool = False
-    """The job behind it goes, too."""
+    """The job behind it is to be deleted, too."""
     fresh: bool = False
-    """Nothing was ever written about it."""
+    """Nothing was written about it yet."""
     waits: bool = False
-    """It waits and has held nothing since it came: nobody waits for its status."""
+    """It waits and has never held quota: its status may be written with low priority."""
     broken: str = ""
-    """Why it can't be said what is to be applied; empty where it can."""
+    """The error that kept this application from being planned; empty when there is none."""
 
     @property
     def nothing_decided(self) -> bool:
@@ -92,8 +92,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         return found is not None and found.status is ConditionStatus.TRUE
 
     @property
-    def tells_pods(self) -> bool:
-        """Whether its object says that its pods are ready: until it ends, where somebody waits for that, as under Kueue."""
+    def shows_pods_ready(self) -> bool:
+        """Whether its object shows PodsReady: until it has finished, if `waitForPodsReady` is set, as under Kueue."""
         return self.settings.pods_ready is not None and not self.finished
 
     @property
@@ -176,7 +176,7 @@ def _planned(world: World, partition: str, workload: Workload) -> Application:
             of=workload,
             seen=workload.seen,
             finished=workload.finished,
-            broken=told(problem),
+            broken=error_summary(problem),
         )
 
 
@@ -193,11 +193,11 @@ def _decided_is_shown(world: World, workload: Workload) -> bool:
 
 
 def _at_the_gate(world: World, workload: Workload) -> tuple[str, ...]:
-    """The pods that wait and may run: no more of each pod set than were let in, and none that is to be told its cards."""
+    """The gated pods that may run: of each pod set at most the admitted count, and none that waits for cards of its own."""
     if workload.admission is None or not workload.spec.members:
         return ()
     apart = {one.name for one in workload.spec.pod_sets if needs_pins(workload, one.name)}
-    told = {one.uid for one in assigned(world, workload)} if apart else set[str]()
+    assigned_uids = {one.uid for one in assigned(world, workload)} if apart else set[str]()
     room = {one.name: one.count for one in workload.admission.assignments}
     for one in workload.spec.members:
         if one.state is not MemberState.GATED:
@@ -206,7 +206,7 @@ def _at_the_gate(world: World, workload: Workload) -> tuple[str, ...]:
     for one in workload.spec.members:
         if one.state is MemberState.GATED and room.get(one.pod_set, 0) > 0:
             room[one.pod_set] -= 1
-            if one.pod_set not in apart or one.uid in told:
+            if one.pod_set not in apart or one.uid in assigned_uids:
                 gate.append(one.name)
     return tuple(gate)
 
@@ -246,8 +246,10 @@ def _application(world: World, partition: str, workload: Workload) -> Applicatio
 
 
 def _waits(workload: Workload) -> bool:
-    told = workload.evicted or workload.finished or workload.released or bool(workload.discarded) or workload.checks
-    return not told and not workload.reserved and workload.spec.active
+    has_history = (
+        workload.evicted or workload.finished or workload.released or bool(workload.discarded) or workload.checks
+    )
+    return not has_history and not workload.reserved and workload.spec.active
 
 
 def _job(world: World, workload: Workload) -> str:

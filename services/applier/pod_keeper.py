@@ -1,4 +1,7 @@
-"""Lets pods go that have told all they had to tell, and takes away those that there is no place for; in spare time."""
+"""Removes our finalizer from pods whose end is on the log, and deletes pods that a group has no place for.
+
+These are writes of low priority.
+"""
 
 from typing import Any
 
@@ -17,21 +20,21 @@ _WHY = {"ExcessPodDeleted": "Excess pod deleted", "WorkloadDeleted": "The worklo
 
 
 class PodKeeper:
-    """Takes the finalizer off pods. What a pod that is gone had to tell is on the log by then."""
+    """Removes finalizers, and deletes excess pods. The outcome of a pod is on the log before its finalizer is removed."""
 
     def __init__(self, writer: Writer, clock: Clock, spare: LowPriorityWrites, notices: EventRecorder) -> None:
         self._writer, self._notices = writer, notices
         self._letting_go = RetriedWrites("pod", "pod not let go", self._let_go, clock, turn=spare.turn)
 
     def observe(self, world: World) -> None:
-        """Take note of what is to be let go; told after each turn of the partition."""
+        """Take up the pods to release or delete; called after each turn of the partition."""
         for key in world.pod_work.take("pod-keeper"):
             found = world.accounted.get(key)
             if found is not None:
                 self._letting_go.offer(key, found)
 
     async def run(self) -> None:
-        """Let go until cancelled."""
+        """Write until cancelled."""
         await self._letting_go.run()
 
     async def _let_go(self, _: str, event: PodAccounted) -> None:
@@ -41,7 +44,7 @@ class PodKeeper:
             return
         if event.doomed and not rules.is_leaving(pod):
             await end_pods(self._writer, pod, event.doomed, _WHY[event.doomed])
-            self._notices.tell(pod_event(event, self._notices.now, _WHY[event.doomed]))
+            self._notices.record(pod_event(event, self._notices.now, _WHY[event.doomed]))
         if rules.is_held(pod):
             left = [one for one in meta["finalizers"] if one != rules.MANAGED]
             patch: dict[str, Any] = {"metadata": {"uid": event.uid, "finalizers": left or None}}

@@ -1,4 +1,4 @@
-"""Pods that no job starts and stops: let through at the gate, or told to end and deleted."""
+"""Pods that no job starts and stops: their scheduling gate is removed, or they are marked as terminating and deleted."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _CONFLICTS = 5
 
 
 async def start_or_end_pods(writer: Writer, application: Application) -> tuple[str, ...]:
-    """Bring each pod to run or to its end; the UIDs of those that ran and were told to end.
+    """Start or end each pod as decided; the UIDs of those that ran and have to end.
 
     Pods that wait are left alone, and so are those that have ended or are gone.
     """
@@ -30,7 +30,7 @@ async def start_or_end_pods(writer: Writer, application: Application) -> tuple[s
             if member.state is not MemberState.OVER and await _steer(writer, application, member):
                 ended.append(member.uid)
         except ObjectMissing:
-            continue  # Whoever deleted it wants what we want, or a new pod comes and is told of.
+            continue  # It was deleted already; a new pod in its place will be reported by the watcher.
     return tuple(ended)
 
 
@@ -60,7 +60,7 @@ async def _let_through(writer: Writer, application: Application, member: Member,
 
 
 async def _end(writer: Writer, application: Application, pod: dict[str, Any]) -> bool:
-    """Tell a pod that runs to end. One at the gate stays there, and says so to whoever still means to let it through."""
+    """End a pod that runs. A gated pod stays gated, and is marked so that no older decision ungates it."""
     if rules.is_gated(pod):
         marked = put(pod, ("metadata", "annotations", DECISION), application.decision)
         await _write(writer, application, pod, marked)
@@ -71,9 +71,9 @@ async def _end(writer: Writer, application: Application, pod: dict[str, Any]) ->
 
 
 async def end_pods(writer: Writer, pod: dict[str, Any], reason: str, message: str) -> None:
-    """Tell a pod that it has to end and why, and delete it."""
+    """Mark a pod with the reason why it has to end (a condition), and delete it."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-    # The whole list is written: what the kubelet has said since is not to be undone.
+    # The whole list is written: what the kubelet has written since is not to be undone.
     version = {"resourceVersion": pod["metadata"]["resourceVersion"]}
     status = {"metadata": version, "status": {"conditions": rules.told_to_end(pod, reason, message)}}
     await writer.merge(PODS, namespace, name, status, subresource="status")

@@ -1,4 +1,4 @@
-"""What is to be written so that a cluster autoscaler is asked for nodes, and asked no more; pure."""
+"""The ProvisioningRequests to create and delete so that the cluster autoscaler is asked for what was ordered; pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,14 +20,14 @@ from services.provisioning_kinds import MANAGED, REQUESTS
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One request that was ordered and is not in the cluster yet."""
+    """One ProvisioningRequest that was ordered and is not in the cluster yet."""
 
     order: ProvisioningOrdered
     decision: str
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """What has to be done about the requests of one workload."""
+    """What has to be created and deleted for one workload."""
 
     workload: str
     make: tuple[Request, ...] = ()
@@ -58,7 +58,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ask(world: World, workload: Workload) -> Ask | None:
-    """What the cluster lacks of what was ordered, and what it has of no use; None when it is as it should be."""
+    """The requests that the cluster lacks, and those that it no longer needs; None when it is as it should be."""
     make = tuple(
         Request(order=asked.order, decision=asked.decision)
         for check, asked in sorted(workload.provisioning.items())
@@ -85,7 +85,7 @@ def ask(world: World, workload: Workload) -> Ask | None:
 
 
 def owned_by(workload: JsonObject) -> list[JsonObject]:
-    """The reference to a Workload object, with which all that is made for it goes."""
+    """The owner reference to a Workload object: what is made for it is garbage-collected with it."""
     meta = workload["metadata"]
     api = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
     return [{**api, "name": meta["name"], "uid": meta["uid"], "controller": True}]

@@ -57,7 +57,7 @@ _NO_KIND = f"the cluster knows no {REQUESTS.kind} of {REQUESTS.group}/{REQUESTS.
 
 
 class _NotTaken(Exception):
-    """The API server does not take a request."""
+    """The API server does not accept a request."""
 
     def __init__(self, request: Request, uid: str, problem: str) -> None:
         super().__init__(f'Error creating ProvisioningRequest "{request.order.request}": {problem}')
@@ -78,7 +78,7 @@ class ProvisioningWriter:
         self._news = asyncio.Event()
 
     def observe(self, world: World, touched: Sequence[str]) -> None:
-        """Take note of what is to be asked; told after each turn of the partition."""
+        """Take up what has changed in the orders; called after each turn of the partition."""
         for key in touched:
             workload = world.workloads.get(key)
             wanted = ask(world, workload) if workload is not None else None
@@ -134,7 +134,7 @@ class ProvisioningWriter:
             return _LATER if isinstance(problem, AccessRefused) else _SOON
         except _NotTaken as problem:
             log.error("not asked", workload=wanted.workload, problem=str(problem))
-            await self._tell(wanted, problem)
+            await self._report(wanted, problem)
         except Exception as problem:  # noqa: BLE001 - whatever a workload holds, nodes are asked for all others
             log.error("failed on a workload", workload=wanted.workload, exc_info=problem)
         return _LATER
@@ -191,7 +191,7 @@ class ProvisioningWriter:
                 await self._writer.delete(resource, namespace, name, uid=found["metadata"]["uid"])
                 raise
 
-    async def _tell(self, wanted: Ask, problem: _NotTaken) -> None:
+    async def _report(self, wanted: Ask, problem: _NotTaken) -> None:
         """Report why a request is not taken, once as long as it is the same."""
         if self._told.get(wanted.workload) == str(problem):
             return
@@ -210,6 +210,6 @@ class ProvisioningWriter:
             await self._facts.publish([message])
         except LogUnavailable as unavailable:
             log.warning("log unavailable", problem=str(unavailable))
-            return  # It is told when it is tried again.
+            return  # It is reported when it is tried again.
         self._told[wanted.workload] = str(problem)
-        self._notices.tell(failed_create_event(fact, problem.uid, self._clock.now()))
+        self._notices.record(failed_create_event(fact, problem.uid, self._clock.now()))

@@ -1,7 +1,7 @@
 """Which statuses of queues and cohorts are to be written, and what each looks like; pure.
 
-A queue is reckoned anew only when a workload of it was touched, or when its line, its holders, its quota or its own object
-have changed; and what comes out as it was told before is not told again.
+A queue's status is computed only when one of its workloads was touched, or when its pending workloads, its holders, its quota
+or its own object have changed; a status that comes out the same is not written again.
 """
 
 from collections.abc import Iterable
@@ -38,15 +38,15 @@ _TAKEN_UP = "It or what it depends on has changed: it is tried again"
 
 
 class Statuses:
-    """What was told of each queue, and the signs by which a change is noticed."""
+    """The last status of each object, and the versions by which a change is noticed."""
 
     def __init__(self) -> None:
-        self.told: dict[Place, Status] = {}
+        self.reported: dict[Place, Status] = {}
         self._signs: dict[str, tuple[Any, ...]] = {}
         self._touched: set[str] = set()
 
     def touch(self, world: World, workloads: Iterable[str]) -> None:
-        """Something happened to these workloads."""
+        """Mark the queues of these workloads for a new look."""
         for key in workloads:
             workload = world.workloads.get(key)
             if workload is None:
@@ -57,7 +57,7 @@ class Statuses:
                 self._touched.add(workload.admission.cluster_queue)
 
     def changed(self, world: World, at: Millis) -> dict[Place, Status]:
-        """What has to be told, by object."""
+        """By object, the statuses that differ from the last ones; they count as written from then on."""
         queues = self._stale(world, at)
         found: dict[Place, Status] = {}
         for name in queues:
@@ -70,10 +70,10 @@ class Statuses:
         for name in sorted(world.checks):
             if is_ours(world, name):
                 found["AdmissionCheck", "", name] = check_status(world, name)
-        for place in [place for place in self.told if not _exists(world, place)]:
-            del self.told[place]
-        news = {place: status for place, status in found.items() if self.told.get(place) != status}
-        self.told.update(news)
+        for place in [place for place in self.reported if not _exists(world, place)]:
+            del self.reported[place]
+        news = {place: status for place, status in found.items() if self.reported.get(place) != status}
+        self.reported.update(news)
         return news
 
     def _stale(self, world: World, at: Millis) -> list[str]:
@@ -192,11 +192,11 @@ def _flavor(one: FlavorUse, *, borrows: bool) -> JsonObject:
 
 
 def _aside(status: QueueStatus | CheckStatus, conditions: list[JsonObject]) -> ActiveCondition | None:
-    """Whether a service has failed on its tree; what was never so is not told."""
+    """The condition that a service has failed on the queue's tree; None when it never has."""
     if isinstance(status, QueueStatus) and status.set_aside:
         return ActiveCondition(True, "DecisionFailed", status.set_aside)
-    told = any(one.get("type") == SET_ASIDE for one in conditions)
-    return ActiveCondition(False, TAKEN_UP, _TAKEN_UP) if told else None
+    was_set_aside = any(one.get("type") == SET_ASIDE for one in conditions)
+    return ActiveCondition(False, TAKEN_UP, _TAKEN_UP) if was_set_aside else None
 
 
 def _condition(

@@ -1,8 +1,8 @@
-"""Writes the statuses of queues, and the finalizers that keep what is in use: seldom, and at a pace of its own.
+"""Writes the statuses of queues, and the finalizers of objects in use, at a pace independent of all other writes.
 
-Changes are gathered for a second, statuses and finalizers are written one at a time each, and after each there is a rest as
-long as the write took: people and tools look at queues while the API server is at its limit, too, so however much else is
-to be written, this goes on. A write that failed is tried again later.
+Changes are gathered for a second; statuses and finalizers are written one at a time each, and after each write there is a
+pause as long as it took. People and tools look at queues also while the API server is at its limit, so this goes on however
+much else is to be written. A write that failed is retried later.
 """
 
 import asyncio
@@ -46,15 +46,15 @@ RESOURCES = {
     ),
 }
 EVERY: Millis = 1000
-"""So long changes are gathered; no status is written more often."""
+"""Milliseconds for which changes are gathered; no status is written more often."""
 _REST = 100
-"""So many times as long as looking took nothing is looked at."""
+"""The pause before the next look, as a multiple of the time that the last look took."""
 _LONGEST_REST: Millis = 250
 _RETRY: Millis = 2000
 
 
 class QueueStatusWriter:
-    """Keeps the statuses of queues and cohorts as the world has them, and from being deleted what is in use."""
+    """Keeps the statuses of queues and cohorts as the world has them, and our finalizer on objects that are in use."""
 
     def __init__(self, writer: Writer, clock: Clock, spare: LowPriorityWrites) -> None:
         self._writer, self._clock, self._spare = writer, clock, spare
@@ -62,7 +62,7 @@ class QueueStatusWriter:
         self._wanted: dict[Place, Status] = {}
         self._holds: dict[Place, FinalizerWanted] = {}
         self._asked_for: dict[Place, FinalizerWanted] = {}
-        """What was asked for of each object's finalizer, until the log tells that it is so."""
+        """The finalizers written, until the watcher reports them on the log."""
         self._shown: dict[Place, dict[str, Any]] = {}
         """The objects as they were last seen here, so that each is read only once."""
         self._next: Millis = 0
@@ -70,7 +70,7 @@ class QueueStatusWriter:
         self._status_news, self._hold_news = asyncio.Event(), asyncio.Event()
 
     def observe(self, world: World, touched: Sequence[str]) -> None:
-        """Take note of what has changed; told after each turn of the partition."""
+        """Take up what has changed; called after each turn of the partition."""
         self._statuses.touch(world, touched)
         now = self._clock.now()
         if now < self._next:
@@ -118,7 +118,7 @@ class QueueStatusWriter:
             self._shown.pop(place, None)
             await self._clock.sleep(_RETRY)
         except ObjectMissing:
-            # If it comes back, it comes under another UID and is told anew.
+            # If it comes back, it has another UID and its status is written anew.
             log.debug("gone already", object="/".join(place))
             self._shown.pop(place, None)
         except ObjectInvalid as problem:
@@ -164,7 +164,7 @@ class QueueStatusWriter:
         patch = status_patch(place, status, found, self._clock.now())
         if patch is not None:
             if "conditions" in patch["status"]:
-                # The whole list is written: whoever has added to it since is not to be undone.
+                # The whole list is written: finalizers that others have added since must not be undone.
                 patch = {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"]}, **patch}
             found = await self._writer.merge(RESOURCES[kind], namespace, name, patch, subresource="status")
         meta = {name: found["metadata"][name] for name in ("uid", "resourceVersion")}

@@ -1,4 +1,4 @@
-"""Writes that may wait for each other but not for what the cluster does not take now: that is tried again, and the others go on."""
+"""Writes with retries: one that the cluster does not accept now is tried again later, while the others go on."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,9 +18,10 @@ _AT_ONCE = 8
 
 
 class RetriedWrites(Generic[T]):
-    """What is to be written, by object, a few at a time; of each object only the newest counts.
+    """Writes by object, a few at a time; of each object only the newest counts.
 
-    `kind` is what is written to and `undone` what is said while it is not; `write` is given the key and what was offered.
+    `kind` names the objects in log lines, and `undone` is the log line for a write that failed; `write` is given the key and
+    what was offered, and may raise what the port to the cluster raises.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class RetriedWrites(Generic[T]):
         self._news = asyncio.Event()
 
     def offer(self, key: str, one: T) -> None:
-        """This is to be written."""
+        """Queue a write, in place of one for the same key."""
         self._wanted[key] = one
         self._news.set()
 
@@ -59,7 +60,7 @@ class RetriedWrites(Generic[T]):
                 self._wanted.setdefault(key, one)
 
     async def _try(self, key: str, one: T) -> bool:
-        """Whether there is nothing left to be done about it."""
+        """Write once; whether it is done with: written, impossible, or the object is gone."""
         named = {self._kind: key}
         try:
             await self._write(key, one)

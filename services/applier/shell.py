@@ -1,6 +1,6 @@
-"""The applier's shell: the only one that writes to Kubernetes, and in which order.
+"""The applier's shell: the only service that writes to Kubernetes, and in which order.
 
-What it did is reported as a fact. A decision that was made and not applied is found on the log by whoever comes next.
+What was written is reported as a fact. After a restart, decisions that were not applied yet are found on the log.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from services.applier.writing import ApplicationWriter, Ended
 from services.jobs.updates import UpdateConflict
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Writer
-from services.runtime.guard import told
+from services.runtime.guard import error_summary
 from services.runtime.log_port import Message, Stream
 from services.runtime.outbox import Outbox, OutboxMessage
 
@@ -39,9 +39,10 @@ _RETRY_MS = 500
 
 
 class Applier:
-    """Applies what a partition's world says, workload by workload, several at once but never one twice at once.
+    """Applies the decisions in a partition's world: several workloads at once, but each by one task at a time.
 
-    Who waits without having held anything is shown in spare time; only its job is stopped at once if it runs.
+    The status of a waiting workload that has never held quota is written with low priority; only its job is stopped at once
+    if it runs.
     """
 
     def __init__(self, writer: Writer, facts: Stream, clock: Clock, partition: str, spare: LowPriorityWrites) -> None:
@@ -54,11 +55,11 @@ class Applier:
         self._gates = CardGates(writer, clock, spare)
         self._backlog = Backlog()
         self._done: dict[str, tuple[int, int, bool, tuple[str, ...]]] = {}
-        self._told: dict[str, ObjectRefused] = {}
+        self._recorded_refusals: dict[str, ObjectRefused] = {}
         self._news, self._idle_news = asyncio.Event(), asyncio.Event()
 
     def observe(self, world: World, touched: Sequence[str]) -> None:
-        """Take note of what is to be applied; told after each turn of the partition."""
+        """Take up what is to be applied; called after each turn of the partition."""
         planned = plan(world, self._partition, touched)
         for key in {*touched}.difference(one.workload for one in planned):
             self._backlog.drop(key)
@@ -70,9 +71,9 @@ class Applier:
         self._workloads.observe(world)
         self._gates.observe(world, touched)
         for place, refused in world.refused.items():
-            if self._told.get(place) != refused:
-                self._told[place] = refused
-                self._notices.tell(refusal_event(refused, self._clock.now()))
+            if self._recorded_refusals.get(place) != refused:
+                self._recorded_refusals[place] = refused
+                self._notices.record(refusal_event(refused, self._clock.now()))
 
     async def run(self) -> None:
         """Apply until cancelled."""
@@ -168,7 +169,7 @@ class Applier:
                 return None
             except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are applied
                 log.error("failed on a workload", workload=application.workload, exc_info=problem)
-                await self._settle(application, _rejected(application, FAILED, told(problem)))
+                await self._settle(application, _rejected(application, FAILED, error_summary(problem)))
                 return None
 
     async def _settle(self, application: Application, fact: Outcome) -> None:

@@ -1,6 +1,6 @@
-"""The status of a Workload object in parts: each is written in the name that Kueue writes it in, and holds nothing else.
+"""The status of a Workload object in parts, each written by server-side apply under the field manager that Kueue uses for it.
 
-Who writes a part names all of it: what is left out goes. What others have written is not in any of them.
+Each apply names a whole part: a field that is left out is removed. Fields of other managers are in no part.
 """
 
 import hashlib
@@ -41,23 +41,22 @@ _FIELDS = (
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Some fields of a status, and who they belong to."""
+    """Some fields of a status, and the field manager that owns them."""
 
     manager: str
     status: JsonObject
 
 
 def decided_part(status: JsonObject) -> Part:
-    """What was decided."""
+    """The fields of a status that hold decisions."""
     found = {name: status[name] for name in _FIELDS if status.get(name) is not None}
     return Part(ADMISSION, {"conditions": _conditions(status, _DECIDED), **found})
 
 
 def seen_parts(status: JsonObject, found: JsonObject | None, *, pods: bool = True) -> list[Part]:
-    """What was seen of the job, as far as an object does not show it already; all there is, if none is known.
+    """The parts that hold observations of the job, without those that the object shows already (all if `found` is None).
 
-    That a job has ended is said once: whoever has said it has said it for good. Whether its pods are ready is said where that
-    is asked for.
+    A Finished condition that is true is never written again, by whichever manager it is. Without `pods`, PodsReady is left out.
     """
     parts: list[Part] = []
     for kind in _SEEN if pods else (FINISHED, WAITING_FOR_PODS):
@@ -72,13 +71,13 @@ def seen_parts(status: JsonObject, found: JsonObject | None, *, pods: bool = Tru
 
 
 def left_behind(wanted: JsonObject, found: JsonObject) -> JsonObject | None:
-    """The merge patch of a status for what was decided once and holds no more, and belongs to others, too."""
+    """The merge patch that removes decided fields which hold no more and which another manager owns, too; None without any."""
     gone = {name: None for name in _FIELDS if found.get(name) and name not in wanted}
     return gone or None
 
 
 def print_of(status: JsonObject) -> str:
-    """A digest of what an object shows of what was decided: as long as it is the same, nobody else has decided."""
+    """A digest of the decided fields of a status: as long as it is the same, nobody else has written decisions."""
     text = msgspec.json.encode(_sorted(decided_part(status).status), order="deterministic")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 

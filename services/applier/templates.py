@@ -93,7 +93,7 @@ class Templates:
 
 
 def as_written(template: JsonObject) -> JsonObject:
-    """A template as it stands in a Workload object: of its metadata what is the pods' own."""
+    """A template as it is written in a Workload object: of its metadata only what is the pods' own."""
     meta: Mapping[str, object] = template.get("metadata") or {}
     kept = {name: meta[name] for name in ("labels", "annotations") if meta.get(name)}
     return {"metadata": kept, "spec": template.get("spec") or {}}

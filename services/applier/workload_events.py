@@ -1,6 +1,6 @@
-"""What there is to tell about a workload once it is shown, beside the news that the log has for it: in Kueue's words; pure.
+"""The Events that Kueue records on workloads and jobs, beside those that the log itself holds as news; pure.
 
-It is read off the workload as it stands, not kept in the world: what was not told is not told later.
+They are derived from the workload as it is when it is written: an Event that was missed is not recorded later.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _UNTOLD = frozenset({PENDING, "Pending", GATED})
 
 
 def workload_events(workload: Workload) -> Iterator[News]:
-    """What is told of a workload that was shown up to `workload.applied` before."""
+    """The Events of a workload for the decisions after `workload.applied`."""
     before, admission = workload.applied, workload.admission
     if admission is not None and admission.reservation > before:
         waited = _seconds(admission.reserved_at - _queued_at(workload))
@@ -34,12 +34,18 @@ def workload_events(workload: Workload) -> Iterator[News]:
 
 def _pending(workload: Workload) -> Iterator[News]:
     """Why it has to wait: each reason once in a time of waiting, for its words change with every attempt."""
-    told = workload.condition(QUOTA_RESERVED)
-    if told is None or told.status is not ConditionStatus.FALSE or workload.decided <= workload.applied:
+    condition = workload.condition(QUOTA_RESERVED)
+    if condition is None or condition.status is not ConditionStatus.FALSE or workload.decided <= workload.applied:
         return
-    tried = workload.attempt is not None or told.reason not in _UNTOLD
+    tried = workload.attempt is not None or condition.reason not in _UNTOLD
     if tried and not workload.finished and not workload.discarded:
-        yield News(sequence=told.since, at=told.since, reason=told.reason, message=told.message, warning=True)
+        yield News(
+            sequence=condition.since,
+            at=condition.since,
+            reason=condition.reason,
+            message=condition.message,
+            warning=True,
+        )
 
 
 def created(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
@@ -54,7 +60,7 @@ def updated(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
 
 
 def started(workload: Workload, pods: tuple[str, ...], at: Millis) -> Iterator[ClusterEvent]:
-    """The job was let run, or these of its pods were."""
+    """The job was started, or the gates of these of its pods were opened."""
     if workload.admission is None or workload.owner is None:
         return
     identity, message = (
@@ -67,7 +73,7 @@ def started(workload: Workload, pods: tuple[str, ...], at: Millis) -> Iterator[C
 
 
 def stopped(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
-    """The job was stopped, or its pods were told to end: because it has to go, or because it was never let in."""
+    """The job was suspended, or its pods have to end: because it was evicted, or because it was never admitted."""
     evicted = workload.condition(EVICTED) if workload.evicted else None
     message = evicted.message if evicted is not None else "Not admitted by cluster queue"
     yield from _of_job(workload, str(workload.stopped_by), at, "Stopped", message)
@@ -94,7 +100,7 @@ def _of_job(workload: Workload, identity: str, at: Millis, reason: str, message:
 
 
 def _queued_at(workload: Workload) -> Millis:
-    """Since when it could have been let in: its creation, or the end of what held it back after an eviction."""
+    """Since when it could have been admitted: its creation, or the end of its back-off after an eviction."""
     again = workload.condition(REQUEUED)
     return again.since if again is not None and again.status is ConditionStatus.TRUE else workload.created_at
 

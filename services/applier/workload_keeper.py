@@ -1,7 +1,7 @@
-"""Takes our finalizer off Workload objects that nothing needs any more; in spare time.
+"""Removes our finalizer from Workload objects that nothing needs any more; with low priority.
 
-What is not taken off when a job has ended, because whoever was about to do it is gone, is taken off when somebody deletes the
-object: that is on the log until the object is gone.
+If a restart comes between the end of a job and the removal, the finalizer is removed once the object is deleted: the deletion
+stays on the log until the object is gone.
 """
 
 from events.json_object import JsonObject
@@ -16,7 +16,7 @@ from services.runtime.cluster_port import Writer
 
 
 class WorkloadKeeper:
-    """Lets the objects go of jobs that have ended, and those that somebody has deleted once their jobs stand still."""
+    """Removes our finalizer from Workloads of finished jobs, and from deleted Workloads once their jobs are stopped."""
 
     def __init__(self, writer: Writer, clock: Clock, spare: LowPriorityWrites) -> None:
         self._writer = writer
@@ -24,10 +24,10 @@ class WorkloadKeeper:
         self._known: dict[str, JsonObject] = {}
         """The metadata of objects that are to be let go, where they are known, for the first try."""
         self._asked_for: dict[str, str] = {}
-        """The UIDs of those that were deleted and may go, until the log tells that they are gone."""
+        """The UIDs of deleted objects whose finalizer may go, until the watcher reports that they are gone."""
 
     def observe(self, world: World) -> None:
-        """Take note of what may go; told after each turn of the partition."""
+        """Take up the objects that may go; called after each turn of the partition."""
         free = {
             key: found.uid
             for key, found in world.terminating.items()

@@ -61,7 +61,7 @@ def workload_spec(workload: Workload, templates: Mapping[str, JsonObject]) -> Js
 
 
 def pod_sets_digest(workload: Workload) -> str:
-    """What tells one state of a workload's pod sets from another."""
+    """A digest by which two states of a workload's pod sets are told apart."""
     text = msgspec.json.encode(workload.spec.pod_sets, order="deterministic")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 

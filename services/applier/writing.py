@@ -34,7 +34,7 @@ from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectM
 log = structlog.get_logger()
 
 Ended: TypeAlias = tuple[str, ...]
-"""The UIDs of pods that ran when they were told to end."""
+"""The UIDs of pods that ran when they were ended."""
 _CONFLICTS = 5
 _MOST_WRITES = 10
 """Of one job until it is where a decision wants it, conflicts included."""
@@ -45,7 +45,7 @@ def _status_of(found: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 class ApplicationWriter:
-    """Writes what an application says. Each call may raise what the port to the cluster raises."""
+    """Writes one application's objects. Each call may raise what the port to the cluster raises."""
 
     def __init__(self, writer: Writer, notices: EventRecorder, keeper: WorkloadKeeper) -> None:
         self._writer, self._notices, self._keeper = writer, notices, keeper
@@ -53,7 +53,7 @@ class ApplicationWriter:
         self._templates = Templates(writer)
 
     async def write(self, application: Application) -> Ended:
-        """Stop the job before its status says so; start it after. Pods that end take their object with them: they are last."""
+        """Stop the job before its status says so; start it after. Pods come last, because the object of a group goes with them."""
         if application.discard:
             await self._discard(application)
             return ()
@@ -84,7 +84,7 @@ class ApplicationWriter:
         mark = mark_patch(found, application)
         if mark is not None:
             found = await self._merge(application, mark)
-        self._tell_news(application, found)
+        self._record_news(application, found)
         if application.release:
             await self._release(application, found["metadata"])
         elif application.finished and ours:
@@ -101,7 +101,7 @@ class ApplicationWriter:
             found = made
         else:
             found = None if application.nothing_decided else await self._show_decided(application, status)
-        pods = application.tells_pods
+        pods = application.shows_pods_ready
         for part in seen_parts(status, _status_of(found), pods=pods):
             if part in seen_parts(status, _status_of(found), pods=pods):
                 found = await self._apply(application, part)
@@ -112,8 +112,8 @@ class ApplicationWriter:
     async def _show_decided(self, application: Application, status: dict[str, Any]) -> dict[str, Any]:
         """What was decided, on the object as it was when it was last written from here.
 
-        Whoever finds that others have written meanwhile looks at what: where it is not about what was decided it stays,
-        and this is written on top. Where it is, somebody here may have decided more: that is read first.
+        On a conflict the object is read: if others have changed only what is not decided here, that is kept and this is
+        written on top. If a decided field has changed, there may be a newer decision: that is read first.
         """
         place = (WORKLOADS, application.namespace, application.name)
         known = self._known.of(application.workload)
@@ -186,7 +186,7 @@ class ApplicationWriter:
 
     def _steered(self, application: Application, *, turned: bool) -> Ended:
         if turned:
-            self._tell_turn(application)
+            self._record_turn(application)
         return ()
 
     def _next_write(self, job: dict[str, Any], application: Application) -> JobWrite | None:
@@ -199,7 +199,7 @@ class ApplicationWriter:
         return write
 
     async def _job(self, application: Application) -> dict[str, Any]:
-        """The job, as the log has it at least: whoever has changed it since is a conflict."""
+        """The job, at least as new as the log has it; a later change by others shows as a conflict when it is written."""
         job = self._jobs.of(application)
         if job is None:
             job = await self._writer.get(application.job_resource, application.namespace, application.job)
@@ -211,7 +211,7 @@ class ApplicationWriter:
     async def _steer_pods(self, application: Application) -> Ended:
         ended = await start_or_end_pods(self._writer, application)
         if application.gate or ended:
-            self._tell_turn(application)
+            self._record_turn(application)
         return ended
 
     async def _write_job(self, application: Application, write: JobWrite) -> dict[str, Any]:
@@ -226,7 +226,7 @@ class ApplicationWriter:
         try:
             made = await self._writer.create(WORKLOADS, application.namespace, value)
             self._known.note(application.workload, made)
-            self._notices.tell_all(created(application.of, self._notices.now))
+            self._notices.record_all(created(application.of, self._notices.now))
         except ObjectConflict:
             log.debug("there already", workload=application.workload)
             return None
@@ -257,7 +257,7 @@ class ApplicationWriter:
             return
         patch = spec_patch(found, application.of, await self._described(application))
         await self._merge(application, patch)
-        self._notices.tell_all(updated(application.of, self._notices.now))
+        self._notices.record_all(updated(application.of, self._notices.now))
 
     async def _discard(self, application: Application) -> None:
         """Take the object away, and the job with it if nothing is to be tried any more; what is gone is gone."""
@@ -265,7 +265,7 @@ class ApplicationWriter:
             await delete_job(self._writer, application)
         try:
             found = await self._writer.get(WORKLOADS, application.namespace, application.name)
-            self._tell_news(application, found)
+            self._record_news(application, found)
             meta = found["metadata"]
             await self._release(application, meta)
             if meta.get("deletionTimestamp") is None:
@@ -274,24 +274,24 @@ class ApplicationWriter:
             log.debug("gone already", workload=application.workload)
 
     async def _release(self, application: Application, meta: dict[str, Any]) -> None:
-        """Take our hold off the object with these metadata."""
+        """Remove our finalizer from the object with these metadata."""
         left = finalizers_left(meta)
         if left is not None:
             patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}
             await self._writer.merge(WORKLOADS, application.namespace, application.name, patch)
 
-    def _tell_news(self, application: Application, found: dict[str, Any]) -> None:
+    def _record_news(self, application: Application, found: dict[str, Any]) -> None:
         uid = (found.get("metadata") or {}).get("uid", "")
         fresh = () if application.discard else workload_events(application.of)
-        self._notices.tell_all(
+        self._notices.record_all(
             workload_event(application.workload, uid, application.partition, news)
             for news in (*application.news, *fresh)
         )
         if application.finished and not application.of.finish_shown:
-            self._notices.tell_all(finished(application.of, self._notices.now))
+            self._notices.record_all(finished(application.of, self._notices.now))
 
-    def _tell_turn(self, application: Application) -> None:
-        """The job was let run or stopped just now."""
+    def _record_turn(self, application: Application) -> None:
+        """Record the Events for a job that was started or stopped just now."""
         now = self._notices.now
-        told = started(application.of, application.gate, now) if application.run else stopped(application.of, now)
-        self._notices.tell_all(told)
+        events = started(application.of, application.gate, now) if application.run else stopped(application.of, now)
+        self._notices.record_all(events)

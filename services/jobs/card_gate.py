@@ -1,4 +1,4 @@
-"""The scheduling gate at which pods wait to be told which of their workload's cards are their own."""
+"""The scheduling gate at which pods wait until it is decided which of their workload's cards are their own."""
 
 from typing import Any
 
@@ -16,17 +16,17 @@ def waits_for_cards(pod: JsonObject) -> bool:
 
 
 def gate_closed(value: JsonObject, at: Location) -> JsonObject:
-    """With the gate among those of the pod specification at a place."""
+    """The object with the gate added to the pod specification at a path."""
     return put(value, (*at, _GATES), [*_others(value, at), {"name": CARD_GATE}])
 
 
 def gate_open(value: JsonObject, at: Location) -> JsonObject:
-    """Without the gate."""
+    """The object without the gate in the pod specification at a path."""
     return put(value, (*at, _GATES), _others(value, at) or None) if get(value, (*at, _GATES)) is not None else value
 
 
-def told_cards(pod: JsonObject, pins: dict[str, str]) -> JsonObject:
-    """A pod that may be scheduled onto these cards, and no others."""
+def with_own_cards(pod: JsonObject, pins: dict[str, str]) -> JsonObject:
+    """The pod with the annotations (`pins`) that keep it to its own cards, and without the gate."""
     for name, value in pins.items():
         pod = put(pod, ("metadata", "annotations", name), value)
     return gate_open(pod, ("spec",))

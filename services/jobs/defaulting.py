@@ -1,4 +1,4 @@
-"""What is done to a job at its creation, so that it waits until it is let in."""
+"""Defaults set on a job at its creation, so that it waits until it is admitted."""
 
 from typing import Any
 
@@ -37,13 +37,13 @@ def waiting(value: dict[str, Any], word: str, kinds: Kinds = PLAIN) -> dict[str,
 
 
 def queued_later(value: dict[str, Any], word: str, kinds: Kinds = PLAIN) -> dict[str, Any]:
-    """What serves, with the queue that it names now on its pods; any other object as it is."""
+    """A serving object with its current queue name on its pod template; any other object as it is."""
     group = str(value.get("apiVersion") or "").rpartition("/")[0]
     return queued_pods(group, word, value, takes_all=kinds.takes_all) if kinds.serves(group, word) else value
 
 
 def _is_managed(pod: dict[str, Any], kinds: Kinds) -> bool:
-    """Whether it is ours to hold back: a pod of what serves where that is, any other where pods are."""
+    """Whether the object is to be suspended or gated: a pod of a serving kind if that is managed, any other if pods are."""
     made_by = annotations_of(pod).get(PARENT)
     return made_by in {one.kind.lower() for one in kinds.serving} if made_by else POD.place in kinds.by_place
 

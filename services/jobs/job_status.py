@@ -1,4 +1,4 @@
-"""How a job of any kind stands: suspended, stopped, ready, partly done, ended."""
+"""The status of a job of any kind: suspended, stopped, ready, partly done, finished."""
 
 from collections.abc import Sequence
 
@@ -9,18 +9,18 @@ from services.jobs.pod_set import Pods
 
 
 def is_suspended(kind: JobKind, job: JsonObject) -> bool:
-    """Whether it is meant to stand still."""
+    """Whether the job's spec suspends it."""
     return look(job, kind.suspend) is True
 
 
 def is_stopped(kind: JobKind, job: JsonObject) -> bool:
-    """Whether it stands still, and nothing of it runs any more."""
-    said = kind.stopped is None or _shows(job, kind.stopped)
-    return is_suspended(kind, job) and said and all(total(job, path) == 0 for path in kind.active)
+    """Whether the job is suspended and none of its pods is active any more."""
+    reported = kind.stopped is None or _shows(job, kind.stopped)
+    return is_suspended(kind, job) and reported and all(total(job, path) == 0 for path in kind.active)
 
 
 def finished_of(kind: JobKind, job: JsonObject) -> tuple[str, str] | None:
-    """How it ended, and what it says about that; None while it has not."""
+    """The outcome and message of a finished job; None while it is not finished."""
     for ending in kind.endings:
         if _shows(job, ending.sign):
             message = look(job, ending.message) if ending.message else ""
@@ -29,7 +29,7 @@ def finished_of(kind: JobKind, job: JsonObject) -> tuple[str, str] | None:
 
 
 def ready_of(kind: JobKind, job: JsonObject, pods: Sequence[Pods]) -> bool | None:
-    """Whether all its pods are ready or done; None while it stands still or where nothing tells."""
+    """Whether all its pods are ready or done; None while it is suspended, or when its kind does not report that."""
     if is_suspended(kind, job):
         return None
     match kind.counter:
@@ -48,7 +48,7 @@ def ready_of(kind: JobKind, job: JsonObject, pods: Sequence[Pods]) -> bool | Non
 
 
 def reclaimable_of(kind: JobKind, job: JsonObject, pods: Sequence[Pods]) -> dict[str, int]:
-    """How many pods of each pod set are done and need no room any more."""
+    """By pod set, how many pods have succeeded and need no quota any more (reclaimable)."""
     if is_suspended(kind, job) or finished_of(kind, job) is not None:
         return {}
     match kind.counter:

@@ -12,7 +12,7 @@ from services.runtime.cluster_port import Resource
 
 
 class Kinds:
-    """The managed kinds, by the word under which they are told and by their place on the API."""
+    """The managed kinds, by the name that facts use and by API version and kind."""
 
     def __init__(
         self,
@@ -23,12 +23,12 @@ class Kinds:
         takes_all: bool = False,
     ) -> None:
         self.takes_all = takes_all
-        """Whether what names no queue is managed, too."""
+        """Whether jobs without a queue name are managed, too (`manageJobsWithoutQueueName`)."""
         self.by_place = {one.place: one for one in managed}
         self.parents = {one.place: one for one in serving if one is not DEPLOYMENT}
-        """What serves and says itself how many pods it has; each pod of a Deployment is on its own."""
+        """Serving kinds that declare their number of pods (StatefulSet, LeaderWorkerSet); pods of a Deployment are single."""
         self.serving = serving
-        """What hands its queue to the pods that it makes."""
+        """Serving kinds whose pods get their queue name."""
         self._by_api = {(one.group, one.kind): one for one in managed}
         self._serving = {(one.group, one.kind): one for one in serving}
         self._external = {(group, kind) for kind, _, group in (_parts(one) for one in external)}
@@ -39,11 +39,11 @@ class Kinds:
         return self._by_api.get(place) or self._serving.get(place)
 
     def serves(self, group: str, kind: str) -> bool:
-        """Whether an object of this kind hands its queue to the pods that it makes."""
+        """Whether this is a serving kind: its pods get its queue name."""
         return (group, kind) in self._serving
 
     def parent_of(self, owner: Owner) -> JobKind | None:
-        """The kind of what serves with the pods of a workload, where that says how many there are."""
+        """The serving kind that owns the pods of a workload, if it declares how many there are; else None."""
         kind = self._serving.get((_group(owner.api_version), owner.kind))
         return kind if kind in self.parents.values() else None
 

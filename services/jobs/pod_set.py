@@ -1,4 +1,4 @@
-"""One pod set as it stands in a job, and what it gets when the job starts."""
+"""One pod set as a job describes it, and what is injected when the job starts."""
 
 from enum import StrEnum
 
@@ -33,7 +33,7 @@ class Pods(msgspec.Struct, frozen=True, kw_only=True):
     """Of how many equal parts the count is made."""
     form: Form = Form.TEMPLATE
     implied: JsonObject | None = None
-    """The template that stands when the job says nothing."""
+    """The default template, for a job that has none."""
 
 
 class Original(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,14 +44,14 @@ class Original(msgspec.Struct, frozen=True, kw_only=True):
     node_selector: dict[str, str] = {}
     tolerations: tuple[JsonObject, ...] = ()
     annotations: dict[str, str] = {}
-    """Those that steer cards."""
+    """The annotations that steer which cards the pods get."""
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
     """What one pod set gets at the start, beside what it asked for itself."""
 
     count: int
-    """How many pods were let in; fewer, perhaps, than were asked for."""
+    """How many pods were admitted; with partial admission fewer than requested."""
     original: Original
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Pods without a job: held back at a gate, alone or as a group, let through with what they get."""
+"""Pods without a job, alone or as a group: gated at creation, and ungated with what is injected when they are admitted."""
 
 import hashlib
 from typing import Any
@@ -15,7 +15,7 @@ GATE = "kueue.x-k8s.io/admission"
 TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
 """Kueue puts it before each pod, and takes it away with the other where the flavor does not place pods by topology."""
 MANAGED = "kueue.x-k8s.io/managed"
-"""A label on pods that wait at the gate; as a finalizer it keeps them until all that they have to tell is on the log."""
+"""A label on gated pods; as a finalizer it keeps them until their outcome is on the log."""
 GROUP = "kueue.x-k8s.io/pod-group-name"
 TOTAL = "kueue.x-k8s.io/pod-group-total-count"
 FAST = "kueue.x-k8s.io/pod-group-fast-admission"
@@ -55,12 +55,12 @@ def is_gated(pod: JsonObject) -> bool:
 
 
 def is_held(pod: JsonObject) -> bool:
-    """Whether it stays when it is deleted, until we let it go."""
+    """Whether it bears our finalizer, which keeps it after its deletion until we remove that."""
     return MANAGED in (get(pod, ("metadata", "finalizers")) or ())
 
 
 def has_parent(pod: JsonObject) -> bool:
-    """Whether something that serves has made it: it is replaced without us, so nothing has to be kept of it."""
+    """Whether a serving object has made it: that replaces it by itself, so no finalizer is needed."""
     return bool(annotations_of(pod).get(PARENT)) or f"{_LEADER_WORKER}name" in labels_of(pod)
 
 
@@ -70,7 +70,7 @@ def is_over(pod: JsonObject) -> bool:
 
 
 def is_leaving(pod: JsonObject) -> bool:
-    """Whether somebody has deleted it."""
+    """Whether it is being deleted."""
     return bool((pod.get("metadata") or {}).get("deletionTimestamp"))
 
 
@@ -102,7 +102,7 @@ def total_of(pod: JsonObject) -> int:
 
 
 def comes_one_by_one(pod: JsonObject) -> bool:
-    """Whether the group is let in as soon as its first pod is there."""
+    """Whether the group is admitted as soon as its first pod is there."""
     return annotations_of(pod).get(FAST) == "true" or f"{_LEADER_WORKER}size" in annotations_of(pod)
 
 
@@ -117,7 +117,7 @@ def role_of(pod: JsonObject) -> str:
 
 
 def gated(pod: JsonObject) -> JsonObject:
-    """A new pod, held back."""
+    """A new pod with our scheduling gate, label and finalizer."""
     gates = get(pod, ("spec", "schedulingGates")) or []
     held = pod if is_gated(pod) else put(pod, ("spec", "schedulingGates"), [*gates, {"name": GATE}])
     held = put(held, ("metadata", "annotations", ROLE), role_of(pod))
@@ -127,7 +127,7 @@ def gated(pod: JsonObject) -> JsonObject:
 
 
 def let_through(pod: JsonObject, injection: Injection) -> JsonObject:
-    """The pod with what it gets, and no gate of ours before it; what it has stays, for the API lets only add to it."""
+    """The pod without our gate and with what is injected; its own fields stay, because the API only allows adding to them."""
     own = msgspec.structs.replace(
         injection.original,
         node_selector=get(pod, ("spec", "nodeSelector")) or {},

@@ -1,4 +1,4 @@
-"""What serves instead of ending: its pods are what is let in, so their templates say to which queue they belong."""
+"""Serving kinds (Deployment, StatefulSet, LeaderWorkerSet): their pods are admitted, so the pod templates name the queue."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What may not change about something that serves while it belongs to a queue, as Kueue has it."""
+"""Which changes of a serving object are refused while it belongs to a queue, as under Kueue."""
 
 from events.json_object import JsonObject
 from services.jobs.paths import FieldBroken, dotted, get
@@ -10,7 +10,7 @@ _SIZE = ("spec", "leaderWorkerTemplate", "size")
 
 
 def serving_problems(group: str, kind: str, old: JsonObject, new: JsonObject) -> list[Problem]:
-    """What is wrong with a change of it."""
+    """The problems of a change."""
     before, after = str(labels_of(old).get(QUEUE) or ""), str(labels_of(new).get(QUEUE) or "")
     found: list[Problem] = []
     if before != after and (get(old, ("status", "readyReplicas")) or 0) > 0:
@@ -39,7 +39,7 @@ def _resized(kind: str, old: JsonObject, new: JsonObject) -> list[Problem]:
 
 
 def _reshaped(group: str, kind: str, old: JsonObject, new: JsonObject) -> list[Problem]:
-    """Other pods would ask for something else than what was let in; of what has no pods they may."""
+    """A problem when changed pod templates would request something else than was admitted; without pods they may change."""
     if not replicas_of(old) or len(pods_of_parent(kind, old)) != len(pods_of_parent(kind, new)):
         return []
     shapes = {at: _shape(template) for at, template in templates_of(group, kind, old)}

@@ -15,7 +15,7 @@ _COMPLETIONS_TOO = "kueue.x-k8s.io/job-completions-equal-parallelism"
 
 
 def with_suspend(kind: JobKind, job: JsonObject, *, suspend: bool) -> JsonObject:
-    """The job, meant to stand still or to run."""
+    """The job, suspended or not."""
     return put(job, tuple(kind.suspend.split(".")), suspend)
 
 

@@ -161,7 +161,7 @@ SERVING = {
     "statefulset": STATEFUL_SET,
     "leaderworkerset.x-k8s.io/leaderworkerset": LEADER_WORKER_SET,
 }
-"""What serves instead of ending, by its name in a configuration file: its pods are what is let in."""
+"""Serving kinds by their name in a configuration file: their pods are what is admitted."""
 
 KINDS: tuple[JobKind, ...] = (
     JOB,

@@ -93,5 +93,5 @@ def _notes(job: JsonObject) -> JsonObject:
     try:
         found = json.loads(get(job, _AT) or "{}")
     except ValueError:
-        return {}  # Somebody has written over it: what was added can't be told from what was there.
+        return {}  # It was overwritten: what was added can't be distinguished from what was there.
     return found if isinstance(found, dict) else {}

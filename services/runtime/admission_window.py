@@ -1,10 +1,10 @@
-"""How far admission may run ahead of what the cluster has been told.
+"""How far admission may run ahead of what the applier has written to the cluster.
 
-While the API server is at its limit, an admission that is not written yet helps nobody, and whoever comes meanwhile with a higher
-priority takes it back for nothing: the workload is evicted before it has run. So the admitter is not asked while many admissions
-are on their way, and then decides about everybody who has come by then. That says only when it is asked, never what it answers: a
-replay has nothing to know of it. Admissions that are not written for long count no more, so that jobs which can't be started keep
-nobody waiting, and where nothing is ever written, as in a replay or a bench of decisions, nobody waits either.
+While the API server is at its limit, an admission that is not written yet helps nobody, and a workload of higher priority that
+comes meanwhile preempts it before it has run. So the admitter is not asked while many admissions are on their way, and then
+decides about all workloads that have come by then. The window affects only when the admitter is asked, never what it answers:
+a replay does not need it. Admissions that are not written for `LONGEST` count no more, so that jobs which can't be started hold
+up nobody; where nothing is ever written, as in a replay or a benchmark, the window is always open.
 """
 
 from events.event import Millis
@@ -14,6 +14,7 @@ READER = "admission window"
 SIZE = 16
 """As many as the applier writes at a time."""
 LONGEST: Millis = 2000
+"""After this time an admission counts as written, in milliseconds."""
 
 
 class AdmissionWindow:
@@ -22,7 +23,7 @@ class AdmissionWindow:
     def __init__(self, size: int = SIZE) -> None:
         self._size = size
         self._admitted: dict[str, Millis] = {}
-        """When each was admitted that is on its way."""
+        """By workload key, when it was admitted; only admissions that are not written yet."""
         self._written = False
         """Whether anybody writes what is admitted here."""
 
@@ -40,7 +41,7 @@ class AdmissionWindow:
         self._admitted = {key: since for key, since in self._admitted.items() if since + LONGEST > at}
 
     def opens(self) -> Millis | None:
-        """When more may be admitted, though nothing is written until then; None when it may be now."""
+        """The time at which the admitter may be asked even if nothing is written until then; None when it may be asked now."""
         if not self._written or len(self._admitted) < self._size:
             return None
         return sorted(self._admitted.values())[len(self._admitted) - self._size] + LONGEST

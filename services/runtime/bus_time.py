@@ -7,9 +7,9 @@ from services.runtime.log_port import Stream
 
 
 class BusTime:
-    """Asks the bus for its time when somebody is about to go beyond what is known of it.
+    """Compares the local clock with the bus's time, which is asked for only when a decision would go beyond what is known of it.
 
-    Half of what a fold accepts may be put on the log: the rest is for servers of the bus that disagree.
+    A decision may be ahead by half of what a fold accepts (`AHEAD`); the other half is for servers of the bus that disagree.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -17,13 +17,13 @@ class BusTime:
         self._reached: Millis = 0
 
     async def ahead(self, at: Millis, control: Control) -> str:
-        """Why nothing may be decided at this time; empty when it may, or when the bus tells no time."""
+        """Why nothing may be decided at this time; empty when it may, or when the bus's time is not known."""
         if at <= self._reached:
             return ""
         try:
             latest = control.latest(await self._stream.now())
         except LogUnavailable:
-            return ""  # Whoever has something to say finds that out.
+            return ""  # The next append reports it.
         if latest is None:
             return ""
         self._reached = latest - AHEAD // 2

@@ -1,4 +1,4 @@
-"""What services need of time: to ask it, and to wait until it or something else comes."""
+"""The port to time: the time now, and waiting for a time or an event."""
 
 import asyncio
 from typing import Protocol
@@ -7,14 +7,14 @@ from events.event import Millis
 
 
 class Clock(Protocol):
-    """Scenario time: milliseconds since 1970; may run faster than the wall's."""
+    """A clock in milliseconds since 1970; in a sandbox it may run faster than the wall clock."""
 
     def now(self) -> Millis:
         """The time now."""
         ...
 
     async def sleep(self, duration: Millis) -> None:
-        """Let so much of this clock's time pass."""
+        """Return after this many milliseconds of this clock."""
         ...
 
     async def wait(self, event: asyncio.Event, until: Millis | None) -> None:

@@ -1,4 +1,4 @@
-"""What services need of Kubernetes: to see a kind of object as it changes, and to write objects."""
+"""The port to Kubernetes: watching a kind of object, and writing objects."""
 
 from collections.abc import AsyncIterator
 from typing import Any, Protocol, TypeAlias
@@ -21,7 +21,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """Everything there is now: after a start, a break or 410."""
+    """All objects that there are now: after a start, a lost connection, or 410 Gone."""
 
     objects: list[dict[str, Any]]
     version: str = ""
@@ -66,22 +66,22 @@ class ClusterUnavailable(Exception):
 
 
 class AccessRefused(ClusterUnavailable):
-    """The API server does not know us, or gives us no right to this; after a start it may only not know it yet."""
+    """The API server does not authenticate or authorize us (401, 403); right after a start that may pass."""
 
     what = "the Kubernetes API refuses access"
 
 
 class ListExpired(ClusterUnavailable):
-    """What was to be read is not kept any more: a page of an old list, changes since an old version. List anew."""
+    """The API server no longer has what was asked for (410): a page of an old list, or changes since an old version. List anew."""
 
     what = "the Kubernetes API has no longer what was asked for"
 
 
 class Reader(Protocol):
-    """Sees objects."""
+    """Watches objects."""
 
     def watch(self, resource: Resource) -> AsyncIterator[Sight]:
-        """All objects of a kind, then each change, for ever; everything anew after a gap."""
+        """All objects of a kind (`Listed`), then each change, for ever; `Listed` again after a gap."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The commit that an author's decisions become, with the place on the partition that they were made at."""
+"""The commit made of an author's decisions, with the base and the inputs that they rest on."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from services.runtime.partition_fold import PartitionFold
 def commit_of(
     fold: PartitionFold, author: str, events: Sequence[Decision], at: Millis, *, rules: str, replica: str, mark: str
 ) -> Commit:
-    """What stands on the log behind all that is folded."""
+    """The commit to append behind all that is folded; its id is different for each replica that decides the same."""
     body = Commit(
         id="",
         prev_hash=fold.prev_hash,

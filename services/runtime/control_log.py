@@ -1,6 +1,6 @@
-"""What the stream of control says about the log itself: which messages are skipped, and how fast its clocks run.
+"""The CONTROL stream: which messages of the log are skipped, and how fast its clocks run.
 
-It is read before anything else is decoded, by everybody who reads the log, so that no message can keep out the word that
+Every reader of the log reads it before it decodes anything else, so that an unreadable message can't block the record that
 skips it.
 """
 
@@ -14,11 +14,11 @@ from events.subjects import CONTROL
 from services.runtime.log_port import Entry
 
 AHEAD: Millis = 10_000
-"""So far a message may be ahead of the time at which the bus stored it; beyond that its time is brought back to there."""
+"""A message's time may be this many milliseconds ahead of the bus's; a later time is cut to that."""
 
 
 class Control:
-    """Folded from the stream of control, message by message; one of them that can't be read keeps out none behind it."""
+    """The state folded from the CONTROL stream; an unreadable message in it does not block those behind it."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.skipped: dict[tuple[str, int], str] = {}
@@ -42,11 +42,11 @@ class Control:
 
     @property
     def unread(self) -> dict[int, str]:
-        """Messages of control that don't count because something is wrong with them, and that nobody has skipped."""
+        """By sequence, the problem of each message of the stream that does not count and was not skipped by an operator."""
         return {sequence: why for sequence, why in self._unread.items() if (CONTROL, sequence) not in self.skipped}
 
     def latest(self, stored: Millis) -> Millis | None:
-        """The latest time that a message stored then may bear; None where it is not known when that was."""
+        """The latest time that counts for a message stored at `stored`; None when that is unknown (0)."""
         if not stored:
             return None
         ahead = [
@@ -57,7 +57,7 @@ class Control:
         return stored + max(ahead, default=0) + AHEAD
 
     def scaled(self, rate: int, since: Millis) -> bool:
-        """Whether it is on record that clocks run so fast since then."""
+        """Whether it is on record that clocks run at least at this rate (in thousandths) since then."""
         return any(one.rate >= rate and one.since <= since for one in self._clocks)
 
     def _take_one(self, entry: Entry) -> None:

@@ -1,4 +1,4 @@
-"""What a decider does when it fails on one workload, tree, node, card, pod or flavor: it leaves just that alone, on record, and goes on."""
+"""A decider that fails on one workload, tree, node, card, pod or flavor sets just that aside, on record, and goes on."""
 
 import re
 from collections.abc import Callable
@@ -24,9 +24,9 @@ def guarded(
     pod: str = "",
     flavor: str = "",
 ) -> T | SetAside:
-    """What is decided, or that its object is set aside because of an error.
+    """The result of `decide`, or the `SetAside` event for the named object when it fails.
 
-    What was tried until then has to be taken back by trials around it. Raises `MemoryError`: that is no fault of an object.
+    `decide` has to undo what it has changed until then (`Trail.trial`). Raises `MemoryError`, which is no fault of an object.
     """
     try:
         return decide()
@@ -41,13 +41,13 @@ def guarded(
             card=card,
             pod=pod,
             flavor=flavor,
-            reason=told(problem),
+            reason=error_summary(problem),
             rules=RULES,
         )
 
 
-def told(problem: Exception) -> str:
-    """An error in words that are the same wherever it is decided again: without addresses, and without depths."""
+def error_summary(problem: Exception) -> str:
+    """An error's type and message, the same on every replica and in a replay: without memory addresses and stack depths."""
     if isinstance(problem, RecursionError):
         return "RecursionError: it is nested too deeply"
     text = _ADDRESS.sub("0x", " ".join(str(problem).split()))

@@ -1,8 +1,8 @@
-"""What can go wrong with the log: each named for what happened, and saying what to do."""
+"""Errors of the log, each named for what happened; the message says what to do."""
 
 
 class LogMovedOn(Exception):
-    """Somebody wrote first. Fold what they wrote and decide again."""
+    """Another author appended first. Fold its commit and decide again."""
 
     def __init__(self, *, stream: str, base: int) -> None:
         super().__init__(f"{stream} does not end at {base} any more: fold on and decide again")
@@ -42,7 +42,7 @@ class DiskFull(LogUnavailable):
 
 
 class NotAllowed(LogUnavailable):
-    """The bus lets this user not do what was asked. It is tried again all the same: rights may change."""
+    """The bus denies this user what was asked. It is retried all the same, because permissions may change."""
 
     what = "is not this user's to use so"
     then = "Connect as the user of the bus who may, or give this one the right; docs/security.md says who may what"
@@ -63,7 +63,7 @@ class LogGap(Exception):
 
 
 class LogRolled(LogGap):
-    """What comes next was rolled and removed: who needs it begins at a saved world that lies behind it."""
+    """The next messages were removed when the stream was rolled: a reader that needs them begins at a later saved world."""
 
     def __init__(self, *, stream: str, expected: int, first: int) -> None:
         super().__init__(stream=stream, expected=expected, found=first)
@@ -74,7 +74,7 @@ class LogRolled(LogGap):
 
 
 class LogRegressed(Exception):
-    """The log has lost its tail, or tells another story than the one that was witnessed."""
+    """The log has lost its tail, or its content differs from what a witness has signed."""
 
     def __init__(self, *, stream: str, witnessed: int, found: int, problem: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""What services need of the log: append on a condition, publish, follow, read. The same on the bus and in memory."""
+"""The port to the log: conditional append, publish, follow and read; the same on NATS JetStream and in memory."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -76,17 +76,17 @@ class Stream(Protocol):
         ...
 
     async def now(self) -> Millis:
-        """The bus's own time; 0 when it tells none. Raises `LogUnavailable`."""
+        """The bus's own time; 0 when it is not known. Raises `LogUnavailable`."""
         ...
 
 
 class Bus(Protocol):
-    """Where the streams live."""
+    """The server that holds the streams."""
 
     async def stream(self, name: str) -> Stream:
         """The stream of that name, created if it is not there."""
         ...
 
     async def close(self) -> None:
-        """Let go of the bus."""
+        """Close the connection."""
         ...

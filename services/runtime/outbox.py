@@ -1,4 +1,4 @@
-"""Facts on their way to the log, in order and in batches: what comes while one batch is being stored goes with the next."""
+"""Facts on their way to the log, in order and in batches: those that come while a batch is being stored go with the next."""
 
 import asyncio
 from collections import deque
@@ -19,17 +19,17 @@ _RETRY_MS = 500
 
 
 class OutboxMessage(NamedTuple):
-    """A message, and what it is about."""
+    """A message, and the key of the object it is about."""
 
     about: str
     message: Message
 
 
 class Outbox:
-    """Stores facts however long it takes: what was seen is not forgotten while the bus is away.
+    """Stores facts however long it takes: they are kept and retried while the bus is unavailable.
 
-    A batch holds no two messages about the same thing: when the bus takes only part of it, the rest comes later, and what
-    is said of one thing must not change its order.
+    A batch holds no two messages about the same object: when the bus takes only part of a batch, the rest comes later, and
+    facts about one object must not change their order.
     """
 
     def __init__(self, stream: Stream, clock: Clock) -> None:
@@ -39,7 +39,7 @@ class Outbox:
         self._news, self._moved = asyncio.Event(), asyncio.Event()
 
     async def put(self, letters: Iterable[OutboxMessage]) -> None:
-        """Have them stored after all that was put before; waits while too many are on their way."""
+        """Have them stored after all that was put before; waits while more than `_MOST` are on their way."""
         before = len(self._letters)
         self._letters.extend(letters)
         self._put += len(self._letters) - before
@@ -83,5 +83,5 @@ class Outbox:
                 log.warning("log unavailable", problem=str(problem), facts=len(batch))
                 await self._clock.sleep(_RETRY_MS)
             else:
-                log.debug("told", facts=len(batch))
+                log.debug("facts reported", facts=len(batch))
                 return

@@ -1,4 +1,4 @@
-"""Work that is awaited in a task of its own, so that whoever awaits it learns that he is to end whatever the work says."""
+"""Work awaited in a task of its own, so that the awaiting task is cancelled even when the work fails at the same time."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -6,10 +6,10 @@ from typing import Any
 
 
 async def in_own_task(work: Coroutine[Any, Any, None]) -> None:
-    """Await work; a cancellation ends it, and is told even when the work fails at that.
+    """Await work; a cancellation ends it, and is raised even when the work fails while it ends.
 
-    Before Python 3.13 a group of tasks that fails while it is cancelled tells of the failure alone, and leaves the task
-    that awaited it marked as cancelled when nobody has cancelled it.
+    Before Python 3.13 a `TaskGroup` that fails while it is cancelled raises only the failure, and leaves the awaiting
+    task marked as cancelled when nobody has cancelled it.
     """
     task = asyncio.create_task(work)
     try:

@@ -25,7 +25,7 @@ from services.runtime.stored_message import Opened, Passed, open_message
 
 
 class PartitionFold:
-    """A world, and how far along its partition and its inputs it has come."""
+    """A world, and the positions on its partition and its input streams up to which it is folded."""
 
     def __init__(self, partition: str, world: World | None = None) -> None:
         self.partition = partition
@@ -38,9 +38,9 @@ class PartitionFold:
         self.settled: dict[str, int] = {}
         """Per input stream the last sequence that a commit has fixed."""
         self.marked: tuple[int, str] = (0, "")
-        """The last commit that named the hash of the world behind it, and that hash."""
+        """The sequence of the last commit that named a state hash, and that hash; (0, "") when none has."""
         self.control = Control()
-        """What is skipped, and how late a message may be."""
+        """Which messages are skipped, and the latest time that a message may have."""
         self._waiting: dict[str, deque[Entry]] = {}
         self._ahead: list[Entry] = []
         self._runs: list[InputRun] = []
@@ -78,9 +78,10 @@ class PartitionFold:
         return waiting[-1].sequence if waiting else self.position(stream)
 
     def fold_inputs(self, most: int | None = None) -> bool:
-        """Fold the inputs that were handed over ahead of the next commit, at most so many; whether any more can be folded.
+        """Fold inputs that were handed over, ahead of the next commit and at most `most`; whether more can be folded.
 
-        A commit of another partition waits for what it rests on: what it says of a workload is lost on whoever does not know it.
+        A commit of another partition waits for the inputs that it rests on: an event about a workload that is not folded yet
+        would be lost.
         """
         left = most
         while left is None or left > 0:
@@ -101,7 +102,7 @@ class PartitionFold:
         return count
 
     def _is_supported(self, entry: Entry) -> bool:
-        """Whether all is folded that a message of an input rests on, but for what stands on this partition."""
+        """Whether all inputs that a message rests on are folded; commits of this partition do not count."""
         if family_of(entry.stream) == FACTS:
             return True
         found = self.opened(entry)
@@ -153,7 +154,7 @@ class PartitionFold:
             named[run.stream] = run.upto
 
     def rewind(self) -> None:
-        """Take back everything that no commit has fixed; it waits to be folded again."""
+        """Undo everything that no commit has fixed; those inputs wait to be folded again."""
         self.world.take_back(0)
         for entry in reversed(self._ahead):
             self._waiting.setdefault(entry.stream, deque()).appendleft(entry)
@@ -161,7 +162,7 @@ class PartitionFold:
         self._runs.clear()
 
     def settled_as_decided(self, sequence: int, data: bytes, commit: Commit) -> None:
-        """A commit stands on the log whose events were folded when they were decided: none of it is taken back."""
+        """Make a commit final whose events were folded when they were decided, now that the log has acknowledged it."""
         for run in commit.inputs:
             self.settled[run.stream] = run.upto
         self.base, self.prev_hash, self.at = sequence, bytes_hash(data), commit.at
@@ -172,7 +173,7 @@ class PartitionFold:
         self.world.settle()
 
     def opened(self, entry: Entry) -> Opened | Passed:
-        """A message as it counts here. Raises `MessageNotOurs`."""
+        """The decoded message, or why it does not count. Raises `MessageNotOurs`."""
         return open_message(entry, self.control)
 
     def decode(self, entry: Entry) -> Commit | None:

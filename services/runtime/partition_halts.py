@@ -1,4 +1,4 @@
-"""What keeps a partition, or one of its deciders, from going on: each reason by its kind, told as long as it holds."""
+"""What keeps a partition, or one of its deciders, from going on: each reason by its kind, reported as long as it holds."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,59 +21,59 @@ KINDS = MESSAGE, BUS, CLOCK, STOPPED, REGRESSED, WITNESS = (
 
 
 class Halts:
-    """The reasons that hold at the moment."""
+    """The current reasons, for health checks, metrics and the log."""
 
     def __init__(self, partition: str) -> None:
         self.partition = partition
         self.stuck = asyncio.Event()
         """Set while anything halts the whole partition."""
         self.failing: dict[str, str] = {}
-        """Who fails here while the others go on, and with what."""
+        """By name, the error of each decider or observer that fails while the others go on."""
         self._why: dict[str, str] = {}
 
     @property
-    def told(self) -> str:
+    def reason(self) -> str:
         """Why nothing is decided at the moment; empty when all is well."""
         return "; ".join(why for _, why in sorted(self._why.items()))
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of reasons that hold."""
+        """The kinds of the current reasons, sorted."""
         return sorted(self._why)
 
     @property
     def allow_deciding(self) -> bool:
-        """Whether nothing holds that only a start anew, or the log's being whole again, puts right."""
+        """Whether deciding is still allowed: false once only a restart or a repaired log helps (stopped, regressed, witness)."""
         return not self._why.keys() & {STOPPED, REGRESSED, WITNESS}
 
     def halt(self, kind: str, why: str) -> None:
-        """The partition can't go on for this reason."""
+        """Record that the partition can't go on; each new reason is logged once."""
         if self._why.get(kind) != why:
             self._why[kind] = why
             log.error("partition halted", partition=self.partition, problem=why)
         self.stuck.set()
 
     def lift(self, kind: str) -> None:
-        """The reason holds no more."""
+        """Remove the reason of this kind."""
         if self._why.pop(kind, None) is not None:
             log.info("partition goes on", partition=self.partition, reason=kind)
         if not self._why:
             self.stuck.clear()
 
     def fails(self, who: str, problem: BaseException) -> None:
-        """One of several fails, and is tried again when something changes."""
-        told = f"{type(problem).__name__}: {str(problem)[:_SHOWN]}"
-        if self.failing.get(who) != told:
-            self.failing[who] = told
-            log.error("failing", partition=self.partition, who=who, problem=told, exc_info=problem)
+        """Record the error of one decider or observer; it is tried again when something changes."""
+        description = f"{type(problem).__name__}: {str(problem)[:_SHOWN]}"
+        if self.failing.get(who) != description:
+            self.failing[who] = description
+            log.error("failing", partition=self.partition, who=who, problem=description, exc_info=problem)
 
     def works(self, who: str) -> None:
-        """Whoever failed does so no more."""
+        """Remove the recorded error of a decider or observer."""
         if self.failing and self.failing.pop(who, None) is not None:
             log.info("works again", partition=self.partition, who=who)
 
     def tried(self, function: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Call somebody who only looks on: that must not stop those who decide."""
+        """Call an observer; its error is recorded and does not stop the deciders."""
         who = getattr(function, "__qualname__", type(function).__name__)
         try:
             function(*args, **kwargs)

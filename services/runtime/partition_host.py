@@ -1,4 +1,4 @@
-"""The thin shell around deciders: read, fold, decide, append; if somebody wrote first, fold that and decide again.
+"""The thin shell around deciders: read, fold, decide, append; if another author appended first, fold that and decide again.
 
 One host serves one partition, with one decider or several: alone in a process or beside the others, on the same code path.
 A decision that the log has not acknowledged has not happened; nothing is pipelined (docs/rules/log.md#acknowledged).
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 class PartitionHost:
-    """Follows a partition and its inputs, and lets its deciders speak whenever something has changed."""
+    """Follows a partition and its inputs, and runs its deciders in turn whenever something has changed."""
 
     def __init__(
         self,
@@ -55,18 +55,18 @@ class PartitionHost:
         self.halts = Halts(own.name)
         """What keeps it from going on."""
         self.quiet = asyncio.Event()
-        """Set while every decider has nothing to say about all that has arrived."""
+        """Set while no decider has anything to decide about all that has arrived."""
         self.missed: asyncio.Queue[LogRolled] = asyncio.Queue()
-        """What it has not read and is not stored any more: it can't go on, but whoever begins at a saved world can."""
+        """Set when messages it has not read were removed: it can't go on, but a host that begins at a saved world can."""
         self._clock, self._tracer, self._rules, self._replica = clock, tracer, rules, replica
         self._observers, self._keepers, self._mark = tuple(observers), tuple(keepers), mark
         self._whose = self._silent = 0
-        """Whose turn it is, and how many in a row had nothing to say about what is known."""
+        """The index of the next decider, and how many in a row had nothing to decide about what is known."""
         self._known: tuple[int, tuple[InputRun, ...]] | None = None
         self._woke: Millis = 0
         self._time = BusTime(own)
         self._spoke = False
-        """Whether anybody here has had anything to say since the start: if not, nobody waits for it."""
+        """Whether any decider here has decided anything since the start: if not, it may look less often."""
         self._window = window
         self._commits: list[Entry] = []
         self._news = asyncio.Event()
@@ -87,7 +87,7 @@ class PartitionHost:
     @property
     def halted(self) -> str:
         """Why nothing is decided at the moment; empty when all is well."""
-        return self.halts.told
+        return self.halts.reason
 
     @property
     def stuck(self) -> asyncio.Event:
@@ -95,17 +95,17 @@ class PartitionHost:
         return self.halts.stuck
 
     def stop_deciding(self, why: str, kind: str = STOPPED) -> None:
-        """Only follow from now on."""
+        """Only follow from now on, and report why."""
         self.halts.halt(kind, why)
 
     def decide_again(self, kind: str) -> None:
-        """What kept it from deciding holds no more."""
+        """Remove a reason not to decide, and look again."""
         self.halts.lift(kind)
         self.nudge()
 
     @property
     def decides(self) -> bool:
-        """Whether this replica's deciders speak, or only follow."""
+        """Whether this replica decides, or only follows."""
         return self.halts.allow_deciding
 
     def nudge(self) -> None:
@@ -129,13 +129,13 @@ class PartitionHost:
             self._stop_for(problem)
 
     def _stop_for(self, problem: LogGap | LogRegressed) -> None:
-        """What is folded here and what the log holds do not go together: whoever starts anew folds what is there."""
+        """Halt because the folded state and the log contradict each other: a restart folds what the log holds."""
         self.stop_deciding(str(problem), REGRESSED if isinstance(problem, LogRegressed) else STOPPED)
         if isinstance(problem, LogRolled):
             self.missed.put_nowait(problem)
 
     async def _catch_up(self) -> None:
-        """Fold what was on the log when we came, before anything is decided on less."""
+        """Fold what was on the log at the start, so that nothing is decided on less."""
         end = (await self.own.last()).sequence
         ends = {stream.name: (await stream.last()).sequence for stream in self.inputs}
         while True:
@@ -182,7 +182,7 @@ class PartitionHost:
         return folded
 
     async def _await_input(self, entry: Entry, run: InputRun) -> None:
-        """Until something arrives; what a commit rests on was stored before it, so what is not stored has to be told."""
+        """Wait for an input run; halt when it is not stored, for what a commit rests on was stored before the commit."""
         stream = next((one for one in self.inputs if one.name == run.stream), None)
         end = run.upto
         with suppress(LogGap, LogUnavailable):
@@ -199,9 +199,9 @@ class PartitionHost:
         self._news.clear()
 
     async def _turn(self) -> bool:
-        """Let the next decider speak; whether another turn may have something to say before anything else happens.
+        """Run the next decider; whether another turn may decide something before anything else happens.
 
-        Between two turns what has arrived is folded, so that nobody waits for all deciders.
+        What has arrived is folded between two turns, so that news does not wait for all deciders.
         """
         world = self.fold.world
         at = max(self.fold.at, self._clock.now())
@@ -223,7 +223,7 @@ class PartitionHost:
         return spoke
 
     async def _ask_next(self, at: Millis) -> bool:
-        """Have the next decider say what it has to say; False when that did not come to stand on the log."""
+        """Run the next decider and append its decisions; False when they could not be appended."""
         decider = self.deciders[self._whose]
         self._whose = (self._whose + 1) % len(self.deciders)
         mark = self.fold.world.mark()
@@ -232,7 +232,7 @@ class PartitionHost:
             self._window.look(self.fold.world, at)
             if self._window.opens() is not None:
                 return True
-        # Who never has anything to say would keep for ever what it takes to read everything in another order.
+        # Without any commit, the trail that can undo all of these facts would grow for ever.
         settle = self._silent >= len(self.deciders) and self.fold.ahead >= MOST_AHEAD
         commit = self._decided(decider, at, mark, settle=settle)
         if commit is not None and commit.events:
@@ -240,9 +240,10 @@ class PartitionHost:
         return commit is None or await self._append(commit, mark)
 
     def _decided(self, decider: Decider, at: Millis, mark: int, *, settle: bool) -> Commit | None:
-        """What a decider has to say, folded; None when that is nothing, unless the order of facts is to be settled.
+        """The commit of a decider, folded already; None when it has none to make.
 
-        When it fails nothing of it is folded, and the others go on.
+        With `settle` an empty commit is made, too: it fixes the order of the facts folded ahead. When the decider fails,
+        nothing of it stays folded, and the others go on.
         """
         fold, name = self.fold, decider.name
         try:
@@ -260,7 +261,7 @@ class PartitionHost:
         return commit_of(fold, author, events, at, rules=self._rules, replica=self._replica, mark=self._mark(fold))
 
     async def _append(self, commit: Commit, mark: int) -> bool:
-        """Append a commit that is folded already; False, and taken back, when it does not come to stand there."""
+        """Append a commit that is folded already; False, with the fold undone, when it could not be appended."""
         data = encode(commit)
         with self._tracer.turn(commit.author, self.own.name) as headers:
             try:
@@ -309,9 +310,9 @@ class PartitionHost:
             await self._next_news()
 
     async def _wait(self) -> None:
-        """Until something arrives or the next deadline comes; what arrives within a pace is looked at together."""
+        """Wait until something arrives or the next deadline comes; what arrives within `PACE` is handled together."""
         pace = PACE if self._spoke else 10 * PACE
-        # A clock that was set back says of the last look that it is yet to come.
+        # If the clock was set back, the last look lies in the future.
         await self._clock.sleep(min(pace, self._woke + pace - self._clock.now()))
         opens = self._window.opens() if self._window is not None else None
         if not self._news.is_set():
@@ -326,8 +327,8 @@ class PartitionHost:
 
 _RETRY: Millis = 500
 PACE: Millis = 10
-"""Between two looks at what has arrived: at rest nobody waits for it, under load each look finds more to do."""
+"""Milliseconds between two looks at what has arrived: no delay at rest, larger batches under load."""
 MOST_AHEAD = 1000
-"""After so many facts about which nobody had anything to say a commit without events says so, and fixes their order."""
+"""After this many facts without a decision a commit without events fixes their order."""
 MOST_INPUTS = 200
-"""So many facts are folded before the deciders speak again: what piles up must not make anyone wait for a decision."""
+"""The most facts folded between two turns of deciders: a backlog of facts must not delay decisions."""

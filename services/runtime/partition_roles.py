@@ -1,4 +1,4 @@
-"""Who takes part in a partition: its deciders, and who follows their turns, their commits and what happens to workloads."""
+"""The roles around a partition: deciders, and those that follow turns (tracer), commits (keeper) and workloads (observer)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,9 +19,9 @@ class Decider(Protocol):
         ...
 
     def decide(self, world: World, position: LogPosition) -> list[Decision]:
-        """What should happen next, if it stands at this place; empty when there is nothing to say.
+        """The decisions to commit at this position; empty when there is nothing to decide.
 
-        The world is left with these decisions folded; whoever asked takes them back if they don't come to stand there.
+        They are folded into the world; the caller undoes that if they can't be appended.
         """
         ...
 
@@ -35,7 +35,7 @@ class Tracer(Protocol):
 
 
 Keeper = Callable[[PartitionFold], None]
-"""Told of each commit that was folded, while nothing is folded ahead of it."""
+"""Called after each commit that was folded, while nothing is folded ahead of it."""
 
 Observer = Callable[[World, Sequence[str]], None]
-"""Told after each turn which workloads something happened to."""
+"""Called after each turn with the keys of the workloads that something happened to."""

@@ -1,4 +1,4 @@
-"""Where saved worlds and views are kept for whoever starts anew: beside the log, and never believed for their own sake."""
+"""The port to the shelf, where saved worlds and views are kept for restarts: beside the log, and checked against it."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -7,7 +7,7 @@ import msgspec
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What was saved, and how far it goes."""
+    """The label of a saved world or view, with its content where that was asked for."""
 
     key: str
     """The partition whose world it is, or `watcher` for its view."""
@@ -20,7 +20,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Shelf(Protocol):
-    """The two newest of each key."""
+    """Keeps the two newest saved worlds or views of each key."""
 
     async def prepare(self) -> None:
         """Make sure that there is a place for it. Raises `LogUnavailable`."""

@@ -1,6 +1,6 @@
-"""One stored message as it counts: skipped ones are never decoded, what is not its author's does not count, time has bounds.
+"""Whether a stored message counts: not if it was skipped, nor if its author may not write it; a time too far ahead is cut.
 
-Everybody who reads the log opens its messages here, so that all of them say the same.
+Every reader of the log opens messages here, so that all of them fold the same.
 """
 
 from typing import NamedTuple
@@ -17,14 +17,14 @@ from services.runtime.partition_errors import MessageNotOurs
 
 
 class Opened(NamedTuple):
-    """A message that counts, and why its time was brought back if it was."""
+    """A message that counts; `hurried` says why its time was cut, if it was."""
 
     message: Sighting | Commit
     hurried: str = ""
 
 
 class Passed(NamedTuple):
-    """A message that does not count: skipped by an operator, or not its author's to say."""
+    """A message that does not count: skipped by an operator, or not its author's to write."""
 
     author: str = ""
     why: str = ""
@@ -32,7 +32,7 @@ class Passed(NamedTuple):
 
 
 def open_message(entry: Entry, control: Control) -> Opened | Passed:
-    """The message that is stored there. Raises `MessageNotOurs`."""
+    """The decoded message, or why it does not count. Raises `MessageNotOurs` when it can't be read."""
     if control.skips(entry):
         return Passed()
     try:
@@ -48,5 +48,5 @@ def open_message(entry: Entry, control: Control) -> Opened | Passed:
     latest = control.latest(entry.stored)
     if latest is None or message.at <= latest:
         return Opened(message)
-    told = f"its time is {message.at - latest} ms later than any that the bus could have stored then"
-    return Opened(replace(message, at=latest), told)
+    hurried = f"its time is {message.at - latest} ms later than any that the bus could have stored then"
+    return Opened(replace(message, at=latest), hurried)

@@ -174,7 +174,7 @@ class Scene:
         """What the halts name, as an operator reads it there."""
         told = [host.halted for host in self._running.hosts.values()]
         if self._running.watcher is not None:
-            told.append(self._running.watcher.halts.told)
+            told.append(self._running.watcher.halts.reason)
         return {(stream, int(sequence)) for one in told for stream, sequence in _NAMED.findall(one)}
 
     async def _skip(self, stream: str, sequence: int) -> None:

@@ -55,7 +55,7 @@ class Heard(EventRecorder):
 
     reasons: list[str] = []
 
-    def tell_all(self, notices: Iterable[ClusterEvent]) -> None:
+    def record_all(self, notices: Iterable[ClusterEvent]) -> None:
         self.reasons = [*self.reasons, *(one.reason for one in notices)]
 
 

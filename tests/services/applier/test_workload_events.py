@@ -134,13 +134,13 @@ async def test_warnings_go_first_and_of_too_many_the_oldest_are_lost() -> None:
     cluster, clock = Written(), ScaledClock(1000)
     notices = EventRecorder(cluster, LowPriorityWrites(clock), clock)
     for number in range(1200):
-        notices.tell(notice(str(number)))
-    notices.tell(notice("bad", warning=True), notice("bad", warning=True))
+        notices.record(notice(str(number)))
+    notices.record(notice("bad", warning=True), notice("bad", warning=True))
     task = asyncio.create_task(notices.run())
     await asyncio.wait_for(cluster.until(1001), 30)
     task.cancel()
     assert cluster.events[:2] == ["bad", "200"] and notices.dropped == 200
-    notices.tell(notice("1199"))
+    notices.record(notice("1199"))
     assert len(cluster.events) == 1001, "what was told lately is not told again"
 
 
@@ -150,7 +150,7 @@ async def test_others_are_told_only_while_nothing_else_is_written() -> None:
     notices = EventRecorder(cluster, spare, clock)
     task = asyncio.create_task(notices.run())
     with spare.first():
-        notices.tell(notice("hint"), notice("bad", warning=True))
+        notices.record(notice("hint"), notice("bad", warning=True))
         await asyncio.wait_for(cluster.until(1), 30)
         for _ in range(5):
             async with spare.turn():

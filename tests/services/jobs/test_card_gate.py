@@ -1,7 +1,7 @@
 """The gate before pods that have different cards: in every kind of job that can have one, and gone when the job stops."""
 
 from events.json_object import JsonObject
-from services.jobs.card_gate import CARD_GATE, told_cards, waits_for_cards
+from services.jobs.card_gate import CARD_GATE, waits_for_cards, with_own_cards
 from services.jobs.pod_set import Injection, Original
 from services.jobs.start_stop import injected, restored
 from services.jobs.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
@@ -46,6 +46,6 @@ def test_executors_of_spark_have_no_gate_for_nothing_there_takes_one() -> None:
 def test_a_pod_that_is_told_its_cards_keeps_all_else_that_it_waits_for() -> None:
     pod: JsonObject = {"metadata": {"name": "p"}, "spec": {"schedulingGates": [OWN, OURS]}}
     assert waits_for_cards(pod)
-    told = told_cards(pod, {"nvidia.com/use-gpuuuid": "GPU-1"})
+    told = with_own_cards(pod, {"nvidia.com/use-gpuuuid": "GPU-1"})
     assert told["metadata"]["annotations"] == {"nvidia.com/use-gpuuuid": "GPU-1"}
     assert told["spec"] == {"schedulingGates": [OWN]} and not waits_for_cards(told)

@@ -71,7 +71,7 @@ async def test_an_unreadable_fact_halts_a_watcher_that_starts_until_it_is_skippe
     assert watcher is not None and not watcher.listed.is_set()
     await one.skip(sequence)
     await one.told_of('"first"')
-    assert not watcher.halts.told
+    assert not watcher.halts.reason
     await stopped(one.task)
     one.begin()
     one.add("second")
@@ -91,7 +91,7 @@ async def test_an_unreadable_fact_that_comes_later_does_not_keep_a_watcher_from_
     await one.told_of('"second"')
     await one.skip(sequence)
     watcher = one.running.watcher
-    while watcher is None or watcher.halts.told:  # noqa: ASYNC110 - nothing tells of it
+    while watcher is None or watcher.halts.reason:  # noqa: ASYNC110 - nothing tells of it
         await asyncio.sleep(0.01)
     one.add("third")
     await one.told_of('"third"')
