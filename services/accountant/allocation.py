@@ -1,4 +1,7 @@
-"""Which cards a workload with quota gets before it is admitted: those that were proposed, else others, else none."""
+"""Which cards a workload with reserved quota gets before it is admitted.
+
+The cards proposed with its quota if they are still free, else others; if there are none, `DevicesRefused`.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -17,7 +20,7 @@ from services.accountant.guarding import REVIEWER, one
 
 
 def allocations(world: World) -> Iterator[Decision]:
-    """Give cards to the workloads under review that wait for them."""
+    """Reserve or refuse cards for each workload under review that waits for them."""
     for key in world.work.take(REVIEWER):
         workload = world.workloads.get(key)
         if workload is not None:

@@ -1,4 +1,4 @@
-"""What the accountant decides: who gets which cards and until when, which are in service, and what is amiss."""
+"""What the accountant decides: which cards a workload gets and when they are released, which are in service, and drift."""
 
 from itertools import chain
 
@@ -17,12 +17,12 @@ MOST_EVENTS = 200
 
 
 class Accountant:
-    """Decides who holds which card."""
+    """Decides which workload and which pod holds which card."""
 
     name = "accountant"
 
     def decide(self, world: World, position: LogPosition) -> list[Decision]:
-        """Everything there is to say, in a fixed order; each decision is made on the world that the last has left."""
+        """All due decisions in a fixed order, at most `MOST_EVENTS`; each is folded before the next one is made."""
         world.begin()
         events: list[Decision] = []
         steps = chain(

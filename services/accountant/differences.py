@@ -1,4 +1,7 @@
-"""What is told of differences between log and cluster: each once when it comes, and once when it is gone."""
+"""Drift between log and cluster: `DriftDetected` once when a difference appears, `DriftResolved` once when it is gone.
+
+Rule: docs/rules/devices.md#books
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,16 +17,16 @@ from services.accountant.guarding import each, one
 
 
 def differences(world: World, at: Millis) -> Iterator[Decision]:
-    """Look once at every card that something happened to, and tell what has come and what has gone."""
+    """Compare every card that something happened to, and report differences that appeared or are gone."""
     for card in sorted(world.cards.dirty_cards):
-        # Where nobody has anything of it, and nothing stands that was told of it, there is nothing to tell.
+        # Where nothing holds the card and no drift of it is open, there is nothing to compare.
         if world.cards.stakes.get(card) or card in world.cards.care.told:
             yield from one(world, Scope.CARD, card, partial(_of_card, world, card, at))
         world.cards.mark_card_done(card)
 
 
 def overdue(world: World, at: Millis) -> Iterator[Decision]:
-    """Pods that should have let go of their cards by now. They keep them on the books until they are proven gone."""
+    """Report pods that should have released their cards by now; the cards count as held until the pods are proven gone."""
     care = world.cards.care
     pods = sorted(care.suspects.keys() - care.stale.keys())
     yield from each(world, Scope.POD, pods, lambda pod: _overdue(world, pod, at))
@@ -35,14 +38,14 @@ def _of_card(world: World, card: str, at: Millis) -> list[Decision]:
         for one in card_findings(world.cards, world.nodes, card)
         if one.kind not in NOTES
     }
-    told = {(one.kind, one.holder, one.node) for one in world.cards.care.told.get(card, ())}
+    reported = {(one.kind, one.holder, one.node) for one in world.cards.care.told.get(card, ())}
     gone = [
         DriftResolved(node=node, card=card, kind=kind, holder=holder)
-        for kind, holder, node in sorted(told - found.keys())
+        for kind, holder, node in sorted(reported - found.keys())
     ]
     come = [
         DriftDetected(node=one.node, card=card, kind=one.kind, holder=one.holder, message=one.message)
-        for one in (found[key] for key in sorted(found.keys() - told))
+        for one in (found[key] for key in sorted(found.keys() - reported))
     ]
     return [*gone, *come, *(_stale(world, pod, at, "its node is gone") for pod in _on_lost_nodes(world, card))]
 
@@ -54,7 +57,7 @@ def _overdue(world: World, pod: str, at: Millis) -> list[Decision]:
 
 
 def _on_lost_nodes(world: World, card: str) -> list[str]:
-    """Pods that hold the card on a node that is gone, as far as that was not told yet."""
+    """Pods that hold the card on a node that is gone, without those reported before."""
     return sorted(
         pod
         for owner in world.cards.stakes.get(card, ())

@@ -1,4 +1,4 @@
-"""How the accountant goes through cards, pods, nodes and flavors: what it fails on it sets aside, and goes on with the others."""
+"""How the accountant goes through cards, pods, nodes and flavors: one that it fails on is set aside, the others go on."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -13,16 +13,16 @@ REVIEWER = "accountant"
 
 
 def each(
-    world: World, scope: Scope, names: Iterable[str], say: Callable[[str], Iterable[Decision]]
+    world: World, scope: Scope, names: Iterable[str], decide: Callable[[str], Iterable[Decision]]
 ) -> Iterator[Decision]:
-    """What there is to say about each of them, on the world that the one before has left."""
+    """The decisions about each name, one after the other: each is decided on the world that the one before has left."""
     for name in names:
-        yield from one(world, scope, name, partial(say, name))
+        yield from one(world, scope, name, partial(decide, name))
 
 
-def one(world: World, scope: Scope, name: str, say: Callable[[], Iterable[Decision]]) -> list[Decision]:
-    """What there is to say about one of them; nothing while it is set aside."""
+def one(world: World, scope: Scope, name: str, decide: Callable[[], Iterable[Decision]]) -> list[Decision]:
+    """The decisions about one name, or that it is set aside because of an error; nothing while it is set aside."""
     if is_aside(world.aside, REVIEWER, scope, name):
         return []
-    found = guarded(lambda: list(say()), REVIEWER, **{scope.value: name})
-    return [found] if isinstance(found, SetAside) else found
+    decided = guarded(lambda: list(decide()), REVIEWER, **{scope.value: name})
+    return [decided] if isinstance(decided, SetAside) else decided

@@ -1,4 +1,4 @@
-"""Which of its workload's cards are a pod's own, where they are not the same for all: told to each before it is scheduled.
+"""Which of its workload's cards are a pod's own, where pods get different cards: decided before the pod is scheduled.
 
 Rule: docs/rules/devices.md#own-cards
 """
@@ -16,11 +16,11 @@ from services.runtime.guard import guarded
 
 
 def assignments(world: World) -> Iterator[Decision]:
-    """Tell the waiting pods of workloads under review which cards are theirs."""
+    """Assign cards to the waiting pods of workloads under review."""
     for key in sorted(world.work.waiting(REVIEWER)):
         if not is_aside(world.aside, REVIEWER, Scope.WORKLOAD, key):
-            found = guarded(partial(_assigned, world, key), REVIEWER, workload=key)
-            yield from (found,) if isinstance(found, SetAside) else found
+            decided = guarded(partial(_assigned, world, key), REVIEWER, workload=key)
+            yield from (decided,) if isinstance(decided, SetAside) else decided
 
 
 def _assigned(world: World, key: str) -> list[Decision]:

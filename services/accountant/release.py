@@ -1,4 +1,4 @@
-"""When the cards of an attempt are free again: when it is over, and no pod of its workload is left."""
+"""When the cards of an attempt are released: once it is over and no pod of its workload is left."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,7 +14,7 @@ from services.accountant.guarding import REVIEWER, one
 def releases(world: World) -> Iterator[Decision]:
     """Release the cards of attempts that are over, each on proof, where holdings came, pods went or a workload moved.
 
-    All of them before any cards are given, and in the order of keys: a replay looks at everybody, and says the same.
+    All of them before any cards are allocated, and in the order of keys, so that a replay decides the same.
     """
     gone = (key for key in world.cards.holders() if key not in world.workloads)
     for key in sorted({*world.cards.dirty_workloads, *gone, *world.work.waiting(REVIEWER)}):
@@ -31,7 +31,7 @@ def releases_of(world: World, key: str) -> Iterator[Decision]:
 
 
 def release_proof(world: World, holding: Holding) -> str:
-    """By what it is known that an attempt's cards are free; empty while they may still be in use."""
+    """Why it is certain that an attempt's cards are free, such as "job finished"; empty while they may still be in use."""
     workload = world.workloads.get(holding.workload)
     if workload is None:
         over = "workload deleted"

@@ -1,4 +1,7 @@
-"""Which cards come into service again, and which go out of it because their plugin is silent: when time is up."""
+"""What time alone changes about cards: healthy ones return to service, those of a silent device plugin go out of it.
+
+Rule: docs/rules/devices.md#health, docs/rules/devices.md#handshake
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,12 +17,12 @@ from services.accountant.guarding import each, one
 
 
 def returns(world: World, at: Millis) -> Iterator[Decision]:
-    """Cards that have been healthy for long enough."""
+    """Return cards to service that have been healthy for long enough."""
     yield from each(world, Scope.CARD, sorted(world.cards.care.health), lambda card: _returned(world, card, at))
 
 
 def losses(world: World, at: Millis) -> Iterator[Decision]:
-    """Plugins that have been silent for too long."""
+    """Take cards out of service whose device plugin has been silent for too long."""
     care = world.cards.care
     for key in sorted(care.silent.keys() - care.lost.keys()):
         node, _, vendor = key.partition("/")

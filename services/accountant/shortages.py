@@ -1,4 +1,7 @@
-"""Where the cards offer less than the quota promises: told for flavors under the policies Warn and Cap."""
+"""Shortages: where the cards of a flavor offer less than its quota, reported under the device policies Warn and Cap.
+
+Rule: docs/rules/devices.md#device-policy
+"""
 
 from collections.abc import Iterator
 
@@ -12,29 +15,29 @@ from services.accountant.guarding import each
 
 
 def shortages(world: World) -> Iterator[Decision]:
-    """Tell a shortage when it comes or its numbers change, and when it is over."""
-    told = world.cards.care.short
+    """Report a shortage when it appears or its numbers change, and when it is over."""
+    reported = world.cards.care.short
     known = sorted(world.flavors)
-    gone = sorted({key.partition("/")[0] for key in told} - world.flavors.keys())
+    gone = sorted({key.partition("/")[0] for key in reported} - world.flavors.keys())
     yield from each(world, Scope.FLAVOR, (*known, *gone), lambda flavor: _of_flavor(world, flavor))
 
 
 def _of_flavor(world: World, flavor: str) -> list[Decision]:
-    told = {key: numbers for key, numbers in world.cards.care.short.items() if key.partition("/")[0] == flavor}
-    found: list[Decision] = []
+    reported = {key: numbers for key, numbers in world.cards.care.short.items() if key.partition("/")[0] == flavor}
+    events: list[Decision] = []
     for offer in offers(world, flavor) if policy_of(world, flavor) is not DevicePolicy.IGNORE else ():
-        before = told.pop(f"{flavor}/{offer.resource}", None)
+        before = reported.pop(f"{flavor}/{offer.resource}", None)
         if offer.short and before != (offer.nominal, offer.offered):
-            found.append(_short(offer))
+            events.append(_short(offer))
         elif before is not None and not offer.short:
-            found.append(_covered(flavor, offer.resource, offer.nominal, offer.offered))
-    for key in sorted(told):
-        found.append(_covered(flavor, key.partition("/")[2], *told[key]))
-    return found
+            events.append(_covered(flavor, offer.resource, offer.nominal, offer.offered))
+    for key in sorted(reported):
+        events.append(_covered(flavor, key.partition("/")[2], *reported[key]))
+    return events
 
 
-def told_of(offer: Offer) -> str:
-    """A shortage in numbers."""
+def shortage_message(offer: Offer) -> str:
+    """The message of a shortage, in numbers."""
     missing = [
         f"{amount} {what}"
         for amount, what in (
@@ -58,7 +61,7 @@ def _short(offer: Offer) -> Decision:
         resource=offer.resource,
         nominal=offer.nominal,
         offered=offer.offered,
-        message=told_of(offer),
+        message=shortage_message(offer),
     )
 
 
