@@ -8,7 +8,7 @@ GATE_AT_MOST = 63
 
 
 def gate_problems(text: str) -> list[Problem]:
-    """The gates, each named once as a path behind a domain."""
+    """The problems of the annotation: each gate has to be a domain-prefixed path, and named once."""
     if not text:
         return []
     found: list[Problem] = []
@@ -27,7 +27,7 @@ def gate_problems(text: str) -> list[Problem]:
 
 
 def gate_update_problems(old: str, new: str) -> list[Problem]:
-    """Gates may go, but not come."""
+    """A problem when an update adds a gate: gates may be removed, but not added."""
     found: list[Problem] = []
     if new and not old:
         found.append(
@@ -39,5 +39,5 @@ def gate_update_problems(old: str, new: str) -> list[Problem]:
 
 
 def gates_of(text: str) -> list[str]:
-    """The names between the commas."""
+    """The gate names in the annotation, which are separated by commas."""
     return [gate.strip() for gate in text.split(",")]

@@ -1,4 +1,4 @@
-"""Whether a ClusterQueue may stand as it is and change as it does (docs/rules/objects.md#validation)."""
+"""Whether a ClusterQueue is valid, new or changed (docs/rules/objects.md#validation)."""
 
 from collections.abc import Mapping
 
@@ -15,13 +15,13 @@ FLAVORS_AT_MOST = 16
 
 
 def validate(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
-    """A new ClusterQueue."""
+    """The problems of a new ClusterQueue."""
     spec: JsonMapping = value.get("spec") or {}
     return [*_spec_problems(spec, settings), *_check_problems(spec, {})]
 
 
 def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
-    """A changed ClusterQueue; what was wrong with its checks before and was not touched is let through."""
+    """The problems of a changed ClusterQueue; invalid checks that were so before and are unchanged are accepted."""
     before: JsonMapping = old.get("spec") or {}
     spec: JsonMapping = new.get("spec") or {}
     excused: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Whether a Cohort may stand as it is (docs/rules/objects.md#validation)."""
+"""Whether a Cohort is valid (docs/rules/objects.md#validation)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from services.validation.resource_groups import resource_group_problems
 
 
 def validate(value: Mapping[str, Any]) -> list[Problem]:
-    """A Cohort, new or changed. A cohort may lend more than it owns: what its members leave over counts too."""
+    """The problems of a Cohort, new or changed. It may lend more than its own quota: unused quota of members counts, too."""
     spec: Mapping[str, Any] = value.get("spec") or {}
     return [
         *resource_group_problems(

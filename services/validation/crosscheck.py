@@ -41,7 +41,7 @@ class Objects:
 
 
 def crosscheck(value: JsonObject, objects: Objects) -> list[Problem]:
-    """What is wrong with an object in the company of the others."""
+    """The problems of an object together with the others, such as a reference to something that is not there."""
     rule = _RULES.get(str(value.get("kind")))
     return rule(value, objects) if rule is not None else []
 

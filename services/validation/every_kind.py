@@ -1,4 +1,4 @@
-"""One door to the checks of an object by itself: its shape, its definition's rules, its webhook's rules."""
+"""The one entry point to all checks of a single object: its shape, its CRD's rules, its webhook's rules."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ LEAST = Fraction(1, 10**9)
 
 
 def fair_sharing_problems(fair: Mapping[str, Any] | None, field: str = "spec.fairSharing") -> list[Problem]:
-    """The weight, if one is given."""
+    """The problems of the fair sharing weight, if one is given."""
     weight = (fair or {}).get("weight")
     if weight is None:
         return []

@@ -22,22 +22,22 @@ def changed(value: JsonObject, changes: Changes) -> JsonObject:
 
 
 def rename(part: JsonObject, old: str, new: str) -> None:
-    """Give a field its other name; if both are there, the new one stands."""
+    """Rename a field; if both are there, the new one is kept."""
     if old in part:
         part.setdefault(new, part.pop(old))
 
 
-def change_topologies(status: JsonObject, old: str, new: str, told: Callable[[list[Any]], list[Any]]) -> None:
-    """In a workload's status, tell the places of each assignment's topology otherwise, under another field."""
+def change_topologies(status: JsonObject, old: str, new: str, encode: Callable[[list[Any]], list[Any]]) -> None:
+    """In a workload's status, move each topology assignment from field `old` to `new`, converted by `encode`."""
     admission = status.get("admission")
     if isinstance(admission, dict) and isinstance(admission.get("podSetAssignments"), list):
-        assignments = [_with_topology(one, old, new, told) for one in admission["podSetAssignments"]]
+        assignments = [_with_topology(one, old, new, encode) for one in admission["podSetAssignments"]]
         status["admission"] = {**admission, "podSetAssignments": assignments}
 
 
-def _with_topology(assignment: Any, old: str, new: str, told: Callable[[list[Any]], list[Any]]) -> Any:
+def _with_topology(assignment: Any, old: str, new: str, encode: Callable[[list[Any]], list[Any]]) -> Any:
     topology = assignment.get("topologyAssignment") if isinstance(assignment, dict) else None
     if not isinstance(topology, dict) or not isinstance(topology.get(old), list):
         return assignment
     kept = {name: field for name, field in topology.items() if name != old}
-    return {**assignment, "topologyAssignment": {**kept, new: told(topology[old])}}
+    return {**assignment, "topologyAssignment": {**kept, new: encode(topology[old])}}

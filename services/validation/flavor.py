@@ -1,4 +1,4 @@
-"""Whether a ResourceFlavor may stand as it is (docs/rules/objects.md#validation)."""
+"""Whether a ResourceFlavor is valid (docs/rules/objects.md#validation)."""
 
 from events.json_object import JsonMapping
 from services.validation.names import labels_problems
@@ -7,7 +7,7 @@ from services.validation.selectors import taint_problems, toleration_problems
 
 
 def validate(value: JsonMapping) -> list[Problem]:
-    """A ResourceFlavor, new or changed."""
+    """The problems of a ResourceFlavor, new or changed."""
     spec: JsonMapping = value.get("spec") or {}
     return [
         *labels_problems(spec.get("nodeLabels"), "spec.nodeLabels"),

@@ -47,7 +47,7 @@ def gpu_names(config: CardConfig) -> GpuNames:
 def gpu_container_problems(
     pod: JsonMapping, field: str, card_sizes: Sequence[int], config: CardConfig = HAMI
 ) -> list[Problem]:
-    """All containers of a pod; `card_sizes` are the MiB of the cards that the files tell of."""
+    """Problems of all containers of a pod; `card_sizes` are the MiB of the cards known from the files, smallest first."""
     names = gpu_names(config)
     found: list[Problem] = []
     for part in ("initContainers", "containers"):
@@ -60,7 +60,7 @@ def gpu_container_problems(
 
 
 def card_sizes(flavors: Mapping[str, JsonMapping], nodes: Mapping[str, JsonMapping]) -> list[int]:
-    """The MiB of a card by each flavor and node whose labels tell them, smallest first."""
+    """The MiB of a card for each flavor and node whose labels say it, smallest first."""
     labels = [(one.get("spec") or {}).get("nodeLabels") or {} for one in flavors.values()]
     labels.extend((one.get("metadata") or {}).get("labels") or {} for one in nodes.values())
     return sorted({size for one in labels if (size := card_size(one)) is not None})
@@ -169,7 +169,7 @@ def _whole_card(field: str, names: GpuNames) -> Problem:
 
 
 def _poor_fit(memory: int, cores: int, field: str, sizes: Sequence[int], names: GpuNames) -> list[Problem]:
-    """Only told when no card here takes such shares well."""
+    """A warning when the shares fit poorly on every known card size."""
     left = [
         (size - (fit := _fitting(size, memory, cores, names.split)) * memory, fit, size)
         for size in sizes

@@ -24,7 +24,7 @@ def gpu_queue_problems(spec: JsonObject, flavors: Mapping[str, JsonObject], conf
         for j, flavor in enumerate(group.get("flavors") or ()):
             field = f"spec.resourceGroups[{i}].flavors[{j}].resources"
             found.extend(_flavor(flavor, flavors.get(str(flavor.get("name"))), field, names))
-        # Whoever reckons in cards above has not reckoned in totals here either.
+        # If the quota above counts cards, these numbers are per card as well.
         if covered & {names.memory, names.cores} and len(found) > before:
             found.append(
                 _warning(

@@ -1,4 +1,4 @@
-"""What HAMi's webhook would refuse of a pod, or drop without a word, told before it is asked."""
+"""Problems of a pod that HAMi's webhook would refuse, or whose setting it would silently drop."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -23,19 +23,19 @@ _FIELDS = {
 def hami_problems(
     template: JsonMapping, field: str, known: Sequence[Problem], config: CardConfig = HAMI
 ) -> list[Problem]:
-    """All that HAMi will not take as it is meant; `known` was told in other words already."""
+    """All that HAMi would refuse or ignore in a pod template at `field`, without what `known` reports already."""
     spec: JsonMapping = template.get("spec") or {}
     annotations: dict[str, str] = (template.get("metadata") or {}).get("annotations") or {}
-    told = {one.field for one in known}
+    known_fields = {one.field for one in known}
     found: list[Problem] = []
     for part in ("initContainers", "containers"):
         for index, one in enumerate(spec.get(part) or ()):
-            found.extend(_container(one, annotations, f"{field}.spec.{part}[{index}].resources", told, config))
+            found.extend(_container(one, annotations, f"{field}.spec.{part}[{index}].resources", known_fields, config))
     return [*found, *_weights(annotations, field), *_refused(spec, annotations, field, config)]
 
 
 def _container(
-    container: JsonMapping, annotations: dict[str, str], field: str, told: set[str], config: CardConfig
+    container: JsonMapping, annotations: dict[str, str], field: str, known_fields: set[str], config: CardConfig
 ) -> list[Problem]:
     resources: JsonMapping = container.get("resources") or {}
     section = "limits" if resources.get("limits") else "requests"
@@ -48,7 +48,7 @@ def _container(
             consequence="HAMi refuses the pod, or lets it start as if it asked for no card",
         )
         for one in request_problems(asked.limits, asked.requests, annotations, config)
-        if not any(each.startswith(f"{field}.{section}") for each in told)
+        if not any(each.startswith(f"{field}.{section}") for each in known_fields)
     ]
 
 
@@ -56,9 +56,9 @@ def _weights(annotations: dict[str, str], field: str) -> list[Problem]:
     try:
         parse_weights(annotations.get(SCORING_WEIGHTS, "slot=1,core=1,memory=1"))
     except BadWeights as bad:
-        told = f"{field}.metadata.annotations[{SCORING_WEIGHTS}]"
+        path = f"{field}.metadata.annotations[{SCORING_WEIGHTS}]"
         consequence = "no node takes the pod"
-        return [Problem(field=told, code="ScoringWeightsNotRead", what=str(bad), consequence=consequence)]
+        return [Problem(field=path, code="ScoringWeightsNotRead", what=str(bad), consequence=consequence)]
     return []
 
 
@@ -98,5 +98,5 @@ def _amounts(found: Any) -> dict[str, Fraction]:
         try:
             amounts[str(name)] = Fraction(parse_quantity(str(text)))
         except BadQuantity:
-            continue  # Told where quantities are checked.
+            continue  # Reported where quantities are checked.
     return amounts

@@ -1,4 +1,4 @@
-"""Whether a pod set of a Workload may stand as it is: requests, labels of its template, topology."""
+"""Whether a pod set of a Workload is valid: requests, labels of its template, topology."""
 
 from events.json_object import JsonMapping
 from events.quantity import BadQuantity, parse_quantity
@@ -12,7 +12,7 @@ PODS = "pods"
 
 
 def pod_set_problems(pod_set: JsonMapping, field: str, settings: SettingsObserved) -> list[Problem]:
-    """One pod set."""
+    """The problems of one pod set."""
     template: JsonMapping = pod_set.get("template") or {}
     spec: JsonMapping = template.get("spec") or {}
     at = f"{field}.template.spec"
@@ -29,7 +29,7 @@ def pod_set_problems(pod_set: JsonMapping, field: str, settings: SettingsObserve
 
 
 def container_problems(spec: JsonMapping, field: str) -> list[Problem]:
-    """What the containers of a pod ask for, and the pod itself: quantities, and none below zero."""
+    """The problems of resources of a pod and its containers: each a quantity, and none below zero."""
     found: list[Problem] = []
     for part in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(part) or ()):

@@ -7,7 +7,7 @@ import msgspec
 
 
 class Severity(StrEnum):
-    """An error stops the object; a warning tells of a meaning that may not be the one intended."""
+    """An error: the object is refused. A warning: it is accepted, but may not mean what was intended."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -29,9 +29,9 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def message(self) -> str:
-        """All of it in one sentence or two."""
-        told = self.what if not self.consequence else f"{self.what}: {self.consequence}"
-        return f"{told}. Instead: {self.instead}" if self.instead else told
+        """What is wrong, its consequence and the remedy, as one text."""
+        text = self.what if not self.consequence else f"{self.what}: {self.consequence}"
+        return f"{text}. Instead: {self.instead}" if self.instead else text
 
 
 def invalid(field: str, value: object, what: str, instead: str = "", *, origin: str = "") -> Problem:
@@ -50,7 +50,7 @@ def forbidden(field: str, what: str, instead: str = "") -> Problem:
 
 
 def duplicate(field: str, value: object, instead: str = "") -> Problem:
-    """A value that may stand only once."""
+    """A value that may be there only once."""
     return Problem(field=field, code="Duplicate", what=f"{value} is given twice", instead=instead, value=str(value))
 
 

@@ -1,4 +1,4 @@
-"""Whether a ProvisioningRequestConfig may stand as it is (docs/rules/objects.md#provisioning-config)."""
+"""Whether a ProvisioningRequestConfig is valid (docs/rules/objects.md#provisioning-config)."""
 
 from events.json_object import JsonMapping
 from services.validation.names import label_key_problems, why_no_subdomain
@@ -8,7 +8,7 @@ _NUMBERS = ("backoffLimitCount", "backoffBaseSeconds", "backoffMaxSeconds")
 
 
 def validate(value: JsonMapping) -> list[Problem]:
-    """A configuration of the right shape."""
+    """The problems of a configuration, whose shape was checked before."""
     spec: JsonMapping = value.get("spec") or {}
     name = str(spec.get("provisioningClassName", ""))
     found = [

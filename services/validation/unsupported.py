@@ -1,4 +1,4 @@
-"""Where an object asks for what is not done yet."""
+"""Features that an object requests and kuelog does not support yet."""
 
 from collections.abc import Iterator
 
@@ -25,12 +25,12 @@ _ELASTIC_ANNOTATIONS = tuple(
 
 
 def asked_in(value: JsonObject) -> tuple[str, ...]:
-    """The codes of what an object of any kind asks for, in the order of their names."""
+    """The codes of the unsupported features that an object of any kind requests, sorted."""
     return tuple(sorted({one.code for one, _, _ in _found(value)}))
 
 
 def problems_in(value: JsonObject) -> list[Problem]:
-    """The same as lint tells it, each at its field."""
+    """The same as problems for lint and webhook, each with its field."""
     return [
         Problem(
             field=_dotted(path),
@@ -69,7 +69,7 @@ def _in_workload(value: JsonObject) -> Iterator[tuple[Unsupported, Path, str]]:
 
 
 def _pods_in(value: object, path: Path) -> Iterator[tuple[Path, JsonObject]]:
-    """Whatever has a pod's specification, wherever it stands in an object: a pod, or a template."""
+    """Every pod specification in an object, of a pod or in a template."""
     if isinstance(value, list):
         for index, one in enumerate(value):
             yield from _pods_in(one, (*path, index))

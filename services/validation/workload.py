@@ -1,4 +1,4 @@
-"""Whether a Workload may stand as it is: the rules of Kueue's webhook (docs/rules/objects.md#validation)."""
+"""Whether a Workload is valid: the rules of Kueue's webhook (docs/rules/objects.md#validation)."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _INT32 = range(-(2**31), 2**31)
 
 
 def validate(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
-    """A new Workload."""
+    """The problems of a new Workload."""
     found = standing_problems(value, settings)
     if holds_quota(value) and admission_of(value) is None:
         found.append(_no_admission())
@@ -32,7 +32,7 @@ def validate(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
 
 
 def standing_problems(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
-    """What has to be right of a Workload, new or changed alike."""
+    """The problems that count for a new and for a changed Workload."""
     sets = pod_sets_of(value)
     found: list[Problem] = []
     for index, one in enumerate(sets):
@@ -81,7 +81,7 @@ def is_elastic(value: JsonMapping, settings: SettingsObserved) -> bool:
 
 
 def reclaimable_problems(value: JsonMapping, before: Mapping[str, int]) -> list[Problem]:
-    """Counts of pods that need no room any more; those that stand as they were `before` are let through."""
+    """The problems of `reclaimablePods`; counts that are as they were `before` are accepted."""
     counts = {str(one.get("name", "main")): int(one.get("count", 1)) for one in pod_sets_of(value)}
     found: list[Problem] = []
     for name, count in reclaimable_of(value).items():
@@ -94,7 +94,7 @@ def reclaimable_problems(value: JsonMapping, before: Mapping[str, int]) -> list[
 
 
 def reclaimable_of(value: JsonMapping) -> dict[str, int]:
-    """Pods that need no room any more, by pod set."""
+    """The counts of `reclaimablePods`, by pod set."""
     status: JsonMapping = value.get("status") or {}
     return {str(one.get("name")): int(one.get("count", 0)) for one in status.get("reclaimablePods") or ()}
 
@@ -108,7 +108,7 @@ def _no_admission() -> Problem:
 
 
 def no_admission_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
-    """Quota reserved nowhere: refused when it is new, let through when it was so before, so that it can be removed."""
+    """QuotaReserved without an admission: refused when it is new; accepted when it was so before, so that it can be removed."""
 
     def broken(value: JsonMapping) -> bool:
         return holds_quota(value) and admission_of(value) is None
@@ -153,7 +153,7 @@ def _admission_problems(admission: JsonMapping, names: set[str]) -> list[Problem
 
 
 def pod_set_update_problems(value: JsonMapping) -> list[Problem]:
-    """What is wrong with what checks want added to the pods of a Workload."""
+    """The problems of the `podSetUpdates` of admission checks."""
     names = [str(one.get("name", "main")) for one in pod_sets_of(value)]
     status: JsonMapping = value.get("status") or {}
     found: list[Problem] = []

@@ -21,7 +21,7 @@ from services.validation.workload import (
 
 
 def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
-    """A changed Workload, spec or status."""
+    """The problems of a changed Workload, spec or status."""
     found = [*standing_problems(new, settings), *no_admission_problems(old, new)]
     if enabled(settings, "AdmissionGatedBy"):
         found.extend(gate_update_problems(annotations_of(old).get(GATED_BY, ""), annotations_of(new).get(GATED_BY, "")))
