@@ -1,4 +1,4 @@
-"""Admission checks: what they are, and how they stand on a Workload."""
+"""Admission checks as facts, and their states on a Workload."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ from services.watcher.problems import Refused, problem
 def admission_check(value: dict[str, Any]) -> Fact:
     """An AdmissionCheck."""
     found = read(value, ApiAdmissionCheck)
-    told = any(one.type == "Active" and one.status == "True" for one in found.status.conditions or ())
-    active = told or found.spec.controller_name in OURS  # Ours are always there.
+    shows_active = any(one.type == "Active" and one.status == "True" for one in found.status.conditions or ())
+    active = shows_active or found.spec.controller_name in OURS  # Ours are always there.
     parameters = found.spec.parameters
     return AdmissionCheckObserved(
         name=found.metadata.name,
@@ -36,10 +36,10 @@ def admission_check(value: dict[str, Any]) -> Fact:
 
 
 def checks_of(value: dict[str, Any], found: ApiWorkload) -> tuple[CheckStatus, ...]:
-    """The checks of a Workload, given as it is and as it was read.
+    """The states of a Workload's admission checks, from its JSON and its typed form.
 
-    Raises `Refused` for an update of pods that the API would not take, or whose pod set there is not: the check says
-    nothing then, and whoever wrote it is told.
+    Raises `Refused` for a `podSetUpdate` that the API would not accept, or whose pod set does not exist: no state is reported
+    then, and the object gets an Event.
     """
     checks = found.status.admission_checks or ()
     if any(one.pod_set_updates for one in checks):

@@ -15,7 +15,7 @@ _YES, _NO = ("true", "yes", "on"), ("", "false", "no", "off")
 
 
 class Section:
-    """Values by name, where they stand, and the problems of the whole file."""
+    """Values by name, the field path of the section, and the problems of the whole file."""
 
     def __init__(self, values: dict[str, Any], field: str, problems: list[ObjectProblem]) -> None:
         self.values, self.field, self.problems = values, field, problems
@@ -84,7 +84,7 @@ class Section:
         return found
 
     def yes(self, name: str) -> bool:
-        """Whether something is so; it is not where nothing is said."""
+        """A boolean; False where it is missing."""
         found = str(self.values.get(name, "")).lower()
         if found not in (*_YES, *_NO):
             self._wrong(name, self.values[name], "true or false")
@@ -124,5 +124,5 @@ class Section:
         return found
 
     def _wrong(self, name: str, found: object, instead: str) -> None:
-        told = "it is not there" if found is None else f"{shown(found)} is not what belongs here"
-        self.problems.append(problem(f"{self.field}.{name}", told, instead))
+        message = "it is not there" if found is None else f"{shown(found)} is not what belongs here"
+        self.problems.append(problem(f"{self.field}.{name}", message, instead))

@@ -1,7 +1,7 @@
 """HAMi's ConfigMaps as facts: how cards are asked for, and what nodes register (docs/rules/devices.md#config).
 
 What HAMi could not read it would not start with; here the map is refused as a whole, with every field that is wrong, and what
-was understood of it last stands. Sections and fields that nobody here knows are passed over, as HAMi passes them over.
+was last understood of it is kept. Unknown sections and fields are ignored, as HAMi ignores them.
 """
 
 from collections.abc import Iterable
@@ -49,7 +49,7 @@ _MIG_STRATEGIES, _MODES = ("none", "single", "mixed"), ("hami-core", "mig", "mps
 
 
 def hami_config(value: dict[str, Any]) -> list[Fact]:
-    """What a ConfigMap of HAMi says; neither of its files is a mistake, too. Raises `Refused`."""
+    """The configuration in a ConfigMap of HAMi. Raises `Refused`, also when it has neither of HAMi's files."""
     found = read(value, ApiConfigMap)
     data, meta = found.data or {}, found.metadata
     if DEVICE_CONFIG in data:
@@ -59,8 +59,8 @@ def hami_config(value: dict[str, Any]) -> list[Fact]:
         nodes = {one.node: one for one in map(_node, section.listed("nodeconfig"))}
         section.refuse_if_any()
         return [NodeConfigsObserved(namespace=meta.namespace, name=meta.name, nodes=tuple(nodes.values()))]
-    told = f"it has neither {DEVICE_CONFIG} nor {NODE_CONFIG}"
-    raise Refused([problem("data", told, "what HAMi's chart writes")])
+    message = f"it has neither {DEVICE_CONFIG} nor {NODE_CONFIG}"
+    raise Refused([problem("data", message, "what HAMi's chart writes")])
 
 
 def is_hami_config(value: dict[str, Any]) -> bool:
@@ -90,7 +90,7 @@ def _device_config(file: Section, namespace: str, name: str) -> Fact:
     chips, soft_split = _ascend(file)
     vendors.extend(chips)
     vendors.extend(_chip(one, "iluvatar", _COUNT) for one in file.listed("iluvatars"))
-    file.problems.extend(_told_twice(vendors, file.field))
+    file.problems.extend(_ambiguous_names(vendors, file.field))
     nvidia = file.part("nvidia") or Section({}, file.field, file.problems)
     fact = DeviceConfigObserved(
         namespace=namespace,
@@ -159,15 +159,15 @@ def _chip(section: Section, family: str, count: str) -> VendorConfig:
     )
 
 
-def _told_twice(vendors: Iterable[VendorConfig], field: str) -> list[ObjectProblem]:
-    """Names that would mean the cards of two vendors."""
+def _ambiguous_names(vendors: Iterable[VendorConfig], field: str) -> list[ObjectProblem]:
+    """Problems for resource names that would mean the cards of two vendors."""
     owners: dict[str, str] = {}
     found: list[ObjectProblem] = []
     for one in vendors:
         for name in dict.fromkeys((one.count, one.memory, one.percent, one.cores)):
             if name and owners.setdefault(name, one.word) != one.word:
-                told = f"{name} asks for cards of {owners[name]} and of {one.word}"
-                found.append(problem(field, told, "a name of its own for each"))
+                message = f"{name} asks for cards of {owners[name]} and of {one.word}"
+                found.append(problem(field, message, "a name of its own for each"))
     return found
 
 

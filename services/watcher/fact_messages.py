@@ -25,7 +25,7 @@ _DIGEST = 6
 
 
 class FactWriter:
-    """Writes down what one view tells."""
+    """Makes messages of the facts of one view."""
 
     def __init__(self, view: View, seen: SeenVersions) -> None:
         self._view, self._seen = view, seen
@@ -33,7 +33,7 @@ class FactWriter:
     def sightings(
         self, trigger: str, facts: Sequence[Fact], at: Millis, *, lost: ObjectVersion | None = None, epoch: int = 0
     ) -> list[Sighting]:
-        """The facts that one sight has given, with their ids: the same for everybody who tells the same of it.
+        """The facts derived from one sight, with their ids: every replica gives the same fact the same id.
 
         `trigger` names the sight, `lost` the object that it says is gone.
         """
@@ -77,16 +77,16 @@ class FactWriter:
                 place = object_of(place_of(fact))
                 if place:
                     return place, ""
-                told = self._view.workloads.get(getattr(fact, "workload", ""))
-                return ("", "") if told is None else (told.source, "")
+                reported = self._view.workloads.get(getattr(fact, "workload", ""))
+                return ("", "") if reported is None else (reported.source, "")
 
     def _tree(self, fact: Fact) -> str:
-        """The tree a fact belongs to, as far as the watcher can tell: by the queue that its local queue leads to."""
+        """The quota tree that a fact belongs to, as far as the watcher knows: by the ClusterQueue of its LocalQueue."""
         key = "" if isinstance(fact, PriorityClassObserved) else getattr(fact, "workload", "")
         if not key:
             return CLUSTER
-        told = self._view.workloads.get(key)
-        queue = fact.spec.queue if isinstance(fact, WorkloadSubmitted) else told.spec.queue if told else ""
+        reported = self._view.workloads.get(key)
+        queue = fact.spec.queue if isinstance(fact, WorkloadSubmitted) else reported.spec.queue if reported else ""
         local_queue = self._view.facts.get(f"LocalQueue/{key.partition('/')[0]}/{queue}")
         cluster_queue = getattr(local_queue, "cluster_queue", "")
         owner = self._view.facts.get(f"ClusterQueue//{cluster_queue}")

@@ -1,4 +1,4 @@
-"""Which kinds the cluster knows that need not be there: told by its custom resource definitions as they come and go."""
+"""Which optional kinds are installed, by the cluster's CustomResourceDefinitions as they are added and deleted."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ DEFINITIONS = Resource(
 
 
 class InstalledKinds:
-    """The kinds that are installed, of the jobs that are managed and of others that are looked at."""
+    """The installed ones among managed job kinds and other optional kinds that are watched."""
 
     def __init__(self, kinds: Iterable[JobKind], others: Iterable[Resource] = ()) -> None:
         self._wanted = {
@@ -30,7 +30,7 @@ class InstalledKinds:
         self._there: dict[str, Resource] = {}
 
     def see(self, sight: Sight) -> tuple[list[Resource], list[Resource]]:
-        """The kinds that have to be watched from now on, and those that are no more."""
+        """The kinds to watch from now on, and those to watch no more."""
         match sight:
             case Listed():
                 found, about = self._found(sight.objects), set(self._there)

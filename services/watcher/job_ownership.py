@@ -9,11 +9,11 @@ from services.jobs.train_job import CHILD
 
 
 class JobOwnership:
-    """Who owns whom among the jobs that were seen."""
+    """Which of the jobs that were seen owns which other."""
 
     def __init__(self, kinds: Kinds, managed: Mapping[str, str]) -> None:
         self._kinds, self._managed = kinds, managed
-        """By place, the workload of each job that was told of."""
+        """By place, the workload of each job that was reported."""
         self._children: dict[str, dict[str, Any]] = {}
         self._parents: dict[str, dict[str, Any]] = {}
         """Jobs that say only through their child what they ask for, and those children; by the parent's place."""

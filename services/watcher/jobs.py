@@ -1,4 +1,4 @@
-"""Jobs as what they ask for and how they stand."""
+"""Jobs as facts: what they request, and their status."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ class Surroundings(Protocol):
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job stands, in the words of the facts."""
+    """A job's requests and status, in the terms of facts."""
 
     workload: str
     uid: str
@@ -91,11 +91,11 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     decision: str = ""
     """What its Workload object showed when its checks stood so, as `partition/sequence`."""
     anew: bool = False
-    """It is not what was told under its name before."""
+    """It replaces another object that was reported under its name before."""
 
 
 def job_state(value: dict[str, Any], around: Surroundings, kind: JobKind = JOB) -> JobState | None:
-    """A job of any kind; None when no queue is meant to manage it, or when it has not said yet what it asks for.
+    """The state of a job of any kind; None when no queue manages it, or when its pods are not known yet.
 
     Raises `Refused`.
     """
@@ -180,7 +180,7 @@ def names_in(meta: ObjectMeta, annotation: str) -> tuple[str, ...]:
 
 
 def own_parameters(meta: ObjectMeta) -> dict[str, str]:
-    """What a job itself wants the autoscaler to be told."""
+    """The parameters for the ProvisioningRequest in a job's annotations."""
     found = meta.annotations or {}
     return {name.removeprefix(PARAMETERS): found[name] for name in sorted(found) if name.startswith(PARAMETERS)}
 

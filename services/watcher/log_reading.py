@@ -1,8 +1,8 @@
-"""What is on the log of what watchers have told, and whether this one still tells what folds there.
+"""The facts on the log that all watchers have reported, and whether this watcher is still in step with them.
 
-A watcher is one of several, and may be late. It follows the log as every fold does: what others tell becomes part of what
-it has told, and where its own word turns out to be older than theirs it has to begin anew. A fact that can't be read or
-folded halts it by name, as it halts the partitions, until it is skipped on record.
+Several watchers run at once, and each may be late. Each follows the log as every fold does: facts of the others become part
+of what it has reported, and when one of its own turns out to be older than theirs it has to begin anew. A fact that can't be
+read or folded halts it, as it halts the partitions, until it is skipped on record.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ _REMEMBERED = 10_000
 
 
 class FellBehind(Exception):
-    """What this watcher has told is not what stands on the log: it looks at everything anew."""
+    """The facts of this watcher are not those on the log: it has to read the log and list all kinds again."""
 
 
 class ReportedByAll:
-    """The facts on the log, and those of this watcher that are on their way there."""
+    """The facts that all watchers have reported on the log, and those of this one that are on their way there."""
 
     def __init__(
         self, view: View, seen: SeenVersions, control: Control | None = None, halts: Halts | None = None
@@ -48,17 +48,17 @@ class ReportedByAll:
         self._trail = Trail()
         self.versions = Versions(self._trail)
         self._on_their_way: dict[str, Sighting] = {}
-        """By id."""
+        """By message id."""
         self._heard: dict[str, None] = {}
-        """Ids that were on the log lately: what is told again under one of them is not stored again."""
+        """Ids of the last facts on the log: the bus does not store a message again under one of them."""
         self.position = 0
-        """The last fact of the log that is folded."""
+        """The sequence of the last fact that is folded."""
         self.settings: SettingsObserved | None = None
-        """The configuration that was told last."""
+        """The configuration that was reported last."""
         self.epoch = 0
 
     async def read_back(self, facts: Stream) -> None:
-        """Take note of all that is there. Raises `LogUnavailable`, and `MessageHalts` with all before it taken in."""
+        """Fold all facts up to the end of the log. Raises `LogUnavailable`, and `MessageHalts` with all before it folded."""
         async for batch in facts.read(self.position):
             for entry in batch:
                 with _folding(entry):
@@ -69,17 +69,17 @@ class ReportedByAll:
             self.view.left.clear()
 
     async def halted_by(self, problem: MessageHalts) -> None:
-        """Say so, and wait until something is skipped."""
+        """Report the problem, and wait until something is skipped on record."""
         self.halts.halt(MESSAGE, str(problem))
         self.skips.clear()
         await self.skips.wait()
 
     def reads_on(self) -> None:
-        """Nothing halts it any more."""
+        """Remove the reported problem."""
         self.halts.lift(MESSAGE)
 
     async def follow(self, facts: Stream) -> None:
-        """Take note of all that comes, until cancelled. Raises `FellBehind`."""
+        """Fold facts as they come, until cancelled. Raises `FellBehind`."""
         try:
             async for batch in facts.follow(self.position):
                 for entry in batch:
@@ -88,26 +88,26 @@ class ReportedByAll:
             raise FellBehind(str(problem)) from problem
 
     def send(self, sightings: Iterable[Sighting]) -> None:
-        """These are on their way to the log."""
+        """Remember that these are on their way to the log."""
         self._on_their_way.update({one.id: one for one in sightings if one.id not in self._heard})
 
     def begins_epoch(self) -> bool:
-        """Have the cluster's versions begin anew with what is told from now on; False when that was said just now."""
+        """Start a new epoch of resourceVersions with the next facts; False when one that was started is not on the log yet."""
         if self.epoch > self.versions.epoch:
             return False
         self.epoch = self.versions.epoch + 1
         return True
 
     def outdated(self, about: ObjectVersion) -> bool:
-        """Whether something newer than this was told of the object."""
+        """Whether a newer version of the object was reported."""
         return self.versions.outdated(about)
 
     def known_of(self, kind: str) -> dict[str, Known]:
-        """What was told so far of the objects of a kind, by place."""
+        """The reported version of each object of a kind, by place."""
         return {key: one for key, one in self.versions.known.items() if key.startswith(f"{kind}/") and "#" not in key}
 
     def _opened(self, entry: Entry) -> Sighting | None:
-        """What a message says to a watcher: nothing where it does not count. Raises `MessageNotOurs`."""
+        """The sighting in a message; None where it does not count. Raises `MessageNotOurs`."""
         found = open_message(entry, self._control)
         return found.message if isinstance(found, Opened) and isinstance(found.message, Sighting) else None
 
@@ -144,7 +144,7 @@ class ReportedByAll:
         ours = self._on_their_way.pop(sighting.id, None)
         if ours is not None:
             if not folds:
-                raise FellBehind(f"{_name(sighting)} was told of at a newer version by somebody else")
+                raise FellBehind(f"{_name(sighting)} was reported at a newer version by another watcher")
             return
         if not folds or sighting.author != AUTHOR or self._says_so(sighting):
             return
@@ -155,7 +155,7 @@ class ReportedByAll:
             return
         ahead = any(one.about is not None and one.about.place == about.place for one in self._on_their_way.values())
         if ahead or self._seen.version_of(about.place) > about.version > 0:
-            raise FellBehind(f"{_name(sighting)} was told of otherwise by somebody else")
+            raise FellBehind(f"{_name(sighting)} was reported differently by another watcher")
 
     def _says_so(self, sighting: Sighting) -> bool:
         fact = sighting.fact
@@ -167,7 +167,7 @@ class ReportedByAll:
 
 @contextmanager
 def _folding(entry: Entry) -> Generator[None, None, None]:
-    """Whatever goes wrong with a fact is told by its place. Raises `FoldFailed`."""
+    """Raises `FoldFailed`, naming the place of the fact, for whatever goes wrong with it."""
     try:
         yield
     except (MessageHalts, FellBehind):

@@ -38,8 +38,8 @@ BIND_PHASE = "hami.io/bind-phase"
 def node_facts(value: dict[str, Any], config: CardConfig = HAMI) -> list[Fact]:
     """A Node: what it is, and the cards of every vendor that it registers.
 
-    A registration that can't be read is told as refused; the node itself is told all the same, and its cards stay what
-    they were.
+    A registration that can't be read is reported as refused; the node itself is reported all the same, and its cards stay
+    as they were.
     """
     found = read(value, ApiNode)
     meta = found.metadata
@@ -64,10 +64,10 @@ def node_facts(value: dict[str, Any], config: CardConfig = HAMI) -> list[Fact]:
     try:
         facts.append(_lock(meta.name, (meta.annotations or {}).get(NODE_LOCK, "")))
     except BadAnnotation as bad:
-        told = problem(
+        refused = problem(
             f"metadata.annotations[{NODE_LOCK}]", f"{bad}; HAMi binds no pod here", "take the annotation away"
         )
-        facts.append(ObjectRefused(kind="Node", namespace="", name=meta.name, uid=meta.uid, problems=(told,)))
+        facts.append(ObjectRefused(kind="Node", namespace="", name=meta.name, uid=meta.uid, problems=(refused,)))
     return facts
 
 
@@ -146,7 +146,7 @@ def _silent(vendor: Vendor, annotations: Mapping[str, str], allocatable: Mapping
 
     Rule: docs/rules/devices.md#handshake
 
-    The stamp beside the word is in some local time; how long the silence has lasted is reckoned by the log instead.
+    The timestamp in the annotation is in an unknown time zone; the log's own time says how long the silence has lasted.
     """
     if not vendor.handshake or allocatable.get(vendor.resources.count, 0) > 0:
         return False

@@ -1,4 +1,4 @@
-"""Under which object each fact is told, and whether it says anything new."""
+"""The object under which each fact is reported, and whether a fact says anything new."""
 
 from collections.abc import Mapping
 
@@ -24,20 +24,20 @@ from events.quota import (
 from events.workload_object import WorkloadTerminating
 
 _OF_NODES = NodeObserved | DevicesRegistered | NodeLockObserved
-"""Facts about a part of a node: that it is as before does not say that all of the node can be read again."""
+"""Facts about a part of a node: one that is as before does not mean that the whole node can be read again."""
 BESIDE = ObjectRefused | NodeObserved | NodeLockObserved | PodAccounted | WorkloadTerminating
-"""That a node is there, or a pod may go, does not say that all of it can be read again."""
+"""Facts that do not mean that their whole object can be read again: that a node exists, that a pod may go."""
 PARTS = ("#devices", "#lock", "#accounted", "#terminating", "#refused")
-"""What is told of an object besides itself."""
+"""Suffixes of the keys of facts about an object beside the one that describes it."""
 
 
 def object_of(place: str) -> str:
-    """The object at whose place, or at a part of it, a fact is told; whatever its name holds."""
+    """The key of a fact's object, without a suffix in `PARTS`; a name may hold any character."""
     return next((place.removesuffix(part) for part in PARTS if place.endswith(part)), place)
 
 
 def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
-    """Under which object a fact is told; empty for facts about workloads."""
+    """The key under which a fact is kept, `kind/namespace/name` with a suffix; empty for facts about workloads."""
     match fact:
         case ClusterQueueObserved():
             return f"ClusterQueue//{fact.name}"
@@ -84,7 +84,7 @@ def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
 
 
 def known(facts: Mapping[str, Fact], fact: Fact) -> bool:
-    """Whether it says what was told before, or what goes without saying."""
+    """Whether a fact says what was reported before, or what is the default."""
     place = place_of(fact)
     before = facts.get(place)
     if isinstance(fact, LocalQueueObserved) and isinstance(before, LocalQueueObserved):
@@ -96,6 +96,6 @@ def known(facts: Mapping[str, Fact], fact: Fact) -> bool:
         return not fact.since
     if isinstance(fact, DevicesRegistered) and place not in facts:
         return not fact.cards
-    # An object that is back to what was told before has to be told again: it is not refused any more.
+    # An object that is back to what was reported before has to be reported again: it is not refused any more.
     lifts = not isinstance(fact, _OF_NODES) and f"{place}#refused" in facts
     return bool(place) and not lifts and before == fact

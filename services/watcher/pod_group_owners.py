@@ -1,4 +1,4 @@
-"""What serves with pods and says how many there are to be: StatefulSets and LeaderWorkerSets, and which groups are theirs."""
+"""Serving objects that declare their number of pods (StatefulSets, LeaderWorkerSets), and which pod groups are theirs."""
 
 from collections.abc import Iterable
 
@@ -12,18 +12,18 @@ from services.watcher.reported_state import ReportedState
 
 
 class PodGroupOwners:
-    """Those that name a queue, by `kind/namespace/name`."""
+    """The objects that name a queue, by `kind/namespace/name`."""
 
     def __init__(self, kinds: Kinds) -> None:
         self._kinds = kinds
         self._there: dict[str, JsonObject] = {}
         self._by_place: dict[str, str] = {}
-        """Whose a group is, by its place."""
+        """By the place of a group, the object that it belongs to."""
         self.listed: set[str] = set()
-        """The kinds of which all that there are were seen."""
+        """The kinds of which all objects were seen."""
 
     def see(self, kind: str, value: JsonObject) -> list[str]:
-        """Take note of one; the places of its groups."""
+        """Record an object; the places of its groups."""
         meta = value["metadata"]
         key = f"{kind}/{meta.get('namespace', '')}/{meta['name']}"
         if key not in self._there and not rules.labels_of(value).get(QUEUE) and not self._kinds.takes_all:
@@ -52,7 +52,7 @@ class PodGroupOwners:
         self.listed.add(kind)
 
     def see_pod(self, place: str, pod: JsonObject) -> None:
-        """Take note whose group it is that a pod belongs to."""
+        """Record to which object a pod's group belongs."""
         made_by = rules.annotations_of(pod).get(rules.PARENT, "")
         kind = next((one for one in self._kinds.parents if one.lower() == made_by), "")
         if not kind or not place.startswith("PodGroup/"):
@@ -64,7 +64,7 @@ class PodGroupOwners:
             self._by_place[place] = f"{kind}/{meta.get('namespace', '')}/{name}"
 
     def find(self, place: str, reported: ReportedState | None) -> tuple[str, JsonObject | None]:
-        """The kind of whose group it is, empty when it is nobody's, and itself while it is there."""
+        """The kind of the object that a group belongs to (empty when there is none), and the object itself while it exists."""
         key = self._by_place.get(place, "")
         kind = key.partition("/")[0] or (reported.parent if reported is not None else "")
         return kind, self._there.get(key)

@@ -1,4 +1,4 @@
-"""Pods that no job starts and stops, alone or as groups: which are there, and which of them we hold no longer."""
+"""Pods that no job starts and stops, alone or as groups: which exist, and which of them need our finalizer no longer."""
 
 from collections.abc import Iterable, Mapping
 
@@ -71,7 +71,7 @@ class PodGroups:
         return place in self._pods
 
     def first(self, place: str) -> dict[str, str]:
-        """The oldest pod of a place, as one that is told of."""
+        """The oldest pod of a place, on which problems of the group are reported."""
         meta = min(self._pods[place].values(), key=age)["metadata"]
         return {"pod": meta["name"], "uid": meta.get("uid", "")}
 
@@ -82,7 +82,7 @@ class PodGroups:
             self.lose(*key.split("/", 1))
 
     def state(self, place: str, around: Surroundings, reported: ReportedState | None) -> JobState | None:
-        """The workload as it stands; None while pods are missing at first, and when none is left. Raises `Refused`."""
+        """The workload of a place; None before all its pods were there once, and when none is left. Raises `Refused`."""
         found = self.pods(place)
         try:
             return pod_state(found, around, reported) if found else None
@@ -90,7 +90,7 @@ class PodGroups:
             raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
 
     def accounted(self, place: str, key: str, reported: ReportedState | None) -> list[PodAccounted]:
-        """Which pods of a place are held no longer, now that what they had to tell of their workload was told."""
+        """The pods of a place that need our finalizer no longer, now that what they say of their workload is reported."""
         found = self.pods(place)
         if not place.startswith("PodGroup/"):
             over = reported is not None and reported.finished
@@ -123,8 +123,8 @@ class PodGroups:
 
     def _goes(self, pod: JsonObject) -> bool:
         meta = pod["metadata"]
-        told = self._facts.get(f"Pod/{meta.get('namespace', '')}/{meta['name']}#accounted")
-        return isinstance(told, PodAccounted) and told.doomed == DISMISSED and told.uid == meta.get("uid", "")
+        fact = self._facts.get(f"Pod/{meta.get('namespace', '')}/{meta['name']}#accounted")
+        return isinstance(fact, PodAccounted) and fact.doomed == DISMISSED and fact.uid == meta.get("uid", "")
 
 
 def left_behind(pod: JsonObject) -> list[PodAccounted]:

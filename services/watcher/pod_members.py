@@ -17,13 +17,13 @@ class GroupMembers(msgspec.Struct, frozen=True, kw_only=True):
     """The pods of a group, oldest first."""
 
     kept: tuple[JsonObject, ...] = ()
-    """Those that take a place, though some of them have ended and wait to be replaced."""
+    """Pods that have a place in the group; some of them may have failed and wait to be replaced."""
     missing: int = 0
-    """So many places have no pod that runs, may run or has succeeded."""
+    """How many places have no pod that runs, may run or has succeeded."""
     excess: tuple[JsonObject, ...] = ()
-    """Those that there is no place for."""
+    """Pods for which there is no place."""
     replaced: tuple[JsonObject, ...] = ()
-    """Those whose place another has taken."""
+    """Pods whose place another pod has taken."""
 
 
 def counts_on(pod: JsonObject) -> bool:
@@ -59,7 +59,7 @@ def group_members(found: Sequence[JsonObject], room: Mapping[str, int], role: Ro
 
 
 def members_of(kept: Sequence[JsonObject], role: Role) -> tuple[Member, ...]:
-    """The pods that take a place, as they are told."""
+    """The pods that take a place, as members in a fact."""
     return tuple(
         Member(
             name=one["metadata"]["name"],

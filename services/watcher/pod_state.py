@@ -1,4 +1,4 @@
-"""A pod alone, or the pods of a group, as one workload: what they ask for and how they stand."""
+"""A single pod, or the pods of a group, as one workload: what they request, and their status."""
 
 from collections.abc import Sequence
 
@@ -117,7 +117,7 @@ def _state(
         owner=Owner(kind="PodGroup" if name else "Pod", name=name or meta.name, uid=meta.uid, api_version="v1"),
         created_at=created_at(meta),
         spec=WorkloadSpec(
-            # Pods that run stay where they have been let in.
+            # Running pods stay where they were admitted.
             queue=reported.spec.queue if reported is not None and begun else labels.get(QUEUE, ""),
             pod_sets=pod_sets,
             priority=priority,

@@ -1,4 +1,4 @@
-"""What is told of pods without a job, and of what serves with them: looked at together, told as one workload each."""
+"""Facts about pods without a job and about the serving objects that own them: each group is reported as one workload."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -16,26 +16,26 @@ from services.watcher.serving_state import serving_state
 
 
 class Reporting(Surroundings, Protocol):
-    """What was told so far, and how something is told."""
+    """What this part of the view needs of the rest: the facts reported so far, and reporting new ones."""
 
     facts: dict[str, Fact]
     workloads: dict[str, ReportedState]
     by_source: dict[str, str]
 
     def manages(self, place: str) -> bool:
-        """Whether what is at a place is ours."""
+        """Whether kuelog manages the object at a place."""
         ...
 
     def fresh(self, found: Iterable[Fact]) -> list[Fact]:
-        """Those that were not told yet, noted."""
+        """The facts that were not reported yet; they count as reported from now on."""
         ...
 
     def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
-        """That an object is understood again, where nothing else of what was found says so."""
+        """The fact that a refused object is understood again, unless `found` says so."""
         ...
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
-        """In what the workload of a place differs from what was told of it."""
+        """The facts in which the workload of a place differs from what was reported."""
         ...
 
 
@@ -45,10 +45,10 @@ class PodWatch:
     def __init__(self, view: Reporting) -> None:
         self._view, self._groups, self._parents = view, PodGroups(view.facts), PodGroupOwners(view.kinds)
         self._pods_seen = False
-        """Until then nothing is known of the pods of a group that was told of before."""
+        """Whether any pod was seen; before that the pods of a group that was reported are not known."""
 
     def see(self, kind: str, value: JsonObject) -> list[Fact]:
-        """What a pod, or what serves with pods, changes."""
+        """The facts that follow from a change of a pod, or of a serving object."""
         if kind in self._view.kinds.parents:
             return self._look_at(self._parents.see(kind, value))
         if kind != "Pod":
@@ -58,7 +58,7 @@ class PodWatch:
         return self._look_at([place]) if place else self._view.fresh(left_behind(value))
 
     def lose(self, kind: str, namespace: str, name: str) -> list[Fact]:
-        """What changes when an object is gone."""
+        """The facts that follow from the deletion of an object."""
         if kind in self._view.kinds.parents:
             return self._look_at(self._parents.lose(kind, namespace, name))
         match kind:
@@ -71,11 +71,11 @@ class PodWatch:
                 return []
 
     def owned(self, reported: ReportedState, key: str, workload: JsonObject) -> list[Fact]:
-        """Take note of who owns the object of a workload; which pods may go because of it."""
+        """Record who owns a Workload object; the facts about pods that may go because of it."""
         return list(self._groups.owned(reported, key, workload))
 
     def expect(self, kind: str, objects: Sequence[JsonObject]) -> None:
-        """Take note of all pods before any is told of, so that no group looks as if it had lost some."""
+        """Record all pods of a list before any is reported, so that no group looks as if it had lost some."""
         if kind == "Pod":
             self._pods_seen = True
             self._groups.keep_only(objects)
@@ -87,7 +87,7 @@ class PodWatch:
             self._parents.keep_only(kind, objects)
 
     def settle(self, kind: str) -> list[Fact]:
-        """What has become of groups, now that all objects of a kind were seen."""
+        """The facts about groups that are certain only once all objects of a kind were seen."""
         if kind != "Pod" and kind not in self._view.kinds.parents:
             return []
         return self._look_at([place for place in sorted(self._view.by_source) if place.startswith("PodGroup/")])
@@ -103,7 +103,7 @@ class PodWatch:
         return []
 
     def _look_at(self, places: Iterable[str]) -> list[Fact]:
-        """In what workloads that are made of pods differ from what was told of them, and which pods are held no longer."""
+        """The differences of workloads made of pods from what was reported, and which pods need our finalizer no longer."""
         fresh: list[Fact] = []
         for place in places:
             found = self._or_refused(place, self._facts_of)
@@ -114,12 +114,12 @@ class PodWatch:
         return fresh
 
     def _or_refused(self, place: str, derive: Callable[[str], list[Fact]]) -> list[Fact]:
-        """What is derived of the pods of a place; where it can't be, the one that is told so is refused."""
+        """The facts derived from the pods of a place; when they can't be understood, one pod or the parent is refused."""
         try:
             return understood(lambda: derive(place))
         except Refused as refused:
-            told = self._view.workloads.get(self._view.by_source.get(place, ""))
-            kind, parent = self._parents.find(place, told)
+            reported = self._view.workloads.get(self._view.by_source.get(place, ""))
+            kind, parent = self._parents.find(place, reported)
             if parent is not None:
                 return [refusal(kind, parent, refused)]
             word, namespace, name = place.split("/", 2)
@@ -131,16 +131,16 @@ class PodWatch:
         return list(self._groups.accounted(place, key, self._view.workloads.get(key)))
 
     def _facts_of(self, place: str) -> list[Fact]:
-        told = self._view.workloads.get(self._view.by_source.get(place, ""))
-        if told is not None and not self._pods_seen:
+        reported = self._view.workloads.get(self._view.by_source.get(place, ""))
+        if reported is not None and not self._pods_seen:
             return []  # What serves may be listed before the pods are.
-        kind, parent = self._parents.find(place, told)
+        kind, parent = self._parents.find(place, reported)
         if kind and parent is None and kind not in self._parents.listed:
             return []  # Who says how many pods it has was not seen yet.
         unknown = not kind and place.partition("/")[0] not in self._view.kinds.by_place
         if unknown or not self._view.manages(place):
             return []
-        return self._view.workload_facts(place, self._state(place, kind, parent, told))
+        return self._view.workload_facts(place, self._state(place, kind, parent, reported))
 
     def _state(
         self, place: str, kind: str, parent: JsonObject | None, reported: ReportedState | None
@@ -152,10 +152,10 @@ class PodWatch:
         return None if kind else self._groups.state(place, view, reported)
 
     def _lose_workload(self, key: str) -> list[Fact]:
-        """The object of a workload is gone: pods without a job go with it; what made them has others let in anew."""
+        """A Workload object is gone: pods without a job are dismissed with it; a serving parent gets a new workload."""
         self._groups.owners.pop(key, None)
-        told = self._view.workloads.get(key)
-        if told is None or told.finished or not (told.parent or self._groups.known(told.source)):
+        reported = self._view.workloads.get(key)
+        if reported is None or reported.finished or not (reported.parent or self._groups.known(reported.source)):
             return []
-        fresh = self._view.fresh([WorkloadDeleted(workload=key), *self._groups.dismissed(told.source, key)])
-        return [*fresh, *(self._look_at([told.source]) if told.parent else [])]
+        fresh = self._view.fresh([WorkloadDeleted(workload=key), *self._groups.dismissed(reported.source, key)])
+        return [*fresh, *(self._look_at([reported.source]) if reported.parent else [])]

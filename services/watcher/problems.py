@@ -1,4 +1,4 @@
-"""Objects that can't be understood: what is wrong with which field, and what to write instead."""
+"""Objects that can't be translated into facts: which field is wrong, why, and what to write instead."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
@@ -37,11 +37,11 @@ def problem(field: str, message: str, instead: str = "") -> ObjectProblem:
 
 
 def refusal(kind: str, value: dict[str, Any], refused: Refused, **who: str) -> ObjectRefused:
-    """The fact that an object is refused; what it says of itself is told as far as it is text."""
+    """The fact that an object is refused; namespace, name and UID are empty where they are not text."""
     found = value.get("metadata")
     meta: dict[str, Any] = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-    said = {name: text if isinstance(text := meta.get(name), str) else "" for name in ("namespace", "name", "uid")}
-    return ObjectRefused(**{"kind": kind, **said, **who}, problems=refused.problems)
+    identity = {name: text if isinstance(text := meta.get(name), str) else "" for name in ("namespace", "name", "uid")}
+    return ObjectRefused(**{"kind": kind, **identity, **who}, problems=refused.problems)
 
 
 def understood(derive: Callable[[], list[Fact]], value: object = None) -> list[Fact]:
@@ -77,7 +77,7 @@ def _field_of(text: str, value: object, path: str = "") -> str:
 
 
 def well_formed(value: dict[str, Any]) -> None:
-    """What every object has, so that whoever reads it may rely on it. Raises `Refused`, naming the field."""
+    """Check the metadata that every object has, so that its readers may rely on it. Raises `Refused`, naming the field."""
     meta = value.get("metadata")
     if not isinstance(meta, dict):
         raise Refused([problem("metadata", f"{shown(meta)} is no object", "name and namespace")])
@@ -104,7 +104,7 @@ def well_formed(value: dict[str, Any]) -> None:
 
 
 def is_named(value: object) -> bool:
-    """Whether an object says where it is: without that nothing can be told of it."""
+    """Whether an object has a name (and namespace): without that nothing can be reported about it."""
     meta = value.get("metadata") if isinstance(value, dict) else None
     if not isinstance(meta, dict) or not meta.get("name") or not isinstance(meta["name"], str):
         return False

@@ -1,4 +1,4 @@
-"""How a cluster autoscaler is to be asked, and what it answers, as facts."""
+"""ProvisioningRequestConfigs, and the ProvisioningRequests that a cluster autoscaler answers, as facts."""
 
 from typing import Any
 

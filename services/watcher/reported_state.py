@@ -1,4 +1,4 @@
-"""What was told of one workload, and in what its job or its own object differs from that."""
+"""What was reported of one workload, and the facts in which its job or its own object differs from that."""
 
 import msgspec
 
@@ -21,7 +21,7 @@ from services.watcher.jobs import JobState
 
 
 class ReportedState(msgspec.Struct):
-    """What was told of one workload."""
+    """What was reported of one workload, by this watcher or another."""
 
     uid: str
     source: str
@@ -39,18 +39,18 @@ class ReportedState(msgspec.Struct):
     unsuspended: int = 0
     """The generation of the job in which somebody else had let it run."""
     suspended_by: str = ""
-    """The decision that its job bore when it was seen suspended; no fact says it, so who begins anew knows of none."""
+    """The decision that its job bore when it was seen suspended; no fact holds it, so it is empty after a restart."""
     injected: bool = False
     """It was running when it was found: its template holds what somebody else injected at the start."""
 
 
 def changes(reported: ReportedState, state: JobState) -> list[Fact]:
-    """In what a job differs from what was told of it."""
+    """The facts in which a job differs from what was reported."""
     facts: list[Fact] = []
     spec = msgspec.structs.replace(state.spec, labels=reported.spec.labels)
     kept = state.started or reported.injected or (state.marked and _same_pods(spec, reported.spec))
     if kept and state.owner is not None:
-        # The template holds what was injected at the start: what was asked for is what was told before.
+        # The template holds what was injected at the start: the requests are those reported before.
         spec = msgspec.structs.replace(spec, pod_sets=reported.spec.pod_sets)
     if spec != reported.spec:
         facts.append(WorkloadChanged(workload=state.workload, spec=spec))
@@ -73,7 +73,7 @@ def changes(reported: ReportedState, state: JobState) -> list[Fact]:
 
 
 def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, PLR0911 - one case per fact
-    """Whether a fact about a workload says what was told of it already."""
+    """Whether a fact about a workload says what was reported already."""
     match fact:
         case WorkloadSubmitted():
             return reported is not None and reported.uid == fact.uid
@@ -112,7 +112,7 @@ def note(
     | WorkloadFinished
     | CheckReported,
 ) -> None:
-    """Take note of a fact about a workload that was told, by this watcher or another."""
+    """Fold a fact about a workload, reported by this watcher or another."""
     match fact:
         case WorkloadChanged():
             reported.spec = fact.spec
@@ -133,7 +133,7 @@ def note(
 
 
 def _unsuspended_by_others(reported: ReportedState, state: JobState) -> bool:
-    """Whether a job runs that was not let run: it bears no decision, or the one by which it came to stand still."""
+    """Whether a job runs that was not started by us: it bears no decision, or the one by which it was suspended."""
     let_run = state.mark not in (reported.gone, reported.suspended_by) if state.mark else reported.injected
     return not let_run and not reported.finished and state.running > reported.unsuspended
 

@@ -1,7 +1,7 @@
-"""What watchers have told, saved on the shelf: a watcher that starts anew reads back only what was told since.
+"""The watchers' view, saved on the shelf: a watcher that restarts reads only the facts since then.
 
-What is saved is folded from the log and nothing else, apart from the view of a watcher that runs, which is ahead of the log. It
-names the last fact in it, by place and hash: of another log it does not count, and the facts are read from their beginning.
+A saved view is folded from the log alone, not taken from a running watcher, whose view is ahead of the log. It names its last
+fact by sequence and hash: if that is not on this log, the view is ignored and the facts are read from their beginning.
 """
 
 import hashlib
@@ -27,17 +27,17 @@ log = structlog.get_logger()
 
 KEY = "watcher"
 EVERY = 5_000
-"""After so many facts the view is saved, or after ten looks, if there was any."""
+"""After this many facts the view is saved, or after ten looks if there were any facts."""
 _LOOK_MS = 30_000
 _LOOKS = 10
 
 
 class SavedView(msgspec.Struct, frozen=True, kw_only=True):
-    """What was told up to a fact."""
+    """All that was reported up to a fact."""
 
     position: int
     sha256: str
-    """Of the bytes of that fact."""
+    """The SHA-256 of the bytes of that fact."""
     made_with: SettingsObserved | None
     """The configuration under which the facts were folded: it says which kinds of jobs there are."""
     settings: SettingsObserved | None
@@ -57,7 +57,7 @@ class ViewSaver:
         self._facts, self._shelf, self._made_with, self._begin = facts, shelf, made_with, begin
         self._saved = 0
 
-    async def restore(self, told: ReportedByAll) -> None:
+    async def restore(self, reported: ReportedByAll) -> None:
         """Begin at the newest view that belongs to this log, if there is one. Raises `LogUnavailable`."""
         for label in await self._shelf.labels(KEY):
             data = await self._shelf.take(label)
@@ -67,7 +67,7 @@ class ViewSaver:
                 log.warning("saved view passed over", why=str(problem))
                 continue
             if saved.made_with == self._made_with and await self._is_of_this_log(saved):
-                begin_at(told, saved)
+                begin_at(reported, saved)
                 self._saved = saved.position
                 return
 
@@ -86,17 +86,17 @@ class ViewSaver:
                 log.warning("view not saved", problem=str(problem))
 
     async def save(self) -> None:
-        """Fold what was told since the last saved view, and save what comes out. Raises `LogUnavailable`, `LogGap`, `MessageHalts`."""
-        told = self._begin()
-        await self.restore(told)
-        await told.read_back(self._facts)
-        if told.position <= self._saved:
+        """Fold the facts since the last saved view, and save the result. Raises `LogUnavailable`, `LogGap`, `MessageHalts`."""
+        reported = self._begin()
+        await self.restore(reported)
+        await reported.read_back(self._facts)
+        if reported.position <= self._saved:
             return
-        last = await self._facts.get(told.position)
-        data = msgspec.json.encode(saved_from(told, hashlib.sha256(last.data).hexdigest(), self._made_with))
-        await self._shelf.put(KEY, data, upto={FACTS: told.position}, rules="")
-        self._saved = told.position
-        log.info("view saved", sequence=told.position)
+        last = await self._facts.get(reported.position)
+        data = msgspec.json.encode(saved_from(reported, hashlib.sha256(last.data).hexdigest(), self._made_with))
+        await self._shelf.put(KEY, data, upto={FACTS: reported.position}, rules="")
+        self._saved = reported.position
+        log.info("view saved", sequence=reported.position)
 
     async def _is_of_this_log(self, saved: SavedView) -> bool:
         try:
@@ -106,14 +106,14 @@ class ViewSaver:
         return hashlib.sha256(stored.data).hexdigest() == saved.sha256
 
 
-def saved_from(told: ReportedByAll, sha256: str, made_with: SettingsObserved | None) -> SavedView:
+def saved_from(reported: ReportedByAll, sha256: str, made_with: SettingsObserved | None) -> SavedView:
     """All that was folded from the facts."""
-    view, versions = told.view, told.versions
+    view, versions = reported.view, reported.versions
     return SavedView(
-        position=told.position,
+        position=reported.position,
         sha256=sha256,
         made_with=made_with,
-        settings=told.settings,
+        settings=reported.settings,
         known=versions.known,
         epoch=versions.epoch,
         facts=view.facts,
@@ -122,13 +122,13 @@ def saved_from(told: ReportedByAll, sha256: str, made_with: SettingsObserved | N
     )
 
 
-def begin_at(told: ReportedByAll, saved: SavedView) -> None:
+def begin_at(reported: ReportedByAll, saved: SavedView) -> None:
     """Go on from what was saved."""
-    told.position, told.settings, told.epoch = saved.position, saved.settings, saved.epoch
-    told.versions.restore(saved.known, saved.epoch)
-    told.view.facts.update(saved.facts)
-    told.view.workloads.update(saved.workloads)
-    told.view.by_source.update(saved.by_source)
+    reported.position, reported.settings, reported.epoch = saved.position, saved.settings, saved.epoch
+    reported.versions.restore(saved.known, saved.epoch)
+    reported.view.facts.update(saved.facts)
+    reported.view.workloads.update(saved.workloads)
+    reported.view.by_source.update(saved.by_source)
     for place, fact in saved.facts.items():
         if isinstance(fact, PriorityClassObserved):
-            told.view.priority_classes[place.replace("//", "/")] = fact
+            reported.view.priority_classes[place.replace("//", "/")] = fact

@@ -13,7 +13,7 @@ DEPENDED_ON = frozenset({"PriorityClass", "WorkloadPriorityClass", "LocalQueue",
 
 
 class SeenVersions:
-    """What was seen last, whether anything was told of it or not."""
+    """The last version seen of each object, whether a fact was reported about it or not."""
 
     def __init__(self) -> None:
         self._objects: dict[str, tuple[str, int]] = {}
@@ -49,7 +49,7 @@ class SeenVersions:
         kind, namespace, name = place.split("/", 2)
         uid, version = self._objects.get(place, ("", 0))
         if kind == "PodGroup" or part:
-            # It is made of several pods: what is told of it rests on all that was seen of them.
+            # It is made of several pods: facts about it rest on all that was seen of them.
             version = self._kinds.get("Pod", 0)
         return ObjectVersion(
             kind=kind,
@@ -71,14 +71,14 @@ def place_in(kind: str, value: dict[str, Any]) -> str:
 
 
 def contradiction(found: Listed, known: Mapping[str, Known], kind: str) -> int:
-    """The version that was told of a kind and that a list of it is behind; 0 when it is behind none."""
+    """A reported version of a kind that a list of it is behind; 0 when it is behind none."""
     version = version_number(found.version)
     newest = max((one.version for one in known.values()), default=0)
     if version and newest > version:
         return newest
     for one in found.objects:
         if is_named(one):
-            told, seen = known.get(place_in(kind, one)), version_number(one["metadata"].get("resourceVersion"))
-            if told is not None and 0 < seen < told.version:
-                return told.version
+            reported, seen = known.get(place_in(kind, one)), version_number(one["metadata"].get("resourceVersion"))
+            if reported is not None and 0 < seen < reported.version:
+                return reported.version
     return 0

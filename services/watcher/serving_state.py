@@ -1,4 +1,4 @@
-"""What serves with pods as one workload, or one for each of its groups: what it asks for and how it stands."""
+"""A serving object as one workload, or as one for each of its pod groups: what it requests, and its status."""
 
 from collections.abc import Sequence
 
@@ -93,7 +93,7 @@ def _state(
         ),
         created_at=created_at(meta),
         spec=WorkloadSpec(
-            # Pods that run stay where they have been let in, and as many as were let in.
+            # Running pods stay where they were admitted, and as many as were admitted.
             queue=reported.spec.queue if reported is not None and begun else labels.get(QUEUE, ""),
             pod_sets=held,
             priority=priority,
@@ -124,9 +124,9 @@ def _pod_sets(
     if kind is LEADER_WORKER_SET:
         return found
     # Kueue's webhook gives the pods of a StatefulSet a role that its template does not name.
-    told = reported.spec.pod_sets[0].name if reported is not None else ""
+    reported_name = reported.spec.pod_sets[0].name if reported is not None else ""
     given = next((str(role) for one in pods if (role := rules.annotations_of(one).get(rules.ROLE))), "")
-    return tuple(structs.replace(one, name=told or given or one.name) for one in found)
+    return tuple(structs.replace(one, name=reported_name or given or one.name) for one in found)
 
 
 def _class_of(kind: JobKind, parent: JsonObject) -> str | None:

@@ -41,7 +41,7 @@ Begun = tuple[AsyncIterator[Sight], Resource]
 
 
 class Watcher:
-    """Turns sights into facts on one stream. Several at once tell the same facts under the same ids."""
+    """Turns sights into facts on the FACTS stream. Several watchers report the same facts under the same ids."""
 
     def __init__(
         self,
@@ -54,12 +54,12 @@ class Watcher:
         control: Control | None = None,
     ) -> None:
         self.listed = asyncio.Event()
-        """Set when every kind has been listed once and all of it was told."""
+        """Set when every kind has been listed once and all of it was reported."""
         self._reader, self._facts, self._clock, self._settings = reader, facts, clock, settings
         self._saver = None if shelf is None else ViewSaver(facts, shelf, settings, self._blank)
         self._control = control or Control()
         self.halts = Halts(AUTHOR)
-        """What keeps it from reading what others tell, or its own facts of before."""
+        """What keeps it from reading the facts on the log."""
         self._begin_anew()
 
     def _blank(self) -> ReportedByAll:
@@ -68,7 +68,7 @@ class Watcher:
     def _begin_anew(self) -> None:
         self.view = View(settings=self._settings)
         self._seen = SeenVersions()
-        self._told = ReportedByAll(self.view, self._seen, self._control, self.halts)
+        self._reported = ReportedByAll(self.view, self._seen, self._control, self.halts)
         self._scribe = FactWriter(self.view, self._seen)
         self._outbox = Outbox(self._facts, self._clock)
         self._seeing = asyncio.Lock()
@@ -82,10 +82,10 @@ class Watcher:
 
     def nudge(self) -> None:
         """Have it look again at what halts it, for instance after a quarantine."""
-        self._told.skips.set()
+        self._reported.skips.set()
 
     async def run(self) -> None:
-        """Watch every kind until cancelled; whoever was late, and told what others knew better, begins anew."""
+        """Watch every kind until cancelled; begin anew after facts of this watcher turned out to be older than others'."""
         while True:
             try:
                 await in_own_task(self._live())
@@ -100,11 +100,11 @@ class Watcher:
         await self._read_back()
         async with self._tasks as tasks:
             tasks.create_task(self._outbox.run())
-            tasks.create_task(self._told.follow(self._facts))
+            tasks.create_task(self._reported.follow(self._facts))
             if self._saver is not None:
                 tasks.create_task(self._saver.run(self._clock))
-            if self._settings is not None and self._settings != self._told.settings:
-                await self._tell("settings", [self._settings])
+            if self._settings is not None and self._settings != self._reported.settings:
+                await self._report("settings", [self._settings])
             first: list[asyncio.Task[Begun]] = []
             for resource in self._first:
                 first.append(tasks.create_task(self._begin(resource, first[-1] if first else None)))
@@ -118,30 +118,30 @@ class Watcher:
                 tasks.create_task(self._watch(resource))
 
     async def _read_back(self) -> None:
-        """Take note of what is on the log already, so that only differences are told."""
+        """Fold the facts that are on the log already, so that only differences are reported."""
         while True:
             try:
-                if self._saver is not None and not self._told.position:
-                    await self._saver.restore(self._told)
-                await self._told.read_back(self._facts)
+                if self._saver is not None and not self._reported.position:
+                    await self._saver.restore(self._reported)
+                await self._reported.read_back(self._facts)
             except LogUnavailable as problem:
                 log.warning("log unavailable", problem=str(problem))
                 await self._clock.sleep(_RETRY_MS)
             except MessageHalts as problem:
-                await self._told.halted_by(problem)
+                await self._reported.halted_by(problem)
             except (LogGap, LogRegressed) as problem:
-                # Others may be bringing back what it lacks; else whoever starts this anew has to.
+                # Another process may be restoring what is missing; else this one has to be restarted.
                 self.halts.halt(REGRESSED, str(problem))
                 await self._clock.sleep(_RETRY_MS)
                 self._begin_anew()
             else:
-                self._told.reads_on()
+                self._reported.reads_on()
                 self.halts.lift(REGRESSED)
                 return
 
     async def _begin(self, resource: Resource, before: "asyncio.Task[Any] | None" = None) -> Begun:
-        """The first list of a kind, told after those of another; a kind that is not installed is not waited for."""
-        known = self._told.known_of(resource.kind)
+        """Report the first list of a kind after those of others; a kind that is not installed is not waited for."""
+        known = self._reported.known_of(resource.kind)
         sights = self._reader.watch(resource)
         try:
             async with asyncio.timeout(_FIRST_LIST_S):
@@ -165,9 +165,11 @@ class Watcher:
 
     async def _go_on(self, resource: Resource, sights: AsyncIterator[Sight]) -> None:
         async for sight in sights:
-            if isinstance(sight, Listed) and contradiction(sight, self._told.known_of(resource.kind), resource.kind):
-                # Somebody may have told meanwhile what is newer than this list. Asked again, it is sure.
-                raise FellBehind(f"{resource.kind} was listed as it was before what is told of it")
+            if isinstance(sight, Listed) and contradiction(
+                sight, self._reported.known_of(resource.kind), resource.kind
+            ):
+                # Another watcher may have reported what is newer than this list. Listed again, it is certain.
+                raise FellBehind(f"{resource.kind} was listed at an older version than was reported")
             cards = self.view.cards
             await self._see(resource, sight)
             if resource.kind == CONFIG_MAP and self.view.cards is not cards:
@@ -175,14 +177,14 @@ class Watcher:
                 raise FellBehind("what nodes and pods say of cards is read by HAMi's configuration, which has changed")
 
     async def _notice_restart(self, resource: Resource, found: Listed, known: Mapping[str, Known]) -> None:
-        """Say so when the cluster, asked after all of this was told, is not as far yet: its store was restored."""
+        """Report a restored cluster: it lists an older version than was reported before it was asked."""
         version = contradiction(found, known, resource.kind)
-        if version and self._told.begins_epoch():
+        if version and self._reported.begins_epoch():
             restarted = ResourceVersionsRestarted(
-                epoch=self._told.epoch, kind=resource.kind, listed=version_number(found.version), known=version
+                epoch=self._reported.epoch, kind=resource.kind, listed=version_number(found.version), known=version
             )
             log.warning("resourceVersions begin anew", kind=resource.kind, known=version)
-            await self._tell(f"restarted:{found.version}", [restarted])
+            await self._report(f"restarted:{found.version}", [restarted])
             await self._outbox.stored()
 
     def _one_listed(self) -> None:
@@ -233,7 +235,7 @@ class Watcher:
             changed = changed or bool(facts)
             letters.extend(self._letters(f"{_version(one)}:{sight.version}", facts))
         await self._outbox.put(letters)
-        await self._tell(f"{kind}:settled:{sight.version}", self.view.settle(kind))
+        await self._report(f"{kind}:settled:{sight.version}", self.view.settle(kind))
         if changed:
             await self._see_dependents(kind, f"{kind}:{sight.version}")
 
@@ -266,7 +268,7 @@ class Watcher:
         await self._lose_place(place, about)
 
     async def _lose_place(self, place: str, about: ObjectVersion) -> None:
-        if self._told.outdated(about):
+        if self._reported.outdated(about):
             return  # Somebody has seen another of that name since.
         self._jobs.pop(place, None)
         facts = self.view.lose(*place.split("/", 2))
@@ -274,30 +276,32 @@ class Watcher:
 
     def _facts_of(self, resource: Resource, value: JsonObject) -> list[Fact]:
         place = place_in(resource.kind, value)
-        if self._told.outdated(self._about(place)):
-            return []  # Somebody has told what is newer; it is on its way to us, too.
+        if self._reported.outdated(self._about(place)):
+            return []  # Another watcher has reported a newer version; it is on its way to us, too.
         kinds = self.view.kinds
         managed = is_managed(value) if resource.kind == "Pod" else resource.kind in kinds.by_place
         if managed or (resource.kind in kinds.parents and (labels_of(value).get(QUEUE) or kinds.takes_all)):
             self._jobs[place] = value
         return self.view.see(resource.kind, value)
 
-    async def _tell(self, trigger: str, facts: Sequence[Fact]) -> None:
+    async def _report(self, trigger: str, facts: Sequence[Fact]) -> None:
         await self._outbox.put(self._letters(trigger, facts))
 
     def _letters(
         self, trigger: str, facts: Iterable[Fact], *, lost: ObjectVersion | None = None
     ) -> list[OutboxMessage]:
-        sightings = self._scribe.sightings(trigger, list(facts), self._clock.now(), lost=lost, epoch=self._told.epoch)
+        sightings = self._scribe.sightings(
+            trigger, list(facts), self._clock.now(), lost=lost, epoch=self._reported.epoch
+        )
         self.view.left.clear()
-        self._told.send(sightings)
+        self._reported.send(sightings)
         return [self._scribe.letter(one) for one in sightings]
 
     def _about(self, place: str, *, uid: str = "", version: int = 0, gone: bool = False) -> ObjectVersion:
         kind, namespace, name = place.split("/", 2)
         found = version or self._seen.version_of(place)
         context = 0 if gone else self._seen.context
-        epoch = self._told.epoch
+        epoch = self._reported.epoch
         return ObjectVersion(
             kind=kind, namespace=namespace, name=name, uid=uid, version=found, context=context, gone=gone, epoch=epoch
         )

@@ -1,6 +1,6 @@
-"""The watcher's own last view: what it has told already, so that it tells only differences.
+"""The watcher's view: all that was reported already, so that it reports only differences.
 
-A view is rebuilt by folding the facts on the log: a watcher that starts anew, and a second one beside it, tell nothing
+A view is rebuilt by folding the facts on the log: a watcher that restarts, and a second one beside it, report nothing
 twice (docs/rules/log.md#differences).
 """
 
@@ -44,7 +44,7 @@ from services.watcher.workload_objects import belongs_to_job, workload_state
 
 
 class View:
-    """Facts told so far, by object."""
+    """The facts reported so far, by object."""
 
     def __init__(self, *, validates: bool = True, settings: SettingsObserved | None = None) -> None:
         self._validates = validates
@@ -70,14 +70,14 @@ class View:
         self._orphans: dict[str, dict[str, Any]] = {}
         """Workload objects whose job has let them go, and is still there."""
         self._found: dict[str, JobState] = {}
-        """Workload objects of jobs that nothing was told of yet: what another manager has decided about them."""
+        """Workload objects of jobs that were not reported yet: what another manager has decided about them."""
 
     @property
     def cards(self) -> CardConfig:
-        """By which names cards are asked for, as HAMi's configuration was told last."""
-        told = self.facts.get(f"ConfigMap/{self._hami.namespace}/{self._hami.device_config}")
-        if told is not self._cards[0]:
-            self._cards = told, card_config(told if isinstance(told, DeviceConfigObserved) else None)
+        """The resource names for cards, from HAMi's configuration as last reported."""
+        config = self.facts.get(f"ConfigMap/{self._hami.namespace}/{self._hami.device_config}")
+        if config is not self._cards[0]:
+            self._cards = config, card_config(config if isinstance(config, DeviceConfigObserved) else None)
         return self._cards[1]
 
     def has_local_queue(self, namespace: str, name: str) -> bool:
@@ -85,14 +85,14 @@ class View:
         return f"LocalQueue/{namespace}/{name}" in self.facts
 
     def manages(self, place: str) -> bool:
-        """Whether what is at a place is ours: in a managed namespace, or told of already."""
+        """Whether kuelog manages the object at a place: it is in a managed namespace, or was reported already."""
         if self._managed is None or place in self.by_source:
             return True
         found = self.facts.get(f"Namespace//{place.split('/', 2)[1]}")
         return isinstance(found, NamespaceObserved) and selects(self._managed, found.labels)
 
     def see(self, kind: str, value: dict[str, Any]) -> list[Fact]:
-        """The facts in which an object differs from what was told of it; one that can't be understood is refused."""
+        """The facts in which an object differs from what was reported; one that can't be understood is refused."""
         try:
             well_formed(value)
             found = understood(
@@ -100,7 +100,7 @@ class View:
                 value,
             )
         except Refused as refused:
-            # What it says of pods and of its parent is left alone as well: what was understood last stands.
+            # What it says of pods and of its parent is ignored as well: the last state that was understood is kept.
             return self.fresh([refusal(kind, value, refused)])
         fresh = self.fresh(found)
         try:
@@ -112,17 +112,17 @@ class View:
         return fresh if parent is None else [*fresh, *self.see(*parent)]
 
     def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
-        """That an object is understood again, where nothing else of what was found says so."""
+        """The fact that a refused object is understood again, unless `found` says so."""
         refused = self.facts.get(f"{place}#refused")
         if refused is None or any(isinstance(one, ObjectRefused) for one in found):
             return []
         kind, namespace, name = place.split("/", 2)
-        told = ObjectMended(kind=kind, namespace=namespace, name=name)
-        self.fold(told)
-        return [told]
+        fact = ObjectMended(kind=kind, namespace=namespace, name=name)
+        self.fold(fact)
+        return [fact]
 
     def fresh(self, found: Iterable[Fact]) -> list[Fact]:
-        """Those that were not told yet, noted one at a time: that a node is well again does not speak for its cards."""
+        """The facts not reported yet, folded one at a time: a node that is readable again does not mean that its cards are."""
         fresh: list[Fact] = []
         for fact in found:
             if not known(self.facts, fact):
@@ -137,8 +137,8 @@ class View:
         workload = self.by_source.get(place)
         if workload is not None:
             fresh.append(WorkloadDeleted(workload=workload))
-        told = any(f"{place}{part}" in self.facts for part in ("", "#refused", "#accounted", "#terminating"))
-        if told and (workload is None or kind == "Pod"):
+        reported = any(f"{place}{part}" in self.facts for part in ("", "#refused", "#accounted", "#terminating"))
+        if reported and (workload is None or kind == "Pod"):
             fresh.append(ObjectRemoved(kind=kind, namespace=namespace, name=name))
         for fact in fresh:
             self.fold(fact)
@@ -149,35 +149,35 @@ class View:
         return fresh if left is None else [*fresh, *self.see("Workload", left)]
 
     def places(self, kind: str) -> list[str]:
-        """All objects of a kind that something was told of."""
+        """The places of all objects of a kind about which anything was reported."""
         prefix = f"{kind}/"
         found = {object_of(place) for place in self.facts if place.startswith(prefix)}
         return sorted(found | {place for place in self.by_source if place.startswith(prefix)})
 
     def fold(self, fact: Fact) -> None:  # noqa: C901 - one case per fact
-        """Take note of a fact that was told, by this watcher or another."""
+        """Fold a fact, reported by this watcher or another."""
         match fact:
             case WorkloadSubmitted() if fact.workload in self.workloads:
-                pass  # Told twice, by two replicas.
+                pass  # Reported twice, by two replicas.
             case WorkloadSubmitted():
                 source = self._source(fact)
                 injected = fact.adopted is not None and bool(fact.adopted.cluster_queue)
-                told = ReportedState(uid=fact.uid, source=source, spec=fact.spec, injected=injected)
+                reported = ReportedState(uid=fact.uid, source=source, spec=fact.spec, injected=injected)
                 if fact.owner is not None and self.kinds.parent_of(fact.owner) is not None:
-                    told.parent, told.part = fact.owner.kind, fact.owner.part
+                    reported.parent, reported.part = fact.owner.kind, fact.owner.part
                     self.facts.pop(
                         f"{fact.owner.kind}/{fact.workload.partition('/')[0]}/{fact.owner.name}#refused", None
                     )
-                self.workloads[fact.workload] = told
+                self.workloads[fact.workload] = reported
                 self._found.pop(fact.workload, None)
                 self.by_source[source] = fact.workload
                 self.facts.pop(f"{source}#refused", None)
             case WorkloadDeleted():
-                told = self.workloads.pop(fact.workload, None)
-                if told is not None:
-                    self.left[fact.workload] = told.source
-                if told is not None and self.by_source.get(told.source) == fact.workload:
-                    del self.by_source[told.source]
+                reported = self.workloads.pop(fact.workload, None)
+                if reported is not None:
+                    self.left[fact.workload] = reported.source
+                if reported is not None and self.by_source.get(reported.source) == fact.workload:
+                    del self.by_source[reported.source]
             case (
                 WorkloadChanged()
                 | WorkloadSwitched()
@@ -188,9 +188,9 @@ class View:
                 | WorkloadFinished()
                 | CheckReported()
             ):
-                told = self.workloads.get(fact.workload)
-                if told is not None:
-                    note(told, fact)
+                reported = self.workloads.get(fact.workload)
+                if reported is not None:
+                    note(reported, fact)
                 if isinstance(fact, CheckReported | WorkloadSwitched):
                     self.facts.pop(f"Workload/{fact.workload}#refused", None)
             case ObjectMended():
@@ -233,11 +233,11 @@ class View:
                 return []
 
     def expect(self, kind: str, objects: Sequence[dict[str, Any]]) -> None:
-        """Take note of all objects of a kind before any is told of, where they mean something only together."""
+        """Record all objects of a list before any is reported, for kinds that have a meaning only together (pods of a group)."""
         self._pods.expect(kind, objects)
 
     def settle(self, kind: str) -> list[Fact]:
-        """What has become of those that mean something only together, now that all that there are were seen."""
+        """The facts about kinds that have a meaning only together, now that all objects of one were seen."""
         return self._pods.settle(kind)
 
     def _source(self, fact: WorkloadSubmitted) -> str:
@@ -252,25 +252,25 @@ class View:
 
     def _workload_object(self, place: str, value: dict[str, Any]) -> list[Fact]:
         key = place.removeprefix("Workload/")
-        told = self.workloads.get(key)
-        beside_job = told is not None and told.source != place
+        reported = self.workloads.get(key)
+        beside_job = reported is not None and reported.source != place
         self._orphans.pop(key, None)
         if not belongs_to_job(value):
             if not beside_job:
                 return self.workload_facts(place, workload_state(value))
             self._orphans[key] = value
-        elif told is None:
+        elif reported is None:
             self._found[key] = workload_state(value)
         facts = self.workload_facts(place, None)
         if belongs_to_job(value):
             facts += terminating(value)
-        if told is None or not beside_job:
+        if reported is None or not beside_job:
             return facts
-        facts += companion_facts(key, value, active=told.active, checks=told.checks)
-        return [*facts, *self._pods.owned(told, key, value)]
+        facts += companion_facts(key, value, active=reported.active, checks=reported.checks)
+        return [*facts, *self._pods.owned(reported, key, value)]
 
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
-        """In what the workload of a place differs from what was told of it; none is there without a state."""
+        """The facts in which the workload of a place differs from what was reported; without a state it is gone."""
         known = self.by_source.get(place)
         facts: list[Fact] = []
         if known is not None and (state is None or known != state.workload or state.anew):
@@ -278,12 +278,12 @@ class View:
             known = None
         if state is None:
             return facts
-        told = self.workloads.get(state.workload) if known is not None else None
-        if told is None:
+        reported = self.workloads.get(state.workload) if known is not None else None
+        if reported is None:
             found = self._found.get(state.workload)
             marks, state = marks_of(state, found), as_found(state, found)
-            # Whoever waits is suspended when it comes, however it was made.
-            told = ReportedState(uid=state.uid, source=place, spec=state.spec, unsuspended=state.running)
+            # A waiting workload's job is suspended from the start, however it was created.
+            reported = ReportedState(uid=state.uid, source=place, spec=state.spec, unsuspended=state.running)
             facts.append(
                 WorkloadSubmitted(
                     workload=state.workload,
@@ -295,7 +295,7 @@ class View:
                     marks=marks,
                 )
             )
-        found = changes(told, state)
+        found = changes(reported, state)
         if state.mark and not state.running:
-            told.suspended_by = state.mark
+            reported.suspended_by = state.mark
         return [*facts, *found]

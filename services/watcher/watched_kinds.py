@@ -1,4 +1,4 @@
-"""Which kinds of object are watched, and in which order they are seen first."""
+"""Which kinds of object are watched, and the order of their first lists."""
 
 from events.settings import SettingsObserved
 from services.jobs.kinds import resource_of
@@ -56,4 +56,4 @@ JOB_KINDS = (
     DEFINITIONS,
 )
 IF_INSTALLED = (REQUESTS,)
-"""Kinds besides those of jobs that are looked at as soon as the cluster knows them."""
+"""Optional kinds besides those of jobs, watched as soon as they are installed."""

@@ -1,4 +1,4 @@
-"""What the Workload object of a job says that the job itself does not: whether it is active, and how its checks stand."""
+"""What a job's Workload object says that the job itself does not: whether it is active, and the states of its checks."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from services.watcher.jobs import DECISION, JobState
 def companion_facts(
     workload: str, value: dict[str, Any], *, active: bool, checks: dict[str, CheckReported]
 ) -> list[Fact]:
-    """In what the object differs from what was told of it. Raises `Refused`."""
+    """The facts in which the object differs from what was reported. Raises `Refused`."""
     found = read(value, ApiWorkload)
     decision = (found.metadata.annotations or {}).get(DECISION, "")
     facts: list[Fact] = []
@@ -31,7 +31,7 @@ def companion_facts(
 
 
 def terminating(value: dict[str, Any]) -> list[Fact]:
-    """That somebody has deleted the object while it bears our finalizer. Raises `Refused`."""
+    """The fact that the object is being deleted and bears our finalizer; nothing otherwise. Raises `Refused`."""
     meta = read(value, ApiWorkload).metadata
     if meta.deletion_timestamp is None or RESOURCE_IN_USE not in (meta.finalizers or ()):
         return []
@@ -63,8 +63,8 @@ def _is_of_earlier_pods(state: JobState, found: JobState) -> bool:
     return of_pods and (found.spec.leaving or (found.finished is not None and state.finished is None))
 
 
-def _says_the_same(told: CheckReported | None, report: CheckReported) -> bool:
-    """Whether all but the time is as it was told: the time is ours, where we have written the object meanwhile."""
-    if told is None:
+def _says_the_same(before: CheckReported | None, report: CheckReported) -> bool:
+    """Whether two reports of a check differ in nothing but the time, which changes when we write the object ourselves."""
+    if before is None:
         return False
-    return replace(told, check=replace(told.check, since=report.check.since)) == report
+    return replace(before, check=replace(before.check, since=report.check.since)) == report

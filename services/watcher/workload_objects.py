@@ -1,4 +1,4 @@
-"""Workload objects as what they ask for and how they stand."""
+"""Workload objects as facts: what they request, and their status."""
 
 from typing import Any
 
@@ -30,12 +30,12 @@ JOB_UID = "kueue.x-k8s.io/job-uid"
 
 
 def belongs_to_job(value: dict[str, Any]) -> bool:
-    """Whether a job stands behind a Workload object: then the job is what is watched."""
+    """Whether a Workload object belongs to a job: then the job is what is watched."""
     return bool((value.get("metadata") or {}).get("ownerReferences"))
 
 
 def workload_state(value: dict[str, Any]) -> JobState:
-    """A Workload object and how it stands. Raises `Refused`."""
+    """The requests and status of a Workload object. Raises `Refused`."""
     found = read(value, ApiWorkload)
     meta, spec = found.metadata, found.spec
     reference = spec.priority_class_ref
