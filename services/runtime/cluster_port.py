@@ -105,9 +105,9 @@ class Writer(Protocol):
     async def apply(
         self, resource: Resource, namespace: str, value: dict[str, Any], *, manager: str, subresource: str = ""
     ) -> dict[str, Any]:
-        """A server-side apply: what is named is the manager's from then on, whoever else has written it.
+        """A server-side apply with force: every field that is named belongs to the manager from then on.
 
-        What the manager named before and does not name now goes, unless somebody else has written it, too. With
+        Fields that the manager named before and does not name now are removed, unless another manager owns them, too. With
         metadata.resourceVersion it holds only for that version.
         """
         ...

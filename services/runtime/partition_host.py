@@ -286,7 +286,7 @@ class PartitionHost:
                 self._stop_for(problem)
                 return False
         if sequence != self.fold.base + 1:
-            # Something foreign lies between: what we stored stands, but has to be folded in its place.
+            # A foreign message lies between: our commit is stored, but has to be folded in its place.
             self.fold.world.take_back(mark)
             await self._await_commits()
             return False
