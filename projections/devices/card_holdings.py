@@ -9,17 +9,18 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from events.card import Card
+from events.card import Card, CardShare
 from events.device import DevicesRegistered, PodObserved, PodPlacement
 from events.event import Millis
 from projections.devices.card_care import CardCare
 from projections.devices.card_stakes import POD, Holding, PodHold, Stake, exceeds, holding_key, uses_of
-from projections.devices.card_tenants import tenants_of
+from projections.devices.card_tenants import qualities_of, sharing_of, tenants_of
 from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.mig import unknown_pieces
 from projections.devices.node_summary import NodeSummary, summarized
 from projections.devices.pick import MIG_MODE
 from projections.devices.use import IDLE, CardUse, NodeCards, effective_use
+from projections.devices.vendors import METAX_SLICE
 from projections.trail import Trail
 
 TERMINAL = frozenset({"Succeeded", "Failed"})
@@ -49,6 +50,8 @@ class CardHoldings:
         """A cache of offers by flavor and resource, each with its version; kept outside the trail."""
         self._digests: dict[str, tuple[int, NodeSummary]] = {}
         """A cache of node summaries with their versions, kept outside the trail; an outdated one is made anew when asked for."""
+        self._tried: dict[str, tuple[CardShare, ...]] = {}
+        """By card what a trial has given of it, where its vendor looks at who shares it."""
         self.used: dict[str, CardUse] = {}
         """Per card UUID what is taken of it."""
         self.stakes: dict[str, dict[str, Stake]] = {}
@@ -89,6 +92,7 @@ class CardHoldings:
             card if not card.healthy or self.in_service(node, card) else msgspec.structs.replace(card, healthy=False)
             for card in registered.cards
         )
+        sharing = sharing_of(cards, self.stakes, self._attempts, self.holdings, self._tried)
         return NodeCards(
             node=node,
             cards=cards,
@@ -96,7 +100,8 @@ class CardHoldings:
             used={card.uuid: self.used.get(card.uuid, IDLE) for card in cards},
             pair_scores=registered.pair_scores,
             annotations=_SOFT_SPLIT if registered.soft_split else {},
-            tenants=tenants_of(cards, self.stakes, self._attempts, self.holdings),
+            tenants=tenants_of(sharing),
+            qualities=qualities_of(sharing),
         )
 
     def in_service(self, node: str, card: Card) -> bool:
@@ -175,6 +180,9 @@ class CardHoldings:
         """Charge placements for the time of a trial; the caller undoes it by the trail."""
         for uuid, use in uses_of(placements).items():
             self._change(uuid, self.used.get(uuid, IDLE).plus(use))
+        for share in (share for one in placements for shares in one.containers for share in shares):
+            if share.vendor == METAX_SLICE:
+                self._trail.put(self._tried, share.uuid, (*self._tried.get(share.uuid, ()), share))
 
     def overfull(self, nodes: Iterable[str]) -> bool:
         """Whether any card of these nodes holds more than it has."""

@@ -1,38 +1,59 @@
-"""The classes of the workloads that share a card, for vendors that do not let all classes share."""
+"""Of which classes the work is that shares a card, and of what quality of service, where its vendor looks at both."""
 
 from collections.abc import Iterable, Mapping
 
-from events.card import Card
+from events.card import Card, CardShare
 from projections.devices.card_stakes import Holding, Stake
+from projections.devices.metax_sharing import quality_after
 from projections.devices.terms import CLASS
 from projections.devices.vendors import METAX_SLICE
 
+Sharing = Mapping[str, tuple[tuple[CardShare, ...], ...]]
+"""By card what each who has a part of it has been given of it; nothing is known of a pod that no queue manages."""
 
-def tenants_of(
+
+def sharing_of(
     cards: Iterable[Card],
     stakes: Mapping[str, Mapping[str, Stake]],
     attempts: Mapping[str, Mapping[str, None]],
     holdings: Mapping[str, Holding],
-) -> dict[str, tuple[str, ...]]:
-    """By card the class of each who has a part of it, as the log has given it; a pod that no queue manages has none."""
-    return {
-        card.uuid: tuple(
-            word
-            for owner in sorted(stakes[card.uuid])
-            for word in _classes(card.uuid, [holdings[key] for key in sorted(attempts.get(owner, ()))])
+    tried: Mapping[str, tuple[CardShare, ...]],
+) -> Sharing:
+    """Who shares which card: by the log, and by a trial that is under way."""
+    found: dict[str, tuple[tuple[CardShare, ...], ...]] = {}
+    for card in cards:
+        owners = stakes.get(card.uuid, {})
+        if card.vendor != METAX_SLICE or not (owners or card.uuid in tried):
+            continue
+        given = tuple(
+            _shares(card.uuid, [holdings[key] for key in sorted(attempts.get(owner, ()))]) for owner in sorted(owners)
         )
-        for card in cards
-        if card.vendor == METAX_SLICE and stakes.get(card.uuid)
+        found[card.uuid] = (*given, tried[card.uuid]) if card.uuid in tried else given
+    return found
+
+
+def tenants_of(sharing: Sharing) -> dict[str, tuple[str, ...]]:
+    """By card the class of each who has a part of it; a pod that no queue manages has none."""
+    return {
+        uuid: tuple(
+            word for shares in owners for word in [str(share.custom.get(CLASS, "")) for share in shares] or [""]
+        )
+        for uuid, owners in sharing.items()
     }
 
 
-def _classes(uuid: str, holdings: Iterable[Holding]) -> list[str]:
-    found = [
-        str(share.custom.get(CLASS, ""))
+def qualities_of(sharing: Sharing) -> dict[str, str]:
+    """By card the quality of service that is asked for there, which the card itself tells only later."""
+    found = {uuid: quality_after(None, [s for shares in owners for s in shares]) for uuid, owners in sharing.items()}
+    return {uuid: quality for uuid, quality in found.items() if quality is not None}
+
+
+def _shares(uuid: str, holdings: Iterable[Holding]) -> tuple[CardShare, ...]:
+    return tuple(
+        share
         for holding in holdings
         for placement in holding.placements
         for shares in placement.containers
         for share in shares
         if share.uuid == uuid
-    ]
-    return found or [""]
+    )

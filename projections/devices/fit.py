@@ -12,6 +12,7 @@ from projections.devices import checks
 from projections.devices.annotations import CARD_POLICY
 from projections.devices.checks import SOFT_SPLIT_NODE
 from projections.devices.found import ContainerFit
+from projections.devices.metax_sharing import quality_after
 from projections.devices.namespace_quota import Limit, room
 from projections.devices.pick import MIG_MODE, pick_cards, settled
 from projections.devices.score import asked_of, card_order, fullness
@@ -219,4 +220,12 @@ def charge(states: Sequence[CardState], shares: Sequence[CardShare]) -> list[Car
     taken: dict[str, CardUse] = {}
     for share in shares:
         taken[share.uuid] = taken.get(share.uuid, IDLE).plus(charged_of(share))
-    return [state.holding(taken[state.card.uuid]) if state.card.uuid in taken else state for state in states]
+    return [
+        msgspec.structs.replace(
+            state.holding(taken[state.card.uuid]),
+            quality=quality_after(state.quality, [share for share in shares if share.uuid == state.card.uuid]),
+        )
+        if state.card.uuid in taken
+        else state
+        for state in states
+    ]

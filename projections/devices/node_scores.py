@@ -14,12 +14,14 @@ from events.card import CardShare
 from projections.devices.boards import wholeness
 from projections.devices.chip_families import NETWORK
 from projections.devices.steering import SPREAD
+from projections.devices.terms import CLASS, OFFLINE, ONLINE
 from projections.devices.use import CardState
 from projections.devices.vendor import NodeScoring, Vendor, serves
 from projections.devices.vendors import BOARD, DIE, STRATEGY, ZONE
 
 LOSSES, SCORES = "metax-tech.com/gpu.topology.losses", "metax-tech.com/gpu.topology.scores"
 _FULL, _MOST, _LINK = 10, 2000, 10
+_BESIDE_ONLINE, _BESIDE_OFFLINE, _SUSPENDING = 20, 2, 100
 _WHOLE = 100
 _WEIGHT = 10000
 """How much linked cards weigh beside everything else."""
@@ -43,7 +45,7 @@ def vendor_score(
         case NodeScoring.LOSSES:
             return _losses(containers, annotations, policy)
         case NodeScoring.LINKS:
-            return Fraction(_links(containers, before))
+            return Fraction(_company(containers, before) if _online(containers) else _links(containers, before))
 
 
 def weighted(vendor: Vendor, score: Fraction, policy: str) -> Fraction:
@@ -91,13 +93,28 @@ def _losses(containers: Containers, annotations: Mapping[str, str], policy: str)
     return Fraction(_MOST - numbers[count]) if count in numbers else Fraction(0)
 
 
+def _online(containers: Containers) -> bool:
+    return any(share.custom.get(CLASS) == ONLINE for container in containers for share in container)
+
+
+def _company(containers: Containers, before: Sequence[CardState]) -> int:
+    """What the work that is on the cards already takes off the score: most where all of it is offline, and would be suspended."""
+    chosen = {share.uuid for container in containers for share in container}
+    score = 0
+    for state in before:
+        if state.card.uuid in chosen:
+            online, offline = state.tenants.count(ONLINE), state.tenants.count(OFFLINE)
+            score -= _BESIDE_ONLINE * online + (_BESIDE_OFFLINE if online else _SUSPENDING) * offline
+    return score
+
+
 def _links(containers: Containers, before: Sequence[CardState]) -> int:
     """Ten times the links among whole cards that are given, less the links that are broken by it."""
     given = {
-        share.uuid: share.custom.get(ZONE, 0)
+        share.uuid: share.custom[ZONE]
         for container in containers
         for share in container
-        if share.cores == _WHOLE
+        if share.cores == _WHOLE and ZONE in share.custom
     }
     if not given:
         return 0

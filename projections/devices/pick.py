@@ -12,16 +12,16 @@ from events.card import CardRequest, CardShare
 from projections.devices import checks
 from projections.devices.checks import cores_asked, memory_asked
 from projections.devices.found import ContainerFit
-from projections.devices.metax_sharing import refuses_sharing
+from projections.devices.metax_sharing import marks_of, refuses_sharing
 from projections.devices.mig import candidate, named, spans_of
 from projections.devices.pick_boards import pick_boards
 from projections.devices.pick_linked import linked_first, pick_run
 from projections.devices.slices import chosen, slice_share
-from projections.devices.terms import CLASS, Terms
+from projections.devices.terms import Terms
 from projections.devices.topology import PairScores, best_together
 from projections.devices.use import CardState, CardUse, use_of
 from projections.devices.vendor import Picking
-from projections.devices.vendors import BOARD, DIE, STRATEGY, ZONE
+from projections.devices.vendors import BOARD, DIE, STRATEGY
 
 MIG_MODE = "mig"
 
@@ -173,15 +173,10 @@ def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse)
         cores=cores,
         index=card.index,
         instance=instance,
-        custom=_marks(terms)
-        | {name: value for name, value in card.custom.items() if name in (vendor.rules.groups, STRATEGY, ZONE)},
+        custom=marks_of(state, terms, cores)
+        | {name: value for name, value in card.custom.items() if name in (vendor.rules.groups, STRATEGY)},
     )
     return share, ""
-
-
-def _marks(terms: Terms) -> dict[str, int | str]:
-    """The class of the workload, noted on its share where it has one."""
-    return {CLASS: terms.tenant} if terms.tenant else {}
 
 
 def _outcome(walk: _Walk, request: CardRequest, terms: Terms, pair_scores: PairScores, cards: int) -> ContainerFit:

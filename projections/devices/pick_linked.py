@@ -59,7 +59,7 @@ def linked_first(
         by_card = {state.card.uuid: state for state in states}
         best = tuple(sorted(shares, key=lambda share: _company(by_card[share.uuid])))
     elif len(shares) > request.count and not terms.tenant and request.cores == _WHOLE:
-        best = _by_zone(shares, request.count)
+        best = _by_zone(shares, states, request.count)
     return ContainerFit(picked=best[: request.count], complete=True, cards=cards)
 
 
@@ -69,11 +69,11 @@ def _company(state: CardState) -> tuple[bool, int, int]:
     return (alone, offline, 0) if alone else (alone, online, offline)
 
 
-def _by_zone(shares: Sequence[CardShare], count: int) -> tuple[CardShare, ...]:
+def _by_zone(shares: Sequence[CardShare], states: Sequence[CardState], count: int) -> tuple[CardShare, ...]:
     """Those of the smallest zone that has enough; else zones from the smallest, and those without one last."""
     zones: dict[int | str, list[CardShare]] = {}
-    for share in shares:
-        zones.setdefault(share.custom.get(ZONE, 0), []).append(share)
+    for share, state in zip(shares, states, strict=True):
+        zones.setdefault(state.card.custom.get(ZONE, 0), []).append(share)
     linked = sorted((zones[zone] for zone in zones if zone), key=lambda each: len(each))
     for each in linked:
         if len(each) >= count:

@@ -14,6 +14,7 @@ MODES = "nvidia.com/vgpu-mode"
 SOFT_SPLIT_POD = "huawei.com/vnpu-mode"
 SOFT_SPLIT = "hami-core"
 QUALITY, CLASS = "metax-tech.com/sgpu-qos-policy", "metax-tech.com/sgpu-app-class"
+LINKED = "metax-tech.com/sgpu-topology-aware"
 BEST_EFFORT, FIXED_SHARE, BURST_SHARE = "best-effort", "fixed-share", "burst-share"
 ONLINE, OFFLINE = "online", "offline"
 
@@ -35,6 +36,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """The quality of service that it asks for, where cards have one."""
     tenant: str = ""
     """The class of work that it is, where it says so."""
+    linked: bool = False
+    """It wants a node by the links among whole cards that it would get there."""
 
     def takes_mode(self, mode: str) -> bool:
         """Whether the pod takes cards that are shared in this mode."""
@@ -63,4 +66,5 @@ def terms_of(
         room=room,
         quality=annotations.get(QUALITY, BEST_EFFORT) if rules.classes else "",
         tenant=annotations.get(CLASS, "") if rules.classes else "",
+        linked=rules.classes and is_true(annotations.get(LINKED, "")),
     )

@@ -59,6 +59,8 @@ class NodeCards(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = {}
     tenants: Mapping[str, tuple[str, ...]] = {}
     """By card the classes of those who share it, empty for one that names none; only where its vendor knows of them."""
+    qualities: Mapping[str, str] = {}
+    """By card the quality of service that those who share it ask for, where it is known."""
 
 
 class CardState(msgspec.Struct, frozen=True):
@@ -68,6 +70,8 @@ class CardState(msgspec.Struct, frozen=True):
     use: CardUse = IDLE
     cordoned: bool = False
     tenants: tuple[str, ...] = ()
+    quality: str | None = None
+    """What those who share it ask for; None where only the card itself tells."""
 
     def holding(self, more: CardUse) -> "CardState":
         """With so much more taken of it."""
@@ -80,7 +84,13 @@ class CardState(msgspec.Struct, frozen=True):
 def states_of(on: NodeCards) -> list[CardState]:
     """The cards of a node with their use, in the order of registration."""
     return [
-        CardState(card, on.used.get(card.uuid, IDLE), card.uuid in on.cordoned, on.tenants.get(card.uuid, ()))
+        CardState(
+            card,
+            on.used.get(card.uuid, IDLE),
+            card.uuid in on.cordoned,
+            on.tenants.get(card.uuid, ()),
+            on.qualities.get(card.uuid),
+        )
         for card in on.cards
     ]
 

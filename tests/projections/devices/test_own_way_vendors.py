@@ -11,6 +11,7 @@ from projections.devices.boards import together, wholeness
 from projections.devices.fit import asking, fit_asking
 from projections.devices.gang import place
 from projections.devices.mutation import ContainerRequest, mutate
+from projections.devices.ranking import rank
 from projections.devices.requests import read_request
 from projections.devices.use import CardUse, NodeCards
 from projections.devices.vendors import BY_WORD
@@ -203,3 +204,72 @@ def test_a_card_of_metax_is_known_to_be_online_by_what_the_log_has_given_of_it()
     fleet.cards.propose("team/a", 1, first.placements)
     assert not place(fleet.cards, fleet.nodes, [plain], fleet.trail).placements
     assert place(fleet.cards, fleet.nodes, [online], fleet.trail).placements
+
+
+METAX = "metax-tech.com__sgpu_"
+METAX_ASKS = CardRequest(vendor="Metax-SGPU", count=1, memory=1024, cores=10)
+
+
+def node_of(name: str, zones: list[int], used: list[int], tenants: dict[str, tuple[str, ...]]) -> NodeCards:
+    own = tuple(
+        Card(uuid=f"{name}{i}", index=i, slots=4, memory=65536, model="Metax-SGPU", custom={"LinkZone": zone})
+        for i, zone in enumerate(zones)
+    )
+    return NodeCards(node=name, cards=own, used={f"{name}{i}": CardUse(1, 65536, 100) for i in used}, tenants=tenants)
+
+
+@pytest.mark.parametrize(("wish", "best"), [({}, "b"), ({"metax-tech.com/sgpu-topology-aware": "true"}, "a")])
+def test_links_among_whole_cards_of_metax_count_for_a_node_only_where_the_pod_wants_that(
+    wish: dict[str, str], best: str
+) -> None:
+    request = CardRequest(vendor="Metax-SGPU", count=2, cores=100, percent=100)
+    nodes = [node_of("a", [1, 1, 2, 2], [], {}), node_of("b", [1, 2, 0, 0], [3], {})]
+    assert rank(nodes, [[request]], 0, asking(wish, [request]), "binpack").best("binpack").node == best  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("policy", ["binpack", "spread"])
+def test_work_that_is_online_goes_where_it_suspends_nothing_and_has_the_least_company(policy: str) -> None:
+    wish = {"metax-tech.com/sgpu-app-class": "online"}
+    tenants = {"a": ("offline",), "b": ("online", "online"), "c": ("online", "offline")}
+    nodes = [
+        NodeCards(
+            node=name,
+            cards=(replace(cards("Metax-SGPU", 1)[0], uuid=name),),
+            used={name: CardUse(len(who), 1024, 0)},
+            tenants={name: who},
+        )
+        for name, who in tenants.items()
+    ]
+    found = rank(nodes, [[METAX_ASKS]], 0, asking(wish, [METAX_ASKS]), policy)
+    assert found.best(policy).node == "c"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("quality", "fits"), [("best-effort", True), ("fixed-share", False)])
+def test_a_card_of_metax_has_the_quality_of_those_who_share_it_before_it_says_so_itself(
+    quality: str, *, fits: bool
+) -> None:
+    own = cards("Metax-SGPU", 1, custom={"QosPolicy": "fixed-share"})
+    on = NodeCards(node="n", cards=own, used={"c0": CardUse(1, 1024, 10)}, qualities={"c0": "best-effort"})
+    assert bool(found(on, METAX_ASKS, **{METAX + "qos_policy": quality})) == fits
+    assert found(replace(on, qualities={}), METAX_ASKS, **{METAX + "qos_policy": "fixed-share"}) == ["c0"]
+
+
+def test_containers_of_a_pod_share_an_idle_card_of_metax_whatever_quality_it_had_before() -> None:
+    own = cards("Metax-SGPU", 1, custom={"QosPolicy": "fixed-share"})
+    fit = fit_asking(NodeCards(node="n", cards=own), [[METAX_ASKS], [METAX_ASKS]], 0, asking({}, [METAX_ASKS]))
+    assert fit.shares is not None
+
+
+@pytest.mark.parametrize("wish", [{"app-class": "online"}, {"app-class": "offline"}, {"qos-policy": "burst-share"}])
+def test_pods_of_a_gang_share_a_card_of_metax_with_each_other_and_the_log_keeps_what_others_must_match(
+    wish: dict[str, str],
+) -> None:
+    fleet = Fleet(n=[replace(one, vendor="Metax-SGPU") for one in cards("Metax-SGPU", 1)])
+    limits = {"metax-tech.com/sgpu": 1, "metax-tech.com/vmemory": 1, "metax-tech.com/vcore": 10}
+    asks = ContainerShape(name="c", limits=limits)
+    notes = {f"metax-tech.com/sgpu-{key}": value for key, value in wish.items()}
+    placed = place(fleet.cards, fleet.nodes, [gang(2, asks, annotations=notes)], fleet.trail)
+    assert len(placed.placements) == 2, placed.message
+    fleet.cards.propose("w", 1, placed.placements)
+    other = place(fleet.cards, fleet.nodes, [gang(1, asks)], fleet.trail)
+    assert not other.placements, "normal work of the lowest quality does not go with any of these"
