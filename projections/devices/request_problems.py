@@ -10,6 +10,7 @@ import msgspec
 
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.mutation import Amount, ContainerRequest, mutate
+from projections.devices.requests import read_request
 from projections.devices.vendor import Vendor
 
 _INT32 = 2**31 - 1
@@ -43,15 +44,18 @@ def request_problems(
         mutated = mutate(vendor, ContainerRequest(limits=asked), annotations, config.defaults)
         if mutated.refused and not problems:
             problems.append(RequestProblem(resource=vendor.resources.count, message=mutated.refused))
-        elif not mutated.found and not problems:
-            problems.append(
-                RequestProblem(
-                    resource=vendor.resources.count,
-                    message=f"is not set, so no card is asked for; set {vendor.resources.count} to the number of cards",
-                )
-            )
+        elif not problems and (not mutated.found or _in_vain(vendor, asked, mutated.asked.limits, config)):
+            told = "0" if vendor.resources.count in asked else "not set"
+            message = f"is {told}, so no card is asked for; set {vendor.resources.count} to the number of cards"
+            problems.append(RequestProblem(resource=vendor.resources.count, message=message))
         found.extend(problems)
     return tuple(found)
+
+
+def _in_vain(vendor: Vendor, asked: Mapping[str, Amount], limits: Mapping[str, Amount], config: CardConfig) -> bool:
+    """Whether memory or cores are asked for, and no card to have them on."""
+    wanted = any(asked.get(name, 0) > 0 for name in vendor.resources.names())
+    return wanted and read_request(vendor, limits, {}, config.defaults) is None
 
 
 def _amount_problems(vendor: Vendor, name: str, amount: Fraction) -> list[RequestProblem]:

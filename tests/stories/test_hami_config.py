@@ -2,13 +2,14 @@
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from events.card import Card
 from events.catalogue import AnyEvent
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import CardQuotaObserved, DevicesRegistered, NodeObserved
-from events.device_config import DeviceConfigObserved, VendorConfig
+from events.device_config import DeviceConfigObserved, NodeConfigsObserved, NodeDeviceConfig, VendorConfig
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quota import ClusterQueueObserved, FlavorQuotas, Quota, ResourceGroup
 from events.selector import LabelSelector
@@ -102,6 +103,34 @@ def test_who_waited_under_the_old_names_is_tried_again_under_the_new_and_back_ag
     assert state_hash(copy) == state_hash(told.world) and config_of(copy).names == config_of(told.world).names
     told.told(ObjectRemoved(kind="ConfigMap", namespace="kube-system", name="hami-scheduler-device")).decided()
     assert told.world.workloads["team/a"].admitted
+
+
+OTHERWISE = NodeDeviceConfig(
+    node="n1", split=1, memory_scaling="3", core_scaling="0.5", hidden_cards=("GPU-0", "GPU-1")
+)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        NodeConfigsObserved(namespace="kube-system", name="hami-device-plugin", nodes=(OTHERWISE,)),
+        config(split=1, memory_scaling="3", core_scaling="0.5"),
+    ],
+)
+def test_a_card_has_what_its_node_registers_whatever_the_plugin_is_configured_to_register(more: AnyEvent) -> None:
+    told = begun(config(), more, *(asking(name, {COUNT: 1, MEMORY: 16384, CORES: 50}) for name in "abcd"), cards=2)
+    told.told(asking("large", {COUNT: 1, MEMORY: 32769, CORES: 1})).decided()
+    assert [given(told, name)[0][1:] for name in "abcd"] == [(16384, 50)] * 4, "two on each card, and all of its cores"
+    attempt = told.world.workloads["team/large"].attempt
+    assert attempt is not None and attempt.reason == "ExceedsCardCapacity"  # type: ignore[union-attr]
+
+
+def test_the_memory_factor_counts_for_what_is_asked_and_not_for_what_nodes_register() -> None:
+    told = begun(config(replace(RENAMED, factor=1024)), asking("fits", {COUNT: 1, MEMORY: 32, CORES: 10}))
+    told.told(asking("large", {COUNT: 1, MEMORY: 33, CORES: 10})).decided()
+    assert given(told, "fits") == [("GPU-1", 32768, 10)]
+    attempt = told.world.workloads["team/large"].attempt
+    assert attempt is not None and attempt.reason == "ExceedsCardCapacity"  # type: ignore[union-attr]
 
 
 def test_a_map_that_is_refused_or_somebody_elses_changes_nothing() -> None:
