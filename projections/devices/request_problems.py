@@ -45,8 +45,8 @@ def request_problems(
         if mutated.refused and not problems:
             problems.append(RequestProblem(resource=vendor.resources.count, message=mutated.refused))
         elif not problems and (not mutated.found or _in_vain(vendor, asked, mutated.asked.limits, config)):
-            told = "0" if vendor.resources.count in asked else "not set"
-            message = f"is {told}, so no card is asked for; set {vendor.resources.count} to the number of cards"
+            count = "0" if vendor.resources.count in asked else "not set"
+            message = f"is {count}, so no card is asked for; set {vendor.resources.count} to the number of cards"
             problems.append(RequestProblem(resource=vendor.resources.count, message=message))
         found.extend(problems)
     return tuple(found)
