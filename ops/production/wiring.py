@@ -166,7 +166,7 @@ class Running:
                     rules=RULES,
                     replica=self._replica,
                     observers=observers,
-                    fold=await self._begin(partition),
+                    fold=await self.begin(partition),
                     keepers=[self._snapshots.settled],
                     mark=self._snapshots.mark,
                     window=AdmissionWindow(),
@@ -180,7 +180,7 @@ class Running:
                     tracer=tracer,
                     rules=RULES,
                     replica=self._replica,
-                    fold=await self._begin(devices),
+                    fold=await self.begin(devices),
                     keepers=[self._snapshots.settled],
                     mark=self._snapshots.mark,
                 )
@@ -229,6 +229,11 @@ class Running:
         host = self.hosts.get(DEVICE_PARTITION) or self.hosts.get(PARTITION)
         return host.fold.world if host is not None else None
 
+    def world_of_queues(self) -> World | None:
+        """What this process has folded about queues; None if it runs no service that decides about them."""
+        host = self.hosts.get(PARTITION)
+        return host.fold.world if host is not None else None
+
     async def filled(self) -> list[StreamFill]:
         """How full the streams of the log are; nothing when the bus can't say, or not now."""
         try:
@@ -266,7 +271,11 @@ class Running:
         for host in self.hosts.values():
             await host.quiet.wait()
 
-    async def _begin(self, stream: Stream) -> PartitionFold:
+    async def stream(self, name: str) -> Stream:
+        """A stream of the log, for who reads along with the services."""
+        return await self._bus.stream(name)
+
+    async def begin(self, stream: Stream) -> PartitionFold:
         """Where a partition's fold begins: at a good snapshot, or at zero."""
         fold = await self._snapshots.load(stream)
         fold.control = self.control
@@ -276,7 +285,7 @@ class Running:
         """End this run when a saved world lies behind what the partition has missed. Raises `BeginsAnew`."""
         missed = await host.missed.get()
         while True:
-            fold = await self._begin(host.own)
+            fold = await self.begin(host.own)
             reached = fold.base if missed.stream == fold.partition else fold.position(missed.stream)
             if reached + 1 >= missed.found:
                 raise BeginsAnew(str(missed))

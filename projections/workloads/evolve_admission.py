@@ -239,12 +239,16 @@ def _release(world: World, workload: Workload, event: QuotaReleased, position: L
     reason = event.reason if event.withdrawn else PENDING
     workload = without_quota(workload, world.settings, reason, event.message, position)
     if not event.withdrawn:
-        alone = workload.owner is not None and workload.owner.kind == "Pod"  # A pod that was lost does not come back.
-        may_return = event.reason in ("Preempted", OBJECT_DELETED) or (event.reason == "NodeFailures" and not alone)
-        status = ConditionStatus.TRUE if may_return else ConditionStatus.FALSE
+        alone = workload.owner is not None and workload.owner.kind == "Pod"
+        status = ConditionStatus.TRUE if comes_back(event.reason, alone=alone) else ConditionStatus.FALSE
         condition = condition_at(REQUEUED, status, event.reason, event.message, workload, position)
         workload = with_condition(workload, condition)
     world.put_workload(workload)
+
+
+def comes_back(reason: str, *, alone: bool) -> bool:
+    """Whether who was evicted for this reason may queue again at once; a pod that was lost does not come back."""
+    return reason in ("Preempted", OBJECT_DELETED) or (reason == "NodeFailures" and not alone)
 
 
 def _ran(workload: Workload, position: LogPosition) -> Millis:

@@ -56,6 +56,8 @@ class PartitionHost:
         """What keeps it from going on."""
         self.quiet = asyncio.Event()
         """Set while no decider has anything to decide about all that has arrived."""
+        self.caught_up = asyncio.Event()
+        """Set when everything is folded that was on the log at the start."""
         self.missed: asyncio.Queue[LogRolled] = asyncio.Queue()
         """Set when messages it has not read were removed: it can't go on, but a host that begins at a saved world can."""
         self._clock, self._tracer, self._rules, self._replica = clock, tracer, rules, replica
@@ -78,6 +80,7 @@ class PartitionHost:
             for stream in self.inputs:
                 tasks.create_task(self._follow_input(stream))
             await self._catch_up()
+            self.caught_up.set()
             while True:
                 behind = await self._absorb(MOST_INPUTS)
                 if not await self._turn() and not behind:

@@ -11,8 +11,8 @@ from events.subjects import CLUSTER, CONTROL, commit_subject
 from ops.production.log.control import OPERATOR
 from ops.production.log.generations import mark_subject, names_of, room_name
 from ops.production.log.jetstream import subjects_of
+from ops.production.log.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.log.shelf import STREAM as SHELF
-from ops.production.log.shelf import WATCHER, rooms_of
 from ops.production.wiring import DEVICE_PARTITION, PARTITION, ROLLED, WITNESSED
 
 STREAMS = WITNESSED
@@ -68,8 +68,8 @@ def _facts_of(author: str, tree: str = "*") -> tuple[str, ...]:
 USERS = (
     User(name="watcher", publishes=_facts_of("watcher"), saves=(WATCHER,)),
     *(
-        User(name=name, publishes=(commit_subject(PARTITION, name),), saves=(PARTITION,))
-        for name in ("queue-manager", "admitter", "preemptor")
+        User(name=name, publishes=(commit_subject(PARTITION, name),), saves=(PARTITION, *more))
+        for name, more in (("queue-manager", (COUNTERS,)), ("admitter", ()), ("preemptor", ()))
     ),
     User(name="accountant", publishes=(commit_subject(DEVICE_PARTITION, "accountant"),), saves=(DEVICE_PARTITION,)),
     User(name="applier", publishes=_facts_of("applier", CLUSTER)),

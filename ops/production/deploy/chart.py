@@ -11,7 +11,7 @@ from ops.files.yaml_text import yaml_text
 from ops.production.crds.definitions import manifests as definitions
 from ops.production.deploy.archiving import archivist
 from ops.production.deploy.chart_values import ChartValues, Chosen, Templated, template_text
-from ops.production.deploy.deployments import services, streams_job, visibility, webhook
+from ops.production.deploy.deployments import pod_monitor, services, streams_job, visibility, webhook
 from ops.production.deploy.nats import chart_values, servers
 from ops.production.deploy.network import policies
 from ops.production.deploy.permissions import access
@@ -47,6 +47,7 @@ CHOICES: JsonObject = {
     "certManager": False,
     "visibility": True,
     "networkPolicies": True,
+    "podMonitor": False,
     "roles": {"create": True, "prefix": "kuelog"},
     "crds": {"install": True, "annotations": {"helm.sh/resource-policy": "keep"}},
 }
@@ -108,6 +109,7 @@ PARTS = (
     Part(name="visibility", build=visibility, when="visibility"),
     Part(name="network", build=policies, when="networkPolicies"),
     Part(name="roles", build=roles, when="roles.create"),
+    Part(name="pod-monitor", build=pod_monitor, when="podMonitor"),
 )
 
 

@@ -53,6 +53,18 @@ def services(values: ChartValues) -> list[JsonObject]:
     return found
 
 
+def pod_monitor(values: ChartValues) -> list[JsonObject]:
+    """How Prometheus finds all who serve metrics, where its operator is; labels stay as they are told."""
+    endpoint = {
+        "port": "metrics",
+        "honorLabels": True,
+        "authorization": {"credentials": {"name": TOKEN_SECRET, "key": "token"}},
+    }
+    spec = {"selector": {"matchLabels": {_LABEL: "kuelog"}}, "podMetricsEndpoints": [endpoint]}
+    meta = {"name": "kuelog", "namespace": values.namespace}
+    return [{"apiVersion": "monitoring.coreos.com/v1", "kind": "PodMonitor", "metadata": meta, "spec": spec}]
+
+
 def webhook(values: ChartValues, *, cert_manager: bool) -> list[JsonObject]:
     """The webhook: no bus, a Service that the API server calls, and the Secret that its certificate is in."""
     service = f"{values.namespace}/kuelog-webhook"

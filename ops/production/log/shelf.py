@@ -23,6 +23,8 @@ from services.watcher.saved_view import KEY
 STREAM = "SNAPSHOTS"
 WATCHER = KEY
 """The key of the watcher's view."""
+COUNTERS = "counters"
+"""The key of what was counted for metrics."""
 _PART = 512 << 10
 _MOST = 2 << 30
 """The most bytes of a saved world when unpacked: a larger one would only fill our memory."""

@@ -1,1 +1,1 @@
-"""Figures for Prometheus: cards, and what somebody has to act on."""
+"""Figures for Prometheus: queues, cards, and what somebody has to act on."""

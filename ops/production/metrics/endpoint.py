@@ -1,11 +1,14 @@
-"""Where metrics are fetched: `/metrics` on a port of one's own choice, in the text form of Prometheus."""
+"""Where metrics are fetched: `/metrics` on a port of one's own choice, in the text form of Prometheus or of OpenMetrics."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from ops.production.listeners.bearer import trusted
@@ -13,43 +16,107 @@ from ops.production.listeners.endpoint import Endpoint
 from ops.production.listeners.listening import listening
 from ops.production.log.capacity import CapacityMetrics, StreamFill
 from ops.production.metrics.alarms import AlarmMetrics
+from ops.production.metrics.builds import BuildMetrics
 from ops.production.metrics.cards import CardMetrics
+from ops.production.metrics.counters_follower import CountersFollower
+from ops.production.metrics.queue_counters import CounterMetrics
+from ops.production.metrics.queues import QueueMetrics
 from ops.production.wiring import Running
 from projections.world import World
 
 Source = Callable[[], World | None]
 Filling = Callable[[], Awaitable[list[StreamFill]]]
+TELLS_QUEUES, TELLS_CARDS = "queue-manager", "accountant"
+"""The services beside which these are told of: one kind of process each, or sums over all of them would count many times."""
 
 
-def exposition(world: Source, filled: Sequence[StreamFill] = (), alarms: Collector | None = None) -> bytes:
-    """All metrics of a world, and of the log behind it, as text."""
+def registry_of(world: Source, filled: Sequence[StreamFill], others: Sequence[Collector]) -> CollectorRegistry:
+    """All that is told at one scrape."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(CardMetrics(world))
-    registry.register(CapacityMetrics(filled))
-    if alarms is not None:
-        registry.register(alarms)
-    return generate_latest(registry)
+    for one in (CardMetrics(world), CapacityMetrics(filled), *others):
+        registry.register(one)
+    return registry
+
+
+class ApartInOpenMetrics(Collector):
+    """The same as OpenMetrics can tell it, which names a counter without its `_total`: beside a gauge of that name it has no type."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics."""
+        found = list(self._registry.collect())
+        gauges = {one.name for one in found if one.type == "gauge"}
+        for one in found:
+            if one.type == "counter" and one.name in gauges:
+                untyped = Metric(f"{one.name}_total", one.documentation, "unknown")
+                untyped.samples = one.samples
+                yield untyped
+            else:
+                yield one
+
+
+def exposition(world: Source, filled: Sequence[StreamFill] = (), *others: Collector) -> bytes:
+    """All metrics of a world, and of the log behind it, as text."""
+    return generate_latest(registry_of(world, filled, others))
+
+
+_OPEN_METRICS = "application/openmetrics-text"
+
+
+def _no_world() -> None:
+    return None
 
 
 async def _nothing() -> list[StreamFill]:
     return []
 
 
+def _ready() -> str:
+    return ""
+
+
 def metrics_app(
-    world: Source, token: Path | None, filled: Filling = _nothing, alarms: Collector | None = None
+    world: Source,
+    token: Path | None,
+    filled: Filling = _nothing,
+    *others: Collector,
+    not_yet: Callable[[], str] = _ready,
 ) -> web.Application:
-    """The metrics of a world, under `/metrics`; with a token for those who come from elsewhere, when there is one."""
+    """The metrics of a world, under `/metrics`; with a token for those who come from elsewhere, when there is one.
+
+    `not_yet` says why there are none yet: figures of half a log would look like a rush when the rest of it is folded.
+    """
 
     async def metrics(request: web.Request) -> web.Response:
         if token is not None and not trusted(request, token):
             return web.Response(status=401, text="a bearer token is needed\n", headers={"WWW-Authenticate": "Bearer"})
-        return web.Response(
-            body=exposition(world, await filled(), alarms), headers={"Content-Type": CONTENT_TYPE_LATEST}
-        )
+        why = not_yet()
+        if why:
+            return web.Response(status=503, text=f"{why}\n")
+        encode, form = choose_encoder(request.headers.get("Accept", ""))
+        found = registry_of(world, await filled(), others)
+        told = ApartInOpenMetrics(found) if form.startswith(_OPEN_METRICS) else found
+        return web.Response(body=encode(told), headers={"Content-Type": form})
 
     app = web.Application()
     app.router.add_get("/metrics", metrics)
     return app
+
+
+def not_yet(running: Running, follower: CountersFollower | None) -> str:
+    """What has to be folded first; a process that has halted tells what it has, or nobody would hear of that."""
+    if set(running.services) - {"watcher"} and not running.hosts:
+        return "the services have not begun yet"
+    if any(host.halted for host in running.hosts.values()):
+        return ""
+    behind = [partition for partition, host in running.hosts.items() if not host.caught_up.is_set()]
+    if behind:
+        return f"{', '.join(sorted(behind))} is being folded"
+    if follower is not None and not follower.caught_up and not follower.problem:
+        return "what happened before is being counted"
+    return ""
 
 
 @asynccontextmanager
@@ -61,6 +128,17 @@ async def served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
     if not at.port:
         yield
         return
-    app = metrics_app(running.world_of_cards, at.token, running.filled, AlarmMetrics(running))
-    async with listening(app, at.port, what="metrics", host=at.address):
-        yield
+    others: list[Collector] = [AlarmMetrics(running), BuildMetrics()]
+    follower = CountersFollower(running) if TELLS_QUEUES in running.services else None
+    if follower is not None:
+        others += [QueueMetrics(running.world_of_queues, running.ports.clock.now), CounterMetrics(follower)]
+    cards = running.world_of_cards if TELLS_CARDS in running.services else _no_world
+    app = metrics_app(cards, at.token, running.filled, *others, not_yet=lambda: not_yet(running, follower))
+    counting = asyncio.create_task(follower.run()) if follower is not None else None
+    try:
+        async with listening(app, at.port, what="metrics", host=at.address):
+            yield
+    finally:
+        if counting is not None:
+            counting.cancel()
+            await asyncio.wait({counting})

@@ -128,7 +128,7 @@ def test_metrics_have_hami_s_names_labels_and_units() -> None:
     lines = exposition(lambda: told.world).decode().splitlines()
     card = 'device_index="0",device_type="NVIDIA-V100",device_uuid="GPU-0",node="n1",zone="vGPU"'
     assert f"hami_gpu_memory_limit_bytes{{{card}}} {floatToGoString(32768 << 20)}" in lines
-    assert f'hami_gpu_memory_allocated_bytes{{device_cores="50",{card}}} {floatToGoString(16000 << 20)}' in lines
+    assert f'hami_gpu_memory_allocated_bytes{{device_cores="100",{card}}} {floatToGoString(16000 << 20)}' in lines
     assert f"hami_gpu_core_allocated_ratio{{{card}}} 50.0" in lines
     assert f"hami_gpu_shared_count{{{card}}} 1.0" in lines
     assert 'kuelog_flavor_offered{flavor="v100",resource="nvidia.com/gpumem"} 32768.0' in lines

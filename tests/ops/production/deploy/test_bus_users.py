@@ -19,7 +19,7 @@ from ops.production.log.generations import asked, generations, mark_subject, nam
 from ops.production.log.jetstream import connect, subjects_of
 from ops.production.log.rolling import remove, roll
 from ops.production.log.server import nats_binary
-from ops.production.log.shelf import WATCHER, rooms_of
+from ops.production.log.shelf import COUNTERS, WATCHER, rooms_of
 from ops.production.wiring import DEVICE_PARTITION, PARTITION, ROLLED, SERVICES
 from services.runtime.log_errors import LogUnavailable, NotAllowed
 from services.runtime.log_port import Message
@@ -73,6 +73,7 @@ def test_worlds_are_saved_by_those_who_decide_on_them_and_the_view_by_the_watche
     for key, owners in ((PARTITION, {"queue-manager", "admitter", "preemptor"}), (DEVICE_PARTITION, {"accountant"})):
         assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{key}.a.0")} == owners | {"restorer"}
     assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{WATCHER}.b.label")} == {"watcher", "restorer"}
+    assert {one for one in BY_NAME if may(one, f"kuelog.snapshots.{COUNTERS}.a.0")} == {"queue-manager"}
     assert [one for one in BY_NAME if may(one, "$JS.API.STREAM.DELETE.SNAPSHOTS")] == ["restorer"]
 
 

@@ -85,6 +85,9 @@ def test_the_templates_of_the_chart_say_what_the_plain_manifests_say() -> None:
     with_manager = manifests({**CHOICES, "certManager": True})
     assert filled(files["templates/webhook-cert-manager.yaml"]) == with_manager["webhook-cert-manager"]
     assert "webhook" not in with_manager
+    watched = manifests({**CHOICES, "podMonitor": True})["pod-monitor"]
+    assert filled(files["templates/pod-monitor.yaml"]) == watched
+    assert watched[0]["spec"]["podMetricsEndpoints"][0]["honorLabels"] is True
 
 
 @pytest.mark.skipif(HELM is None, reason="helm is not on this machine; KUELOG_HELM may name it")

@@ -1,0 +1,77 @@
+"""Metrics as Prometheus takes them, each under a name of the list with the labels that stand there."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.utils import floatToGoString
+
+from events.amount import UNLIMITED
+from ops.production.metrics.names import BY_NAME, ROLE, STANDALONE, VGPU, ZONE
+from projections.counters.histogram import Bounds, Histogram
+
+Values = tuple[str, ...]
+_ALWAYS = {ROLE: STANDALONE, ZONE: VGPU}
+"""What the last label always says, where a metric ends in it."""
+_MILLI = 1000
+
+
+def gauge(name: str, rows: Iterable[tuple[Values, float]]) -> Metric:
+    """A gauge of the list; of labels that always say the same the values are left out."""
+    named = BY_NAME[name]
+    family = GaugeMetricFamily(name, named.meaning, labels=named.labels)
+    for values, value in rows:
+        family.add_metric(_all(name, values), value)
+    return family
+
+
+def counter(name: str, rows: Iterable[tuple[Values, int]]) -> Metric:
+    """A counter of the list."""
+    named = BY_NAME[name]
+    family = CounterMetricFamily(name, named.meaning, labels=named.labels)
+    for values, value in rows:
+        family.add_metric(_all(name, values), value)
+    return family
+
+
+def histogram(name: str, bounds: Bounds, rows: Iterable[tuple[Values, Histogram]]) -> Metric:
+    """A histogram of the list, in seconds."""
+    named = BY_NAME[name]
+    family = HistogramMetricFamily(name, named.meaning, labels=named.labels)
+    for values, value in rows:
+        family.add_metric(_all(name, values), _buckets(bounds, value), value.total / _MILLI)
+    return family
+
+
+def in_units(resource: str, amount: int | None) -> float:
+    """An amount as Kueue tells it: CPU in cores, all else as it is counted, and what has no bound as infinite."""
+    if amount is None or amount == UNLIMITED:
+        return float("inf")
+    return amount / _MILLI if resource == "cpu" else amount
+
+
+def ratio(exact: Fraction) -> float:
+    """A fraction, as near as a float comes."""
+    return exact.numerator / exact.denominator
+
+
+def _all(name: str, values: Values) -> Values:
+    last = BY_NAME[name].labels[-1:]
+    return (*values, _ALWAYS[last[0]]) if last and last[0] in _ALWAYS else values
+
+
+def _buckets(bounds: Bounds, value: Histogram) -> list[tuple[str, float]]:
+    found: list[tuple[str, float]] = []
+    upto = 0
+    for bound, count in zip((*bounds, None), value.counts, strict=True):
+        upto += count
+        found.append(("+Inf" if bound is None else floatToGoString(bound / _MILLI), upto))
+    return found
+
+
+def by_name(series: Mapping[tuple[str, ...], object]) -> dict[str, list[tuple[str, ...]]]:
+    """The series of each name, in order."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for one in sorted(series):
+        found.setdefault(one[0], []).append(one)
+    return found

@@ -1,0 +1,190 @@
+"""All metrics there are: Kueue's and HAMi's under their names, our own under ours, and which of theirs are not exported and why.
+
+This list is a promise: names and labels are added, and not taken away or given another meaning. docs/metrics.md is made of it.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Whose(StrEnum):
+    """Whose names, labels and units they are."""
+
+    KUEUE = "Kueue"
+    HAMI = "HAMi"
+    KUELOG = "kuelog"
+
+
+class Kind(StrEnum):
+    """What may be done with it in a query."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Named(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric."""
+
+    name: str
+    whose: Whose
+    kind: Kind
+    labels: tuple[str, ...]
+    meaning: str
+    why_not: str = ""
+    """Why it is not exported; empty where it is."""
+
+
+ROLE = "replica_role"
+"""Kueue puts it on all its metrics; ours are exported by one process of each partition."""
+STANDALONE = "standalone"
+ZONE = "zone"
+"""HAMi's scheduler puts it on all its metrics."""
+VGPU = "vGPU"
+
+_CQ, _PC = "cluster_queue", "priority_class"
+_DOOR = ("name", "namespace")
+_CAUSE = ("reason", "underlying_cause")
+_AMOUNT = ("cohort", _CQ, "flavor", "resource")
+_BUILD = ("git_version", "git_commit", "build_date", "go_version", "compiler", "platform")
+_CARD = ("node", "device_uuid", "device_index", "device_type")
+_SHARE = ("namespace", "node", "pod", "container_index", "device_uuid")
+
+
+def _kueue(kind: Kind, name: str, labels: tuple[str, ...], meaning: str, why_not: str = "") -> Named:
+    with_role = labels if name == "kueue_build_info" else (*labels, ROLE)
+    return Named(name=name, whose=Whose.KUEUE, kind=kind, labels=with_role, meaning=meaning, why_not=why_not)
+
+
+def _hami(name: str, labels: tuple[str, ...], meaning: str, why_not: str = "") -> Named:
+    zoned = labels if name == "hami_build_info" else (*labels, ZONE)
+    full = name if name.startswith("hami_") else f"hami_{name}"
+    return Named(name=full, whose=Whose.HAMI, kind=Kind.GAUGE, labels=zoned, meaning=meaning, why_not=why_not)
+
+
+def _ours(name: str, labels: tuple[str, ...], meaning: str) -> Named:
+    return Named(name=name, whose=Whose.KUELOG, kind=Kind.GAUGE, labels=labels, meaning=meaning)
+
+
+_IN_SHELL = "how long a service thinks is not on the log, from which these figures come"
+_IN_CYCLE = "which attempts a cycle gives up is not on the log, as nothing follows from it"
+_LATER = "there is one cluster"
+_C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+
+# fmt: off
+# A row a line, as on the page that is made of it.
+KUEUE = (
+    _kueue(_C, "kueue_admission_attempts_total", ("result",), "Turns of the admitter that changed anything: success if quota was reserved, else inadmissible"),
+    _kueue(_H, "kueue_admission_attempt_duration_seconds", ("result",), "How long an attempt took", _IN_SHELL),
+    _kueue(_G, "kueue_build_info", _BUILD, "1, with the version that runs"),
+    _kueue(_G, "kueue_pending_workloads", (_CQ, "status"), "Workloads that wait: active in line, inadmissible until something changes"),
+    _kueue(_G, "kueue_pending_scheduling_hashes", (_CQ, "status"), "Classes of workloads among them that ask for the same"),
+    _kueue(_G, "kueue_unadmitted_workloads", (_CQ, *_CAUSE), "Workloads that are not admitted, and why"),
+    _kueue(_C, "kueue_quota_reserved_workloads_total", (_CQ, _PC), "Reservations of quota"),
+    _kueue(_H, "kueue_quota_reserved_wait_time_seconds", (_CQ, _PC), "From creation or return to the queue until quota was reserved"),
+    _kueue(_C, "kueue_admitted_workloads_total", (_CQ, _PC), "Admissions"),
+    _kueue(_H, "kueue_admission_wait_time_seconds", (_CQ, _PC), "From creation or return to the queue until admission"),
+    _kueue(_H, "kueue_admission_checks_wait_time_seconds", (_CQ, _PC), "From reservation until admission, of workloads with admission checks"),
+    _kueue(_H, "kueue_ready_wait_time_seconds", (_CQ, _PC), "From creation or return to the queue until all pods were ready, where it is waited for them"),
+    _kueue(_H, "kueue_admitted_until_ready_wait_time_seconds", (_CQ, _PC), "From admission until all pods were ready, where it is waited for them"),
+    _kueue(_G, "kueue_finished_workloads", (_CQ,), "Finished workloads whose objects are still there"),
+    _kueue(_C, "kueue_finished_workloads_total", (_CQ, _PC), "Workloads that have finished"),
+    _kueue(_H, "kueue_execution_time_seconds", (_CQ, _PC), "From first admission until the end, evictions included"),
+    _kueue(_G, "kueue_reserving_active_workloads", (_CQ,), "Workloads that hold quota"),
+    _kueue(_G, "kueue_admitted_active_workloads", (_CQ,), "Workloads that are admitted and have not finished"),
+    _kueue(_C, "kueue_evicted_workloads_total", (_CQ, *_CAUSE, _PC), "Evictions of workloads that held quota"),
+    _kueue(_C, "kueue_evicted_workloads_once_total", (_CQ, *_CAUSE, _PC), "The same, each workload once for each reason"),
+    _kueue(_C, "kueue_preempted_workloads_total", ("preempting_cluster_queue", "reason"), "Workloads that were preempted, by the queue of who preempted"),
+    _kueue(_H, "kueue_workload_eviction_latency_seconds", (_CQ, "reason"), "From eviction until the quota was free"),
+    _kueue(_H, "kueue_pods_ready_to_evicted_time_seconds", (_CQ, *_CAUSE), "How long the pods of evicted workloads had been ready: work that may be lost"),
+    _kueue(_G, "kueue_admission_cycle_preemption_skips", (_CQ,), "Workloads whose candidates others took in the same cycle", _IN_CYCLE),
+    _kueue(_C, "kueue_preemption_target_recomputations_total", (_CQ, "result"), "Searches for victims that were repeated in a cycle", _IN_CYCLE),
+    _kueue(_C, "kueue_replaced_workload_slices_total", (_CQ,), "Slices of elastic jobs that were replaced", "elastic jobs are not offered, and Kueue does not register it either"),
+    _kueue(_G, "kueue_cluster_queue_status", (_CQ, "status"), "1 for the one of pending, active and terminating that holds, else 0"),
+    _kueue(_G, "kueue_cluster_queue_info", (_CQ, "parent_cohort", "root_cohort"), "1, with the cohorts that the queue is in"),
+    _kueue(_G, "kueue_cluster_queue_resource_reservation", _AMOUNT, "What workloads hold that have quota"),
+    _kueue(_G, "kueue_cluster_queue_resource_usage", _AMOUNT, "What workloads hold that are admitted"),
+    _kueue(_G, "kueue_cluster_queue_nominal_quota", _AMOUNT, "What the queue owns"),
+    _kueue(_G, "kueue_cluster_queue_borrowing_limit", _AMOUNT, "How much more it may use; +Inf without a limit"),
+    _kueue(_G, "kueue_cluster_queue_lending_limit", _AMOUNT, "How much of its own others may use; +Inf without a limit"),
+    _kueue(_G, "kueue_cluster_queue_resource_pending", (_CQ, "resource"), "What those who wait ask for together"),
+    _kueue(_G, "kueue_cluster_queue_weighted_share", (_CQ, "cohort"), "Its share where sharing is fair, 0 within its own quota; NaN if it borrows at weight 0"),
+    _kueue(_G, "kueue_cohort_info", ("cohort", "parent_cohort", "root_cohort"), "1, with the cohorts that the cohort is in"),
+    _kueue(_G, "kueue_cohort_subtree_quota", ("cohort", "flavor", "resource"), "What the cohort and all in it own, less what they lend to nobody"),
+    _kueue(_G, "kueue_cohort_subtree_resource_reservations", ("cohort", "flavor", "resource"), "What workloads of all its queues hold that have quota"),
+    _kueue(_G, "kueue_cohort_subtree_admitted_active_workloads", ("cohort",), "Workloads of all its queues that are admitted and have not finished"),
+    _kueue(_C, "kueue_cohort_subtree_admitted_workloads_total", ("cohort", _PC), "Admissions in all its queues"),
+    _kueue(_G, "kueue_cohort_weighted_share", ("cohort",), "Its share where sharing is fair; NaN if it borrows at weight 0"),
+    _kueue(_H, "kueue_workload_creation_latency_seconds", ("job_kind",), "From the creation of a job until it was reported here"),
+    _kueue(_H, "kueue_pod_scheduling_gate_removal_seconds", ("gate", _CQ, "is_group"), "From admission until the gate of a pod was gone", "when it went is not on the log, only that it did"),
+    _kueue(_C, "multikueue_workloads_dispatched_total", (_CQ, "cluster"), "Workloads sent to other clusters", _LATER),
+    _kueue(_C, "multikueue_workloads_admitted_total", (_CQ, "cluster"), "Workloads admitted in other clusters", _LATER),
+    _kueue(_G, "kueue_local_queue_pending_workloads", (*_DOOR, "status"), "Workloads that wait: active in line, inadmissible until something changes"),
+    _kueue(_G, "kueue_local_queue_unadmitted_workloads", (*_DOOR, _CQ, *_CAUSE), "Workloads that are not admitted, and why"),
+    _kueue(_C, "kueue_local_queue_quota_reserved_workloads_total", (*_DOOR, _PC), "Reservations of quota"),
+    _kueue(_H, "kueue_local_queue_quota_reserved_wait_time_seconds", (*_DOOR, _PC), "From creation or return to the queue until quota was reserved"),
+    _kueue(_C, "kueue_local_queue_admitted_workloads_total", (*_DOOR, _PC), "Admissions"),
+    _kueue(_H, "kueue_local_queue_admission_wait_time_seconds", (*_DOOR, _PC), "From creation or return to the queue until admission"),
+    _kueue(_H, "kueue_local_queue_admission_checks_wait_time_seconds", (*_DOOR, _PC), "From reservation until admission, of workloads with admission checks"),
+    _kueue(_H, "kueue_local_queue_ready_wait_time_seconds", (*_DOOR, _PC), "From creation or return to the queue until all pods were ready, where it is waited for them"),
+    _kueue(_H, "kueue_local_queue_admitted_until_ready_wait_time_seconds", (*_DOOR, _PC), "From admission until all pods were ready, where it is waited for them"),
+    _kueue(_G, "kueue_local_queue_finished_workloads", _DOOR, "Finished workloads whose objects are still there"),
+    _kueue(_C, "kueue_local_queue_finished_workloads_total", (*_DOOR, _PC), "Workloads that have finished"),
+    _kueue(_H, "kueue_local_queue_execution_time_seconds", (*_DOOR, _PC), "From first admission until the end, evictions included"),
+    _kueue(_G, "kueue_local_queue_reserving_active_workloads", _DOOR, "Workloads that hold quota"),
+    _kueue(_G, "kueue_local_queue_admitted_active_workloads", _DOOR, "Workloads that are admitted and have not finished"),
+    _kueue(_C, "kueue_local_queue_evicted_workloads_total", (*_DOOR, *_CAUSE, _PC), "Evictions of workloads that held quota"),
+    _kueue(_G, "kueue_local_queue_status", (*_DOOR, "active"), "1 for the one of True, False and Unknown that holds, else 0"),
+    _kueue(_G, "kueue_local_queue_resource_reservation", (*_DOOR, "flavor", "resource"), "What workloads hold that have quota"),
+    _kueue(_G, "kueue_local_queue_resource_usage", (*_DOOR, "flavor", "resource"), "What workloads hold that are admitted"),
+    _kueue(_G, "kueue_local_queue_admission_fair_sharing_usage", (*_DOOR, _CQ), "Its past usage as one number, where local queues are ordered by it"),
+)
+
+HAMI = (
+    _hami("gpu_memory_limit_bytes", _CARD, "Memory that a card has"),
+    _hami("gpu_core_limit_ratio", _CARD, "Cores of a card in percent"),
+    _hami("gpu_shared_count", _CARD, "Containers that share a card"),
+    _hami("gpu_core_allocated_ratio", _CARD, "Cores given of a card in percent"),
+    _hami("node_gpu_memory_allocated_ratio", _CARD, "Memory given of a card, as a part of what it has, from 0 to 1"),
+    _hami("gpu_memory_allocated_bytes", (*_CARD, "device_cores"), "Memory given of a card; the label has all cores of the card in percent"),
+    _hami("node_gpu_overview", (*_CARD, "device_cores", "device_memory_limit"), "The same, with the memory of the card in MiB"),
+    _hami("node_gpu_mig_instance_info", (*_CARD, "mig_uuid", "profile", "gpu_instance_id", "compute_instance_id", "placement_start", "placement_size"), "1 for each piece of a MIG card that is given; its UUID and ids are known only on the node, and empty here"),
+    _hami("vgpu_memory_allocated_bytes", _SHARE, "Memory given to a pod"),
+    _hami("vgpu_core_allocated_ratio", _SHARE, "Cores given to a pod in percent of a card"),
+    _hami("resource_quota_used", ("namespace", "quota_name", "limit"), "What a namespace uses of a resource whose limit HAMi looks at; the label has the limit, +Inf without one"),
+    _hami("resource_quota_limit", ("namespace", "quota_name"), "That limit; +Inf without one"),
+    _hami("hami_build_info", ("version", "revision", "build_date", "go_version", "compiler", "platform"), "1, with the version that runs"),
+    *(
+        _hami(name, (), "Measured on the node, inside of containers", "HAMi's node monitor goes on exporting it beside kuelog")
+        for name in ("host_gpu_memory_used_bytes", "host_gpu_utilization_ratio", "vgpu_memory_used_bytes", "vgpu_memory_limit_bytes", "container_device_memory_bytes", "container_device_utilization_ratio", "container_last_kernel_elapsed_seconds", "mig_device_info")
+    ),
+)
+
+KUELOG = (
+    _ours("kuelog_build_info", ("version", "rules", "python"), "1, with the version that runs and the rules under which it decides"),
+    _ours("kuelog_card_reserved_bytes", ("node", "device_uuid"), "Memory of a card that the log has reserved"),
+    _ours("kuelog_card_state", ("node", "device_uuid", "state"), "1 for the state that a card is in"),
+    _ours("kuelog_model_free_bytes", ("model",), "Free memory on sound cards of a model"),
+    _ours("kuelog_model_largest_bytes", ("model",), "Free memory on the card of a model that has most"),
+    _ours("kuelog_model_stranded_bytes", ("model",), "Free memory on cards without a slot or without cores"),
+    _ours("kuelog_flavor_nominal", ("flavor", "resource"), "Quota of a flavor"),
+    _ours("kuelog_flavor_offered", ("flavor", "resource"), "What its cards offer"),
+    _ours("kuelog_drift", ("kind",), "Differences between log and cluster"),
+    _ours("kuelog_log_bytes", ("stream",), "Bytes that the stream of the log holds which takes in now"),
+    _ours("kuelog_log_limit_bytes", ("stream",), "Bytes that it may hold; when they are reached, nothing is admitted"),
+    _ours("kuelog_log_days_until_full", ("stream",), "Days until then, as it has grown since its first message"),
+    _ours("kuelog_partition_halted", ("partition", "reason"), "1 for each reason that halts a partition, else 0"),
+    _ours("kuelog_failing", ("partition", "who"), "1 for who fails while the others go on"),
+    _ours("kuelog_set_aside", ("service", "scope"), "What is left alone, by who failed on it"),
+    _ours("kuelog_amiss_messages", ("stream", "what", "author"), "Messages that are not as they must be"),
+    _ours("kuelog_quarantined_messages", ("stream",), "Messages that an operator had skipped"),
+    _ours("kuelog_preemption_loops", ("partition",), "Pairs of workloads that preempt each other again and again"),
+    _ours("kuelog_given_back_messages", ("stream",), "Messages that the bus had lost and got again"),
+    _ours("kuelog_ignored_messages", ("stream",), "Words of control that do not count"),
+)
+# fmt: on
+
+ALL = (*KUEUE, *HAMI, *KUELOG)
+BY_NAME = {one.name: one for one in ALL}
+EXPORTED = tuple(one for one in ALL if not one.why_not)

@@ -1,0 +1,88 @@
+"""docs/metrics.md: the list of names as one page for people."""
+
+from collections.abc import Iterable, Sequence
+
+from ops.production.metrics.names import HAMI, KUELOG, KUEUE, ROLE, ZONE, Named
+
+_HEAD = """# Metrics
+
+`kuelog up --metrics PORT` and `kuelog run SERVICE --metrics PORT` serve `/metrics` in the text form of Prometheus, or as OpenMetrics for
+whoever asks for it by `Accept`. Boards and alerts made for Kueue and for HAMi's scheduler find their names, labels and units here.
+This page is made by `python -m ops.production.metrics`; names and labels are added, and not taken away.
+
+* **Queues** (`kueue_*`) are exported by the process in which the queue manager runs, **cards** (`hami_*`, and ours about cards) by that of
+  the accountant, halts and failures by every process, each its own. `kuelog up` is all of them. Two replicas export the same figures:
+  take `max by (…)` of a gauge or counter over them, not `sum`.
+* **503** until everything is folded that was on the log at the start: figures of half a log would look like a rush when the rest
+  follows. A process that has halted by then exports what it has, without counters that are not complete.
+* `+Inf` is no limit, `NaN` the share of a queue of weight 0 that borrows. CPU is in cores, memory in bytes as it was asked for, and
+  what HAMi counts in MiB (`nvidia.com/gpumem`) in the units of its resource.
+* Let Prometheus keep the labels: metrics of local queues and pods have a `namespace` of their own, which becomes
+  `exported_namespace` without `honorLabels: true`. The PodMonitor of the chart (`podMonitor: true`) says so.
+* No label names a workload, a pod or a user, but for HAMi's of pods. A scrape costs as much as who waits and runs: it looks at each once.
+
+## <a id="counters"></a>Counters
+
+Counters and histograms are folded from the log, with the times that stand there, and kept beside the worlds of the services: they are
+the same after every restart, and in every replica. Kueue's begin at 0 with each start. Every five minutes they are saved on
+the shelf of the bus (as the worlds are, [decision 21](decisions/0021-streams-roll-into-archives.md)), with the place and hash of the
+last commit in them, and counting goes on from there. Without anything saved the log is counted from its beginning. Where that was
+rolled, workloads are taken from a saved world, and counters begin there; what was saved before then stays, and what happened between
+is missing.
+
+A fact counts as soon as it is read. Its place among the decisions is fixed by the next of them, so in rare cases it turns out to count
+otherwise. An exported count never gets smaller then, and is right again with the next ones.
+
+Histograms have Kueue's buckets, so that `histogram_quantile` over clusters of both is right.
+
+"""
+
+_DIFFERENCES = """
+## <a id="differences"></a>Differences from Kueue
+
+* `kueue_admission_attempts_total` counts turns of the admitter that changed something. A turn in which everybody waits on as before leaves
+  nothing on the log, and Kueue counts such cycles as inadmissible.
+* `kueue_unadmitted_workloads` has two more causes: `ExceedsCardCapacity`, and `Backoff` of who was evicted and must wait. A workload that
+  has quota and waits for its cards is one of `UnsatisfiedAdmissionChecks`.
+* Counters of queues that are gone stay, as nothing that happened is taken back; gauges of them go.
+* `replica_role` always says `standalone`: nobody leads, whoever writes first decides.
+* The quota of cohorts and the five metrics of cluster queues that Kueue exports only with `enableClusterQueueResources` are always exported.
+* Time in the `kueue_execution_time_seconds` of a workload that was taken over, or of one that ran when counting began in a saved world, begins
+  with its last admission.
+* Custom labels (`custom_*`, the gate `CustomMetricLabels`) are not offered.
+
+Some names are asked for that Kueue never had: for `kueue_cluster_queue_usage` take
+`kueue_cluster_queue_resource_usage / kueue_cluster_queue_nominal_quota`, for `kueue_admission_duration_seconds` take
+`kueue_admission_wait_time_seconds`, which is how long a workload waited.
+"""
+
+
+def page() -> str:
+    """The page."""
+    return "".join(
+        (
+            _HEAD,
+            _section("Kueue's", f"All but `kueue_build_info` also have `{ROLE}`.", KUEUE, ROLE),
+            _section("HAMi's scheduler's", f'All but `hami_build_info` also have `{ZONE}="vGPU"`.', HAMI, ZONE),
+            _section("Our own", "", KUELOG, ""),
+            _DIFFERENCES,
+        )
+    )
+
+
+def _section(whose: str, note: str, names: Sequence[Named], always: str) -> str:
+    told = [one for one in names if not one.why_not]
+    rows = [f"| `{one.name}` | {one.kind} | {_labels(one, always)} | {one.meaning} |" for one in told]
+    text = f"## {whose}\n\n" + (f"{note}\n\n" if note else "")
+    text += _table("| name | type | labels | meaning |", rows)
+    left = [f"| `{one.name}` | {one.meaning} | {one.why_not} |" for one in names if one.why_not]
+    return text + ("\nNot exported:\n\n" + _table("| name | meaning | why not |", left) if left else "") + "\n"
+
+
+def _table(head: str, rows: Iterable[str]) -> str:
+    line = "|".join("---" for _ in range(head.count("|") - 1))
+    return "\n".join((head, f"|{line}|", *rows)) + "\n"
+
+
+def _labels(one: Named, always: str) -> str:
+    return ", ".join(f"`{label}`" for label in one.labels if label != always)

@@ -1,0 +1,55 @@
+"""Kueue's counters and histograms as Prometheus metrics."""
+
+from collections.abc import Iterator
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from ops.production.metrics.counters_follower import CountersFollower
+from ops.production.metrics.families import by_name, counter, histogram
+from ops.production.metrics.names import KUEUE, Kind
+from projections.counters.histogram import HOURS, Histogram
+from projections.counters.queue_counters import BOUNDS, QueueCounters, Series
+
+
+class CounterMetrics(Collector):
+    """Collects what was counted up to now; nothing before everything is folded that was there at the start.
+
+    Facts that no decision has given their place yet are counted along, so that what happened last is told although nothing was
+    decided since. Should such a fact come to mean less in its place, what was told stays until the rest has caught up with it: a
+    counter that went back would be taken for one that began anew.
+    """
+
+    def __init__(self, follower: CountersFollower) -> None:
+        self._follower = follower
+        self._counts: dict[Series, int] = {}
+        self._times: dict[Series, Histogram] = {}
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing beforehand: a collector is made for each registry anew."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """All that are told, also those of which nothing was counted yet."""
+        with self._follower.ahead() as counters:
+            if counters is None:
+                return
+            self._note(counters)
+        counts, times = by_name(self._counts), by_name(self._times)
+        for one in KUEUE:
+            if one.why_not:
+                continue
+            if one.kind is Kind.COUNTER:
+                rows = [(series[1:], self._counts[series]) for series in counts.get(one.name, ())]
+                yield counter(one.name, rows)
+            elif one.kind is Kind.HISTOGRAM:
+                bounds = BOUNDS.get(one.name, HOURS)
+                yield histogram(one.name, bounds, [(s[1:], self._times[s]) for s in times.get(one.name, ())])
+
+    def _note(self, counters: QueueCounters) -> None:
+        for series, count in counters.counts.items():
+            self._counts[series] = max(count, self._counts.get(series, 0))
+        for series, times in counters.times.items():
+            told = self._times.get(series)
+            if told is None or sum(times.counts) >= sum(told.counts):
+                self._times[series] = times

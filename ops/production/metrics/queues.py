@@ -1,0 +1,229 @@
+"""Kueue's gauges of cluster queues and local queues, read from a world at the moment.
+
+What is gone is not told any more, because nothing is kept between two looks.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import msgspec
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from events.event import Millis
+from events.quota import ClusterQueueObserved, Quota
+from ops.production.metrics.cohorts import cohorts, share_value
+from ops.production.metrics.families import Values, gauge, in_units, ratio
+from projections.fair_sharing.past_usage import past_usage
+from projections.fair_sharing.usage_mode import by_usage
+from projections.queues.active_condition import cluster_queue_active, local_queue_active
+from projections.queues.status import FlavorUse, QueueStatus, Tally, cluster_queue_status, local_queue_status, tallies
+from projections.queues.waiting import asked, beside, in_line, unadmitted
+from projections.world import World
+
+Rows = list[tuple[Values, float]]
+ACTIVE, INADMISSIBLE = "active", "inadmissible"
+_STATUSES = ("pending", "active", "terminating")
+_TRUTHS = ("True", "False", "Unknown")
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """All queues, looked at once."""
+
+    queues: dict[str, QueueStatus]
+    doors: dict[str, QueueStatus]
+    """By local queue."""
+
+
+class QueueMetrics(Collector):
+    """Collects from the world that it is given at the moment; nothing while there is none."""
+
+    def __init__(self, world: Callable[[], World | None], now: Callable[[], Millis]) -> None:
+        self._world, self._now = world, now
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing beforehand: what there is depends on the world."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """All gauges of all queues."""
+        world = self._world()
+        if world is None:
+            return
+        looked = look(world, self._now())
+        yield from waiting(world)
+        yield from holding(looked)
+        yield from finished(world)
+        yield from standing(world)
+        yield from amounts(world, looked)
+        yield from shares(world, self._now())
+        yield from cohorts(world, {name: status.admitted for name, status in looked.queues.items()})
+
+
+def look(world: World, at: Millis) -> Looked:
+    """What is shown of every queue."""
+    queues: dict[str, QueueStatus] = {}
+    doors: dict[str, QueueStatus] = {}
+    counted: dict[str, Tally] = {}
+    for name in sorted(world.cluster_queues):
+        found = tallies(world, name)
+        queues[name] = cluster_queue_status(world, name, found)
+        counted.update(found)
+    for key in sorted(world.local_queues):
+        doors[key] = local_queue_status(world, key, counted.get(key) or Tally(), at)
+    return Looked(queues, doors)
+
+
+def waiting(world: World) -> Iterator[Metric]:
+    """Who waits, as what, for how much, and why."""
+    queues: Rows = []
+    classes: Rows = []
+    pending: Rows = []
+    doors: Counter[Values] = Counter({(*_door(key), status): 0 for key in world.local_queues for status in _WAITS})
+    for name, queue in sorted(world.cluster_queues.items()):
+        both = {ACTIVE: in_line(world, name), INADMISSIBLE: beside(world, name)}
+        for status, keys in both.items():
+            queues.append(((name, status), len(keys)))
+            classes.append(((name, status), len({world.workloads[key].equivalence for key in keys})))
+            doors.update(
+                (*_door(world.workloads[key].local_queue), status)
+                for key in keys
+                if world.workloads[key].local_queue in world.local_queues
+            )
+        total = asked(world, queue, [key for keys in both.values() for key in keys])
+        pending.extend(((name, resource), in_units(resource, amount)) for resource, amount in sorted(total.items()))
+    yield gauge("kueue_pending_workloads", queues)
+    yield gauge("kueue_pending_scheduling_hashes", classes)
+    yield gauge("kueue_cluster_queue_resource_pending", pending)
+    yield gauge("kueue_local_queue_pending_workloads", _sorted(doors))
+    why: Counter[Values] = Counter()
+    at_door: Counter[Values] = Counter()
+    for workload, name, reason, cause in unadmitted(world):
+        if name in world.cluster_queues:
+            why[name, reason, cause] += 1
+        if workload.local_queue in world.local_queues:
+            at_door[*_door(workload.local_queue), name, reason, cause] += 1
+    yield gauge("kueue_unadmitted_workloads", _sorted(why))
+    yield gauge("kueue_local_queue_unadmitted_workloads", _sorted(at_door))
+
+
+def holding(looked: Looked) -> Iterator[Metric]:
+    """How many hold quota, and how many of them may run."""
+    queues = looked.queues.items()
+    yield gauge("kueue_reserving_active_workloads", [((name,), one.reserving) for name, one in queues])
+    yield gauge("kueue_admitted_active_workloads", [((name,), one.admitted) for name, one in queues])
+    doors = [(_door(key), one) for key, one in looked.doors.items()]
+    yield gauge("kueue_local_queue_reserving_active_workloads", [(door, one.reserving) for door, one in doors])
+    yield gauge("kueue_local_queue_admitted_active_workloads", [(door, one.admitted) for door, one in doors])
+
+
+def finished(world: World) -> Iterator[Metric]:
+    """How many have finished and are still there."""
+    queues: Counter[Values] = Counter({(name,): 0 for name in world.cluster_queues})
+    doors: Counter[Values] = Counter({_door(key): 0 for key in world.local_queues})
+    for workload in world.workloads.values():
+        if not workload.finished or workload.discarded:
+            continue
+        found = world.cluster_queue_of(workload)
+        name = workload.admission.cluster_queue if workload.admission is not None else found.name if found else ""
+        if name in world.cluster_queues:
+            queues[name,] += 1
+        if workload.local_queue in world.local_queues:
+            doors[_door(workload.local_queue)] += 1
+    yield gauge("kueue_finished_workloads", _sorted(queues))
+    yield gauge("kueue_local_queue_finished_workloads", _sorted(doors))
+
+
+def standing(world: World) -> Iterator[Metric]:
+    """Whether queues take anything in, and where they belong."""
+    status: Rows = []
+    info: Rows = []
+    for name, queue in sorted(world.cluster_queues.items()):
+        now = (
+            "terminating" if queue.terminating else "active" if cluster_queue_active(world, name).active else "pending"
+        )
+        status.extend(((name, one), int(one == now)) for one in _STATUSES)
+        info.append(((name, queue.cohort, world.quota.queues[name].root.name if queue.cohort else ""), 1))
+    yield gauge("kueue_cluster_queue_status", status)
+    yield gauge("kueue_cluster_queue_info", info)
+    doors: Rows = []
+    for key in sorted(world.local_queues):
+        open_now = str(local_queue_active(world, key).active)
+        doors.extend(((*_door(key), one), int(one == open_now)) for one in _TRUTHS)
+    yield gauge("kueue_local_queue_status", doors)
+
+
+def amounts(world: World, looked: Looked) -> Iterator[Metric]:
+    """What queues own, may borrow and lend, and what of it is held."""
+    queues = sorted(world.cluster_queues.items())
+    for name, value in (
+        ("nominal_quota", lambda quota: quota.nominal),
+        ("borrowing_limit", lambda quota: quota.borrowing_limit),
+        ("lending_limit", lambda quota: quota.lending_limit),
+    ):
+        yield gauge(
+            f"kueue_cluster_queue_{name}",
+            [
+                ((queue.cohort, queue.name, flavor, quota.resource), in_units(quota.resource, value(quota)))
+                for _, queue in queues
+                for flavor, quota in _quotas(queue)
+            ],
+        )
+    for name, what in (("reservation", lambda one: one.reservation), ("usage", lambda one: one.usage)):
+        yield gauge(
+            f"kueue_cluster_queue_resource_{name}",
+            [
+                ((queue.cohort, key, *where), amount)
+                for key, queue in queues
+                for where, amount in _uses(what(looked.queues[key]))
+            ],
+        )
+        yield gauge(
+            f"kueue_local_queue_resource_{name}",
+            [
+                ((*_door(key), *where), amount)
+                for key, one in looked.doors.items()
+                for where, amount in _uses(what(one))
+            ],
+        )
+
+
+def shares(world: World, at: Millis) -> Iterator[Metric]:
+    """Shares of cluster queues, and the past usage of local queues, where they count."""
+    fair = world.cluster_queues.items() if world.settings.fair_sharing else ()
+    yield gauge(
+        "kueue_cluster_queue_weighted_share",
+        [((name, queue.cohort), share_value(world, world.quota.queues[name])) for name, queue in sorted(fair)],
+    )
+    used: Rows = []
+    for key, door in sorted(world.local_queues.items()):
+        if by_usage(world, door.cluster_queue):
+            endless, amount = past_usage(world, key, at)
+            used.append(((*_door(key), door.cluster_queue), float("inf") if endless else ratio(amount)))
+    yield gauge("kueue_local_queue_admission_fair_sharing_usage", used)
+
+
+def _quotas(queue: ClusterQueueObserved) -> Iterator[tuple[str, Quota]]:
+    for group in queue.groups:
+        for flavor in group.flavors:
+            for quota in flavor.quotas:
+                yield flavor.flavor, quota
+
+
+def _uses(uses: Iterable[FlavorUse]) -> Iterator[tuple[tuple[str, str], float]]:
+    for flavor in uses:
+        for one in flavor.resources:
+            yield (flavor.flavor, one.resource), in_units(one.resource, one.total)
+
+
+def _door(key: str) -> tuple[str, str]:
+    """Name and namespace of a local queue, in the order of Kueue's labels."""
+    namespace, _, name = key.partition("/")
+    return name, namespace
+
+
+def _sorted(counted: Mapping[Values, int]) -> Rows:
+    return [(values, count) for values, count in sorted(counted.items())]
+
+
+_WAITS = (ACTIVE, INADMISSIBLE)

@@ -1,0 +1,1 @@
+"""How often things happened to workloads and how long they took, by queue."""

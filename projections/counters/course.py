@@ -1,0 +1,125 @@
+"""How far a workload has come, as far as it matters for what is counted next: the times from which waits are told."""
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from events.event import Millis
+from events.workload import Condition, ConditionStatus, EvictionCount, PriorityRef, WorkloadSubmitted
+from projections.workloads.lifecycle import (
+    ADMITTED,
+    EVICTED,
+    FINISHED,
+    PODS_READY,
+    QUOTA_RESERVED,
+    REQUEUED,
+    Workload,
+)
+
+POD = "Pod"
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """One workload that is known."""
+
+    local_queue: str
+    """`namespace/name`."""
+    priority_class: str = ""
+    created_at: Millis = 0
+    alone: bool = False
+    """It is a pod that nothing makes anew."""
+    cluster_queue: str = ""
+    """Where it holds quota, held it last, or waits if it never did; empty before."""
+    checked: bool = False
+    """Whether it has any admission check."""
+    requeued: tuple[bool, Millis] | None = None
+    """Whether it may queue again after an eviction, and since when that is said."""
+    reserved_at: Millis | None = None
+    admitted_at: Millis | None = None
+    """Of the attempt that runs."""
+    first_admitted_at: Millis | None = None
+    ready_at: Millis | None = None
+    evicted: tuple[Millis, str] | None = None
+    """Since when it has to stop, and why."""
+    evictions: tuple[tuple[str, str], ...] = ()
+    """Reasons and causes for which it was evicted at all."""
+    finished: bool = False
+    discarded: int = 0
+    """The sequence of the decision that its object goes."""
+
+    @property
+    def queued_at(self) -> Millis:
+        """From when it waits: since it was created, or put back."""
+        return self.created_at if self.requeued is None else self.requeued[1]
+
+
+def local_queue_of(workload: str, queue: str) -> str:
+    """The key of the local queue of that name for a workload."""
+    return f"{workload.partition('/')[0]}/{queue}"
+
+
+def class_of(named: PriorityRef | None) -> str:
+    """The name of a priority class; empty without one."""
+    return "" if named is None else named.name
+
+
+def submitted(event: WorkloadSubmitted) -> Course:
+    """A workload that was just told of, with what it brings along."""
+    adopted = event.adopted
+    return _course(
+        Course(
+            local_queue=local_queue_of(event.workload, event.spec.queue),
+            priority_class=class_of(event.spec.priority_class),
+            created_at=event.created_at,
+            alone=event.owner is not None and event.owner.kind == POD,
+            cluster_queue="" if adopted is None else adopted.cluster_queue,
+            checked=adopted is not None and bool(adopted.checks),
+        ),
+        {} if adopted is None else {one.type: one for one in adopted.conditions},
+        () if adopted is None else adopted.evictions,
+    )
+
+
+def course_of(workload: Workload) -> Course:
+    """How far a workload of a world has come."""
+    admission = workload.admission
+    return _course(
+        Course(
+            local_queue=workload.local_queue,
+            priority_class=class_of(workload.spec.priority_class),
+            created_at=workload.created_at,
+            alone=workload.owner is not None and workload.owner.kind == POD,
+            cluster_queue=workload.line if admission is None else admission.cluster_queue,
+            checked=bool(workload.checks),
+        ),
+        workload.conditions,
+        workload.evictions,
+    )
+
+
+def _course(course: Course, conditions: Mapping[str, Condition], evictions: Collection[EvictionCount]) -> Course:
+    requeued, stopped = conditions.get(REQUEUED), conditions.get(EVICTED)
+    admitted_at = _since(conditions, ADMITTED)
+    return msgspec.structs.replace(
+        course,
+        requeued=None if requeued is None else (requeued.status is ConditionStatus.TRUE, requeued.since),
+        reserved_at=_since(conditions, QUOTA_RESERVED),
+        admitted_at=admitted_at,
+        first_admitted_at=admitted_at,
+        ready_at=_since(conditions, PODS_READY),
+        # Of who was deactivated the condition names the cause along with the reason.
+        evicted=None
+        if stopped is None or not _true(stopped)
+        else (stopped.since, stopped.reason.partition("DueTo")[0]),
+        evictions=tuple((one.reason, one.cause) for one in evictions),
+        finished=_since(conditions, FINISHED) is not None,
+    )
+
+
+def _true(condition: Condition) -> bool:
+    return condition.status is ConditionStatus.TRUE
+
+
+def _since(conditions: Mapping[str, Condition], kind: str) -> Millis | None:
+    found = conditions.get(kind)
+    return found.since if found is not None and _true(found) else None

@@ -1,0 +1,43 @@
+"""A histogram of durations: how many fell into which bucket, and their sum, in whole milliseconds."""
+
+from bisect import bisect_left
+
+import msgspec
+
+from events.event import Millis
+
+Bounds = tuple[Millis, ...]
+"""The upper bounds of the buckets, each of which is in its bucket; what is larger than all falls into one more."""
+
+
+def _doubling(first: Millis, count: int) -> Bounds:
+    return tuple(first << power for power in range(count))
+
+
+SHORT: Bounds = _doubling(10, 11)
+"""Ten milliseconds to ten seconds."""
+HOURS: Bounds = (1000, *_doubling(2500, 13))
+"""A second, then two and a half, doubled up to 10,240: most of Kueue's waits."""
+LONGER: Bounds = (1000, *_doubling(2500, 15))
+"""The same up to 40,960 seconds."""
+
+
+class Histogram(msgspec.Struct, frozen=True, gc=False):
+    """Durations that were observed."""
+
+    counts: tuple[int, ...]
+    """How many fell into each bucket, and at the end into none."""
+    total: Millis = 0
+    """All durations together."""
+
+    def observed(self, bounds: Bounds, took: Millis) -> "Histogram":
+        """With one more; a duration is never below nothing, whatever clocks say."""
+        took = max(took, 0)
+        counts = list(self.counts)
+        counts[bisect_left(bounds, took)] += 1
+        return Histogram(tuple(counts), self.total + took)
+
+
+def empty(bounds: Bounds) -> Histogram:
+    """Nothing observed yet."""
+    return Histogram((0,) * (len(bounds) + 1))

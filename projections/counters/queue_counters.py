@@ -1,0 +1,323 @@
+"""Kueue's counters and histograms, folded from the log: how often what happened in which queue, and after what time.
+
+Nothing of it depends on when or by whom it is folded, so it is the same after every start. It keeps no world: of each workload it
+remembers from when its waits are told. What a fact says counts only if nothing newer is known of its object, as everywhere.
+
+Rule: docs/metrics.md#counters
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.application import DecisionApplied
+from events.catalogue import AnyEvent
+from events.commit import Sighting
+from events.control import ObjectRemoved, ResourceVersionsRestarted
+from events.event import Millis
+from events.preemption import PreemptionOrdered
+from events.quota import ClusterQueueObserved, CohortObserved
+from events.settings import SettingsObserved
+from events.upkeep import CheckSettled, ChecksRequired, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
+from events.workload import (
+    CheckReported,
+    EvictionOrdered,
+    PodsReady,
+    QuotaReleased,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadParked,
+    WorkloadQueued,
+    WorkloadRequeued,
+    WorkloadSubmitted,
+)
+from projections.counters.course import Course, class_of, course_of, local_queue_of, submitted
+from projections.counters.histogram import HOURS, LONGER, SHORT, Bounds, Histogram, empty
+from projections.object_versions import Known, Versions
+from projections.trail import Trail
+from projections.workloads.evolve_admission import comes_back
+from projections.workloads.lifecycle import PREEMPTED
+from projections.world import World
+
+Series = tuple[str, ...]
+"""The name of a metric, and the values of its labels in the order of docs/metrics.md."""
+
+ADMITTER = "admitter"
+BOUNDS: dict[str, Bounds] = {
+    "kueue_admission_wait_time_seconds": LONGER,
+    "kueue_execution_time_seconds": LONGER,
+    "kueue_local_queue_execution_time_seconds": LONGER,
+    "kueue_workload_creation_latency_seconds": SHORT,
+}
+"""Of histograms whose buckets are others than `HOURS`."""
+
+
+class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
+    """The counters as a value that can be stored."""
+
+    counts: tuple[tuple[Series, int], ...]
+    times: tuple[tuple[Series, Histogram], ...]
+    courses: dict[str, Course]
+    cohorts: dict[str, str]
+    parents: dict[str, str]
+    until_ready: bool
+    known: dict[str, Known]
+    epoch: int
+
+
+class QueueCounters:
+    """The counters as of some place on the log; whatever is folded behind `settle` can be taken back."""
+
+    def __init__(self) -> None:
+        self.trail = Trail()
+        self.counts: dict[Series, int] = {}
+        self.times: dict[Series, Histogram] = {}
+        self._courses: dict[str, Course] = {}
+        self._cohorts: dict[str, str] = {}
+        """By cluster queue."""
+        self._parents: dict[str, str] = {}
+        """By cohort."""
+        self._settings: dict[str, bool] = {}
+        self._versions = Versions(self.trail)
+
+    def fold_sighting(self, sighting: Sighting) -> None:
+        """Fold a fact, unless something newer is known of the object that it is about."""
+        fact = sighting.fact
+        if self._versions.take(sighting.about, fact, sighting.at):
+            if isinstance(fact, ResourceVersionsRestarted):
+                self._versions.restart(fact.epoch)
+            self.fold(fact, sighting.at)
+
+    def fold_commit(self, author: str, events: Sequence[AnyEvent], at: Millis, sequence: int) -> None:
+        """Fold what an author has decided at once, which of the admitter is an attempt to admit."""
+        if author == ADMITTER:
+            self._attempted(events)
+        for event in events:
+            self.fold(event, at, sequence)
+
+    def settle(self) -> None:
+        """What has been folded so far will not be taken back."""
+        self.trail.forget()
+
+    def fold(self, event: AnyEvent, at: Millis, sequence: int = 0) -> None:
+        """Count what an event means; most mean nothing here, and none does of a workload that is not known."""
+        match event:
+            case WorkloadSubmitted():
+                self._submit(event, at)
+            case ClusterQueueObserved():
+                self.trail.put(self._cohorts, event.name, event.cohort)
+            case CohortObserved():
+                self.trail.put(self._parents, event.name, event.parent)
+            case ObjectRemoved(kind="ClusterQueue"):
+                self.trail.drop(self._cohorts, event.name)
+            case ObjectRemoved(kind="Cohort"):
+                self.trail.drop(self._parents, event.name)
+            case SettingsObserved():
+                self.trail.put(self._settings, _UNTIL_READY, event.pods_ready is not None)
+            case _:
+                key = getattr(event, "workload", None)
+                course = self._courses.get(key) if isinstance(key, str) else None
+                if isinstance(key, str) and course is not None:
+                    self._fold_one(key, course, event, at, sequence)
+
+    def _fold_one(self, key: str, course: Course, event: AnyEvent, at: Millis, sequence: int) -> None:  # noqa: C901 - one case per event
+        match event:
+            case WorkloadChanged():
+                queue, named = local_queue_of(key, event.spec.queue), class_of(event.spec.priority_class)
+                self._put(key, replace(course, local_queue=queue, priority_class=named))
+            case WorkloadQueued() | WorkloadParked() if course.reserved_at is None and event.cluster_queue:
+                self._put(key, replace(course, cluster_queue=event.cluster_queue))
+            case ChecksRequired():
+                self._put(key, replace(course, checked=bool(event.checks)))
+            case CheckReported() | CheckSettled():
+                self._put(key, replace(course, checked=True))
+            case QuotaReserved():
+                self._reserve(key, course, event, at)
+            case WorkloadAdmitted():
+                self._admit(key, course, event.cluster_queue, at)
+            case PodsReady():
+                self._ready(key, course, at, ready=event.ready)
+            case PreemptionOrdered():
+                preemptor = self._courses.get(event.preemptor)
+                queue = "" if preemptor is None else preemptor.cluster_queue
+                self._count("kueue_preempted_workloads_total", queue, event.reason)
+                self._evict(key, course, PREEMPTED, "", at)
+            case EvictionOrdered():
+                self._evict(key, course, event.reason, event.cause, at)
+            case QuotaReleased():
+                self._release(key, course, event, at)
+            case WorkloadRequeued():
+                self._put(key, _requeued(course, at, allowed=event.allowed))
+            case WorkloadFinished() | WorkloadOrphaned() | WorkloadFailedToStart():
+                self._finish(key, course, at)
+            case WorkloadDeleted():
+                self.trail.drop(self._courses, key)
+            case WorkloadDiscarded():
+                self._put(key, replace(course, discarded=sequence))
+            case DecisionApplied() if course.discarded and event.sequence >= course.discarded:
+                self.trail.drop(self._courses, key)
+            case _:
+                pass
+
+    def _submit(self, event: WorkloadSubmitted, at: Millis) -> None:
+        if event.workload in self._courses:
+            return  # Told twice, by two replicas or after a restart.
+        self._put(event.workload, submitted(event))
+        if event.adopted is None and event.generation <= 1 and event.owner is not None:
+            self._took("kueue_workload_creation_latency_seconds", at - event.created_at, event.owner.kind)
+
+    def _reserve(self, key: str, course: Course, event: QuotaReserved, at: Millis) -> None:
+        course = replace(
+            course,
+            cluster_queue=event.cluster_queue,
+            checked=course.checked or bool(event.checks),
+            reserved_at=at,
+            admitted_at=None,
+            evicted=None,
+        )
+        self._put(key, course)
+        self._count_both("quota_reserved_workloads_total", course, course.priority_class)
+        self._took_both("quota_reserved_wait_time_seconds", course, at - course.queued_at, course.priority_class)
+
+    def _admit(self, key: str, course: Course, cluster_queue: str, at: Millis) -> None:
+        reserved = course.reserved_at
+        first = at if course.first_admitted_at is None else course.first_admitted_at
+        course = replace(course, cluster_queue=cluster_queue, admitted_at=at, first_admitted_at=first, ready_at=None)
+        self._put(key, course)
+        named = course.priority_class
+        self._count_both("admitted_workloads_total", course, named)
+        self._took_both("admission_wait_time_seconds", course, at - course.queued_at, named)
+        if course.checked and reserved is not None:
+            self._took_both("admission_checks_wait_time_seconds", course, at - reserved, named)
+        for cohort in self._above(cluster_queue):
+            self._count("kueue_cohort_subtree_admitted_workloads_total", cohort, named)
+
+    def _ready(self, key: str, course: Course, at: Millis, *, ready: bool) -> None:
+        if not ready:
+            self._put(key, replace(course, ready_at=None))
+            return
+        if course.ready_at is not None or course.admitted_at is None or course.finished:
+            return
+        self._put(key, replace(course, ready_at=at))
+        if self._settings.get(_UNTIL_READY, False):
+            named = course.priority_class
+            self._took_both("ready_wait_time_seconds", course, at - course.queued_at, named)
+            self._took_both("admitted_until_ready_wait_time_seconds", course, at - course.admitted_at, named)
+
+    def _evict(self, key: str, course: Course, reason: str, cause: str, at: Millis) -> None:
+        once = (reason, cause) not in course.evictions
+        evictions = (*course.evictions, (reason, cause)) if once else course.evictions
+        since = at if course.evicted is None else course.evicted[0]
+        self._put(key, replace(course, evicted=(since, reason), evictions=evictions))
+        if course.reserved_at is None:
+            return  # Kueue, too, counts only evictions of who holds quota.
+        named = course.priority_class
+        self._count_both("evicted_workloads_total", course, reason, cause, named)
+        if once:
+            self._count("kueue_evicted_workloads_once_total", course.cluster_queue, reason, cause, named)
+        if course.ready_at is not None:
+            took = at - course.ready_at
+            self._took("kueue_pods_ready_to_evicted_time_seconds", took, course.cluster_queue, reason, cause)
+
+    def _release(self, key: str, course: Course, event: QuotaReleased, at: Millis) -> None:
+        if course.evicted is not None and course.reserved_at is not None:
+            since, reason = course.evicted
+            self._took("kueue_workload_eviction_latency_seconds", at - since, course.cluster_queue, reason)
+        if not event.withdrawn:
+            course = _requeued(course, at, allowed=comes_back(event.reason, alone=course.alone))
+        self._put(key, replace(course, reserved_at=None, admitted_at=None, ready_at=None))
+
+    def _finish(self, key: str, course: Course, at: Millis) -> None:
+        if course.finished:
+            return
+        self._put(key, replace(course, finished=True, reserved_at=None))
+        self._count_both("finished_workloads_total", course, course.priority_class)
+        if course.first_admitted_at is not None:
+            self._took_both("execution_time_seconds", course, at - course.first_admitted_at, course.priority_class)
+
+    def _attempted(self, events: Sequence[AnyEvent]) -> None:
+        if any(isinstance(event, QuotaReserved) for event in events):
+            self._count("kueue_admission_attempts_total", "success")
+        elif any(isinstance(event, AdmissionRefused | PreemptionRequested) for event in events):
+            self._count("kueue_admission_attempts_total", "inadmissible")
+
+    def _above(self, cluster_queue: str) -> Iterator[str]:
+        """The cohorts that a queue is in, from below; each once, also where they go round in a circle."""
+        seen: set[str] = set()
+        cohort = self._cohorts.get(cluster_queue, "")
+        while cohort and cohort not in seen:
+            seen.add(cohort)
+            yield cohort
+            cohort = self._parents.get(cohort, "")
+
+    def _put(self, key: str, course: Course) -> None:
+        self.trail.put(self._courses, key, course)
+
+    def _count(self, name: str, *labels: str) -> None:
+        series = (name, *labels)
+        self.trail.put(self.counts, series, self.counts.get(series, 0) + 1)
+
+    def _took(self, name: str, took: Millis, *labels: str) -> None:
+        series, bounds = (name, *labels), BOUNDS.get(name, HOURS)
+        before = self.times.get(series) or empty(bounds)
+        self.trail.put(self.times, series, before.observed(bounds, took))
+
+    def _count_both(self, what: str, course: Course, *labels: str) -> None:
+        """Of a cluster queue, and of the local queue that leads to it."""
+        self._count(f"kueue_{what}", course.cluster_queue, *labels)
+        self._count(f"kueue_local_queue_{what}", *_door(course), *labels)
+
+    def _took_both(self, what: str, course: Course, took: Millis, *labels: str) -> None:
+        self._took(f"kueue_{what}", took, course.cluster_queue, *labels)
+        self._took(f"kueue_local_queue_{what}", took, *_door(course), *labels)
+
+    def so_far(self) -> CountedSoFar:
+        """All of it, to be stored; nothing may be folded that can still be taken back."""
+        return CountedSoFar(
+            counts=tuple(self.counts.items()),
+            times=tuple(self.times.items()),
+            courses=dict(self._courses),
+            cohorts=dict(self._cohorts),
+            parents=dict(self._parents),
+            until_ready=self._settings.get(_UNTIL_READY, False),
+            known=dict(self._versions.known),
+            epoch=self._versions.epoch,
+        )
+
+    def begin_at(self, saved: CountedSoFar) -> None:
+        """Go on from what was stored."""
+        self.counts.update(saved.counts)
+        self.times.update(saved.times)
+        self._courses.update(saved.courses)
+        self._cohorts.update(saved.cohorts)
+        self._parents.update(saved.parents)
+        self._settings[_UNTIL_READY] = saved.until_ready
+        self._versions.restore(saved.known, saved.epoch)
+
+    def begin_in(self, world: World) -> None:
+        """Go on from a world: what was counted before that stays, workloads are as far as they have come there."""
+        self._courses = {key: course_of(workload) for key, workload in world.workloads.items()}
+        self._cohorts = {name: queue.cohort for name, queue in world.cluster_queues.items()}
+        self._parents = {name: cohort.parent for name, cohort in world.cohorts.items()}
+        self._settings = {_UNTIL_READY: world.settings.pods_ready is not None}
+        self._versions = Versions(self.trail)
+        self._versions.restore(world.versions.known, world.versions.epoch)
+
+
+def _requeued(course: Course, at: Millis, *, allowed: bool) -> Course:
+    """Told again, it counts from when it was told first, as the time of a condition that has not changed."""
+    before = course.requeued
+    return course if before is not None and before[0] is allowed else replace(course, requeued=(allowed, at))
+
+
+def _door(course: Course) -> tuple[str, str]:
+    """Name and namespace of a local queue, in the order of Kueue's labels."""
+    namespace, _, name = course.local_queue.partition("/")
+    return name, namespace
+
+
+_UNTIL_READY = "until ready"
+"""Whether it is waited for pods to be ready: only then is it told how long that took."""

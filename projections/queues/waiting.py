@@ -1,0 +1,65 @@
+"""Who waits for a cluster queue, apart: those in line, and those beside it until something changes; how many, and for how much."""
+
+from collections.abc import Iterable, Iterator
+
+from events.amount import Requests, add_requests, scale_requests
+from events.quota import ClusterQueueObserved
+from projections.configured_cards import config_of
+from projections.queues.status import NOT_PENDING
+from projections.workloads.conditions import PENDING, SILENT
+from projections.workloads.effective_requests import PODS, pod_set_requests
+from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
+from projections.world import World
+
+NO_RESERVATION, UNSATISFIED_CHECKS = "NoReservation", "UnsatisfiedAdmissionChecks"
+
+
+def in_line(world: World, cluster_queue: str) -> list[str]:
+    """Workloads whose turn comes, as far as nobody has found yet that they don't fit."""
+    return list(world.lines.of(cluster_queue).waiting)
+
+
+def beside(world: World, cluster_queue: str) -> list[str]:
+    """Workloads that are not tried until something changes; without those of which Kueue's queue knows nothing."""
+    return [key for key, why in world.lines.of(cluster_queue).parked.items() if why not in NOT_PENDING]
+
+
+def asked(world: World, queue: ClusterQueueObserved, keys: Iterable[str]) -> Requests:
+    """What workloads ask for together, as the queue would be charged for it; those of one class ask for the same."""
+    covers_pods = any(PODS in group.resources for group in queue.groups)
+    classes: dict[str, list[Workload]] = {}
+    for key in keys:
+        workload = world.workloads[key]
+        classes.setdefault(workload.equivalence or key, []).append(workload)
+    total: Requests = {}
+    for alike in classes.values():
+        total = add_requests(total, scale_requests(_asked_by(world, alike[0], covers_pods=covers_pods), len(alike)))
+    return total
+
+
+def _asked_by(world: World, workload: Workload, *, covers_pods: bool) -> Requests:
+    total: Requests = {}
+    for pod_set in workload.spec.pod_sets:
+        count = max(pod_set.count - workload.reclaimable.get(pod_set.name, 0), 0)
+        requests = pod_set_requests(pod_set, count, world.settings, covers_pods=covers_pods, config=config_of(world))
+        total = add_requests(total, requests)
+    return total
+
+
+def unadmitted(world: World) -> Iterator[tuple[Workload, str, str, str]]:
+    """All that are not admitted and have not finished: cluster queue, reason, and the cause of who has no quota."""
+    for workload in world.workloads.values():
+        if not workload.finished and not workload.admitted and not workload.discarded:
+            yield workload, *_why(world, workload)
+
+
+def _why(world: World, workload: Workload) -> tuple[str, str, str]:
+    if workload.admission is not None:
+        return workload.admission.cluster_queue, UNSATISFIED_CHECKS, ""
+    queue = world.cluster_queue_of(workload)
+    name = "" if queue is None else queue.name
+    parked = world.lines.of(workload.line).parked.get(workload.key, "")
+    if parked in SILENT:
+        return name, NO_RESERVATION, parked
+    why = workload.condition(QUOTA_RESERVED)
+    return name, NO_RESERVATION, PENDING if why is None else why.reason

@@ -1,0 +1,181 @@
+"""What is told is what the list of names promises, to the label, and docs/metrics.md is that list."""
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from msgspec.structs import replace
+from prometheus_client.core import Metric
+from prometheus_client.openmetrics.exposition import generate_latest as as_openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from events.card import Card, CardShare, MigInstance
+from events.device import CardQuotaObserved, DevicesRegistered, PodObserved
+from events.quota import (
+    AdmissionCheckObserved,
+    AdmissionMode,
+    CheckRule,
+    ClusterQueueObserved,
+    CohortObserved,
+    LocalQueueObserved,
+    PreemptionPolicy,
+    PriorityClassObserved,
+    StopPolicy,
+    Weight,
+)
+from events.settings import AdmissionFairSharing, PodsReadyRule, SettingsObserved
+from events.workload import CheckReported, CheckState, CheckStatus, PodsReady, WorkloadFinished
+from ops.production.log.capacity import CapacityMetrics, StreamFill
+from ops.production.metrics.__main__ import PAGE
+from ops.production.metrics.alarms import AlarmMetrics
+from ops.production.metrics.builds import BuildMetrics
+from ops.production.metrics.cards import CardMetrics
+from ops.production.metrics.counters_follower import CountersFollower
+from ops.production.metrics.endpoint import ApartInOpenMetrics, registry_of
+from ops.production.metrics.names import EXPORTED
+from ops.production.metrics.page import page
+from ops.production.metrics.queue_counters import CounterMetrics
+from ops.production.metrics.queues import QueueMetrics
+from services.runtime.control_log import Control
+from tests.projections.counters.counted_story import CountedStory
+from tests.stories.small_world import job, platform, queue
+
+SERVICES = {
+    "kuelog_partition_halted",
+    "kuelog_failing",
+    "kuelog_set_aside",
+    "kuelog_amiss_messages",
+    "kuelog_quarantined_messages",
+    "kuelog_preemption_loops",
+    "kuelog_given_back_messages",
+    "kuelog_ignored_messages",
+}
+"""Told of services that run; none does here."""
+
+
+def everything() -> CountedStory:
+    """A story in which each of them has something to tell."""
+    settings = SettingsObserved(
+        fair_sharing=True,
+        admission_fair_sharing=AdmissionFairSharing(half_life=3_600_000),
+        pods_ready=PodsReadyRule(timeout=3_600_000),
+    )
+    story = CountedStory().told(settings, CohortObserved(name="all"), CohortObserved(name="pool", parent="all"))
+    cq = queue("cq", nominal=1, within=PreemptionPolicy.LOWER_PRIORITY, cohort="pool")
+    checked = replace(queue("checked", nominal=1), checks=(CheckRule(name="slow"),))
+    story.told(*(one for one in platform(nominal=1, cards=3) if not isinstance(one, ClusterQueueObserved)))
+    story.told(
+        replace(cq, admission_mode=AdmissionMode.USAGE_BASED),
+        checked,
+        replace(queue("off", nominal=1), stop=StopPolicy.HOLD),
+    )
+    story.told(LocalQueueObserved(namespace="team", name="side", cluster_queue="checked"))
+    story.told(AdmissionCheckObserved(name="slow", controller="somebody"))
+    story.told(PriorityClassObserved(name="high", value=9, workload=True))
+    story.told(job("a")).decided()
+    story.told(PodsReady(workload="team/a", ready=True))
+    story.told(job("urgent", priority=9)).decided()
+    story.left()
+    story.told(WorkloadFinished(workload="team/urgent", reason="Succeeded")).decided()
+    story.told(job("checked", queue="side")).decided()
+    ready = CheckStatus(name="slow", state=CheckState.READY, since=story.at)
+    decided = story.world.workloads["team/checked"].decided
+    story.told(CheckReported(workload="team/checked", check=ready, decision=f"LOG_0/{decided}")).decided()
+    cut = Card(uuid="MIG-0", index=7, slots=7, memory=40960, model="NVIDIA-A100", mode="mig")
+    piece = CardShare(
+        uuid="MIG-0", vendor="NVIDIA", memory=5120, cores=0, instance=MigInstance(profile="1g.5gb", start=6, size=1)
+    )
+    story.told(DevicesRegistered(node="n2", cards=(cut,)))
+    story.told(
+        PodObserved(namespace="team", name="p", uid="p", node="n2", phase="Running", shares=((piece,),)),
+        CardQuotaObserved(namespace="team", name="q", hard={"limits.nvidia.com/gpumem": 99_999}),
+    )
+    story.told(job("giant", count=40), job("waits")).decided()
+    return story
+
+
+def families(story: CountedStory) -> dict[str, Metric]:
+    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: _given(story)))
+    running = cast(Any, SimpleNamespace(hosts={}, control=Control(), given_back={}))
+    told: dict[str, Metric] = {}
+    for collector in (
+        QueueMetrics(lambda: story.world, lambda: story.at),
+        CounterMetrics(follower),
+        CardMetrics(lambda: story.world),
+        BuildMetrics(),
+        AlarmMetrics(running),
+        CapacityMetrics([StreamFill(stream="LOG_0", bytes=1, limit=2, days=3.0)]),
+    ):
+        for family in collector.collect():
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            assert name not in told, "told once"
+            told[name] = family
+    return told
+
+
+@contextmanager
+def _given(story: CountedStory) -> Any:
+    yield story.counters
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Metric]:
+    return families(everything())
+
+
+def value(told: dict[str, Metric], name: str, **labels: str) -> float:
+    [found] = [one.value for one in told[name].samples if labels.items() <= one.labels.items()]
+    return found
+
+
+def test_every_name_that_is_promised_is_told_with_its_labels_and_no_other(told: dict[str, Metric]) -> None:
+    assert {name: family.type for name, family in told.items()} == {one.name: str(one.kind) for one in EXPORTED}
+    for one in EXPORTED:
+        assert told[one.name]._labelnames == one.labels
+        samples = told[one.name].samples
+        assert samples or one.name in SERVICES, f"{one.name} has nothing to tell in this story"
+        for sample in samples:
+            assert set(sample.labels) - {"le"} == set(one.labels), one.name
+
+
+def test_the_page_is_made_of_the_list() -> None:
+    assert PAGE.read_text() == page(), "run python -m ops.production.metrics"
+
+
+def test_amounts_limits_and_shares_are_told_as_kueue_tells_them(told: dict[str, Metric]) -> None:
+    where = {"cluster_queue": "cq", "flavor": "v100", "resource": "nvidia.com/gpu"}
+    assert value(told, "kueue_cluster_queue_nominal_quota", **where) == 1
+    assert value(told, "kueue_cluster_queue_borrowing_limit", **where) == float("inf")
+    assert value(told, "kueue_cluster_queue_info", cluster_queue="cq", parent_cohort="pool", root_cohort="all") == 1
+    assert value(told, "kueue_cluster_queue_status", cluster_queue="off", status="pending") == 1
+    assert value(told, "kueue_cluster_queue_status", cluster_queue="off", status="active") == 0
+    assert value(told, "kueue_cohort_subtree_quota", cohort="all", resource="nvidia.com/gpu") == 1
+    assert value(told, "kueue_finished_workloads", cluster_queue="cq") == 1
+    labels = {"cluster_queue": "cq", "status": "inadmissible", "replica_role": "standalone"}
+    assert value(told, "kueue_pending_workloads", **labels) >= 1
+
+
+def test_a_queue_of_weight_zero_that_borrows_has_no_share_that_is_a_number() -> None:
+    greedy = replace(queue("cq", nominal=0, cohort="pool"), weight=Weight(numerator=0))
+    story = CountedStory().told(SettingsObserved(fair_sharing=True), greedy, queue("lender", nominal=4, cohort="pool"))
+    story.told(*(one for one in platform(cards=3) if not isinstance(one, ClusterQueueObserved)), job("a")).decided()
+    share = value(families(story), "kueue_cluster_queue_weighted_share", cluster_queue="cq")
+    assert share != share
+
+
+def test_a_label_of_hami_s_with_all_cores_of_a_card_stays_when_more_of_them_are_given(told: dict[str, Metric]) -> None:
+    cores = {one.labels["device_cores"] for one in told["hami_gpu_memory_allocated_bytes"].samples}
+    assert cores == {"100"}
+    quota = {"namespace": "team", "quota_name": "nvidia.com/gpumem"}
+    assert value(told, "hami_resource_quota_limit", **quota) == 99_999
+    assert value(told, "hami_resource_quota_used", limit="99999", **quota) > 0
+
+
+def test_what_is_told_reads_as_open_metrics() -> None:
+    story = everything()
+    follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: _given(story)))
+    others = [QueueMetrics(lambda: story.world, lambda: story.at), CounterMetrics(follower), BuildMetrics()]
+    text = as_openmetrics(ApartInOpenMetrics(registry_of(lambda: story.world, (), others))).decode()
+    found = {family.name for family in text_string_to_metric_families(text)}
+    assert {"kueue_admitted_workloads", "kueue_admission_wait_time_seconds", "hami_gpu_shared_count"} <= found

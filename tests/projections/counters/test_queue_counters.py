@@ -1,0 +1,141 @@
+"""What is counted by queue is what happened, reckoned otherwise from the records of a world, and it goes on where it was."""
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from events.commit import Commit, Sighting
+from events.quota import CohortObserved, LocalQueueObserved
+from events.settings import PodsReadyRule, SettingsObserved
+from events.workload import PodsReady, WorkloadFinished
+from projections.counters.histogram import HOURS, LONGER, SHORT, empty
+from projections.counters.queue_counters import BOUNDS, CountedSoFar, QueueCounters
+from services.runtime.log_port import Entry
+from tests.laws.many_hosts import PARTITION
+from tests.laws.random_life import Life
+from tests.projections.counters.counted_story import CountedStory
+from tests.projections.counters.reckoned import Log, Reckoning, messages
+from tests.stories.small_world import job, platform, queue
+
+
+def hear(counters: QueueCounters, message: Sighting | Commit, entry: Entry) -> None:
+    if isinstance(message, Sighting):
+        counters.fold_sighting(message)
+    elif entry.stream == PARTITION:
+        counters.fold_commit(message.author, message.events, message.at, entry.sequence)
+        counters.settle()
+
+
+def counted(log: Log, stored_at: Callable[[int], bool] = lambda _: False) -> QueueCounters:
+    """The counters of a log, stored and begun anew from there where it is said."""
+    counters = QueueCounters()
+    for message, entry in messages(log):
+        hear(counters, message, entry)
+        if entry.stream == PARTITION and stored_at(entry.sequence):
+            stored = msgspec.json.encode(counters.so_far())
+            counters = QueueCounters()
+            counters.begin_at(msgspec.json.decode(stored, type=CountedSoFar))
+    return counters
+
+
+def test_a_workload_that_is_preempted_and_comes_back_is_counted_at_each_step() -> None:
+    story = CountedStory().told(*platform(nominal=1, cards=1, cohort="pool"), CohortObserved(name="pool", parent="all"))
+    story.told(SettingsObserved(pods_ready=PodsReadyRule(timeout=600_000)))
+    story.at = 100_000
+    story.told(job("a", at=40_000)).decided()
+    story.told(PodsReady(workload="team/a", ready=True))
+    story.at += 4_000
+    story.told(job("urgent", priority=9, at=story.at)).decided()
+    story.at += 3_000
+    story.left()
+    story.told(WorkloadFinished(workload="team/urgent", reason="Succeeded")).decided()
+    counts = story.counters.counts
+    assert counts["kueue_admitted_workloads_total", "cq", ""] == 3, "a twice, urgent once"
+    assert counts["kueue_local_queue_admitted_workloads_total", "lq", "team", ""] == 3
+    assert counts["kueue_cohort_subtree_admitted_workloads_total", "pool", ""] == 3
+    assert counts["kueue_cohort_subtree_admitted_workloads_total", "all", ""] == 3
+    assert counts["kueue_preempted_workloads_total", "cq", "InClusterQueue"] == 1
+    assert counts["kueue_evicted_workloads_total", "cq", "Preempted", "", ""] == 1
+    assert counts["kueue_evicted_workloads_once_total", "cq", "Preempted", "", ""] == 1
+    assert counts["kueue_finished_workloads_total", "cq", ""] == 1
+    assert counts["kueue_admission_attempts_total", "success"] == 3
+    assert counts["kueue_admission_attempts_total", "inadmissible"] >= 1
+    times = story.counters.times
+    assert times["kueue_ready_wait_time_seconds", "cq", ""].total == 60_020
+    assert times["kueue_admitted_until_ready_wait_time_seconds", "cq", ""].total == 10
+    assert times["kueue_pods_ready_to_evicted_time_seconds", "cq", "Preempted", ""].total == 4_010
+    assert times["kueue_workload_eviction_latency_seconds", "cq", "Preempted"].total == 3_010
+
+
+def test_a_bound_is_in_its_bucket_and_what_is_larger_than_all_in_none() -> None:
+    found = empty(HOURS)
+    for took in (-5, 1_000, 1_001, 10_240_000, 10_240_001):
+        found = found.observed(HOURS, took)
+    assert (found.counts[0], found.counts[1], found.counts[-2], found.counts[-1]) == (2, 1, 1, 1)
+    assert found.total == 20_482_002
+    assert (len(HOURS), HOURS[-1], len(LONGER), LONGER[-1], SHORT[-1]) == (14, 10_240_000, 16, 40_960_000, 10_240)
+
+
+@pytest.mark.parametrize("seed", [3, 11, 27, 58])
+def test_over_a_random_life_the_counters_are_what_the_records_of_the_world_say(seed: int) -> None:
+    log = Life(seed, fresh=0).live(60).hosts.log
+    reckoning, found = Reckoning(), counted(log)
+    for message, entry in messages(log):
+        reckoning.hear(message, entry)
+    names = {one[0] for one in reckoning.counts}
+    assert reckoning.counts.total() > 30, "something happened"
+    assert {series: n for series, n in found.counts.items() if series[0] in names} == reckoning.counts
+    for series, all_of_it in reckoning.took.items():
+        bounds = BOUNDS.get(series[0], HOURS)
+        expected = empty(bounds)
+        for each in all_of_it:
+            expected = expected.observed(bounds, each)
+        assert found.times[series] == expected, series
+    assert {series for series in found.times if "execution" not in series[0]} == set(reckoning.took)
+
+
+@pytest.mark.parametrize("seed", [5, 40])
+def test_counters_that_were_stored_and_begun_anew_are_the_same_as_those_that_went_on(seed: int) -> None:
+    log = Life(seed, fresh=0).live(40).hosts.log
+    straight, again = counted(log), counted(log, lambda sequence: sequence % 7 == 0)
+    assert msgspec.json.encode(again.so_far()) == msgspec.json.encode(straight.so_far())
+
+
+@pytest.mark.parametrize("seed", [5, 27])
+def test_counters_that_go_on_from_a_world_count_what_comes_as_those_that_have_counted_all(seed: int) -> None:
+    log = Life(seed, fresh=0).live(40).hosts.log
+    middle = len(log[PARTITION]) // 2
+    reckoning, straight, begun = Reckoning(), QueueCounters(), QueueCounters()
+    before: dict[tuple[str, ...], int] = {}
+    for message, entry in messages(log):
+        reckoning.hear(message, entry)
+        hear(straight, message, entry)
+        if entry.stream == PARTITION and entry.sequence == middle:
+            begun.begin_in(reckoning.world)
+            before = dict(straight.counts)
+        elif before:
+            hear(begun, message, entry)
+    more = {series: count - before.get(series, 0) for series, count in straight.counts.items()}
+    assert begun.counts == {series: count for series, count in more.items() if count}
+
+
+def test_what_is_counted_ahead_is_taken_back() -> None:
+    story = CountedStory().told(*platform(nominal=4, cards=2), job("a"))
+    story.decided()
+    counters = story.counters
+    counters.settle()
+    before = msgspec.json.encode(counters.so_far())
+    with counters.trail.trial():
+        counters.fold(WorkloadFinished(workload="team/a", reason="Succeeded"), story.at)
+        assert counters.counts["kueue_finished_workloads_total", "cq", ""] == 1
+    assert msgspec.json.encode(counters.so_far()) == before
+
+
+def test_who_comes_by_another_door_is_counted_there() -> None:
+    story = CountedStory().told(*platform(nominal=1, cards=2), queue("other", nominal=4))
+    story.told(LocalQueueObserved(namespace="team", name="side", cluster_queue="other"))
+    story.told(job("a"), job("b", queue="side"))
+    story.decided()
+    assert story.counters.counts["kueue_local_queue_admitted_workloads_total", "side", "team", ""] == 1
+    assert story.counters.counts["kueue_admitted_workloads_total", "other", ""] == 1
