@@ -7,13 +7,13 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 
 from events.codec import decode_sighting
 from events.settings import SettingsObserved
 from events.subjects import FACTS
 from ops.cli.failures import known_failures
 from ops.cli.serve import settings_of
+from ops.cli.terminal import terminal
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.log.jetstream import connect as connect_bus
 from ops.production.log.memory import MemoryStream
@@ -28,7 +28,7 @@ from services.runtime.log_port import Stream
 from services.watcher.shell import Watcher
 from services.watcher.view import View
 
-console = Console(soft_wrap=True)
+console = terminal(soft_wrap=True)
 _PATIENCE_S = 600.0
 
 
@@ -50,7 +50,7 @@ def adopt(
     """
     if output not in ("text", "json"):
         raise typer.BadParameter(f"{output}: text or json", param_hint="-o")
-    messages = Console(stderr=True, soft_wrap=True)
+    messages = terminal(stderr=True, soft_wrap=True)
     with known_failures(messages) as outcome:
         settings = settings_of(config, messages)
         try:

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from ops.cli.log_options import DEMO, Archive, Bus, Data
+from ops.cli.terminal import terminal
 
 audit_app = typer.Typer(
     name="audit",
@@ -158,4 +159,4 @@ def rotate_key(
 
 
 def _console() -> Console:
-    return Console(soft_wrap=False)
+    return terminal()

@@ -6,6 +6,7 @@ from rich.table import Table
 
 from ops.cli.audit import Source, found_of
 from ops.cli.failures import known_failures
+from ops.cli.terminal import terminal
 from ops.queries.audit.query import Rows, query_archive, query_log
 
 
@@ -24,7 +25,7 @@ def run_query(source: Source, sql: str, *, unchecked: bool, output: str, console
             _show_rows(answer, console)
         if unchecked:
             warning = f"not checked: whether the files of {source.archive} are those that were archived"
-            Console(stderr=True).print(warning, style="yellow", highlight=False)
+            terminal(stderr=True).print(warning, style="yellow", highlight=False)
         outcome.code = 0
     return outcome.code
 

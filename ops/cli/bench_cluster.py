@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ops.cli.failures import known_failures
+from ops.cli.terminal import terminal
 from ops.production.kubernetes.client import KubeClient, connect
 from ops.production.process.event_loop import run as run_loop
 from ops.production.process.gc_tuning import collect_seldom
@@ -120,7 +121,7 @@ async def _driven(run: Run[_F_co], client: KubeClient, where: Where) -> _F_co:
 
 
 async def _played(run: Run[_F_co]) -> _F_co:
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     columns = (TextColumn("done"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=run.size)

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from ops.cli.terminal import terminal
 
 bench_app = typer.Typer(
     name="bench",
@@ -27,7 +28,7 @@ def bench(
         return
     from ops.cli.bench import run_bench  # noqa: PLC0415 - a command loads what it needs
 
-    raise typer.Exit(run_bench(jobs, output=output, console=Console(soft_wrap=False)))
+    raise typer.Exit(run_bench(jobs, output=output, console=terminal()))
 
 
 @bench_app.command()
@@ -45,9 +46,7 @@ def scheduler(
     from ops.cli.bench_scheduler import run_bench_scheduler  # noqa: PLC0415 - a command loads what it needs
 
     raise typer.Exit(
-        run_bench_scheduler(
-            load, seed=seed, at_once=at_once, until=until, output=output, console=Console(soft_wrap=False)
-        )
+        run_bench_scheduler(load, seed=seed, at_once=at_once, until=until, output=output, console=terminal())
     )
 
 
@@ -65,7 +64,7 @@ def day(
     """
     from ops.cli.bench_day import run_bench_day  # noqa: PLC0415 - a command loads what it needs
 
-    shown = Console(soft_wrap=False)
+    shown = terminal()
     raise typer.Exit(run_bench_day(workloads, seed=seed, verify=verify, whatif=whatif, output=output, console=shown))
 
 
@@ -94,7 +93,7 @@ def cluster(
     from ops.cli.bench_cluster import Where, run_bench_cluster  # noqa: PLC0415 - a command loads what it needs
 
     where = Where(kubeconfig=kubeconfig, context=context, running=running)
-    shown = Console(soft_wrap=False)
+    shown = terminal()
     code = run_bench_cluster(load, where, divide=divide, seed=seed, at_once=at_once, output=output, console=shown)
     raise typer.Exit(code)
 
@@ -115,7 +114,7 @@ def jobs(
     from ops.cli.bench_cluster import Where, run_bench_jobs  # noqa: PLC0415 - a command loads what it needs
 
     where = Where(kubeconfig=kubeconfig, context=context, running=running)
-    shown = Console(soft_wrap=False)
+    shown = terminal()
     raise typer.Exit(run_bench_jobs(where, count=count, rate=rate, output=output, console=shown))
 
 
@@ -135,5 +134,5 @@ def life(
     """
     from ops.cli.bench_life import run_bench_life  # noqa: PLC0415 - a command loads what it needs
 
-    shown = Console(soft_wrap=False)
+    shown = terminal()
     raise typer.Exit(run_bench_life(workloads, roll_size, seed=seed, data=data, output=output, console=shown))

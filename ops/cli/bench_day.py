@@ -12,6 +12,7 @@ from rich.table import Table
 from events.codec import decode_commit
 from events.subjects import FACTS
 from ops.cli.failures import known_failures
+from ops.cli.terminal import terminal
 from ops.production.wiring import PARTITION
 from ops.queries.replay import fold_partition
 from ops.queries.whatif.change import Changes
@@ -48,7 +49,7 @@ def run_bench_day(workloads: int, *, seed: int, verify: bool, whatif: bool, outp
     """Make the day, measure, print; 1 when the replay decides anything differently."""
     with known_failures(console, SANDBOX_FAILURES) as outcome:
         figures = DayFigures(workloads=workloads, load_before=psutil.getloadavg()[0])
-        shown = Console(stderr=True)
+        shown = terminal(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as progress:
             _measure(figures, seed, verify=verify, whatif=whatif, progress=progress)

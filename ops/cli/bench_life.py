@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ops.cli.failures import known_failures
+from ops.cli.terminal import terminal
 from ops.production.archive.archivist import ARCHIVE
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
@@ -58,7 +59,7 @@ def run_bench_life(
 
 
 async def _measured(folder: Path, workloads: int, roll_size: int, seed: int) -> LifeFigures:
-    shown = Console(stderr=True)
+    shown = terminal(stderr=True)
     figures = LifeFigures(load_before=psutil.getloadavg()[0])
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as progress:

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ops.cli.failures import known_failures
+from ops.cli.terminal import terminal
 from ops.sandbox.bench.load import read_load
 from ops.sandbox.bench.scheduler import SchedulerFigures, SchedulerRun
 from ops.sandbox.failures import SANDBOX_FAILURES
@@ -17,7 +18,7 @@ def run_bench_scheduler(path: Path, *, seed: int, at_once: bool, until: float, o
     """Play the load and print what was measured; 1 when workloads are left that never ran."""
     with known_failures(console, SANDBOX_FAILURES) as outcome:
         run = SchedulerRun(read_load(path), seed=seed, at_once=at_once)
-        figures = _played(run, until, Console(stderr=True))
+        figures = _played(run, until, terminal(stderr=True))
         if output == "json":
             print(msgspec.json.encode(figures).decode())  # noqa: T201 - bytes for programs
         else:

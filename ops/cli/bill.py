@@ -15,6 +15,7 @@ from events.subjects import CONTROL
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_log
+from ops.cli.terminal import terminal
 from ops.production.log.history import read_everything
 from ops.production.process.clock import ScaledClock
 from ops.production.process.gc_tuning import collect_seldom
@@ -146,7 +147,7 @@ def _ledger_of(
     ]
     if quiet or not sys.stderr.isatty():
         return (*ledger_of(entries, window, grain=grain, wanted=wanted), window)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=terminal(stderr=True), transient=True) as progress:
         task = progress.add_task("folding", total=None)
         ledger, how_far = ledger_of(
             entries, window, grain=grain, wanted=wanted, on_progress=lambda n: progress.update(task, completed=n)
@@ -156,7 +157,7 @@ def _ledger_of(
 
 def warn(ledger: Ledger, found: Bill, read: Read, window: Window) -> int:
     """Say on stderr what a reader of the bill has to know; how many of it are wrong with the bill."""
-    stderr = Console(stderr=True)
+    stderr = terminal(stderr=True)
     wrong = 0
     for (flavor, model), length in found.unpriced.items():
         wrong += 1

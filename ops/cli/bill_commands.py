@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ops.cli.log_options import Archive, Bus, Data, LogSource
+from ops.cli.terminal import terminal
 
 Since = Annotated[str, typer.Option("--from", help="2026-11, 2026-11-01, 2026-11-01T12:00:00Z (UTC), or +90s.")]
 Until = Annotated[str, typer.Option("--to", help="The same; the end itself is not part of the period.")]
@@ -17,7 +17,7 @@ Author = Annotated[str, typer.Option(help="Who enters it; the name of the user b
 
 bill_app = typer.Typer(invoke_without_command=True)
 price_app = typer.Typer(help="Price lists: entered once, in force from a time on, never changed.", no_args_is_help=True)
-console = Console(soft_wrap=False)
+console = terminal()
 
 
 @bill_app.callback()

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.console import Console
 
 from events.json_object import JsonObject
+from ops.cli.terminal import terminal
 from ops.files.manifests import Document, ManifestBroken, manifest_files, read_manifests
 from ops.files.yaml_text import yaml_text
 from ops.lint.finding import LintFinding, finding
@@ -46,7 +46,7 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_convert(files: Sequence[Path], *, output: str) -> int:
     """Convert and print."""
-    errors = Console(stderr=True, soft_wrap=True)
+    errors = terminal(stderr=True, soft_wrap=True)
     try:
         found = converted(_documents(files))
     except ManifestBroken as broken:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+
+from ops.cli.terminal import terminal
 
 deploy_app = typer.Typer(help="Install kuelog in a cluster.", no_args_is_help=True)
-console = Console(soft_wrap=False)
+console = terminal()
 
 
 @deploy_app.command()

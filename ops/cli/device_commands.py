@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ops.cli.log_options import Archive, Bus, Data, LogSource
+from ops.cli.terminal import terminal
 
 At = Annotated[str, typer.Option("--at", help="As of a time: 2026-01-31T12:00:00Z, or +90s after the log began.")]
 Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
 
 devices_app = typer.Typer(invoke_without_command=True)
-console = Console(soft_wrap=False)
+console = terminal()
 
 
 @devices_app.callback()

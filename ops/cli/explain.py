@@ -14,6 +14,7 @@ from ops.cli.failures import known_failures
 from ops.cli.history import unknown
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
+from ops.cli.terminal import terminal
 from ops.queries.explaining import explain, find_workload, stops, world_at
 from ops.queries.point import NotOnTheLog, Point, point_at
 from projections.explanation.about import canonical
@@ -77,7 +78,7 @@ def _namespaces(world: World) -> list[str]:
 
 def _busy(console: Console) -> Progress:
     columns = (SpinnerColumn(), TextColumn("asking the log"))
-    shown = Console(stderr=True)
+    shown = terminal(stderr=True)
     progress = Progress(
         *columns, console=shown, transient=True, disable=not (console.is_terminal and shown.is_terminal)
     )

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ops.cli.log_options import Archive, Bus, Data, LogSource
+from ops.cli.terminal import terminal
 
 if TYPE_CHECKING:
     from ops.production.log.jetstream import JetStreamBus
 
-console = Console()
+console = terminal()
 Witness = Annotated[Path | None, typer.Option(help="The folder of the head witness; else in the folder of --data.")]
 
 

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ops.cli.life_commands import roll
 from ops.cli.question_commands import log_show
+from ops.cli.terminal import terminal
 
-console = Console(soft_wrap=False)
+console = terminal()
 log_app = typer.Typer(help="Look after the log itself.", no_args_is_help=True)
 log_app.command(name="show")(log_show)
 log_app.command()(roll)

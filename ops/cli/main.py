@@ -21,11 +21,23 @@ app = typer.Typer(
 )
 
 
+def _tell_version(asked: bool) -> None:  # noqa: FBT001 - as typer calls it
+    if asked:
+        from importlib.metadata import version  # noqa: PLC0415 - nothing else asks for it
+
+        typer.echo(f"kuelog {version('kuelog')}")
+        raise typer.Exit
+
+
 @app.callback()
 def begin(
     log_level: Annotated[str, typer.Option("--log", help="debug, info, warning or error; also KUELOG_LOG.")] = "",
+    asked: Annotated[
+        bool, typer.Option("--version", help="Say which version this is.", is_eager=True, callback=_tell_version)
+    ] = False,
 ) -> None:
     """Set up logging for every command."""
+    del asked
     from ops.production.process.telemetry import configure_logging  # noqa: PLC0415 - help and completion need none
 
     configure_logging(log_level)

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ops.cli.log_options import Archive, Bus, Data, LogSource
+from ops.cli.terminal import terminal
 
-console = Console(soft_wrap=False)
+console = terminal()
 
 Output = Annotated[str, typer.Option("-o", "--output", help="text or json.")]
 Until = Annotated[

@@ -18,6 +18,7 @@ from ops.cli.replay_rows import (
     show_rows,
     show_states,
 )
+from ops.cli.terminal import terminal
 from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.point import NotOnTheLog, Point, point_at
 from ops.queries.replay import Replayed, fold_partition
@@ -45,7 +46,7 @@ def run_replay(source: LogSource, question: Question, *, output: str, console: C
             raise NotOnTheLog(f"the log can't be shown as {question.show}: write one of {', '.join(SHOWN)}")
         with opened_log(source) as entries:
             point = point_at(entries, question.until)
-            results, world = replayed(point, question, Console(stderr=True))
+            results, world = replayed(point, question, terminal(stderr=True))
             if output == "json":
                 plain = [_plain(one) for one in results]
                 shown = {"at": point.at, "sequences": point.upto, **rows_of(world, question.show, question.tree)}

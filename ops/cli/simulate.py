@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ops.cli.terminal import terminal
 from ops.production.process.telemetry import configure_logging
 from ops.sandbox.simulate.batch import HistorySpec, command, played
 from ops.sandbox.simulate.fault_plan import ALL, Kind
@@ -62,7 +63,7 @@ def simulate(
     """
     configure_logging("critical")
     specs = _specs(seeds, hours, faults, only_faults)
-    console, began = Console(stderr=True, soft_wrap=True), time.monotonic()
+    console, began = terminal(stderr=True, soft_wrap=True), time.monotonic()
     found: list[Outcome] = []
     interrupted = False
     try:
@@ -152,7 +153,7 @@ def _describe(outcome: Outcome, span: int) -> str:
 
 
 def _show(report: Report, output: str) -> None:
-    console = Console(soft_wrap=True)
+    console = terminal(soft_wrap=True)
     if output == "json":
         console.print_json(msgspec.json.encode(report).decode())
         return

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from ops.cli.terminal import terminal
 from ops.production.listeners.endpoint import LOOPBACK, is_loopback
 
-console = Console(soft_wrap=False)
+console = terminal()
 
 
 def visibility(

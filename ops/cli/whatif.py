@@ -16,6 +16,7 @@ from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
+from ops.cli.terminal import terminal
 from ops.queries.settings_change import BadChange
 from ops.queries.whatif.change import Changes, submissions
 from ops.queries.whatif.compare import Comparison, Estimate, Moved, compare, estimate
@@ -83,7 +84,7 @@ def _submitted(fork: Fork, asked: Asked, console: Console | None) -> dict[str, A
 
 
 def _play(fork: Fork, plans: Sequence[Plan]) -> dict[str, RunResults]:
-    shown = Console(stderr=True)
+    shown = terminal(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as progress:
         tasks = {plan.name: progress.add_task(plan.name, total=None) for plan in plans}

@@ -3,8 +3,10 @@
 Nothing that is read may end a process or fill its memory, so that every file and body from outside comes in here.
 """
 
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import msgspec
 
@@ -30,20 +32,25 @@ __all__ = [
 ]
 
 BYTES_AT_MOST = 64 << 20
+STANDARD_INPUT = Path("-")
 
 T = TypeVar("T")
 
 
 def bytes_of(path: Path, at_most: int | None = BYTES_AT_MOST) -> bytes:
-    """A whole file; None for one of any length. Raises `Unreadable`."""
+    """A whole file, `-` for standard input; None for one of any length. Raises `Unreadable`."""
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             data = file.read(None if at_most is None else at_most + 1)
     except (OSError, ValueError) as problem:
         raise Unreadable(getattr(problem, "strerror", None) or str(problem), place=path) from problem
     if at_most is not None and len(data) > at_most:
         raise Unreadable(f"it is longer than {at_most >> 20} MiB", place=path)
     return data
+
+
+def _opened(path: Path) -> AbstractContextManager[IO[bytes]]:
+    return nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else path.open("rb")
 
 
 def text_of(path: Path) -> str:
