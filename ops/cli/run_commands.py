@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from ops.cli.terminal import terminal
 from ops.production.listeners.endpoint import LOOPBACK, Endpoint
 
-console = Console(soft_wrap=False)
+console = terminal()
 
 Data = Annotated[Path, typer.Option(help="The folder that a run keeps its log and cluster in.")]
 MetricsAddress = Annotated[str, typer.Option(help="Where metrics are served.")]
@@ -66,6 +66,11 @@ def up(
     metrics_address: MetricsAddress = LOOPBACK,
     metrics_token: MetricsToken = None,
     config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option(help="Node pools that the embedded cluster begins with, as under nodes: of a scenario.yaml."),
+    ] = None,
+    no_nodes: Annotated[bool, typer.Option("--no-nodes", help="Begin without a node.")] = False,
     roll_bytes: Annotated[
         int, typer.Option(min=0, help="Roll streams that hold so much; a quarter of their limit when 0.")
     ] = 0,
@@ -75,10 +80,13 @@ def up(
 ) -> None:
     """Run everything from this machine: bus, services and, unless one is named, a cluster. Ctrl-C stops all of it.
 
+    The embedded cluster begins with the nodes and cards of the demo and keeps what it has when it is started again.
+
     Example: kuelog up, then in another shell: kubectl --kubeconfig .kuelog/up/kubeconfig get clusterqueues
     """
     from ops.production.archive.archivist import Limits  # noqa: PLC0415
 
+    _refuse_nodes(kubeconfig, nodes, none=no_nodes)
     rolled = Limits(bytes=roll_bytes, days=roll_days)
     served = Endpoint(port=metrics, address=metrics_address, token=metrics_token)
     if kubeconfig:
@@ -98,9 +106,28 @@ def up(
         from ops.cli.up_embedded import run_up_embedded  # noqa: PLC0415
 
         code = run_up_embedded(
-            data, scale=scale, port=port, metrics=served, config=config, rolled=rolled, console=console
+            data,
+            scale=scale,
+            port=port,
+            metrics=served,
+            config=config,
+            rolled=rolled,
+            nodes=nodes,
+            no_nodes=no_nodes,
+            console=console,
         )
     raise typer.Exit(code)
+
+
+def _refuse_nodes(kubeconfig: str, nodes: Path | None, *, none: bool) -> None:
+    """Say which options about nodes do not go together."""
+    if kubeconfig and (nodes is not None or none):
+        word = "--no-nodes" if none else "--nodes"
+        raise typer.BadParameter(
+            f"{word} is for the embedded cluster; the cluster of --kubeconfig has nodes of its own"
+        )
+    if nodes is not None and none:
+        raise typer.BadParameter("say --nodes FILE or --no-nodes, not both")
 
 
 def run(

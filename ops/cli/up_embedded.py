@@ -1,6 +1,7 @@
 """`kuelog up` with a cluster of its own."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -14,6 +15,7 @@ from ops.production.metrics.endpoint import served
 from ops.production.process.event_loop import run
 from ops.production.process.gc_tuning import collect_seldom
 from ops.sandbox.failures import SANDBOX_FAILURES
+from ops.sandbox.scenario.node_pools import NodePool, begin_with_nodes, nodes_and_cards, read_pools
 from ops.sandbox.scenario.platform import platform
 
 
@@ -25,13 +27,16 @@ def run_up_embedded(
     metrics: Endpoint,
     config: Path | None,
     rolled: Limits,
+    nodes: Path | None,
+    no_nodes: bool,
     console: Console,
 ) -> int:
     """A bus, a cluster and all services, until Ctrl-C or SIGTERM."""
     with known_failures(console, SANDBOX_FAILURES) as outcome:
         settings = settings_of(config, console)
+        pools = () if no_nodes else read_pools(nodes) if nodes is not None else None
         collect_seldom()
-        run(_up_embedded(data, scale, port, metrics, settings, rolled, console))
+        run(_up_embedded(data, scale, port, metrics, settings, rolled, pools, console))
         outcome.code = 0
     return outcome.code
 
@@ -43,12 +48,15 @@ async def _up_embedded(
     metrics: Endpoint,
     settings: SettingsObserved,
     rolled: Limits,
+    pools: Sequence[NodePool] | None,
     console: Console,
 ) -> None:
     async with (
         platform(data.resolve(), scale=scale, settings=settings, fresh=False, port=port, rolled=rolled) as on,
         served(on.running, metrics),
     ):
+        begin_with_nodes(on.cluster, pools)
+        console.print(nodes_and_cards(on.cluster), highlight=False)
         console.print(f"Kubernetes API {on.cluster.url}, bus {on.server.url}; everything stays in {data}")
         console.print(
             f"try: kubectl --kubeconfig {data}/kubeconfig get clusterqueues    (Ctrl-C stops)", highlight=False

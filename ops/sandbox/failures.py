@@ -2,6 +2,7 @@
 
 from ops.sandbox.bench.load import LoadUnreadable
 from ops.sandbox.bench.problems import ClusterInUse, KindsMissing, NobodyAdmits, NotMeasured, NotRolled
+from ops.sandbox.scenario.node_pools import NodesBroken
 from ops.sandbox.scenario.play import ManifestRefused
 from ops.sandbox.scenario.script import ScenarioBroken
 
@@ -11,6 +12,7 @@ SANDBOX_FAILURES: tuple[type[Exception], ...] = (
     LoadUnreadable,
     ManifestRefused,
     NobodyAdmits,
+    NodesBroken,
     NotMeasured,
     NotRolled,
     ScenarioBroken,

@@ -72,6 +72,10 @@ class HamiNodes:
             },
         ), ""
 
+    def cards_of(self, node: Object) -> int:
+        """How many cards of all vendors a node has that may be used."""
+        return sum(len(self._cards(node, dialect)) for dialect in DIALECTS.values())
+
     def _cards(self, node: Object, dialect: Dialect) -> list[Object]:
         text = (node["metadata"].get("annotations") or {}).get(dialect.register)
         if not text:

@@ -49,13 +49,14 @@ def gpu_node(
     return node
 
 
-def plain_node(name: str, *, cpu: str = "32", memory: str = "128Gi") -> dict[str, Any]:
+def plain_node(name: str, *, zone: str = "", cpu: str = "32", memory: str = "128Gi") -> dict[str, Any]:
     """A node without cards."""
+    labels = {"kubernetes.io/hostname": name, **({"zone": zone} if zone else {})}
     allocatable = {"cpu": cpu, "memory": memory, "pods": "110"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "metadata": {"name": name, "labels": labels},
         "spec": {},
         "status": {
             "allocatable": allocatable,

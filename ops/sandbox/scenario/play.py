@@ -8,9 +8,9 @@ from typing import Any
 from ops.files.manifests import Document, read_manifests
 from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.fault_injection import set_card_health, set_node_ready
-from ops.sandbox.embedded_cluster.nodes import gpu_node
 from ops.sandbox.embedded_cluster.store import Store
 from ops.sandbox.scenario.agreement import agreement
+from ops.sandbox.scenario.node_pools import add_nodes
 from ops.sandbox.scenario.platform import Platform
 from ops.sandbox.scenario.script import ScenarioBroken, Script, Step
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
@@ -35,7 +35,7 @@ async def play(script: Script, folder: Path, on: Platform, *, loose: bool, print
     Gives, where the script asks for it, whether log and cluster agreed before each step and at the end.
     """
     agreed: list[bool] = []
-    _add_nodes(script, on)
+    add_nodes(on.cluster, script.nodes)
     names = dict.fromkeys(name for step in script.steps for name in step.apply)
     documents = read_manifests([folder / name for name in names], loose=loose)
     begin = on.clock.now()
@@ -70,23 +70,6 @@ def befall(store: Store, step: Step) -> None:
             set_node_ready(store, node.node, ready=node.ready)
     except ApiFailure as failure:
         raise ScenarioBroken(Path("scenario.yaml"), f"at {step.at} s: {failure}") from failure
-
-
-def _add_nodes(script: Script, on: Platform) -> None:
-    for pool in script.nodes:
-        for number in range(1, pool.count + 1):
-            on.cluster.add(
-                gpu_node(
-                    f"{pool.prefix}-{number}",
-                    product=pool.product,
-                    zone=pool.zone,
-                    cards=pool.cards,
-                    memory_mib=pool.memory_mib,
-                    model=pool.model,
-                    vendor=pool.vendor,
-                    cores=pool.cores,
-                )
-            )
 
 
 async def apply(on: Platform, document: Document, run_seconds: int = 0) -> None:

@@ -1,27 +1,13 @@
 """A scenario as it is written: nodes, steps in time, and expectations."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
 from events.device import DriftKind
 from ops.files.reading import Unreadable, yaml_file
-
-
-class NodePool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Nodes of one kind, named `<prefix>-1` and so on."""
-
-    count: int
-    prefix: str
-    product: str
-    zone: str
-    cards: int
-    memory_mib: int = msgspec.field(name="memoryMiB")
-    model: str
-    vendor: Literal["NVIDIA", "AMD", "Ascend910B3"] = "NVIDIA"
-    cores: int = 100
-    """Percent, or the compute units and AI cores that a card of AMD and Ascend has."""
+from ops.sandbox.scenario.node_pools import DEMO_NODES, NodePool
 
 
 class CardReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,29 +84,6 @@ class ScenarioBroken(Exception):
         super().__init__(f"{path}: {problem}")
 
 
-DEFAULT_NODES = (
-    NodePool(
-        count=4,
-        prefix="gpu-v100",
-        product="Tesla-V100-32GB",
-        zone="gpu-zone-a",
-        cards=8,
-        memory_mib=32768,
-        model="NVIDIA-Tesla V100-SXM2-32GB",
-    ),
-    NodePool(
-        count=2,
-        prefix="gpu-a100",
-        product="Tesla-A100-80GB",
-        zone="gpu-zone-b",
-        cards=8,
-        memory_mib=81920,
-        model="NVIDIA-A100-SXM4-80GB",
-    ),
-)
-"""The platform of the AI scenario: 4 nodes with 8 V100-32GB, 2 nodes with 8 A100-80GB."""
-
-
 def load(folder: Path) -> Script:
     """The scenario of a folder: its scenario.yaml, or all of its manifests at once. Raises `ScenarioBroken`."""
     path = folder / "scenario.yaml"
@@ -132,7 +95,7 @@ def load(folder: Path) -> Script:
             raise ScenarioBroken(folder, "holds no manifests")
         return Script(
             title=f"the manifests of {folder.name}, as they are",
-            nodes=DEFAULT_NODES,
+            nodes=DEMO_NODES,
             steps=(Step(at=0, apply=files),),
             run_seconds=30,
         )

@@ -1,0 +1,1 @@
+"""Scenarios, and the nodes that they are played on."""
