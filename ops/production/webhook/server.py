@@ -45,12 +45,12 @@ def webhook_app(
         asked = read_review(await crowd.body(request, _MOST_REVIEWED))
         managed = await rooms.managed(asked.namespace)
         return _reply(
-            _judged(asked, lambda: changed(asked, stored(asked, local_queues.open, settings, managed=managed)))
+            reviewed(asked, lambda: changed(asked, stored(asked, local_queues.open, settings, managed=managed)))
         )
 
     async def validate(request: web.Request) -> web.Response:
         asked = read_review(await crowd.body(request, _MOST_REVIEWED))
-        return _reply(_judged(asked, lambda: judged(asked, problems_of(asked, settings))))
+        return _reply(reviewed(asked, lambda: judged(asked, problems_of(asked, settings))))
 
     async def convert(request: web.Request) -> web.Response:
         return _reply(answer_conversion(await crowd.body(request, _MOST_CONVERTED)))
@@ -92,7 +92,7 @@ async def _broken(request: web.Request, handler: Callable[[web.Request], Any]) -
         return web.Response(status=503, text="the API server does not answer\n")
 
 
-def _judged(request: ReviewRequest, judge: Callable[[], JsonObject]) -> JsonObject:
+def reviewed(request: ReviewRequest, judge: Callable[[], JsonObject]) -> JsonObject:
     """The verdict; an object of a shape that nobody expected is refused, not let through."""
     try:
         return judge()

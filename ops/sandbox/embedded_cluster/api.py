@@ -1,5 +1,6 @@
 """The embedded Kubernetes API over HTTP: paths and verbs to what they do to objects."""
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from ops.sandbox.embedded_cluster import discovery
 from ops.sandbox.embedded_cluster.applied import applied
 from ops.sandbox.embedded_cluster.failures import ApiFailure, bad_request, conflict, whole
 from ops.sandbox.embedded_cluster.faults import Faults
+from ops.sandbox.embedded_cluster.field_validation import warnings
 from ops.sandbox.embedded_cluster.patches import json_patch, merge_patch, strategic_patch
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.scaling import scale_of, with_scale
@@ -95,7 +97,9 @@ class Api:
         found = self._discover(parts)
         if found is not None:
             return reply(found)
-        target = target_of(self._resources, parts)
+        return await self._answer(request, target_of(self._resources, parts))
+
+    async def _answer(self, request: web.Request, target: Target) -> web.StreamResponse:
         match request.method:
             case "GET" if target.name:
                 return self._get(request, target)
@@ -104,24 +108,17 @@ class Api:
             case "GET":
                 return reply(list_objects(request, self._resources, target.kind, target.namespace, self._now()))
             case "POST" if not target.name:
-                made = self._resources.create(
-                    target.kind,
-                    target.namespace,
-                    await _body(request),
-                    dry_run="dryRun" in request.query,
-                    manager=_manager(request),
-                )
-                return self._shown(request, target, made, 201)
+                return self._create(request, target, await _body(request))
             case "PUT" if target.name:
-                return self._replace(request, target, await _body(request))
+                value = await _body(request)
+                told = _judge(request, target, value)
+                return _warned(self._replace(request, target, value), told)
             case "PATCH" if target.name:
                 return await self._patch(request, target)
             case "DELETE":
                 return self._delete(target, await _body(request, empty=True), request)
-            case _:
-                raise ApiFailure(
-                    405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
-                )
+            case method:
+                raise _not_allowed(method)
 
     def _discover(self, parts: list[str]) -> Object | None:
         kinds = self._resources.kinds()
@@ -144,6 +141,17 @@ class Api:
     def _get(self, request: web.Request, target: Target) -> web.Response:
         value = self._resources.get(target.kind, target.key)
         return self._shown(request, target, scale_of(target.kind, value) if target.subresource == "scale" else value)
+
+    def _create(self, request: web.Request, target: Target, value: Object) -> web.Response:
+        told = _judge(request, target, value)
+        made = self._resources.create(
+            target.kind,
+            target.namespace,
+            value,
+            dry_run="dryRun" in request.query,
+            manager=_manager(request),
+        )
+        return _warned(self._shown(request, target, made, 201), told)
 
     def _replace(self, request: web.Request, target: Target, value: Object, *, applied: bool = False) -> web.Response:
         if target.subresource == "scale":
@@ -183,20 +191,23 @@ class Api:
         named = (patch.get("metadata") or {}).get("resourceVersion") if isinstance(patch, dict) else None
         if named is not None and named != before["metadata"]["resourceVersion"]:
             raise conflict(target.kind.key, target.name)
-        return self._replace(request, target, after)
+        told = _judge(request, target, after, before)
+        return _warned(self._replace(request, target, after), told)
 
     def _apply(self, request: web.Request, target: Target, raw: bytes) -> web.Response:
         manager = request.query.get("fieldManager", "")
         if not manager:
             raise bad_request("fieldManager is required for apply patch")
         forced = request.query.get("force") == "true"
-        before, after = applied(self._resources, target, _read(raw), manager=manager, force=forced, now=self._now())
+        wanted = _read(raw)
+        told = _judge(request, target, wanted)
+        before, after = applied(self._resources, target, wanted, manager=manager, force=forced, now=self._now())
         if before is not None:
-            return self._replace(request, target, after, applied=True)
+            return _warned(self._replace(request, target, after, applied=True), told)
         if target.subresource:
             raise ApiFailure(404, "NotFound", f'{target.kind.key} "{target.name}" not found')
         made = self._resources.create(target.kind, target.namespace, after, dry_run="dryRun" in request.query)
-        return self._shown(request, target, made, 201)
+        return _warned(self._shown(request, target, made, 201), told)
 
     def _delete(self, target: Target, options: Object, request: web.Request) -> web.Response:
         if "propagationPolicy" in request.query:
@@ -218,10 +229,27 @@ class Api:
         return reply(value, status)
 
 
+def _not_allowed(method: str) -> ApiFailure:
+    return ApiFailure(405, "MethodNotAllowed", f"the server does not allow {method} on the requested resource")
+
+
 def _manager(request: web.Request) -> str:
     """In whose name a request writes: as it says, or as the program calls itself."""
     named = request.query.get("fieldManager", "")
     return named or request.headers.get("User-Agent", "").partition("/")[0] or "unknown"
+
+
+def _judge(request: web.Request, target: Target, value: Object, before: Object | None = None) -> list[str]:
+    """What is to be said of the fields of a body that were not there before. Raises 400."""
+    if target.subresource == "scale":
+        return []
+    return warnings(target.kind, value, request.query.get("fieldValidation", ""), before)
+
+
+def _warned(response: web.Response, told: list[str]) -> web.Response:
+    for one in told:
+        response.headers.add("Warning", f"299 - {json.dumps(one)}")
+    return response
 
 
 def reply(value: Any, status: int = 200) -> web.Response:

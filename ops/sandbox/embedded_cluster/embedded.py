@@ -15,7 +15,7 @@ from ops.sandbox.embedded_cluster.faults import Faults
 from ops.sandbox.embedded_cluster.garbage import Garbage
 from ops.sandbox.embedded_cluster.job_controller import JobController
 from ops.sandbox.embedded_cluster.kubelet import Kubelet
-from ops.sandbox.embedded_cluster.resources import Mutator, Resources
+from ops.sandbox.embedded_cluster.resources import Mutator, Resources, Validator
 from ops.sandbox.embedded_cluster.scheduler import Scheduler
 from ops.sandbox.embedded_cluster.store import Store
 from ops.sandbox.embedded_cluster.versions import Converter, renamed
@@ -32,12 +32,13 @@ class EmbeddedCluster:
         clock: ScaledClock | None = None,
         mutators: Sequence[Mutator] = (),
         converter: Converter = renamed,
+        validators: Sequence[Validator] = (),
         controllers: bool = True,
         kubeconfig: Path | None = None,
     ) -> None:
         self.clock = clock or ScaledClock()
         self.store = Store(data_dir / "api.jsonl" if data_dir is not None else None)
-        self.resources = Resources(self.store, self.clock.now, mutators, converter)
+        self.resources = Resources(self.store, self.clock.now, mutators, converter, validators)
         self.faults = Faults()
         self.aggregated: dict[str, Aggregated] = {}
         """Servers that answer for groups of their own, by group."""

@@ -63,6 +63,13 @@ def invalid(kind: str, name: str, causes: Sequence[tuple[str, str]]) -> ApiFailu
     return ApiFailure(422, "Invalid", f'{kind} "{name}" is invalid: {told}', causes=causes)
 
 
+def denied(webhook: str, status: dict[str, Any]) -> ApiFailure:
+    """A webhook does not let it in; in its own words."""
+    causes = [(str(one["field"]), str(one["message"])) for one in (status.get("details") or {}).get("causes") or ()]
+    told = f'admission webhook "{webhook}" denied the request: {status["message"]}'
+    return ApiFailure(int(status["code"]), str(status["reason"]), told, causes=causes)
+
+
 def bad_request(message: str) -> ApiFailure:
     """The request can't be understood."""
     return ApiFailure(400, "BadRequest", message)

@@ -19,6 +19,8 @@ from ops.sandbox.embedded_cluster.versions import Converter, Versions, renamed
 
 Mutator = Callable[[str, Kind, Object], Object]
 """What a mutating webhook would do: operation, kind and object to the object that is stored."""
+Validator = Callable[[str, Kind, Object, Object | None], None]
+"""What a validating webhook would do: operation, kind, the object and what it was before. Raises `ApiFailure`."""
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 PRESENT_FROM_THE_START = ("default", "kube-system", "kube-public")
@@ -33,8 +35,10 @@ class Resources:
         now: Callable[[], Millis],
         mutators: Sequence[Mutator] = (),
         converter: Converter = renamed,
+        validators: Sequence[Validator] = (),
     ) -> None:
         self.store, self._now, self._mutators = store, now, tuple(mutators)
+        self._validators = tuple(validators)
         self._versions = Versions(converter)
         self._schemas = Schemas()
         self._defined: dict[tuple[str, str, str], Kind] = {}
@@ -107,6 +111,7 @@ class Resources:
         if made["apiVersion"] != kind.api_version:
             made = self._schemas.admit(self._kept_as(kind, made), made)
         made = settled(kind, made)
+        self._validated("CREATE", kind, made, None)
         if manager:
             made = owned_by(None, made, manager=manager, now=self._now(), rule=kind.merging)
         if dry_run:
@@ -147,6 +152,7 @@ class Resources:
         if subresource != "status":
             after = settled(kind, after, before)
             refuse_immutable(kind, before, after)
+            self._validated("UPDATE", kind, after, before)
         else:
             refuse_status(kind, before, after)
         if _same(before, after):
@@ -210,6 +216,10 @@ class Resources:
         for mutate in self._mutators:
             value = mutate(operation, kind, value)
         return value
+
+    def _validated(self, operation: str, kind: Kind, value: Object, before: Object | None) -> None:
+        for validate in self._validators:
+            validate(operation, kind, value, before)
 
     def _check_namespace(self, kind: Kind, namespace: str, meta: Object) -> None:
         if meta.get("namespace") and meta["namespace"] != namespace:

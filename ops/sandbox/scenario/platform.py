@@ -24,11 +24,16 @@ from ops.production.process.clock import ScaledClock
 from ops.production.visibility.api import GROUP as VISIBILITY
 from ops.production.visibility.api import Visibility
 from ops.production.visibility.server import Followed
+from ops.production.webhook.configurations import KUEUES, VALIDATING, jobs
 from ops.production.webhook.conversion import converted
+from ops.production.webhook.review import ReviewRequest, judged
+from ops.production.webhook.server import reviewed
+from ops.production.webhook.verdicts import problems_of
 from ops.production.wiring import SERVICES, Ports, Running, stopped
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
+from ops.sandbox.embedded_cluster.failures import denied
 from ops.sandbox.embedded_cluster.kinds import Kind
-from ops.sandbox.embedded_cluster.resources import Mutator
+from ops.sandbox.embedded_cluster.resources import Mutator, Validator
 from ops.sandbox.embedded_cluster.versions import renamed
 from projections.flavors.affinity import selects
 from services.jobs.kinds import kinds_of
@@ -75,6 +80,35 @@ def suspending(settings: SettingsObserved, labels: Callable[[str], Mapping[str, 
     return mutate
 
 
+def validating(settings: SettingsObserved) -> Validator:
+    """The validating webhook, played by the embedded API itself: it asks about the kinds that the real one is asked about."""
+    watched = {
+        (group, plural)
+        for one in (KUEUES, jobs(kinds_of(settings)))
+        for group, _, kinds in one.kinds
+        for plural in kinds
+    }
+
+    def validate(operation: str, kind: Kind, value: dict[str, Any], before: dict[str, Any] | None) -> None:
+        if (kind.group, kind.plural) not in watched:
+            return
+        meta = value["metadata"]
+        request = ReviewRequest(
+            uid=meta["uid"],
+            operation=operation,
+            kind={"group": kind.group, "version": kind.version, "kind": kind.kind},
+            namespace=meta.get("namespace", ""),
+            name=meta["name"],
+            object=value,
+            old_object=before,
+        )
+        response = reviewed(request, lambda: judged(request, problems_of(request, settings)))["response"]
+        if not response["allowed"]:
+            raise denied(VALIDATING, response["status"])
+
+    return validate
+
+
 @asynccontextmanager
 async def platform(
     data: Path,
@@ -117,6 +151,7 @@ async def _served(
         kubeconfig=data / "kubeconfig",
         mutators=(suspending(settings, labels),),
         converter=convert,
+        validators=(validating(settings),),
         port=port,
     )
     for crd in crds():
