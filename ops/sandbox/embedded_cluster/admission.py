@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ops.sandbox.embedded_cluster.cron_schedule import BadSchedule, Schedule
 from ops.sandbox.embedded_cluster.failures import invalid
 from ops.sandbox.embedded_cluster.kinds import Kind
 from ops.sandbox.embedded_cluster.metadata_rules import refuse_metadata
@@ -23,11 +24,42 @@ def settled(kind: Kind, value: Object, before: Object | None = None) -> Object:
             problems.extend(_event(value))
         case "customresourcedefinitions.apiextensions.k8s.io":
             problems.extend(_definition(value))
+        case "deployments.apps" | "replicasets.apps" | "statefulsets.apps":
+            problems.extend(_template(value, "template"))
+            problems.extend(_replicas(value))
+        case "cronjobs.batch":
+            problems.extend(_template(value, "jobTemplate"))
+            problems.extend(_schedule(value))
         case _:
             pass
     if problems:
         raise invalid(kind.kind, value["metadata"]["name"], problems)
     return value
+
+
+def _template(value: Object, field: str) -> list[tuple[str, str]]:
+    template = (value.get("spec") or {}).get(field)
+    if isinstance(template, dict) and isinstance(template.get("spec"), dict):
+        return []
+    return [(f"spec.{field}.spec", "Required value")]
+
+
+def _replicas(value: Object) -> list[tuple[str, str]]:
+    found = (value.get("spec") or {}).get("replicas", 1)
+    if isinstance(found, int) and not isinstance(found, bool) and found >= 0:
+        return []
+    return [("spec.replicas", "Invalid value: a whole number, at least 0, is expected")]
+
+
+def _schedule(value: Object) -> list[tuple[str, str]]:
+    spec: Object = value.get("spec") or {}
+    if spec.get("timeZone") not in (None, "", "Etc/UTC", "UTC"):
+        return [("spec.timeZone", "Invalid value: the embedded cluster keeps UTC: leave it out")]
+    try:
+        Schedule(str(spec.get("schedule", "")))
+    except BadSchedule as problem:
+        return [("spec.schedule", f"Invalid value: {problem}")]
+    return []
 
 
 def _event(value: Object) -> list[tuple[str, str]]:

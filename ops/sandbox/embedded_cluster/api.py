@@ -1,5 +1,6 @@
 """The embedded Kubernetes API over HTTP: paths and verbs to what they do to objects."""
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -15,7 +16,10 @@ from ops.sandbox.embedded_cluster.failures import ApiFailure, bad_request, confl
 from ops.sandbox.embedded_cluster.faults import Faults
 from ops.sandbox.embedded_cluster.field_validation import warnings
 from ops.sandbox.embedded_cluster.patches import json_patch, merge_patch, strategic_patch
+from ops.sandbox.embedded_cluster.pod_log import pod_log
+from ops.sandbox.embedded_cluster.protobuf import FORM, object_of
 from ops.sandbox.embedded_cluster.resources import Resources
+from ops.sandbox.embedded_cluster.reviews import review_status
 from ops.sandbox.embedded_cluster.scaling import scale_of, with_scale
 from ops.sandbox.embedded_cluster.store import Object
 from ops.sandbox.embedded_cluster.tables import table
@@ -75,7 +79,9 @@ class Api:
         return web.Response(text="ok")
 
     async def _openapi(self, request: web.Request) -> web.Response:
-        return reply(discovery.openapi_document(request.match_info["path"], self._resources.kinds()))
+        path, kinds = request.match_info["path"], self._resources.kinds()
+        # The client's types are loaded when they are first asked for, which takes a while.
+        return reply(await asyncio.to_thread(discovery.openapi_document, path, kinds))
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
@@ -97,10 +103,17 @@ class Api:
         found = self._discover(parts)
         if found is not None:
             return reply(found)
+        status = review_status(parts)
+        if status is not None and request.method == "POST":
+            return reply({**await _body(request), "status": status}, 201)
         return await self._answer(request, target_of(self._resources, parts))
 
     async def _answer(self, request: web.Request, target: Target) -> web.StreamResponse:
         match request.method:
+            case "GET" if target.subresource == "log":
+                return self._log(request, target)
+            case method if target.subresource == "log":
+                raise _not_allowed(method)
             case "GET" if target.name:
                 return self._get(request, target)
             case "GET" if request.query.get("watch") in ("true", "1"):
@@ -142,6 +155,14 @@ class Api:
         value = self._resources.get(target.kind, target.key)
         return self._shown(request, target, scale_of(target.kind, value) if target.subresource == "scale" else value)
 
+    def _log(self, request: web.Request, target: Target) -> web.Response:
+        pod = self._resources.get(target.kind, target.key)
+        lines = pod_log(pod, request.query.get("container", "")).splitlines(keepends=True)
+        if "tailLines" in request.query:
+            last = whole(request.query["tailLines"], "tailLines")
+            lines = lines[-last:] if last > 0 else []
+        return web.Response(text="".join(lines))
+
     def _create(self, request: web.Request, target: Target, value: Object) -> web.Response:
         told = _judge(request, target, value)
         made = self._resources.create(
@@ -164,7 +185,7 @@ class Api:
             dry_run="dryRun" in request.query,
             manager="" if applied else _manager(request),
         )
-        return self._shown(request, target, stored)
+        return self._shown(request, target, scale_of(target.kind, stored) if target.subresource == "scale" else stored)
 
     async def _patch(self, request: web.Request, target: Target) -> web.Response:
         raw = await request.read()
@@ -262,8 +283,8 @@ async def _body(request: web.Request, *, empty: bool = False) -> Object:
     if not raw and empty:
         return {}
     form = request.headers.get("Content-Type", "")
-    if "protobuf" in form:
-        raise ApiFailure(415, "UnsupportedMediaType", "the server takes application/json and application/yaml")
+    if FORM in form:
+        return _object(object_of(raw), "the request")
     return _object(_yaml(raw) if "yaml" in form else _decode(raw), "the request")
 
 

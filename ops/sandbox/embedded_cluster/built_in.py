@@ -17,8 +17,23 @@ def filled(key: str, value: Object) -> Object:
             return _pod(value)
         case "jobs.batch":
             return _job(value)
+        case "deployments.apps" | "replicasets.apps" | "statefulsets.apps":
+            return _serving(value)
+        case "cronjobs.batch":
+            return _cron_job(value)
         case _:
             return value
+
+
+def _serving(value: Object) -> Object:
+    spec = {name: part for name, part in (value.get("spec") or {}).items() if part is not None}
+    if value["kind"] == "StatefulSet":
+        spec = {"podManagementPolicy": "OrderedReady", "updateStrategy": {"type": "RollingUpdate"}, **spec}
+    return {**value, "spec": {"replicas": 1, **spec}}
+
+
+def _cron_job(value: Object) -> Object:
+    return {**value, "spec": {"concurrencyPolicy": "Allow", "suspend": False, **(value.get("spec") or {})}}
 
 
 def _namespace(value: Object) -> Object:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ops.sandbox.embedded_cluster.built_in_fields import schema_name, schemas_of, type_of
 from ops.sandbox.embedded_cluster.kinds import Kind
 
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -58,7 +59,7 @@ def openapi_paths(kinds: list[Kind]) -> dict[str, Any]:
 
 
 def openapi_document(path: str, kinds: list[Kind]) -> dict[str, Any]:
-    """/openapi/v3/<group version>: enough for kubectl to know each kind and that the server validates fields."""
+    """/openapi/v3/<group version>: what kubectl explains each kind by, and that the server validates fields."""
     inside = [
         kind for kind in kinds if path == (f"api/{kind.version}" if not kind.group else f"apis/{kind.api_version}")
     ]
@@ -66,8 +67,12 @@ def openapi_document(path: str, kinds: list[Kind]) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for kind in inside:
         gvk = [{"group": kind.group, "version": kind.version, "kind": kind.kind}]
-        name = f"kuelog.{kind.group or 'core'}.{kind.version}.{kind.kind}"
-        schemas[name] = {**(kind.schema or {"type": "object"}), "x-kubernetes-group-version-kind": gvk}
+        known = type_of(kind)
+        if known:
+            schemas_of(known, schemas)
+        name = schema_name(known) if known else f"kuelog.{kind.group}.{kind.version}.{kind.kind}"
+        own = kind.schema or schemas.get(name) or {"type": "object"}
+        schemas[name] = {**own, "x-kubernetes-group-version-kind": gvk}
         base = f"/{path}/namespaces/{{namespace}}/{kind.plural}" if kind.namespaced else f"/{path}/{kind.plural}"
         query = [
             {"name": one, "in": "query", "schema": {"type": "string"}}

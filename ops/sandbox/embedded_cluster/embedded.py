@@ -10,19 +10,27 @@ from aiohttp import web
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.api import Aggregated, Api
 from ops.sandbox.embedded_cluster.controller import Controller
+from ops.sandbox.embedded_cluster.cron_job_controller import CronJobs
+from ops.sandbox.embedded_cluster.deployment_controller import Deployments
 from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.faults import Faults
 from ops.sandbox.embedded_cluster.garbage import Garbage
 from ops.sandbox.embedded_cluster.job_controller import JobController
 from ops.sandbox.embedded_cluster.kubelet import Kubelet
+from ops.sandbox.embedded_cluster.replica_set_controller import ReplicaSets
 from ops.sandbox.embedded_cluster.resources import Mutator, Resources, Validator
 from ops.sandbox.embedded_cluster.scheduler import Scheduler
+from ops.sandbox.embedded_cluster.scheduling_events import SchedulingEvents
+from ops.sandbox.embedded_cluster.stateful_set_controller import StatefulSets
 from ops.sandbox.embedded_cluster.store import Store
 from ops.sandbox.embedded_cluster.versions import Converter, renamed
 
+_BATCH: tuple[type[Controller], ...] = (Garbage, Scheduler, Kubelet, JobController)
+_SERVING: tuple[type[Controller], ...] = (Deployments, ReplicaSets, StatefulSets, CronJobs, SchedulingEvents)
+
 
 class EmbeddedCluster:
-    """A Kubernetes API on loopback with what makes jobs run behind it."""
+    """A Kubernetes API on loopback with what makes jobs run behind it, and where `serving` is asked for all else that people run."""
 
     def __init__(
         self,
@@ -34,6 +42,7 @@ class EmbeddedCluster:
         converter: Converter = renamed,
         validators: Sequence[Validator] = (),
         controllers: bool = True,
+        serving: bool = False,
         kubeconfig: Path | None = None,
     ) -> None:
         self.clock = clock or ScaledClock()
@@ -46,7 +55,7 @@ class EmbeddedCluster:
         self.kubeconfig = kubeconfig
         self._port = port
         self._controllers: list[Controller] = (
-            [kind(self.resources, self.clock) for kind in (Garbage, Scheduler, Kubelet, JobController)]
+            [kind(self.resources, self.clock) for kind in (*_BATCH, *(_SERVING if serving else ()))]
             if controllers
             else []
         )

@@ -13,6 +13,8 @@ class Column(msgspec.Struct, frozen=True):
     name: str
     path: str
     type: str = "string"
+    priority: int = 0
+    """Above 0 it is only shown where somebody asks for wide output."""
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +67,7 @@ def _kind(
     status: bool = False,
     scale: dict[str, str] | None = None,
     columns: tuple[tuple[str, str], ...] = (),
+    wide: tuple[tuple[str, str], ...] = (),
     categories: tuple[str, ...] = (),
 ) -> Kind:
     return Kind(
@@ -76,12 +79,16 @@ def _kind(
         short=tuple(short.split()),
         status=status,
         scale=scale,
-        columns=tuple(Column(name, path) for name, path in columns),
+        columns=(
+            *(Column(name, path) for name, path in columns),
+            *(Column(name, path, priority=1) for name, path in wide),
+        ),
         categories=categories,
     )
 
 
 _REPLICAS = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+_OF_TEMPLATES = (("Containers", "@containers"), ("Images", "@images"))
 BUILT_IN: tuple[Kind, ...] = (
     _kind(
         "", "v1", "Namespace", "namespaces", "ns", namespaced=False, status=True, columns=(("Status", "status.phase"),)
@@ -95,6 +102,7 @@ BUILT_IN: tuple[Kind, ...] = (
         namespaced=False,
         status=True,
         columns=(("Status", "@node-status"), ("Version", "status.nodeInfo.kubeletVersion")),
+        wide=(("Zone", "metadata.labels.zone"), ("Product", "@node-product"), ("Cards", "@node-cards")),
     ),
     _kind(
         "",
@@ -105,6 +113,7 @@ BUILT_IN: tuple[Kind, ...] = (
         status=True,
         categories=("all",),
         columns=(("Ready", "@pod-ready"), ("Status", "@pod-status"), ("Node", "spec.nodeName")),
+        wide=_OF_TEMPLATES,
     ),
     _kind("", "v1", "PodTemplate", "podtemplates"),
     _kind(
@@ -130,8 +139,23 @@ BUILT_IN: tuple[Kind, ...] = (
         status=True,
         categories=("all",),
         columns=(("Status", "@job-status"), ("Completions", "@job-completions"), ("Suspended", "spec.suspend")),
+        wide=_OF_TEMPLATES,
     ),
-    _kind("batch", "v1", "CronJob", "cronjobs", "cj", status=True, categories=("all",)),
+    _kind(
+        "batch",
+        "v1",
+        "CronJob",
+        "cronjobs",
+        "cj",
+        status=True,
+        categories=("all",),
+        columns=(
+            ("Schedule", "spec.schedule"),
+            ("Suspend", "spec.suspend"),
+            ("Last-Schedule", "status.lastScheduleTime"),
+        ),
+        wide=_OF_TEMPLATES,
+    ),
     _kind(
         "scheduling.k8s.io",
         "v1",
@@ -142,8 +166,46 @@ BUILT_IN: tuple[Kind, ...] = (
         columns=(("Value", "value"), ("Global-Default", "globalDefault")),
     ),
     _kind("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", namespaced=False, columns=(("Handler", "handler"),)),
-    _kind("apps", "v1", "Deployment", "deployments", "deploy", status=True, scale=_REPLICAS, categories=("all",)),
-    _kind("apps", "v1", "StatefulSet", "statefulsets", "sts", status=True, scale=_REPLICAS, categories=("all",)),
+    _kind(
+        "apps",
+        "v1",
+        "Deployment",
+        "deployments",
+        "deploy",
+        status=True,
+        scale=_REPLICAS,
+        categories=("all",),
+        columns=(
+            ("Ready", "@replicas-ready"),
+            ("Up-to-date", "@replicas-updated"),
+            ("Available", "@replicas-available"),
+        ),
+        wide=_OF_TEMPLATES,
+    ),
+    _kind(
+        "apps",
+        "v1",
+        "ReplicaSet",
+        "replicasets",
+        "rs",
+        status=True,
+        scale=_REPLICAS,
+        categories=("all",),
+        columns=(("Desired", "spec.replicas"), ("Current", "@replicas"), ("Ready", "@replicas-ready")),
+        wide=_OF_TEMPLATES,
+    ),
+    _kind(
+        "apps",
+        "v1",
+        "StatefulSet",
+        "statefulsets",
+        "sts",
+        status=True,
+        scale=_REPLICAS,
+        categories=("all",),
+        columns=(("Ready", "@replicas-ready"),),
+        wide=_OF_TEMPLATES,
+    ),
     _kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False),
     _kind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
     _kind("rbac.authorization.k8s.io", "v1", "Role", "roles"),
@@ -195,7 +257,12 @@ def kinds_of(definition: dict[str, Any]) -> list[Kind]:
             status="status" in one.get("subresources", {}),
             scale=one.get("subresources", {}).get("scale"),
             columns=tuple(
-                Column(column["name"], column["jsonPath"].lstrip("."), column.get("type", "string"))
+                Column(
+                    column["name"],
+                    column["jsonPath"].lstrip("."),
+                    column.get("type", "string"),
+                    column.get("priority", 0),
+                )
                 for column in one.get("additionalPrinterColumns", ())
             ),
             schema=one.get("schema", {}).get("openAPIV3Schema"),

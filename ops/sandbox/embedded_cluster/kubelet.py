@@ -15,6 +15,8 @@ EXIT = "kuelog.io/exit"
 TERMINATION_SECONDS = "kuelog.io/termination-seconds"
 PODS = "pods"
 _JOB_POD_RUNS_S = 10.0
+_KEEPS_RUNNING = frozenset({"ReplicaSet", "StatefulSet"})
+"""Owners whose pods serve until they are deleted."""
 _LOST_MS = 1000
 """How often a pod on a lost node is looked at."""
 
@@ -49,7 +51,8 @@ class Kubelet(Controller):
     def _end(self, name: Name, value: Object, uid: str) -> None:
         seconds = _seconds(value, RUN_SECONDS)
         if seconds is None:
-            if not value["metadata"].get("ownerReferences"):
+            owners: list[Object] = value["metadata"].get("ownerReferences") or []
+            if not owners or any(one.get("kind") in _KEEPS_RUNNING for one in owners):
                 return
             seconds = _JOB_POD_RUNS_S
         end = self._started.setdefault(uid, self.clock.now()) + int(seconds * 1000)

@@ -14,6 +14,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "jobs.batch": ("spec", "template"),
     "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
     "deployments.apps": ("spec", "template"),
+    "replicasets.apps": ("spec", "template"),
     "statefulsets.apps": ("spec", "template"),
     "podtemplates": ("template",),
 }

@@ -5,7 +5,8 @@ from typing import Any
 
 from events.event import Millis
 from events.timestamp import parse_timestamp
-from ops.sandbox.embedded_cluster.kinds import Kind
+from ops.sandbox.embedded_cluster.hami_dialects import DIALECTS
+from ops.sandbox.embedded_cluster.kinds import Column, Kind
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Object
 
@@ -19,12 +20,10 @@ def table(kind: Kind, objects: Sequence[Object], now: Millis, list_meta: Object)
             "type": column.type if column.type != "date" else "string",
             "format": "",
             "description": "",
-            "priority": 0,
+            "priority": column.priority,
         }
-        for column in kind.columns
-        if column.name != "Age"
+        for column in _columns(kind)
     ]
-    columns.append({"name": "Age", "type": "string", "format": "", "description": "", "priority": 0})
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
@@ -36,15 +35,22 @@ def table(kind: Kind, objects: Sequence[Object], now: Millis, list_meta: Object)
 
 def _cells(kind: Kind, value: Object, now: Millis) -> list[Any]:
     cells: list[Any] = [value["metadata"]["name"]]
-    for column in kind.columns:
-        if column.name == "Age":
-            continue
+    for column in _columns(kind):
         found = _SPECIAL[column.path](value) if column.path.startswith("@") else look(value, column.path)
         if column.type == "date" and isinstance(found, str):
             found = age(found, now)
         cells.append("<none>" if found is None else found if isinstance(found, int) else str(found))
-    cells.append(age(value["metadata"].get("creationTimestamp", ""), now))
     return cells
+
+
+def _columns(kind: Kind) -> list[Column]:
+    """The columns behind the name: those that are always shown, the age, and those of wide output."""
+    own = [column for column in kind.columns if column.name != "Age"]
+    always = [column for column in own if not column.priority]
+    return [*always, _AGE, *(column for column in own if column.priority)]
+
+
+_AGE = Column("Age", "metadata.creationTimestamp", "date")
 
 
 def age(text: str, now: Millis) -> str:
@@ -97,7 +103,35 @@ def _job_completions(value: Object) -> str:
     return f"{look(value, 'status.succeeded') or 0}/{look(value, 'spec.completions') or 1}"
 
 
-_SPECIAL: dict[str, Callable[[Object], str]] = {
+def _containers(value: Object) -> list[Object]:
+    paths = ("spec.jobTemplate.spec.template.spec.containers", "spec.template.spec.containers", "spec.containers")
+    return next((found for path in paths if (found := look(value, path))), [])
+
+
+def _node_product(value: Object) -> str | None:
+    labels = value["metadata"].get("labels") or {}
+    return next((labels[one.label] for one in DIALECTS.values() if one.label in labels), None)
+
+
+def _node_cards(value: Object) -> int:
+    counts = [(value["metadata"].get("labels") or {}).get(f"{one.count}.count", "") for one in DIALECTS.values()]
+    return sum(int(text) for text in counts if text.isdecimal())
+
+
+def _replicas_ready(value: Object) -> str:
+    ready = look(value, "status.readyReplicas") or 0
+    return str(ready) if value["kind"] == "ReplicaSet" else f"{ready}/{look(value, 'spec.replicas')}"
+
+
+_SPECIAL: dict[str, Callable[[Object], str | int | None]] = {
+    "@containers": lambda value: ",".join(str(one.get("name", "")) for one in _containers(value)),
+    "@images": lambda value: ",".join(str(one.get("image", "")) for one in _containers(value)),
+    "@node-product": _node_product,
+    "@node-cards": _node_cards,
+    "@replicas": lambda value: look(value, "status.replicas") or 0,
+    "@replicas-ready": _replicas_ready,
+    "@replicas-updated": lambda value: look(value, "status.updatedReplicas") or 0,
+    "@replicas-available": lambda value: look(value, "status.availableReplicas") or 0,
     "@node-status": _node_status,
     "@pod-ready": _pod_ready,
     "@pod-status": _pod_status,

@@ -7,6 +7,14 @@ from ops.sandbox.embedded_cluster.kinds import Kind
 from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.store import Name
 
+_NOT_HERE = {
+    **dict.fromkeys(
+        ("exec", "attach", "portforward", "proxy", "ephemeralcontainers"), "the embedded cluster runs no containers"
+    ),
+    "token": "the embedded cluster asks for no tokens",
+}
+"""Parts that other clusters have, and why there is none here."""
+
 
 class Target:
     """A kind, and what of it."""
@@ -32,7 +40,15 @@ def target_of(resources: Resources, parts: Sequence[str]) -> Target:
         raise ApiFailure(404, "NotFound", "the server could not find the requested resource")
     name, subresource = (rest[1] if len(rest) > 1 else ""), (rest[2] if len(rest) > 2 else "")  # noqa: PLR2004
     kind = resources.kind(group, version, rest[0])
-    allowed = {"": True, "status": kind.status, "scale": kind.scale is not None, "finalize": True}
+    allowed = {
+        "": True,
+        "status": kind.status,
+        "scale": kind.scale is not None,
+        "finalize": True,
+        "log": kind.key == "pods",
+    }
+    if subresource in _NOT_HERE:
+        raise ApiFailure(501, "NotImplemented", f"{kind.plural}/{subresource}: {_NOT_HERE[subresource]}")
     if not allowed.get(subresource, False):
         raise ApiFailure(404, "NotFound", "the server could not find the requested resource")
     return Target(kind, namespace, name, subresource)

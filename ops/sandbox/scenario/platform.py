@@ -152,6 +152,7 @@ async def _served(
         mutators=(suspending(settings, labels),),
         converter=convert,
         validators=(validating(settings),),
+        serving=True,
         port=port,
     )
     for crd in crds():
