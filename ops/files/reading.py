@@ -41,7 +41,7 @@ def bytes_of(path: Path, at_most: int | None = BYTES_AT_MOST) -> bytes:
     """A whole file, `-` for standard input; None for one of any length. Raises `Unreadable`."""
     try:
         with _opened(path) as file:
-            data = file.read(None if at_most is None else at_most + 1)
+            data = file.read(-1 if at_most is None else at_most + 1)
     except (OSError, ValueError) as problem:
         raise Unreadable(getattr(problem, "strerror", None) or str(problem), place=path) from problem
     if at_most is not None and len(data) > at_most:

@@ -95,7 +95,7 @@ class Deployments(Controller):
             "availableReplicas": available,
             "unavailableReplicas": max(wanted - available, 0),
         }
-        conditions = list(look(value, "status.conditions") or ())
+        conditions: list[Object] = list(look(value, "status.conditions") or ())
         is_available = available >= wanted
         self._set(conditions, "Available", "True" if is_available else "False", _AVAILABLE[is_available])
         self._set(conditions, "Progressing", "True", "NewReplicaSetAvailable" if done else "ReplicaSetUpdated")
