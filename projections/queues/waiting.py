@@ -46,20 +46,22 @@ def _asked_by(world: World, workload: Workload, *, covers_pods: bool) -> Request
     return total
 
 
-def unadmitted(world: World) -> Iterator[tuple[Workload, str, str, str]]:
-    """All that are not admitted and have not finished: cluster queue, reason, and the cause of who has no quota."""
-    for workload in world.workloads.values():
-        if not workload.finished and not workload.admitted and not workload.discarded:
-            yield workload, *_why(world, workload)
+def unadmitted(world: World) -> Iterator[tuple[str, str, str, str]]:
+    """All that are not admitted and have not finished: local queue, cluster queue, reason, and the cause of who has no quota."""
+    for door, keys in world.by_local_queue.items():
+        local_queue = world.local_queues.get(door)
+        name = local_queue.cluster_queue if local_queue is not None else ""
+        for key in keys:
+            workload = world.workloads[key]
+            if not workload.finished and not workload.admitted and not workload.discarded:
+                yield door, *_why(world, workload, name)
 
 
-def _why(world: World, workload: Workload) -> tuple[str, str, str]:
+def _why(world: World, workload: Workload, cluster_queue: str) -> tuple[str, str, str]:
     if workload.admission is not None:
         return workload.admission.cluster_queue, UNSATISFIED_CHECKS, ""
-    queue = world.cluster_queue_of(workload)
-    name = "" if queue is None else queue.name
     parked = world.lines.of(workload.line).parked.get(workload.key, "")
     if parked in SILENT:
-        return name, NO_RESERVATION, parked
+        return cluster_queue, NO_RESERVATION, parked
     why = workload.condition(QUOTA_RESERVED)
-    return name, NO_RESERVATION, PENDING if why is None else why.reason
+    return cluster_queue, NO_RESERVATION, PENDING if why is None else why.reason

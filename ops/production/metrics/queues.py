@@ -85,11 +85,8 @@ def waiting(world: World) -> Iterator[Metric]:
         for status, keys in both.items():
             queues.append(((name, status), len(keys)))
             classes.append(((name, status), len({world.workloads[key].equivalence for key in keys})))
-            doors.update(
-                (*_door(world.workloads[key].local_queue), status)
-                for key in keys
-                if world.workloads[key].local_queue in world.local_queues
-            )
+            through = Counter(world.workloads[key].local_queue for key in keys)
+            doors.update({(*_door(door), status): n for door, n in through.items() if door in world.local_queues})
         total = asked(world, queue, [key for keys in both.values() for key in keys])
         pending.extend(((name, resource), in_units(resource, amount)) for resource, amount in sorted(total.items()))
     yield gauge("kueue_pending_workloads", queues)
@@ -98,11 +95,12 @@ def waiting(world: World) -> Iterator[Metric]:
     yield gauge("kueue_local_queue_pending_workloads", _sorted(doors))
     why: Counter[Values] = Counter()
     at_door: Counter[Values] = Counter()
-    for workload, name, reason, cause in unadmitted(world):
+    for (door, *reasons), count in Counter(unadmitted(world)).items():
+        name = reasons[0]
         if name in world.cluster_queues:
-            why[name, reason, cause] += 1
-        if workload.local_queue in world.local_queues:
-            at_door[*_door(workload.local_queue), name, reason, cause] += 1
+            why[*reasons,] += count
+        if door in world.local_queues:
+            at_door[*_door(door), *reasons] += count
     yield gauge("kueue_unadmitted_workloads", _sorted(why))
     yield gauge("kueue_local_queue_unadmitted_workloads", _sorted(at_door))
 
