@@ -20,6 +20,8 @@ from ops.sandbox.simulate.history import Outcome
 _HOUR = 3_600_000
 _SHORTEST = 5_000
 _NOTHING = "none"
+_LINE_EVERY = 500
+"""After so many histories a line says how far it is, where no bar can be drawn."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,8 +106,10 @@ def _watched(specs: list[HistorySpec], processes: int, console: Console) -> Gene
         Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
     ):
         task = progress.add_task("histories", total=len(specs))
-        for outcome in outcomes:
+        for number, outcome in enumerate(outcomes, start=1):
             progress.advance(task)
+            if not console.is_terminal and number % _LINE_EVERY == 0:
+                console.print(f"{number} of {len(specs)} histories", highlight=False)
             yield outcome
 
 

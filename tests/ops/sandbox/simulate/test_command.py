@@ -5,6 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from events.subjects import CONTROL
+from ops.cli import simulate
 from ops.cli.main import app
 from ops.sandbox.simulate import history
 from ops.sandbox.simulate.fault_plan import Kind, schedule_of
@@ -25,6 +26,12 @@ def test_histories_without_a_failure_end_well() -> None:
     assert code == 0
     assert "seeds 1-2: 2 histories" in told
     assert "0 failures" in told
+
+
+def test_where_no_bar_can_be_drawn_lines_say_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulate, "_LINE_EVERY", 2)
+    found = CliRunner().invoke(app, ["simulate", "--seeds", "1-3", *SHORT, "--faults", "none"])
+    assert found.stderr == "2 of 3 histories\n"
 
 
 def test_a_failure_is_told_with_the_command_that_plays_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
