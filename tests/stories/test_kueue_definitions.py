@@ -95,6 +95,26 @@ async def test_a_running_job_has_the_workload_that_kueues_own_reconciler_would_t
     assert told(stage, "runs", "Admitted") == ("True", "Admitted")
 
 
+async def test_a_job_that_has_ended_keeps_the_workload_that_kueues_own_reconciler_would_take_for_its_own(
+    kueues: Stage,
+) -> None:
+    """It is held against its job as it ran: who is admitted no more by its status would have to be as it was asked for."""
+    stage = kueues
+    stage.serve()
+    await stage.add(job("over", 50_000))
+    await stage.until(lambda: stage.running("over"))
+    await stage.end_pods("over")
+    await stage.until(lambda: told(stage, "over", "Finished") == ("True", "Succeeded"))
+    found, ended = workload(stage, "over"), stage.get("jobs.batch", "default", "over")
+    (asked,), there = found["spec"]["podSets"], ended["spec"]["template"]["spec"]
+    assert told(stage, "over", "QuotaReserved")[0] == told(stage, "over", "Admitted")[0] == "True"
+    (given,) = found["status"]["admission"]["podSetAssignments"]
+    assert (given["name"], given["count"], set(given["flavors"].values())) == ("main", 1, {"v100"})
+    kept = asked["template"]["spec"]
+    assert kept["containers"] == there["containers"]
+    assert [*kept.get("tolerations", ()), {"key": "nvidia.com/gpu", "operator": "Exists"}] == there["tolerations"]
+
+
 async def test_that_somebody_else_has_ended_a_workload_by_apply_stays(kueues: Stage) -> None:
     stage = kueues
     stage.serve()
