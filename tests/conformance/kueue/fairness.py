@@ -65,7 +65,7 @@ def share_in_digits(case: Case) -> str | None:
     share = weighted(
         ratio.numerator, ratio.denominator, Weight(numerator=weight.numerator, denominator=weight.denominator)
     )
-    found, wanted = share.told(), case["want"]["result"]
+    found, wanted = share.as_text(), case["want"]["result"]
     if found == wanted:
         return None
     if share.infinite or "Inf" in wanted or abs(Fraction(found) - Fraction(wanted)) * 2**50 > Fraction(wanted):
