@@ -17,5 +17,12 @@ async def cancellable(work: Coroutine[Any, Any, T]) -> T:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
+        task.add_done_callback(_take_note)
         task.cancel()
         raise
+
+
+def _take_note(task: "asyncio.Task[Any]") -> None:
+    """What it still fails with concerns nobody any more; the event loop would complain that nobody has looked at it."""
+    if not task.cancelled():
+        task.exception()
