@@ -9,14 +9,14 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from events.json_object import JsonObject
 from events.quantity import from_units
 from events.timestamp import format_timestamp
-from ops.cli.explain_queue import explain_queue, show_queue
+from ops.cli.explain_queue import show_queue
 from ops.cli.failures import known_failures
-from ops.cli.history import unknown
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.cli.terminal import terminal
-from ops.queries.explaining import explain, find_workload, stops, world_at
-from ops.queries.point import NotOnTheLog, Point, point_at
+from ops.queries.answers import explained
+from ops.queries.explaining import world_at
+from ops.queries.point import point_at
 from projections.explanation.about import canonical
 from projections.explanation.redaction import Redaction
 from projections.world import World
@@ -29,7 +29,7 @@ def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output
         with _busy(console):
             point = point_at(read_log(source), at)
             world = world_at(point)
-            plain = _explained(world, point, wanted, namespace)
+            plain = explained(world, point, wanted, namespace)
         hidden = Redaction(namespace, _namespaces(world)) if namespace else None
         if hidden is not None:
             plain = hidden.of(plain)
@@ -40,35 +40,6 @@ def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output
             console.print(f"as of {point.describe()}", style="dim", highlight=False)
         outcome.code = 0
     return outcome.code
-
-
-def _explained(world: World, point: Point, wanted: str, namespace: str) -> JsonObject:
-    kind, _, name = wanted.partition("/")
-    match kind:
-        case "clusterqueue":
-            if name not in world.cluster_queues:
-                raise unknown(wanted, [f"clusterqueue/{one}" for one in world.cluster_queues])
-            return explain_queue(world, name)
-        case "job" | "workload":
-            found = find_workload(world, wanted)
-            readable = [key for key in world.workloads if not namespace or key.startswith(f"{namespace}/")]
-            if found is None or found.key not in readable:
-                names = [f"{kind}/{key}" for key in readable]
-                if kind == "job":
-                    names = [
-                        f"job/{one.namespace}/{one.owner.name if one.owner is not None else one.name}"
-                        for key in readable
-                        if (one := world.workloads[key])
-                    ]
-                raise unknown(wanted, names)
-            explanation = explain(world, found, point.at)
-            explanation.stops = stops(point, found.key)
-            return msgspec.to_builtins(explanation)
-        case _:
-            raise NotOnTheLog(
-                f"a {kind} is not explained: write job/NAMESPACE/NAME, workload/… or clusterqueue/NAME; "
-                "`kuelog history` shows the life of anything"
-            )
 
 
 def _namespaces(world: World) -> list[str]:

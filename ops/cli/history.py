@@ -9,38 +9,23 @@ from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import opened_log
-from ops.queries.point import NotOnTheLog, point_at
-from ops.queries.stored import in_order
+from ops.queries.answers import life_of
+from ops.queries.point import point_at
 from projections.explanation.about import canonical
-from projections.explanation.life import Life, LifeMoment
-
-_NAMED = 20
+from projections.explanation.life import LifeMoment
 
 
 def run_history(name: str, source: LogSource, *, until: str, everything: bool, output: str, console: Console) -> int:
     """The timeline of one object; an object that the log does not know is a mistake."""
     with known_failures(console) as outcome:
-        life = Life(canonical(name))
         with opened_log(source) as entries:
-            for stored in in_order(point_at(entries, until).entries):
-                life.fold(stored.event, stored.place, cause=stored.cause, trace=stored.entry.trace)
-        if not life.lines:
-            raise unknown(canonical(name), list(life.known))
-        lines = life.lines if everything else [line for line in life.lines if not line.note]
+            lines = life_of(canonical(name), point_at(entries, until), everything=everything)
         if output == "json":
             print(msgspec.json.encode(lines).decode())  # noqa: T201 - bytes for programs
         else:
             _show(lines, console)
         outcome.code = 0
     return outcome.code
-
-
-def unknown(wanted: str, known: list[str]) -> NotOnTheLog:
-    """The failure for an object that is not on the log; it names some of those that are."""
-    kind, _, name = wanted.partition("/")
-    names = sorted(one.partition("/")[2] for one in known if one.startswith(f"{kind}/"))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return NotOnTheLog(f"the log knows no {kind} {name}; it knows {', '.join(names[:_NAMED]) or 'none'}{more}")
 
 
 def _show(lines: list[LifeMoment], console: Console) -> None:

@@ -12,18 +12,18 @@ from events.catalogue import AnyEvent
 from events.codec import decode_event
 from events.timestamp import format_timestamp
 from ops.production.wiring import RULES
+from ops.queries.answers import ROWS
 from ops.queries.point import NotOnTheLog
 from ops.queries.replay import Difference, Replayed
 from ops.queries.stored import opened
 from projections.amiss import Amiss
 from projections.explanation.about import objects_of
 from projections.explanation.difference import Change, changes
-from projections.explanation.read_models import queue_rows, tree_names, usage_rows, workload_rows
-from projections.state_hash import tables
+from projections.explanation.read_models import tree_names
 from projections.world import World
 from services.runtime.control_log import Control
 
-SHOWN = ("queues", "workloads", "usage", "state")
+SHOWN = tuple(ROWS)
 _LED = 12
 """So many of the facts that led to a decision are shown."""
 
@@ -33,17 +33,7 @@ def rows_of(world: World, show: str, tree: str) -> dict[str, Any]:
     names = tree_names(world)
     if tree and tree not in names and tree not in world.quota.trees():
         raise NotOnTheLog(f"there is no tree {tree} at this point; there are {', '.join(names) or 'none'}")
-    match show:
-        case "queues":
-            return {show: msgspec.to_builtins(queue_rows(world, tree))}
-        case "workloads":
-            return {show: msgspec.to_builtins(workload_rows(world, tree))}
-        case "usage":
-            return {show: msgspec.to_builtins(usage_rows(world, tree))}
-        case "state":
-            return {show: msgspec.to_builtins(dict(tables(world)))}
-        case _:
-            return {}
+    return {show: msgspec.to_builtins(ROWS[show](world, tree))} if show else {}
 
 
 def show_rows(world: World, show: str, tree: str, console: Console) -> None:

@@ -10,8 +10,9 @@ from rich.console import Console
 from events.quota import LocalQueueObserved
 from events.workload import WorkloadChanged
 from ops.cli.explain import show
-from ops.cli.explain_queue import explain_queue, show_queue
+from ops.cli.explain_queue import show_queue
 from ops.queries.explaining import explain
+from ops.queries.queue_explained import explain_queue
 from projections.explanation.words import Tier
 from projections.world import World
 from services.accountant import allocation

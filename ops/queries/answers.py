@@ -1,0 +1,101 @@
+"""What programs are told of a folded log as plain values: the same by `-o json` on the command line and by the console."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from events.json_object import JsonObject
+from events.timestamp import format_timestamp
+from ops.production.cards_view import card_views, flavor_offers, model_capacities, unwanted
+from ops.queries.explaining import explain, find_workload, stops
+from ops.queries.point import NotOnTheLog, Point
+from ops.queries.queue_explained import explain_queue
+from ops.queries.stored import in_order
+from ops.queries.time_travel import Moment
+from projections.devices.node_lock import waited_for
+from projections.explanation.life import Life, LifeMoment
+from projections.explanation.read_models import queue_rows, usage_rows, workload_rows
+from projections.state_hash import tables
+from projections.world import World
+
+_NAMED = 20
+
+ROWS: dict[str, Callable[[World, str], Any]] = {
+    "queues": queue_rows,
+    "workloads": workload_rows,
+    "usage": usage_rows,
+    "state": lambda world, _tree: dict(tables(world)),
+}
+"""By name, what `kuelog replay --show` prints of a world, or of one tree of quota where it is named."""
+
+
+def explained(world: World, point: Point, wanted: str, namespace: str = "") -> JsonObject:
+    """Why an object of a canonical name stands as it does; `namespace` is the only one whose names may be asked for.
+
+    The world is that of the point. Raises `NotOnTheLog` for what the log does not know.
+    """
+    kind, _, name = wanted.partition("/")
+    match kind:
+        case "clusterqueue":
+            if name not in world.cluster_queues:
+                raise unknown(wanted, [f"clusterqueue/{one}" for one in world.cluster_queues])
+            return explain_queue(world, name)
+        case "job" | "workload":
+            found = find_workload(world, wanted)
+            readable = [key for key in world.workloads if not namespace or key.startswith(f"{namespace}/")]
+            if found is None or found.key not in readable:
+                names = [f"{kind}/{key}" for key in readable]
+                if kind == "job":
+                    names = [
+                        f"job/{one.namespace}/{one.owner.name if one.owner is not None else one.name}"
+                        for key in readable
+                        if (one := world.workloads[key])
+                    ]
+                raise unknown(wanted, names)
+            explanation = explain(world, found, point.at)
+            explanation.stops = stops(point, found.key)
+            return msgspec.to_builtins(explanation)
+        case _:
+            raise NotOnTheLog(
+                f"a {kind} is not explained: write job/NAMESPACE/NAME, workload/… or clusterqueue/NAME; "
+                "`kuelog history` shows the life of anything"
+            )
+
+
+def life_of(wanted: str, point: Point, *, everything: bool = False) -> list[LifeMoment]:
+    """The life of an object of a canonical name up to a point; with `everything` also what is seldom looked for.
+
+    Raises `NotOnTheLog` for what the log does not know.
+    """
+    life = Life(wanted)
+    for stored in in_order(point.entries):
+        life.fold(stored.event, stored.place, cause=stored.cause, trace=stored.entry.trace)
+    if not life.lines:
+        raise unknown(wanted, list(life.known))
+    return life.lines if everything else [line for line in life.lines if not line.note]
+
+
+def cards_told(moment: Moment, *, node: str = "", model: str = "") -> JsonObject:
+    """Every card with its slices, or those of a node or model; what flavors offer, and what is free of each model."""
+    world = moment.world
+    told = {
+        "at": format_timestamp(moment.at),
+        "sequences": moment.upto,
+        "cards": card_views(world, node=node, model=model),
+        "locks": [waited_for(world, name, moment.at) for name in sorted(world.node_locks)],
+        "unwanted": unwanted(world),
+        "flavors": [{**msgspec.structs.asdict(one), "offered": one.offered} for one in flavor_offers(world)],
+        "models": [
+            {**msgspec.structs.asdict(one), "scattered_memory": one.scattered_memory} for one in model_capacities(world)
+        ],
+    }
+    return msgspec.to_builtins(told)
+
+
+def unknown(wanted: str, known: list[str]) -> NotOnTheLog:
+    """The failure for an object that is not on the log; it names some of those that are."""
+    kind, _, name = wanted.partition("/")
+    names = sorted(one.partition("/")[2] for one in known if one.startswith(f"{kind}/"))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return NotOnTheLog(f"the log knows no {kind} {name}; it knows {', '.join(names[:_NAMED]) or 'none'}{more}")
