@@ -1,0 +1,117 @@
+"""What happened on the log since a browser last heard of it: the log itself is the buffer from which it resumes."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from events.event import Millis
+from events.subjects import FACTS
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, Running
+from ops.queries.stored import opened
+from projections.explanation.about import objects_of
+from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
+from services.runtime.partition_errors import MessageNotOurs
+
+Positions = Mapping[str, int]
+STREAMS = (DEVICE_PARTITION, FACTS, PARTITION)
+MOST = 2000
+"""Who is more messages behind is told to ask for everything anew."""
+EVERY_S = 0.25
+"""How often there is news at most."""
+_KEPT = 8
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One event: what happened to which objects, and where it stands."""
+
+    stream: str
+    sequence: int
+    at: Millis
+    what: str
+    objects: tuple[str, ...]
+
+
+class Changes:
+    """Knows how far a process has folded the log, and reads what lies between two positions of it."""
+
+    def __init__(self, running: Running, now: Callable[[], Positions]) -> None:
+        self._running, self._now = running, now
+        self._moved = asyncio.Event()
+        self._before: Positions = {}
+        self._read: dict[tuple[str, str], list[Change]] = {}
+
+    async def run(self) -> None:
+        """Look how far the fold has come, for ever."""
+        while True:
+            found = self._now()
+            if found != self._before:
+                self._before = found
+                moved, self._moved = self._moved, asyncio.Event()
+                moved.set()
+            await asyncio.sleep(EVERY_S)
+
+    def positions(self) -> Positions:
+        """How far the fold had come at the last look."""
+        return self._before
+
+    async def moved(self, seen: Positions) -> None:
+        """Return as soon as the fold has come further than that."""
+        while self._before == seen:
+            await self._moved.wait()
+
+    async def between(self, after: Positions, upto: Positions) -> list[Change] | None:
+        """All that happened in between, in the order of time; None when it is too much, or on no log that is here."""
+        if any(after[name] > upto[name] for name in STREAMS) or sum(upto.values()) - sum(after.values()) > MOST:
+            return None
+        key = written(after), written(upto)
+        if key not in self._read:
+            try:
+                parts = [await self._of(name, after[name], upto[name]) for name in STREAMS]
+            except (LogGap, LogRegressed, LogUnavailable, MessageNotOurs):
+                return None
+            found = [one for part in parts for one in part]
+            self._read[key] = sorted(found, key=lambda one: (one.at, one.stream != FACTS, one.stream, one.sequence))
+            while len(self._read) > _KEPT:
+                self._read.pop(next(iter(self._read)))
+        return self._read[key]
+
+    async def _of(self, name: str, after: int, upto: int) -> list[Change]:
+        found: list[Change] = []
+        if after >= upto:
+            return found
+        stream = await self._running.stream(name)
+        async for batch in stream.read(after):
+            for entry in batch:
+                if entry.sequence > upto:
+                    return found
+                found += [
+                    Change(
+                        stream=name,
+                        sequence=entry.sequence,
+                        at=one.at,
+                        what=type(one.event).__name__,
+                        objects=objects_of(one.event),
+                    )
+                    for one in opened(entry, self._running.control)
+                ]
+        return found
+
+
+def written(positions: Positions) -> str:
+    """Positions as the id of what is sent: `DEVICES_default/3,FACTS/20,LOG_0/17`."""
+    return ",".join(f"{name}/{positions[name]}" for name in STREAMS)
+
+
+def understood(text: str) -> Positions | None:
+    """The positions of such an id; None where it is none."""
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, number = part.partition("/")
+        if name not in STREAMS or not (number.isascii() and number.isdigit()) or len(number) > _DIGITS:
+            return None
+        found[name] = int(number)
+    return found if len(found) == len(STREAMS) else None
+
+
+_DIGITS = 18

@@ -1,0 +1,71 @@
+"""The log as it is now, folded by the console itself: no service is asked, and none is slowed down."""
+
+from collections.abc import Sequence
+
+from events.event import Millis
+from events.subjects import FACTS
+from ops.console.changes import Positions
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, Running
+from ops.queries.time_travel import Moment
+from projections.explanation.read_models import WorkloadRow, workload_rows
+from projections.world import World
+from services.runtime.partition_host import PartitionHost
+
+
+class NotFolded(Exception):
+    """What was on the log when the console began is not folded yet."""
+
+    def __init__(self) -> None:
+        super().__init__("the log is not folded yet: ask again in a moment")
+
+
+class Live:
+    """The world that follows the log's end, and how far it has come."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._rows: tuple[Positions, Sequence[WorkloadRow]] | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything that was on the log at the start is folded."""
+        host = self._running.hosts.get(PARTITION)
+        return host is not None and host.caught_up.is_set()
+
+    @property
+    def halted(self) -> str:
+        """Why nothing more is folded; empty when all is well."""
+        host = self._running.hosts.get(PARTITION)
+        return host.halted if host is not None else ""
+
+    def world(self) -> World:
+        """The world. Raises `NotFolded`."""
+        return self._host().fold.world
+
+    def at(self) -> Millis:
+        """The time as of which it answers."""
+        return max(self._host().fold.at, self._running.ports.clock.now())
+
+    def positions(self) -> Positions:
+        """The last sequence of each stream that is folded; none before everything is."""
+        if not self.ready:
+            return {}
+        fold = self._host().fold
+        return {DEVICE_PARTITION: fold.position(DEVICE_PARTITION), FACTS: fold.position(FACTS), PARTITION: fold.base}
+
+    def rows(self) -> Sequence[WorkloadRow]:
+        """All workloads; asked again before anything else is folded, the same ones."""
+        found = self.positions()
+        if self._rows is None or self._rows[0] != found:
+            self._rows = found, workload_rows(self.world())
+        return self._rows[1]
+
+    def cards(self) -> Moment:
+        """The same world, as questions about cards take it."""
+        return Moment(world=self.world(), at=self.at(), began=0, upto=dict(self.positions()), since={})
+
+    def _host(self) -> PartitionHost:
+        host = self._running.hosts.get(PARTITION)
+        if host is None or not self.ready:
+            raise NotFolded
+        return host

@@ -1,0 +1,52 @@
+"""Changes as server-sent events: each has the positions on the log as its id, so a browser that comes back misses nothing."""
+
+import asyncio
+
+import msgspec
+from aiohttp import ClientConnectionResetError, web
+
+from ops.console.changes import Changes, Positions, understood, written
+from ops.console.guard import HEADERS
+
+_STILL_THERE_S = 15.0
+_RETRY_MS = 2000
+
+
+async def streamed(request: web.Request, changes: Changes) -> web.StreamResponse:
+    """Send what happens, from the event that the browser saw last, until it goes away."""
+    response = web.StreamResponse(
+        headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    )
+    await changes.moved({})
+    seen = understood(request.headers.get("Last-Event-ID", ""))
+    try:
+        if seen is None:
+            seen = changes.positions()
+            await _begin(request, response, _frame("begin", seen, {}))
+        else:
+            await _begin(request, response, b": resumed\n\n")
+        while True:
+            try:
+                async with asyncio.timeout(_STILL_THERE_S):
+                    await changes.moved(seen)
+            except TimeoutError:
+                await response.write(b": still there\n\n")
+                continue
+            upto = changes.positions()
+            found = await changes.between(seen, upto)
+            told = {"changes": found} if found is not None else {}
+            await response.write(_frame("changes" if found is not None else "resync", upto, told))
+            seen = upto
+    except ClientConnectionResetError:
+        return response
+
+
+async def _begin(request: web.Request, response: web.StreamResponse, first: bytes) -> None:
+    response.headers.update(HEADERS)
+    await response.prepare(request)
+    await response.write(f"retry: {_RETRY_MS}\n\n".encode() + first)
+
+
+def _frame(event: str, upto: Positions, data: dict[str, object]) -> bytes:
+    body = msgspec.json.encode({"sequences": dict(upto), **data})
+    return f"event: {event}\nid: {written(upto)}\ndata: ".encode() + body + b"\n\n"

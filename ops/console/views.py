@@ -1,0 +1,112 @@
+"""What each page shows, as plain values, of a folded world: the rows that the command line prints, and sums of them."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from events.event import Millis
+from events.json_object import JsonObject
+from ops.production.cards_view import CardView
+from projections.explanation.read_models import UsageRow, WorkloadRow, queue_rows, usage_rows, workload_rows
+from projections.quota.node import Node
+from projections.world import World
+
+MOST_ROWS = 200
+"""Rows of one answer at most."""
+_FIRST = 5
+_SORTS: dict[str, Callable[[WorkloadRow], tuple[object, ...]]] = {
+    "key": lambda row: (),
+    "queue": lambda row: (row.queue,),
+    "cluster_queue": lambda row: (row.cluster_queue,),
+    "priority": lambda row: (row.priority,),
+    "state": lambda row: (row.state, row.reason),
+    "since": lambda row: (row.since,),
+    "preempted": lambda row: (row.preempted,),
+}
+SORTS = tuple(_SORTS)
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which workloads, in which order, and which part of them."""
+
+    text: str = ""
+    """What the key, the job, a queue or the reason has to hold, in any case of letters."""
+    state: str = ""
+    cluster_queue: str = ""
+    sort: str = "key"
+    descending: bool = False
+    offset: int = 0
+    limit: int = MOST_ROWS
+
+
+def overview(world: World, cards: Sequence[CardView]) -> JsonObject:
+    """How many there are in which state, who waits longest, what the trees use, how the cards are."""
+    rows = workload_rows(world)
+    waiting = sorted((row for row in rows if row.state == "pending"), key=lambda row: (row.since, row.key))
+    roots = {root.key for root in _nodes(world) if root.parent is None}
+    return msgspec.to_builtins(
+        {
+            "states": dict(sorted(Counter(row.state for row in rows).items())),
+            "longest_waiting": waiting[:_FIRST],
+            "usage": [row for row in usage_rows(world) if row.node in roots],
+            "cards": {
+                "states": dict(sorted(Counter(card.state for card in cards).items())),
+                "memory": sum(card.memory for card in cards),
+                "memory_used": sum(card.memory_used for card in cards),
+            },
+        }
+    )
+
+
+def queues(world: World) -> JsonObject:
+    """The nodes of the quota trees, each below its parent, with what they use; and the cluster queues as rows."""
+    usage: dict[str, list[UsageRow]] = {}
+    for row in usage_rows(world):
+        usage.setdefault(row.node, []).append(row)
+    tops = sorted((node for node in _nodes(world) if node.parent is None), key=lambda node: node.key)
+    tree: list[JsonObject] = []
+    left = [(node, 0) for node in reversed(tops)]
+    while left:
+        node, depth = left.pop()
+        tree.append(
+            {
+                "node": node.key,
+                "name": node.name,
+                "is_queue": node.is_queue,
+                "depth": depth,
+                "usage": usage.get(node.key, []),
+            }
+        )
+        below = [child for child in _nodes(world) if child.parent is node] if not node.is_queue else []
+        left += [(child, depth + 1) for child in sorted(below, key=lambda child: child.key, reverse=True)]
+    return msgspec.to_builtins({"tree": tree, "queues": queue_rows(world)})
+
+
+def workloads(rows: Sequence[WorkloadRow], wanted: Wanted) -> JsonObject:
+    """A part of the rows that are wanted, and how many there are in all and by state."""
+    text = wanted.text.lower()
+    named = [row for row in rows if not text or text in " ".join((row.key, row.job, row.queue, row.reason)).lower()]
+    named = [row for row in named if wanted.cluster_queue in ("", row.cluster_queue)]
+    found = [row for row in named if wanted.state in ("", row.state)]
+    # By key first: a sort that keeps the order of equals makes the order total, so that rows hold still.
+    found.sort(key=lambda row: row.key, reverse=wanted.descending and wanted.sort == "key")
+    found.sort(key=_SORTS[wanted.sort], reverse=wanted.descending)
+    return msgspec.to_builtins(
+        {
+            "total": len(rows),
+            "found": len(found),
+            "states": dict(sorted(Counter(row.state for row in named).items())),
+            "offset": wanted.offset,
+            "workloads": found[wanted.offset : wanted.offset + wanted.limit],
+        }
+    )
+
+
+def stand(at: Millis, sequences: dict[str, int], *, live: bool) -> JsonObject:
+    """What an answer is as of."""
+    return {"at": at, "sequences": sequences, "live": live}
+
+
+def _nodes(world: World) -> list[Node]:
+    return [*world.quota.cohorts.values(), *world.quota.queues.values()]

@@ -1,0 +1,262 @@
+"""The console over HTTP against a real log: now, at any past moment, and as it goes on; and what it refuses."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from typer.testing import CliRunner
+
+from events.codec import decode_commit
+from events.subjects import FACTS
+from events.timestamp import format_timestamp
+from ops.cli.main import app
+from ops.console.guard import ConsoleUnserved
+from ops.console.server import console_served
+from ops.production.log.jetstream import JetStreamBus, connect
+from ops.production.log.server import NatsServer
+from ops.production.wiring import PARTITION
+from ops.queries.point import point_at
+from ops.sandbox.bench.day import played, small_day
+from services.runtime.log_port import Entry, Message
+
+PATIENCE_S = 60
+STREAMS = ("DEVICES_default", "FACTS", "LOG_0")
+
+
+class Console:
+    """A console, and the log that it shows."""
+
+    def __init__(self, folder: Path, url: str, bus: JetStreamBus, log: Mapping[str, Sequence[Entry]]) -> None:
+        self.folder, self.url, self.bus, self.log = folder, url, bus, log
+        self.port = 0
+
+    async def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, Mapping[str, str]]:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(method, f"http://127.0.0.1:{self.port}{path}", headers=headers) as answer,
+        ):
+            body = await answer.read()
+            plain = json.loads(body) if answer.content_type == "application/json" and body else body.decode()
+            return answer.status, plain, answer.headers
+
+    async def told(self, path: str) -> Any:
+        status, plain, _ = await self.ask(f"/api/v1/{path}")
+        assert status == 200, plain
+        return plain
+
+    async def said(self, *words: str) -> Any:
+        """What `kuelog` prints about the same log."""
+        asked = (*words, "--nats", self.url, "-o", "json")
+        done = await asyncio.to_thread(CliRunner().invoke, app, list(asked), env={"COLUMNS": "300"})
+        assert done.exit_code == 0, done.output
+        return json.loads(done.output)
+
+
+async def store(bus: JetStreamBus, log: Mapping[str, Sequence[Entry]]) -> None:
+    for name, entries in log.items():
+        stream = await bus.stream(name)
+        for entry in entries:
+            if name == FACTS:
+                await stream.publish([Message(entry.subject, entry.data, entry.message_id)])
+            else:
+                base = entry.sequence - 1
+                await stream.append(entry.subject, entry.data, message_id=entry.message_id, base=base)
+
+
+@pytest.fixture
+async def console(tmp_path: Path) -> AsyncIterator[Console]:
+    server = NatsServer(tmp_path / "nats")
+    await server.start()
+    bus = await connect(server.url)
+    log, _ = played(small_day(7))
+    await store(bus, log)
+    found = Console(tmp_path, server.url, bus, log)
+    async with console_served(bus, port=0) as served:
+        found.port = served.port
+        async with asyncio.timeout(PATIENCE_S):
+            while (await found.ask("/readyz"))[0] != 200:  # noqa: ASYNC110 - only its answers tell
+                await asyncio.sleep(0.05)
+        yield found
+    await bus.close()
+    await server.stop()
+
+
+def middle(log: Mapping[str, Sequence[Entry]]) -> str:
+    """A time at which much is under way."""
+    commits = log[PARTITION]
+    return format_timestamp(decode_commit(commits[len(commits) // 2].data).at)
+
+
+async def test_a_page_of_a_past_moment_says_what_the_command_line_says_of_it(console: Console) -> None:
+    for at in (middle(console.log), str(len(console.log[PARTITION]) // 3)):
+        workloads = await console.told(f"workloads?at={at}")
+        said = await console.said("replay", "--until", at, "--show", "workloads")
+        assert workloads["data"]["workloads"] == said["workloads"] and said["workloads"]
+        assert workloads["as_of"] == {"at": said["at"], "sequences": said["sequences"], "live": False}
+        queues = await console.told(f"queues?at={at}")
+        said = await console.said("replay", "--until", at, "--show", "queues")
+        assert queues["data"]["queues"] == said["queues"]
+        said = await console.said("replay", "--until", at, "--show", "usage")
+        rows = [row for node in queues["data"]["tree"] for row in node["usage"]]
+        assert sorted(map(str, rows)) == sorted(map(str, said["usage"]))
+    at = middle(console.log)
+    assert (await console.told(f"cards?at={at}"))["data"] == await console.said("devices", "--at", at)
+
+
+async def test_the_life_of_a_workload_at_a_past_moment_is_that_of_explain_and_history(console: Console) -> None:
+    at = middle(console.log)
+    rows = (await console.told(f"workloads?at={at}"))["data"]["workloads"]
+    for key in {row["state"]: row["key"] for row in rows}.values():
+        found = (await console.told(f"workloads/{key}?at={at}"))["data"]
+        said = await console.said("explain", f"workload/{key}", "--at", at)
+        assert found["explanation"] == {name: said[name] for name in found["explanation"]}
+        assert found["history"] == await console.said("history", f"workload/{key}", "--until", at)
+
+
+async def test_what_stands_now_is_what_a_replay_to_the_end_says(console: Console) -> None:
+    found = await console.told("workloads")
+    said = await console.said("replay", "--show", "workloads")
+    assert found["data"]["workloads"] == said["workloads"]
+    assert found["as_of"]["sequences"] == said["sequences"] and found["as_of"]["live"]
+    key = said["workloads"][0]["key"]
+    life = (await console.told(f"workloads/{key}"))["data"]
+    assert life["history"] == await console.said("history", f"workload/{key}")
+    told = await console.said("explain", f"workload/{key}")
+    assert life["explanation"]["stops"] == told["stops"]
+    cards, told = (await console.told("cards"))["data"], await console.said("devices")
+    assert cards["cards"] == told["cards"]
+
+
+async def test_rows_are_filtered_sorted_and_counted_and_a_part_of_them_is_given(console: Console) -> None:
+    at = middle(console.log)
+    every = (await console.told(f"workloads?at={at}"))["data"]
+    state, count = max(every["states"].items(), key=lambda one: one[1])
+    some = (await console.told(f"workloads?at={at}&state={state}&sort=-priority&offset=1&limit=2"))["data"]
+    assert (some["found"], some["total"], some["states"]) == (count, every["total"], every["states"])
+    wanted = [row for row in every["workloads"] if row["state"] == state]
+    wanted.sort(key=lambda row: -row["priority"])
+    assert some["workloads"] == wanted[1:3]
+    name = wanted[0]["key"]
+    assert name in [row["key"] for row in (await console.told(f"workloads?at={at}&text={name}"))["data"]["workloads"]]
+
+
+async def test_who_has_the_answer_of_a_past_moment_is_not_sent_it_again(console: Console) -> None:
+    path = f"/api/v1/queues?at={middle(console.log)}"
+    _, _, headers = await console.ask(path)
+    status, body, _ = await console.ask(path, **{"If-None-Match": headers["ETag"]})
+    assert (status, body) == (304, "")
+    assert (await console.ask("/api/v1/queues"))[2]["Cache-Control"] == "no-store"
+
+
+class Events:
+    """A browser's EventSource."""
+
+    def __init__(self, answer: aiohttp.ClientResponse) -> None:
+        self._answer = answer
+
+    async def next(self) -> dict[str, str]:
+        """The next event; comments are passed over."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                fields: dict[str, str] = {}
+                while line := (await self._answer.content.readline()).decode().rstrip("\n"):
+                    name, _, value = line.partition(":")
+                    fields[name] = value.strip()
+                if "event" in fields:
+                    return fields
+
+
+async def test_a_browser_that_comes_back_is_told_exactly_what_it_has_missed(console: Console) -> None:
+    ends = {name: len(console.log[name]) for name in STREAMS}
+    before = {**ends, "LOG_0": ends["LOG_0"] - 3}
+    headers = {"Last-Event-ID": ",".join(f"{name}/{upto}" for name, upto in before.items())}
+    address = f"http://127.0.0.1:{console.port}/api/v1/changes"
+    async with aiohttp.ClientSession() as session:
+        async with session.get(address, headers=headers) as answer:
+            assert answer.content_type == "text/event-stream"
+            event = await Events(answer).next()
+        told = json.loads(event["data"])
+        assert event["event"] == "changes" and told["sequences"] == ends
+        expected = [
+            (entry.sequence, type(one).__name__)
+            for entry in console.log[PARTITION][-3:]
+            for one in decode_commit(entry.data).events
+        ]
+        assert [(one["sequence"], one["what"]) for one in told["changes"]] == expected
+        async with session.get(address, headers={"Last-Event-ID": event["id"]}) as answer:
+            stream = Events(answer)
+            copy = console.log[FACTS][0]
+            facts = await console.bus.stream(FACTS)
+            await facts.publish([Message(copy.subject, copy.data, "once more")])
+            later = await stream.next()
+        assert json.loads(later["data"])["sequences"][FACTS] == ends[FACTS] + 1
+
+
+@pytest.mark.parametrize(
+    "seen", ["LOG_0/999999,FACTS/0,DEVICES_default/0", "LOG_0/999999,FACTS/999999,DEVICES_default/999999"]
+)
+async def test_a_browser_that_saw_another_log_is_told_to_begin_anew(console: Console, seen: str) -> None:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{console.port}/api/v1/changes", headers={"Last-Event-ID": seen}) as answer,
+    ):
+        assert (await Events(answer).next())["event"] == "resync"
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "said"),
+    [
+        ("/pages/../server.py", 404, "no such page"),
+        ("/pages/..%2fserver.py", 404, "no such page"),
+        ("/pages/%2e%2e/%2e%2e/cli/main.py", 404, "no such page"),
+        ("/pages//etc/passwd", 404, "no such page"),
+        ("/pages/__init__.py", 404, "no such page"),
+        ("/api/v1/nothing", 404, "no such page"),
+        ("/api/v1/workloads/nowhere/nobody", 404, "the log knows no workload nowhere/nobody"),
+        ("/api/v1/workloads?sort=colour", 400, "is no column"),
+        ("/api/v1/workloads?limit=-1", 400, "is not a whole number"),
+        ("/api/v1/queues?at=yesterday", 400, "is no time"),
+        ("/api/v1/queues?at=99999", 404, "has no sequence 99999"),
+    ],
+)
+async def test_what_is_not_there_is_refused_in_one_sentence(console: Console, path: str, code: int, said: str) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", console.port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
+    writer.close()
+    assert head.startswith(f"HTTP/1.1 {code} ") and said in json.loads(body)["message"]
+
+
+async def test_nothing_can_be_written_and_no_other_name_is_answered_under(console: Console) -> None:
+    for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
+        for path in ("/", "/api/v1/queues", "/pages/app.js"):
+            assert (await console.ask(path, method))[0] == 405
+    for host in ("evil.example", "evil.example:80", "localhost.evil.example", "10.0.0.1"):
+        status, said, _ = await console.ask("/api/v1/queues", Host=host)
+        assert status == 421 and "localhost" in said["message"]
+    for host in ("localhost", "127.0.0.1:9", "[::1]:9"):
+        assert (await console.ask("/api/v1/queues", Host=host))[0] == 200
+
+
+async def test_every_answer_forbids_the_browser_what_comes_from_elsewhere(console: Console) -> None:
+    for path in ("/", "/pages/app.js", "/api/v1/queues", "/nothing"):
+        _, _, headers = await console.ask(path)
+        assert headers["Content-Security-Policy"].startswith("default-src 'self';")
+        assert "unsafe" not in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "10.0.0.1", "console.example"])  # noqa: S104 - that is refused
+async def test_it_is_served_to_this_machine_alone(address: str) -> None:
+    nothing: Any = None
+    with pytest.raises(ConsoleUnserved, match="it asks nobody who may read, so it listens on this machine alone"):
+        async with console_served(nothing, address=address):
+            pytest.fail("it is served")
+
+
+def test_a_log_can_be_asked_at_the_moments_that_these_tests_name() -> None:
+    log, _ = played(small_day(7))
+    assert not point_at(log, middle(log)).ended
