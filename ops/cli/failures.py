@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.markup import escape
 
+from ops.console.guard import ConsoleUnserved
 from ops.files.manifests import ManifestBroken
 from ops.files.reading import Unreadable
 from ops.files.run_folder import FolderHeld, FolderUnusable, HoldsNoLog, NotADemosFolder
@@ -51,6 +52,7 @@ KNOWN: tuple[type[Exception], ...] = (
     QuarantineRefused,
     ClusterUnavailable,
     ConfigurationBroken,
+    ConsoleUnserved,
     FolderHeld,
     FolderUnreadable,
     FolderUnusable,

@@ -55,6 +55,12 @@ COMMANDS = (
         "Serve visibility.kueue.x-k8s.io: who waits for a queue at which position.",
     ),
     _Place(
+        "console",
+        "ops.cli.console_commands",
+        "console",
+        "Look at the log in a browser: queues, workloads, the life of each, and cards, now and at any past moment.",
+    ),
+    _Place(
         "replay",
         "ops.cli.question_commands",
         "replay",

@@ -65,6 +65,9 @@ def up(
     metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
     metrics_address: MetricsAddress = LOOPBACK,
     metrics_token: MetricsToken = None,
+    pages: Annotated[
+        int, typer.Option("--console", help="A port for the console, for browsers on this machine; none when 0.")
+    ] = 0,
     config: Annotated[Path | None, typer.Option(help="A Configuration file in Kueue's format.")] = None,
     nodes: Annotated[
         Path | None,
@@ -98,6 +101,7 @@ def up(
             context=context,
             nats=nats,
             metrics=served,
+            pages=pages,
             config=config,
             rolled=rolled,
             console=console,
@@ -110,6 +114,7 @@ def up(
             scale=scale,
             port=port,
             metrics=served,
+            pages=pages,
             config=config,
             rolled=rolled,
             nodes=nodes,

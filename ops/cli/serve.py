@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from events.settings import SettingsObserved
+from ops.cli.console_beside import console_beside
 from ops.cli.failures import known_failures
 from ops.files.run_folder import held, keep_from_demos
 from ops.production.archive.archivist import Limits, archivist_of
@@ -74,6 +75,7 @@ def run_up_on_cluster(
     context: str,
     nats: str,
     metrics: Endpoint = NOWHERE,
+    pages: int = 0,
     config: Path | None = None,
     rolled: Limits,
     console: Console,
@@ -82,7 +84,7 @@ def run_up_on_cluster(
     with known_failures(console) as outcome:
         settings = settings_of(config, console)
         collect_seldom()
-        run(_up_on_cluster(data, kubeconfig, context, nats, metrics, settings, rolled, console))
+        run(_up_on_cluster(data, kubeconfig, context, nats, metrics, pages, settings, rolled, console))
         outcome.code = 0
     return outcome.code
 
@@ -143,6 +145,7 @@ async def _up_on_cluster(
     context: str,
     nats: str,
     metrics: Endpoint,
+    pages: int,
     settings: SettingsObserved,
     rolled: Limits,
     console: Console,
@@ -174,6 +177,7 @@ async def _up_on_cluster(
         archivist = archivist_of(bus, data.resolve(), limits=rolled)
         running = Running(ports, settings=settings, witness=data.resolve() / "witness", archivist=archivist)
         await stack.enter_async_context(served(running, metrics))
+        await stack.enter_async_context(console_beside(nats, pages, console))
         if server is not None:
             await stack.enter_async_context(kept(server, running.disk_full))
         await until_stopped(running)

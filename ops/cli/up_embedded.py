@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from events.settings import SettingsObserved
+from ops.cli.console_beside import console_beside
 from ops.cli.failures import known_failures
 from ops.cli.serve import settings_of, stop_signal
 from ops.production.archive.archivist import Limits
@@ -25,6 +26,7 @@ def run_up_embedded(
     scale: float,
     port: int,
     metrics: Endpoint,
+    pages: int,
     config: Path | None,
     rolled: Limits,
     nodes: Path | None,
@@ -36,7 +38,7 @@ def run_up_embedded(
         settings = settings_of(config, console)
         pools = () if no_nodes else read_pools(nodes) if nodes is not None else None
         collect_seldom()
-        run(_up_embedded(data, scale, port, metrics, settings, rolled, pools, console))
+        run(_up_embedded(data, scale, port, metrics, pages, settings, rolled, pools, console))
         outcome.code = 0
     return outcome.code
 
@@ -46,6 +48,7 @@ async def _up_embedded(
     scale: float,
     port: int,
     metrics: Endpoint,
+    pages: int,
     settings: SettingsObserved,
     rolled: Limits,
     pools: Sequence[NodePool] | None,
@@ -54,6 +57,7 @@ async def _up_embedded(
     async with (
         platform(data.resolve(), scale=scale, settings=settings, fresh=False, port=port, rolled=rolled) as on,
         served(on.running, metrics),
+        console_beside(on.server.url, pages, console, scale=scale),
     ):
         begin_with_nodes(on.cluster, pools)
         console.print(nodes_and_cards(on.cluster), highlight=False)

@@ -1,0 +1,24 @@
+"""The console inside a process that runs the services: a projection of its own, over a connection of its own."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from rich.console import Console
+
+from ops.console.server import console_served
+from ops.production.listeners.endpoint import LOOPBACK
+from ops.production.log.jetstream import connect
+
+
+@asynccontextmanager
+async def console_beside(nats: str, port: int, console: Console, *, scale: float = 1.0) -> AsyncGenerator[None, None]:
+    """Serve it to this machine beside the services that write the log, over a connection of its own; not when the port is 0."""
+    if not port:
+        yield
+        return
+    async with AsyncExitStack() as stack:
+        bus = await connect(nats)
+        stack.push_async_callback(bus.close)
+        served = await stack.enter_async_context(console_served(bus, port=port, scale=scale))
+        console.print(f"console on http://{LOOPBACK}:{served.port}/", highlight=False)
+        yield
