@@ -1,1 +1,134 @@
-export {};
+// @ts-check
+// Puts the parts together: the page of the address, its moment, and what keeps it up to date.
+
+import { Refused } from "./answers.js";
+import { listen } from "./changes.js";
+import { h } from "./dom.js";
+import { moment } from "./format.js";
+import { bind } from "./keys.js";
+import { address, moved, place } from "./place.js";
+import * as cards from "./cards.js";
+import * as overview from "./overview.js";
+import * as queues from "./queues.js";
+import * as workload from "./workload.js";
+import * as workloads from "./workloads.js";
+
+/** @typedef {{title: string, show: (main: HTMLElement, at: import("./place.js").Place, signal: AbortSignal) => Promise<Shown>}} Page */
+/** @typedef {{as_of: {at: number, sequences: Record<string, number>, live: boolean, halted?: string}, again?: () => Promise<Shown>, concerns?: (objects: Set<string>) => boolean}} Shown */
+
+/** @type {Record<string, Page>} */
+const PAGES = { overview, queues, workloads, cards };
+const AT_MOST_MS = 250;
+const main = element("main");
+const stand = element("stand");
+let current = new AbortController();
+/** @type {Shown | undefined} */
+let shown;
+let paused = false;
+let waiting = false;
+let pending = 0;
+
+/** @param {string} id */
+function element(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
+async function show() {
+  current.abort();
+  current = new AbortController();
+  const { signal } = current;
+  const at = place();
+  const page = at.page === "workloads" && at.rest.length === 2 ? workload : PAGES[at.page];
+  navigation(at.page);
+  /** @type {HTMLInputElement} */ (element("at")).value = at.query.get("at") ?? "";
+  shown = undefined;
+  if (!page) {
+    main.replaceChildren(h("p", { class: "problem" }, "There is no such page. "), h("a", { href: address("overview") }, "Overview"));
+    return;
+  }
+  document.title = `${page.title} · kuelog`;
+  await attempt(() => page.show(main, at, signal), signal);
+}
+
+/** @param {() => Promise<Shown>} load @param {AbortSignal} signal */
+async function attempt(load, signal) {
+  try {
+    const found = await load();
+    if (signal.aborted) return;
+    shown = found;
+    tell();
+  } catch (problem) {
+    if (signal.aborted) return;
+    if (problem instanceof Refused) main.replaceChildren(h("p", { class: "problem", role: "alert" }, problem.message));
+    else offline();
+  }
+}
+
+function tell() {
+  if (!shown) return;
+  const { at, sequences, live, halted } = shown.as_of;
+  const where = Object.entries(sequences).map(([name, last]) => `${name} ${last}`).join(", ");
+  stand.className = halted ? "halted" : live ? (paused ? "past" : "") : "past";
+  const word = halted ? `Nothing more is folded: ${halted}. ` : live ? (paused ? "Paused. " : "") : "The past. ";
+  stand.textContent = `${word}As of ${moment(at)}, ${where}`;
+}
+
+function offline() {
+  stand.className = "halted";
+  stand.textContent = "The console can't be reached. What is shown is what was known last; it is asked again by itself.";
+}
+
+/** @param {string} name */
+function navigation(name) {
+  element("nav").replaceChildren(...Object.entries(PAGES).map(([key, page]) =>
+    h("a", { href: address(key), "aria-current": key === name ? "page" : undefined }, page.title)));
+}
+
+/** Show again what is in view, at most four times a second, and never two at once. */
+function refresh() {
+  if (paused || place().query.get("at") || waiting) return;
+  waiting = true;
+  clearTimeout(pending);
+  pending = window.setTimeout(async () => {
+    const { signal } = current;
+    const again = shown?.again;
+    if (again) await attempt(again, signal);
+    else if (!shown) await show();
+    waiting = false;
+  }, AT_MOST_MS);
+}
+
+/** @param {boolean} value */
+function pause(value) {
+  paused = value;
+  element("pause").setAttribute("aria-pressed", String(value));
+  if (!value) refresh();
+  tell();
+}
+
+const THEMES = ["system", "light", "dark"];
+
+/** @param {string} theme */
+function wear(theme) {
+  document.documentElement.dataset.theme = theme;
+  element("theme").textContent = `Theme: ${theme}`;
+  localStorage.setItem("kuelog.theme", theme);
+}
+
+element("time").addEventListener("submit", (event) => {
+  event.preventDefault();
+  location.hash = moved({ at: /** @type {HTMLInputElement} */ (element("at")).value.trim() });
+});
+element("live").addEventListener("click", () => { location.hash = moved({ at: "" }); });
+element("pause").addEventListener("click", () => pause(!paused));
+element("theme").addEventListener("click", () => wear(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme ?? "system") + 1) % THEMES.length]));
+const chosen = localStorage.getItem("kuelog.theme") ?? "system";
+wear(THEMES.includes(chosen) ? chosen : "system");
+bind({ live: () => { location.hash = moved({ at: "" }); }, pause: () => pause(!paused) });
+window.addEventListener("hashchange", () => void show());
+listen({
+  changed: (objects) => { if (!shown?.concerns || shown.concerns(objects)) refresh(); },
+  anew: refresh,
+  heard: (fine) => { if (!fine) offline(); else if (stand.className === "halted") refresh(); },
+});
+void show();

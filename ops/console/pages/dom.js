@@ -1,0 +1,34 @@
+// @ts-check
+// The only place that makes elements: text is always text, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** @param {Element} element @param {Record<string, unknown>} attributes @param {unknown[]} children */
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, /** @type {EventListener} */ (value));
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== undefined && value !== null) element.setAttribute(name, String(value));
+  }
+  element.append(...children.flat().filter((one) => one !== null && one !== undefined && one !== "").map((one) => (one instanceof Node ? one : String(one))));
+  return element;
+}
+
+/** An element of HTML. @param {string} tag @param {Record<string, unknown>} [attributes] @param {...unknown} children */
+export function h(tag, attributes = {}, ...children) {
+  return /** @type {HTMLElement} */ (filled(document.createElement(tag), attributes, children));
+}
+
+/** An element of SVG. @param {string} tag @param {Record<string, unknown>} [attributes] @param {...unknown} children */
+export function s(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+/** A table that tells readers what it is of. @param {string} caption @param {string[]} heads @param {unknown[][]} rows @param {string} empty */
+export function table(caption, heads, rows, empty) {
+  if (!rows.length) return h("p", { class: "empty" }, empty);
+  return h("div", { class: "scrolls", tabindex: 0, role: "region", "aria-label": caption },
+    h("table", {}, h("caption", {}, caption),
+      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))));
+}

@@ -1,0 +1,31 @@
+// @ts-check
+// The only place that knows the address: which page, of which moment, with which filter. A link is evidence.
+
+/** @typedef {{page: string, rest: string[], query: URLSearchParams}} Place */
+
+/** Where the address stands: `#/workloads/NS/NAME?at=+90s`. @returns {Place} */
+export function place() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const [page, ...rest] = path.split("/").map(decodeURIComponent);
+  return { page: page || "overview", rest, query: new URLSearchParams(query ?? "") };
+}
+
+/** An address of a page at the same moment. @param {string} page @param {string[]} [rest] @param {Record<string, string>} [more] */
+export function address(page, rest = [], more = {}) {
+  const query = new URLSearchParams(more);
+  const at = place().query.get("at");
+  if (at && !("at" in more)) query.set("at", at);
+  const text = query.toString();
+  return `#/${[page, ...rest].map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
+}
+
+/** The same page with other parameters; empty ones are left out. @param {Record<string, string>} changed */
+export function moved(changed) {
+  const { page, rest, query } = place();
+  for (const [name, value] of Object.entries(changed)) {
+    if (value) query.set(name, value);
+    else query.delete(name);
+  }
+  const text = query.toString();
+  return `#/${[page, ...rest].map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
+}

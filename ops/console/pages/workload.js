@@ -1,0 +1,81 @@
+// @ts-check
+// One workload: how it stands and why in numbers, what would let it in, its life with its causes.
+
+import { ask, asOf } from "./answers.js";
+import { h, s, table } from "./dom.js";
+import { amount, lasting, moment } from "./format.js";
+import { address, moved } from "./place.js";
+
+export const title = "Workload";
+
+const WIDTH = 720;
+
+/** @param {HTMLElement} main @param {import("./place.js").Place} at @param {AbortSignal} signal */
+export async function show(main, at, signal) {
+  const key = at.rest.join("/");
+  const load = async () => {
+    const { data, as_of } = await ask(`workloads/${at.rest.map(encodeURIComponent).join("/")}`, asOf(at.query), signal);
+    main.replaceChildren(h("h1", {}, key), ...parts(data, as_of.at));
+    return { as_of, again: load, concerns: (/** @type {Set<string>} */ objects) => objects.has(`workload/${key}`) };
+  };
+  return load();
+}
+
+/** @param {any} data @param {number} now */
+function parts(data, now) {
+  const { explanation: it, history } = data;
+  return [
+    h("p", { class: "lead" }, h("strong", {}, it.state), ` for ${lasting(now - it.since)}`,
+      it.tier === "nothing" ? "" : ` because of ${it.tier}: ${it.reason}`),
+    it.message ? h("p", {}, it.message) : null,
+    h("p", {}, `${it.job}, queue ${it.local_queue} → `,
+      it.cluster_queue ? h("a", { href: address("workloads", [], { queue: it.cluster_queue }) }, it.cluster_queue) : "no cluster queue", `, priority ${it.priority}`,
+      it.line.position ? `, position ${it.line.position} of ${it.line.waiting}` : ""),
+    ...it.left_alone.map((/** @type {any} */ one) => h("p", { class: "problem" }, `Set aside since ${moment(one.since)}: ${one.message}`)),
+    it.waits_for.length ? h("section", {}, h("h2", {}, "It waits for"), h("ul", {}, it.waits_for.map((/** @type {string} */ one) => h("li", {}, one)))) : null,
+    it.shortages.length ? h("section", {}, h("h2", {}, "In numbers"), shortages(it.shortages)) : null,
+    remedies(it),
+    h("section", {}, h("h2", {}, "Life"), line(history), life(history)),
+    it.stops.length ? h("section", {}, h("h2", {}, "Why it had to stop"), stops(it.stops)) : null,
+  ].filter((one) => one !== null);
+}
+
+/** @param {any[]} rows */
+function shortages(rows) {
+  return table("What it asks for, and what is there", ["Flavor", "Resource", "Asked", "Available", "Missing", "Queue owns", "Queue uses", "Lent", "Obstacle"],
+    rows.map((one) => [one.flavor, one.resource, ...["asked", "available", "missing", "nominal", "used", "lent"].map((name) => amount(one.resource, one[name])), one.obstacle]), "");
+}
+
+/** @param {any} it */
+function remedies(it) {
+  const steps = [
+    ...it.raises.map((/** @type {any[]} */ together) => `raise the nominal quota of ${together[0].cluster_queue}: ${together.map((one) => `${one.resource} in ${one.flavor} by ${amount(one.resource, one.by)}`).join(" and ")}`),
+    ...(it.ends.length ? [`the end of any one of ${it.ends.join(", ")}`] : []),
+    ...(it.cards?.steps ?? []).map((/** @type {any} */ step) => `${step.way} ${step.holder}, which frees ${step.cards.join(", ")}`),
+    ...[it.note, it.fix].filter(Boolean),
+  ];
+  return steps.length ? h("section", {}, h("h2", {}, "What would let it in"), h("ul", {}, steps.map((step) => h("li", {}, step)))) : null;
+}
+
+/** The life as a line to scale; each mark is also a row of the table below. @param {any[]} rows */
+function line(rows) {
+  if (rows.length < 2) return null;
+  const began = rows[0].at;
+  const span = Math.max(1, rows[rows.length - 1].at - began);
+  const words = `${rows.length} moments in ${lasting(span)}, from ${moment(began)}`;
+  return s("svg", { class: "timeline", width: WIDTH, height: 28, viewBox: `0 0 ${WIDTH} 28`, role: "img", "aria-label": words },
+    s("title", {}, words), s("line", { class: "mark", x1: 4, x2: WIDTH - 4, y1: 14, y2: 14 }),
+    rows.map((row) => s("circle", { class: "moment", cx: 4 + Math.round(((row.at - began) / span) * (WIDTH - 8)), cy: 14, r: 4 }, s("title", {}, `${moment(row.at)} ${row.what}`))));
+}
+
+/** @param {any[]} rows */
+function life(rows) {
+  return table("Its life, each moment with its place on the log", ["At", "Place", "What", "Detail", "Cause"],
+    rows.map((row) => [h("a", { href: moved({ at: moment(row.at) }), "data-row": true, title: "Show this page as of then" }, moment(row.at)), `${row.partition}/${row.sequence}`, [row.what, row.object].filter(Boolean).join(" "), row.detail, row.cause]), "Nothing has happened to it.");
+}
+
+/** @param {any[]} rows */
+function stops(rows) {
+  return table("Every time that it had to stop", ["At", "Place", "What", "Why", "For", "Rule", "Victims"],
+    rows.map((stop) => [moment(stop.at), `${stop.partition}/${stop.sequence}`, stop.kind, stop.reason, stop.by, stop.rule, stop.victims.join(", ")]), "");
+}
