@@ -35,10 +35,10 @@ function parts(data, now) {
           h("a", { href: address("workloads", row.key.split("/")), "data-row": true }, row.key),
           row.cluster_queue, row.priority, lasting(now - row.since), row.reason]), "No workload waits.")),
     h("section", {}, h("h2", {}, "Quota of the trees"),
-      table("What each tree of quota uses", ["Tree", "Flavor", "Resource", "Used", "Owned", "Use"],
+      table("What each tree of quota uses", ["Tree", "Flavor", "Resource", "Used", "May still use", "Use"],
         data.usage.map((/** @type {any} */ row) => [
-          h("a", { href: address("queues") }, row.tree), row.flavor, row.resource,
-          amount(row.resource, row.used), amount(row.resource, row.used + row.available - row.borrowed), useBar({ ...row, nominal: row.used + Math.max(row.available, 0) })]), "No quota is defined yet.")),
+          h("a", { href: address("queues") }, row.tree), row.flavor, row.resource, amount(row.resource, row.used),
+          amount(row.resource, row.available), useBar({ ...row, nominal: row.used + Math.max(row.available, 0) })]), "No quota is defined yet.")),
     h("section", {}, h("h2", {}, "Cards"),
       count ? h("p", {}, h("a", { href: address("cards") }, `${count} cards`), ": ",
         Object.entries(cards.states).map(([state, number]) => `${number} ${state}`).join(", "),
