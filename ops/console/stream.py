@@ -1,6 +1,7 @@
 """Changes as server-sent events: each has the positions on the log as its id, so a browser that comes back misses nothing."""
 
 import asyncio
+from collections.abc import Mapping
 
 import msgspec
 from aiohttp import ClientConnectionResetError, web
@@ -47,6 +48,6 @@ async def _begin(request: web.Request, response: web.StreamResponse, first: byte
     await response.write(f"retry: {_RETRY_MS}\n\n".encode() + first)
 
 
-def _frame(event: str, upto: Positions, data: dict[str, object]) -> bytes:
+def _frame(event: str, upto: Positions, data: Mapping[str, object]) -> bytes:
     body = msgspec.json.encode({"sequences": dict(upto), **data})
     return f"event: {event}\nid: {written(upto)}\ndata: ".encode() + body + b"\n\n"

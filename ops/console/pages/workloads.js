@@ -21,7 +21,7 @@ export async function show(main, at, signal) {
   /** @type {any} */
   let last = { data: { found: 0, total: 0, states: {} }, as_of: {} };
   const wanted = { ...asOf(at.query), ...Object.fromEntries(["text", "state", "queue", "sort"].flatMap((name) => (at.query.get(name) ? [[name, at.query.get(name)]] : []))) };
-  const inner = h("div", { class: "virtual", role: "rowgroup" });
+  const inner = h("div", { class: "virtual", role: "presentation" });
   const view = h("div", { class: "view", role: "rowgroup", tabindex: 0, "aria-label": "Rows of workloads" }, inner);
   const counts = h("p", { role: "status", class: "counts" });
   const grid = h("div", { role: "table", class: "grid", "aria-label": title }, header(at.query.get("sort") ?? "key"), view);
