@@ -51,14 +51,11 @@ class Changes:
                 moved.set()
             await asyncio.sleep(EVERY_S)
 
-    def positions(self) -> Positions:
-        """How far the fold had come at the last look."""
-        return self._before
-
-    async def moved(self, seen: Positions) -> None:
-        """Return as soon as the fold has come further than that."""
-        while self._before == seen:
+    async def moved(self, seen: Positions) -> Positions:
+        """How far the fold has come, as soon as that is further than what was seen; never behind an answer that was given."""
+        while not (found := self._now()) or found == seen:
             await self._moved.wait()
+        return found
 
     async def between(self, after: Positions, upto: Positions) -> list[Change] | None:
         """All that happened in between, in the order of time; None when it is too much, or on no log that is here."""

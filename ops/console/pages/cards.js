@@ -30,7 +30,7 @@ function parts(data) {
   for (const card of data.cards) nodes.set(card.node, [...(nodes.get(card.node) ?? []), card]);
   const tones = new Map([...new Set(data.cards.flatMap((/** @type {any} */ card) => card.slices.map((/** @type {any} */ one) => one.holder)))].sort().map((holder, index) => [holder, index % TONES]));
   return [
-    h("p", {}, `${data.cards.length} cards on ${nodes.size} nodes; ${tones.size} holders. A slice is a part of the memory; its holder is named beside it.`),
+    h("p", {}, `${data.cards.length} card(s) on ${nodes.size} node(s); ${tones.size} holder(s). A slice is a part of the memory; its holder is named beside it.`),
     ...data.locks.map((/** @type {string} */ lock) => h("p", { class: "problem" }, lock)),
     ...[...nodes].map(([node, cards]) => h("section", { class: "node" }, h("h2", {}, h("a", { href: moved({ node }) }, node)), cards.map((card) => drawn(card, tones)))),
   ];

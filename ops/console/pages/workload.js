@@ -35,7 +35,7 @@ function parts(data, now) {
     it.waits_for.length ? h("section", {}, h("h2", {}, "It waits for"), h("ul", {}, it.waits_for.map((/** @type {string} */ one) => h("li", {}, one)))) : null,
     it.shortages.length ? h("section", {}, h("h2", {}, "In numbers"), shortages(it.shortages)) : null,
     remedies(it),
-    h("section", {}, h("h2", {}, "Life"), line(history), life(history)),
+    h("section", {}, h("h2", {}, "Life"), line(history, now), life(history)),
     it.stops.length ? h("section", {}, h("h2", {}, "Why it had to stop"), stops(it.stops)) : null,
   ].filter((one) => one !== null);
 }
@@ -57,12 +57,12 @@ function remedies(it) {
   return steps.length ? h("section", {}, h("h2", {}, "What would let it in"), h("ul", {}, steps.map((step) => h("li", {}, step)))) : null;
 }
 
-/** The life as a line to scale; each mark is also a row of the table below. @param {any[]} rows */
-function line(rows) {
-  if (rows.length < 2) return null;
+/** The life as a line to scale; each mark is also a row of the table below. @param {any[]} rows @param {number} now */
+function line(rows, now) {
+  if (!rows.length) return null;
   const began = rows[0].at;
-  const span = Math.max(1, rows[rows.length - 1].at - began);
-  const words = `${rows.length} moments in ${lasting(span)}, from ${moment(began)}`;
+  const span = Math.max(1, now - began, rows[rows.length - 1].at - began);
+  const words = `${rows.length} moment(s) in ${lasting(span)}, from ${moment(began)}`;
   return s("svg", { class: "timeline", width: WIDTH, height: 28, viewBox: `0 0 ${WIDTH} 28`, role: "img", "aria-label": words },
     s("title", {}, words), s("line", { class: "mark", x1: 4, x2: WIDTH - 4, y1: 14, y2: 14 }),
     rows.map((row) => s("circle", { class: "moment", cx: 4 + Math.round(((row.at - began) / span) * (WIDTH - 8)), cy: 14, r: 4 }, s("title", {}, `${moment(row.at)} ${row.what}`))));

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import aiohttp
 from typer.testing import CliRunner
 
 from ops.cli.main import app
+from ops.console.changes import written
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
 from ops.sandbox.bench.day import played, small_day
@@ -47,3 +49,29 @@ def test_it_does_not_listen_where_others_could_reach_it_and_says_why() -> None:
     done = CliRunner().invoke(app, ["console", "--host", "0.0.0.0"], env={"COLUMNS": "300"})  # noqa: S104
     assert done.exit_code == 2
     assert done.output.startswith("error: the console can't be served on 0.0.0.0: it asks nobody who may read")
+
+
+async def test_beside_the_services_it_shows_what_they_see_as_they_see_it(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ("-m", "ops.cli.main", "up", "--data", str(tmp_path / "up"), "--scale", "10", "--console", str(port))
+    process = await asyncio.create_subprocess_exec(sys.executable, *words, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    async with asyncio.timeout(PATIENCE_S), aiohttp.ClientSession() as session:
+        assert (await process.stdout.readline()).decode() == f"console on http://127.0.0.1:{port}/\n"
+        assert (await process.stdout.readline()).decode() == "7 nodes with 48 cards\n"
+        address = f"http://127.0.0.1:{port}/api/v1"
+        while (await session.get(f"http://127.0.0.1:{port}/readyz")).status != 200:  # noqa: ASYNC110 - only its answers tell
+            await asyncio.sleep(0.05)
+        while True:
+            async with session.get(f"{address}/cards") as answer:
+                told = json.loads(await answer.read())
+            if len(told["data"]["cards"]) == 48:
+                break
+            seen = written(told["as_of"]["sequences"])
+            async with session.get(f"{address}/changes", headers={"Last-Event-ID": seen}) as changes:
+                assert b"event: changes\n" in await changes.content.readuntil(b"data: ")
+        process.send_signal(signal.SIGTERM)
+        await process.stdout.read()
+        assert await process.wait() == 0

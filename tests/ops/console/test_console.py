@@ -233,8 +233,9 @@ async def test_what_is_not_there_is_refused_in_one_sentence(console: Console, pa
 
 async def test_nothing_can_be_written_and_no_other_name_is_answered_under(console: Console) -> None:
     for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
-        for path in ("/", "/api/v1/queues", "/pages/app.js"):
-            assert (await console.ask(path, method))[0] == 405
+        for path in ("/", "/api/v1/queues", "/pages/app.js", "/nothing"):
+            status, said, _ = await console.ask(path, method)
+            assert status == 405 and "only answers questions" in said["message"]
     for host in ("evil.example", "evil.example:80", "localhost.evil.example", "10.0.0.1"):
         status, said, _ = await console.ask("/api/v1/queues", Host=host)
         assert status == 421 and "localhost" in said["message"]
