@@ -60,4 +60,5 @@ async def _run(folder: Path, data: Path, *, loose: bool, console: Console) -> Ve
         f"\n{facts} facts, {commits} commits; played in {played:.1f} s, replayed and checked in "
         f"{time.monotonic() - begun - played:.1f} s. Look around: kuelog replay --data {data} --verify"
     )
+    console.print(f"In a browser, at any moment of it: kuelog console --data {data}", highlight=False)
     return verdict

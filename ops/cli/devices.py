@@ -14,7 +14,7 @@ from ops.cli.log_options import LogSource
 from ops.cli.log_reading import read_log
 from ops.production.cards_view import CardView, card_views, flavor_offers, model_capacities, unwanted
 from ops.production.metrics.endpoint import exposition
-from ops.queries.answers import cards_told
+from ops.queries.answers import cards_answer
 from ops.queries.time_travel import Moment, cards_at
 from projections.devices.capacity import ModelCapacity
 from projections.devices.node_lock import waited_for
@@ -34,7 +34,7 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: st
         locks = [waited_for(moment.world, name, moment.at) for name in sorted(moment.world.node_locks)]
         offers, models = flavor_offers(moment.world), model_capacities(moment.world)
         if output == "json":
-            console.print_json(msgspec.json.encode(cards_told(moment, node=node, model=model)).decode())
+            console.print_json(msgspec.json.encode(cards_answer(moment, node=node, model=model)).decode())
         elif not cards:
             console.print(f"no cards{_where(node, model)} as of {as_of(moment)}")
         else:

@@ -1,4 +1,4 @@
-"""What happened on the log since a browser last heard of it: the log itself is the buffer from which it resumes."""
+"""The events between two positions of the log: a browser that reconnects resumes from the log itself."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -16,9 +16,9 @@ from services.runtime.partition_errors import MessageNotOurs
 Positions = Mapping[str, int]
 STREAMS = (DEVICE_PARTITION, FACTS, PARTITION)
 MOST = 2000
-"""Who is more messages behind is told to ask for everything anew."""
+"""A browser that is more messages behind asks for everything anew."""
 EVERY_S = 0.25
-"""How often there is news at most."""
+"""Seconds between two events of the stream at least."""
 _KEPT = 8
 
 
@@ -61,7 +61,7 @@ class Changes:
         """All that happened in between, in the order of time; None when it is too much, or on no log that is here."""
         if any(after[name] > upto[name] for name in STREAMS) or sum(upto.values()) - sum(after.values()) > MOST:
             return None
-        key = written(after), written(upto)
+        key = format_positions(after), format_positions(upto)
         if key not in self._read:
             try:
                 parts = [await self._of(name, after[name], upto[name]) for name in STREAMS]
@@ -95,12 +95,12 @@ class Changes:
         return found
 
 
-def written(positions: Positions) -> str:
+def format_positions(positions: Positions) -> str:
     """Positions as the id of what is sent: `DEVICES_default/3,FACTS/20,LOG_0/17`."""
     return ",".join(f"{name}/{positions[name]}" for name in STREAMS)
 
 
-def understood(text: str) -> Positions | None:
+def parse_positions(text: str) -> Positions | None:
     """The positions of such an id; None where it is none."""
     found: dict[str, int] = {}
     for part in text.split(","):

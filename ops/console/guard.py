@@ -1,4 +1,4 @@
-"""What the console refuses, and what every answer says to the browser: nothing comes from elsewhere, nothing is written."""
+"""What the console refuses, and the headers of each answer: nothing is loaded from elsewhere, nothing is written."""
 
 from collections.abc import Awaitable, Callable
 
@@ -49,7 +49,7 @@ def refusal(code: int, message: str) -> web.Response:
 async def guarded(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Answer what is asked in the name of this machine, and only questions."""
+    """Answer GET and HEAD under the names of this machine, and nothing else."""
     answer = await _answer(request, handler)
     if not answer.prepared:
         answer.headers.update(HEADERS)
@@ -59,7 +59,7 @@ async def guarded(
 async def _answer(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    # A page from elsewhere whose name was pointed at this machine would else be of one origin with the console.
+    # DNS rebinding: a foreign page whose name now resolves to this machine would be of one origin with the console.
     if not is_loopback(_host_of(request.headers.get("Host", ""))):
         return refusal(_MISDIRECTED, "this console answers under the names of this machine alone: localhost, 127.0.0.1")
     if request.method not in ("GET", "HEAD"):

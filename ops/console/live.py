@@ -1,4 +1,4 @@
-"""The log as it is now, folded by the console itself: no service is asked, and none is slowed down."""
+"""The log as it is now, folded by the console itself rather than asked of a service."""
 
 from collections.abc import Sequence
 

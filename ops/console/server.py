@@ -22,7 +22,7 @@ from ops.production.listeners.endpoint import LOOPBACK
 from ops.production.listeners.listening import listening
 from ops.production.visibility.server import follower
 from ops.production.wiring import stopped
-from ops.queries.answers import cards_told, explained, life_of
+from ops.queries.answers import cards_answer, explained, life_of
 from ops.queries.explaining import stops
 from ops.queries.point import Point
 from projections.explanation.read_models import workload_rows
@@ -46,7 +46,7 @@ class ConsoleApp:
         }
 
     def app(self) -> web.Application:
-        """All of it."""
+        """The application with all routes."""
         app = web.Application(middlewares=[guarded])
         add = app.router.add_get
         add("/healthz", self._healthy)
@@ -78,38 +78,38 @@ class ConsoleApp:
         return web.Response(body=body, content_type=kind, charset="utf-8", headers={"Cache-Control": "no-cache"})
 
     async def _overview(self, request: web.Request) -> web.Response:
-        return await self._told(
+        return await self._answer(
             request,
-            lambda: views.overview(self._live.world(), card_views(self._live.world())),
-            lambda then: views.overview(then.world(), card_views(then.cards().world)),
+            lambda: views.overview(self._live.world(), self._live.rows(), card_views(self._live.world())),
+            lambda then: views.overview(then.world(), workload_rows(then.world()), card_views(then.cards().world)),
         )
 
     async def _queues(self, request: web.Request) -> web.Response:
-        return await self._told(
+        return await self._answer(
             request, lambda: views.queues(self._live.world()), lambda then: views.queues(then.world())
         )
 
     async def _workloads(self, request: web.Request) -> web.Response:
-        wanted = _wanted(request)
-        return await self._told(
+        query = _query_of(request)
+        return await self._answer(
             request,
-            lambda: views.workloads(self._live.rows(), wanted),
-            lambda then: views.workloads(workload_rows(then.world()), wanted),
+            lambda: views.workloads(self._live.rows(), query),
+            lambda then: views.workloads(workload_rows(then.world()), query),
         )
 
     async def _cards(self, request: web.Request) -> web.Response:
         node, model = request.query.get("node", ""), request.query.get("model", "")
-        return await self._told(
+        return await self._answer(
             request,
-            lambda: cards_told(self._live.cards(), node=node, model=model),
-            lambda then: cards_told(then.cards(), node=node, model=model),
+            lambda: cards_answer(self._live.cards(), node=node, model=model),
+            lambda then: cards_answer(then.cards(), node=node, model=model),
         )
 
     async def _workload(self, request: web.Request) -> web.Response:
         key = f"{request.match_info['namespace']}/{request.match_info['name']}"
         wanted = f"workload/{key}"
-        if "at" in request.query:
-            return await self._told(
+        if request.query.get("at"):
+            return await self._answer(
                 request,
                 dict,
                 lambda then: {
@@ -126,36 +126,36 @@ class ConsoleApp:
             },
         )
         now = explained(self._live.world(), Point(entries={}, at=self._live.at()), wanted)
-        told = {"explanation": {**now, "stops": before["stops"]}, "history": before["history"]}
-        return self._told_now(told)
+        answer = {"explanation": {**now, "stops": before["stops"]}, "history": before["history"]}
+        return self._answer_now(answer)
 
-    async def _told(
+    async def _answer(
         self, request: web.Request, now: Callable[[], JsonObject], then: Callable[[Recorded], JsonObject]
     ) -> web.Response:
         """The answer as of now, or as of the moment that the address names."""
         text = request.query.get("at", "")
         if not text:
-            return self._told_now(now())
+            return self._answer_now(now())
         known = request.headers.get("If-None-Match", "")
 
         def asked(found: Recorded) -> tuple[str, JsonObject | None]:
             tag = f'"{found.tag}"'
             if tag == known:
                 return tag, None
-            stand = views.stand(found.point.at, found.point.upto, live=False)
-            return tag, {"data": then(found), "as_of": stand}
+            as_of = views.as_of(found.point.at, found.point.upto, live=False)
+            return tag, {"data": then(found), "as_of": as_of}
 
-        tag, told = await self._recordings.ask(text, asked)
+        tag, answer = await self._recordings.ask(text, asked)
         # Asked for again each time: another log may be served under the same address tomorrow.
         headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
-        if told is None:
+        if answer is None:
             return web.Response(status=_NOT_MODIFIED, headers=headers)
-        return _json(told, headers)
+        return _json(answer, headers)
 
-    def _told_now(self, data: JsonObject) -> web.Response:
-        stand = views.stand(self._live.at(), dict(self._live.positions()), live=True)
+    def _answer_now(self, data: JsonObject) -> web.Response:
+        as_of = views.as_of(self._live.at(), dict(self._live.positions()), live=True)
         halted = self._live.halted
-        return _json({"data": data, "as_of": {**stand, "halted": halted}}, {"Cache-Control": "no-store"})
+        return _json({"data": data, "as_of": {**as_of, "halted": halted}}, {"Cache-Control": "no-store"})
 
     async def _streamed(self, request: web.Request) -> web.StreamResponse:
         self._live.world()
@@ -197,13 +197,13 @@ def _json(value: JsonObject, headers: dict[str, str]) -> web.Response:
     return web.Response(body=msgspec.json.encode(value), content_type="application/json", headers=headers)
 
 
-def _wanted(request: web.Request) -> views.Wanted:
-    """What a request wants of the workloads. Raises `BadQuestion`."""
+def _query_of(request: web.Request) -> views.WorkloadQuery:
+    """The filter, order and part of the workloads that an address asks for. Raises `BadQuestion`."""
     query: Any = request.query
     sort = query.get("sort", "key")
     if sort.removeprefix("-") not in views.SORTS:
         raise BadQuestion(f"sort: {sort!r} is no column: write one of {', '.join(views.SORTS)}, with - for descending")
-    return views.Wanted(
+    return views.WorkloadQuery(
         text=query.get("text", ""),
         state=query.get("state", ""),
         cluster_queue=query.get("queue", ""),

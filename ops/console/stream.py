@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 from aiohttp import ClientConnectionResetError, web
 
-from ops.console.changes import EVERY_S, Changes, Positions, understood, written
+from ops.console.changes import EVERY_S, Changes, Positions, format_positions, parse_positions
 from ops.console.guard import HEADERS
 
 _STILL_THERE_S = 15.0
@@ -19,7 +19,7 @@ async def streamed(request: web.Request, changes: Changes) -> web.StreamResponse
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     )
     upto = await changes.moved({})
-    seen = understood(request.headers.get("Last-Event-ID", ""))
+    seen = parse_positions(request.headers.get("Last-Event-ID", ""))
     try:
         if seen is None:
             seen = upto
@@ -34,10 +34,10 @@ async def streamed(request: web.Request, changes: Changes) -> web.StreamResponse
                 await response.write(b": still there\n\n")
                 continue
             found = await changes.between(seen, upto)
-            told = {"changes": found} if found is not None else {}
-            await response.write(_frame("changes" if found is not None else "resync", upto, told))
+            content = {"changes": found} if found is not None else {}
+            await response.write(_frame("changes" if found is not None else "resync", upto, content))
             seen = upto
-            # What happens meanwhile is told together: a browser draws no faster.
+            # What happens meanwhile goes into one event: a browser draws no faster.
             await asyncio.sleep(EVERY_S)
     except ClientConnectionResetError:
         return response
@@ -51,4 +51,4 @@ async def _begin(request: web.Request, response: web.StreamResponse, first: byte
 
 def _frame(event: str, upto: Positions, data: Mapping[str, object]) -> bytes:
     body = msgspec.json.encode({"sequences": dict(upto), **data})
-    return f"event: {event}\nid: {written(upto)}\ndata: ".encode() + body + b"\n\n"
+    return f"event: {event}\nid: {format_positions(upto)}\ndata: ".encode() + body + b"\n\n"

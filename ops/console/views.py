@@ -8,7 +8,7 @@ import msgspec
 from events.event import Millis
 from events.json_object import JsonObject
 from ops.production.cards_view import CardView
-from projections.explanation.read_models import UsageRow, WorkloadRow, queue_rows, usage_rows, workload_rows
+from projections.explanation.read_models import UsageRow, WorkloadRow, queue_rows, usage_rows
 from projections.quota.node import Node
 from projections.world import World
 
@@ -27,7 +27,7 @@ _SORTS: dict[str, Callable[[WorkloadRow], tuple[object, ...]]] = {
 SORTS = tuple(_SORTS)
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class WorkloadQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which workloads, in which order, and which part of them."""
 
     text: str = ""
@@ -40,9 +40,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = MOST_ROWS
 
 
-def overview(world: World, cards: Sequence[CardView]) -> JsonObject:
+def overview(world: World, rows: Sequence[WorkloadRow], cards: Sequence[CardView]) -> JsonObject:
     """How many there are in which state, who waits longest, what the trees use, how the cards are."""
-    rows = workload_rows(world)
     waiting = sorted((row for row in rows if row.state == "pending"), key=lambda row: (row.since, row.key))
     roots = {root.key for root in _nodes(world) if root.parent is None}
     return msgspec.to_builtins(
@@ -83,28 +82,28 @@ def queues(world: World) -> JsonObject:
     return msgspec.to_builtins({"tree": tree, "queues": queue_rows(world)})
 
 
-def workloads(rows: Sequence[WorkloadRow], wanted: Wanted) -> JsonObject:
+def workloads(rows: Sequence[WorkloadRow], query: WorkloadQuery) -> JsonObject:
     """A part of the rows that are wanted, and how many there are in all and by state."""
-    text = wanted.text.lower()
+    text = query.text.lower()
     named = [row for row in rows if not text or text in " ".join((row.key, row.job, row.queue, row.reason)).lower()]
-    named = [row for row in named if wanted.cluster_queue in ("", row.cluster_queue)]
-    found = [row for row in named if wanted.state in ("", row.state)]
+    named = [row for row in named if query.cluster_queue in ("", row.cluster_queue)]
+    found = [row for row in named if query.state in ("", row.state)]
     # By key first: a sort that keeps the order of equals makes the order total, so that rows hold still.
-    found.sort(key=lambda row: row.key, reverse=wanted.descending and wanted.sort == "key")
-    found.sort(key=_SORTS[wanted.sort], reverse=wanted.descending)
+    found.sort(key=lambda row: row.key, reverse=query.descending and query.sort == "key")
+    found.sort(key=_SORTS[query.sort], reverse=query.descending)
     return msgspec.to_builtins(
         {
             "total": len(rows),
             "found": len(found),
             "states": dict(sorted(Counter(row.state for row in named).items())),
-            "offset": wanted.offset,
-            "workloads": found[wanted.offset : wanted.offset + wanted.limit],
+            "offset": query.offset,
+            "workloads": found[query.offset : query.offset + query.limit],
         }
     )
 
 
-def stand(at: Millis, sequences: dict[str, int], *, live: bool) -> JsonObject:
-    """What an answer is as of."""
+def as_of(at: Millis, sequences: dict[str, int], *, live: bool) -> JsonObject:
+    """The moment that an answer is of, and the last sequence of each stream that it rests on."""
     return {"at": at, "sequences": sequences, "live": live}
 
 

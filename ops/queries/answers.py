@@ -1,4 +1,4 @@
-"""What programs are told of a folded log as plain values: the same by `-o json` on the command line and by the console."""
+"""Answers about a folded log as plain values: what `-o json` prints on the command line, and what the console serves."""
 
 from collections.abc import Callable
 from typing import Any
@@ -76,10 +76,10 @@ def life_of(wanted: str, point: Point, *, everything: bool = False) -> list[Life
     return life.lines if everything else [line for line in life.lines if not line.note]
 
 
-def cards_told(moment: Moment, *, node: str = "", model: str = "") -> JsonObject:
+def cards_answer(moment: Moment, *, node: str = "", model: str = "") -> JsonObject:
     """Every card with its slices, or those of a node or model; what flavors offer, and what is free of each model."""
     world = moment.world
-    told = {
+    answer = {
         "at": format_timestamp(moment.at),
         "sequences": moment.upto,
         "cards": card_views(world, node=node, model=model),
@@ -90,7 +90,7 @@ def cards_told(moment: Moment, *, node: str = "", model: str = "") -> JsonObject
             {**msgspec.structs.asdict(one), "scattered_memory": one.scattered_memory} for one in model_capacities(world)
         ],
     }
-    return msgspec.to_builtins(told)
+    return msgspec.to_builtins(answer)
 
 
 def unknown(wanted: str, known: list[str]) -> NotOnTheLog:

@@ -20,7 +20,7 @@ import * as workloads from "./workloads.js";
 const PAGES = { overview, queues, workloads, cards };
 const AT_MOST_MS = 250;
 const main = element("main");
-const stand = element("stand");
+const asOfLine = element("as-of");
 let current = new AbortController();
 /** @type {Shown | undefined} */
 let shown;
@@ -56,7 +56,7 @@ async function attempt(load, signal) {
     const found = await load();
     if (signal.aborted) return;
     shown = found;
-    tell();
+    showAsOf();
   } catch (problem) {
     if (signal.aborted) return;
     if (problem instanceof Refused) main.replaceChildren(h("p", { class: "problem", role: "alert" }, problem.message));
@@ -64,18 +64,18 @@ async function attempt(load, signal) {
   }
 }
 
-function tell() {
+function showAsOf() {
   if (!shown) return;
   const { at, sequences, live, halted } = shown.as_of;
   const where = Object.entries(sequences).map(([name, last]) => `${name} ${last}`).join(", ");
-  stand.className = halted ? "halted" : live ? (paused ? "past" : "") : "past";
+  asOfLine.className = halted ? "halted" : live ? (paused ? "past" : "") : "past";
   const word = halted ? `Nothing more is folded: ${halted}. ` : live ? (paused ? "Paused. " : "") : "The past. ";
-  stand.textContent = `${word}As of ${moment(at)}, ${where}`;
+  asOfLine.textContent = `${word}As of ${moment(at)}, ${where}`;
 }
 
 function offline() {
-  stand.className = "halted";
-  stand.textContent = "The console can't be reached. What is shown is what was known last; it is asked again by itself.";
+  asOfLine.className = "halted";
+  asOfLine.textContent = "The console can't be reached. What is shown is what was known last; it is asked again by itself.";
 }
 
 /** @param {string} name */
@@ -103,13 +103,13 @@ function pause(value) {
   paused = value;
   element("pause").setAttribute("aria-pressed", String(value));
   if (!value) refresh();
-  tell();
+  showAsOf();
 }
 
 const THEMES = ["system", "light", "dark"];
 
 /** @param {string} theme */
-function wear(theme) {
+function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
   element("theme").textContent = `Theme: ${theme}`;
   localStorage.setItem("kuelog.theme", theme);
@@ -121,14 +121,14 @@ element("time").addEventListener("submit", (event) => {
 });
 element("live").addEventListener("click", () => { location.hash = moved({ at: "" }); });
 element("pause").addEventListener("click", () => pause(!paused));
-element("theme").addEventListener("click", () => wear(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme ?? "system") + 1) % THEMES.length]));
+element("theme").addEventListener("click", () => setTheme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme ?? "system") + 1) % THEMES.length]));
 const chosen = localStorage.getItem("kuelog.theme") ?? "system";
-wear(THEMES.includes(chosen) ? chosen : "system");
+setTheme(THEMES.includes(chosen) ? chosen : "system");
 bind({ live: () => { location.hash = moved({ at: "" }); }, pause: () => pause(!paused) });
 window.addEventListener("hashchange", () => void show());
 listen({
   changed: (objects) => { if (!shown?.concerns || shown.concerns(objects)) refresh(); },
   anew: refresh,
-  heard: (fine) => { if (!fine) offline(); else if (stand.className === "halted") refresh(); },
+  heard: (fine) => { if (!fine) offline(); else if (asOfLine.className === "halted") refresh(); },
 });
 void show();

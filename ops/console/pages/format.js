@@ -7,7 +7,7 @@ export function moment(at) {
 }
 
 /** @param {number} millis */
-export function lasting(millis) {
+export function duration(millis) {
   const seconds = Math.max(0, Math.round(millis / 1000));
   const parts = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
   const first = parts.findIndex(([unit]) => seconds >= Number(unit));

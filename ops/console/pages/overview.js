@@ -4,7 +4,7 @@
 import { ask, asOf } from "./answers.js";
 import { useBar } from "./bars.js";
 import { h, table } from "./dom.js";
-import { amount, lasting } from "./format.js";
+import { amount, duration } from "./format.js";
 import { address } from "./place.js";
 
 export const title = "Overview";
@@ -33,7 +33,7 @@ function parts(data, now) {
       table("The workloads that wait longest", ["Workload", "Cluster queue", "Priority", "For", "Why"],
         data.longest_waiting.map((/** @type {any} */ row) => [
           h("a", { href: address("workloads", row.key.split("/")), "data-row": true }, row.key),
-          row.cluster_queue, row.priority, lasting(now - row.since), row.reason]), "No workload waits.")),
+          row.cluster_queue, row.priority, duration(now - row.since), row.reason]), "No workload waits.")),
     h("section", {}, h("h2", {}, "Quota of the trees"),
       table("What each tree of quota uses", ["Tree", "Flavor", "Resource", "Used", "May still use", "Use"],
         data.usage.map((/** @type {any} */ row) => [

@@ -3,7 +3,7 @@
 
 import { ask, asOf } from "./answers.js";
 import { h, s, table } from "./dom.js";
-import { amount, lasting, moment } from "./format.js";
+import { amount, duration, moment } from "./format.js";
 import { address, moved } from "./place.js";
 
 export const title = "Workload";
@@ -25,7 +25,7 @@ export async function show(main, at, signal) {
 function parts(data, now) {
   const { explanation: it, history } = data;
   return [
-    h("p", { class: "lead" }, h("strong", {}, it.state), ` for ${lasting(now - it.since)}`,
+    h("p", { class: "lead" }, h("strong", {}, it.state), ` for ${duration(now - it.since)}`,
       it.tier === "nothing" ? "" : ` because of ${it.tier}: ${it.reason}`),
     it.message ? h("p", {}, it.message) : null,
     h("p", {}, `${it.job}, queue ${it.local_queue} → `,
@@ -62,7 +62,7 @@ function line(rows, now) {
   if (!rows.length) return null;
   const began = rows[0].at;
   const span = Math.max(1, now - began, rows[rows.length - 1].at - began);
-  const words = `${rows.length} moment(s) in ${lasting(span)}, from ${moment(began)}`;
+  const words = `${rows.length} moment(s) in ${duration(span)}, from ${moment(began)}`;
   return s("svg", { class: "timeline", width: WIDTH, height: 28, viewBox: `0 0 ${WIDTH} 28`, role: "img", "aria-label": words },
     s("title", {}, words), s("line", { class: "mark", x1: 4, x2: WIDTH - 4, y1: 14, y2: 14 }),
     rows.map((row) => s("circle", { class: "moment", cx: 4 + Math.round(((row.at - began) / span) * (WIDTH - 8)), cy: 14, r: 4 }, s("title", {}, `${moment(row.at)} ${row.what}`))));

@@ -3,7 +3,7 @@
 
 import { ask, asOf } from "./answers.js";
 import { h } from "./dom.js";
-import { lasting } from "./format.js";
+import { duration } from "./format.js";
 import { address, moved } from "./place.js";
 
 export const title = "Workloads";
@@ -89,7 +89,7 @@ function line(row, index, now) {
     return element;
   }
   const link = h("a", { href: address("workloads", row.key.split("/")), "data-row": true }, row.key);
-  const cells = [link, row.queue, row.cluster_queue, String(row.priority), [row.state, row.reason].filter(Boolean).join(": "), lasting(now - row.since), row.preempted ? `${row.preempted} ×` : ""];
+  const cells = [link, row.queue, row.cluster_queue, String(row.priority), [row.state, row.reason].filter(Boolean).join(": "), duration(now - row.since), row.preempted ? `${row.preempted} ×` : ""];
   element.append(...cells.map((cell) => h("span", { role: "cell", title: typeof cell === "string" ? cell : row.key }, cell)));
   return element;
 }

@@ -11,7 +11,7 @@ import aiohttp
 from typer.testing import CliRunner
 
 from ops.cli.main import app
-from ops.console.changes import written
+from ops.console.changes import format_positions
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
 from ops.sandbox.bench.day import played, small_day
@@ -31,9 +31,9 @@ async def test_the_log_in_a_folder_is_shown_until_it_is_stopped(tmp_path: Path) 
     process = await asyncio.create_subprocess_exec(sys.executable, *words, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     async with asyncio.timeout(PATIENCE_S), aiohttp.ClientSession() as session:
-        said = (await process.stdout.readline()).decode()
-        address = said.split()[2]
-        assert said == f"console on {address} (Ctrl-C stops)\n"
+        line = (await process.stdout.readline()).decode()
+        address = line.split()[2]
+        assert line == f"console on {address} (Ctrl-C stops)\n"
         async with session.get(f"{address}api/v1/workloads?at=%2B10m") as answer:
             rows = json.loads(await answer.read())["data"]["workloads"]
         process.send_signal(signal.SIGTERM)
@@ -66,10 +66,10 @@ async def test_beside_the_services_it_shows_what_they_see_as_they_see_it(tmp_pat
             await asyncio.sleep(0.05)
         while True:
             async with session.get(f"{address}/cards") as answer:
-                told = json.loads(await answer.read())
-            if len(told["data"]["cards"]) == 48:
+                found = json.loads(await answer.read())
+            if len(found["data"]["cards"]) == 48:
                 break
-            seen = written(told["as_of"]["sequences"])
+            seen = format_positions(found["as_of"]["sequences"])
             async with session.get(f"{address}/changes", headers={"Last-Event-ID": seen}) as changes:
                 assert b"event: changes\n" in await changes.content.readuntil(b"data: ")
         process.send_signal(signal.SIGTERM)

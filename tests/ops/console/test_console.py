@@ -43,12 +43,12 @@ class Console:
             plain = json.loads(body) if answer.content_type == "application/json" and body else body.decode()
             return answer.status, plain, answer.headers
 
-    async def told(self, path: str) -> Any:
+    async def answer(self, path: str) -> Any:
         status, plain, _ = await self.ask(f"/api/v1/{path}")
         assert status == 200, plain
         return plain
 
-    async def said(self, *words: str) -> Any:
+    async def printed(self, *words: str) -> Any:
         """What `kuelog` prints about the same log."""
         asked = (*words, "--nats", self.url, "-o", "json")
         done = await asyncio.to_thread(CliRunner().invoke, app, list(asked), env={"COLUMNS": "300"})
@@ -93,55 +93,62 @@ def middle(log: Mapping[str, Sequence[Entry]]) -> str:
 
 async def test_a_page_of_a_past_moment_says_what_the_command_line_says_of_it(console: Console) -> None:
     for at in (middle(console.log), str(len(console.log[PARTITION]) // 3)):
-        workloads = await console.told(f"workloads?at={at}")
-        said = await console.said("replay", "--until", at, "--show", "workloads")
-        assert workloads["data"]["workloads"] == said["workloads"] and said["workloads"]
-        assert workloads["as_of"] == {"at": said["at"], "sequences": said["sequences"], "live": False}
-        queues = await console.told(f"queues?at={at}")
-        said = await console.said("replay", "--until", at, "--show", "queues")
-        assert queues["data"]["queues"] == said["queues"]
-        said = await console.said("replay", "--until", at, "--show", "usage")
+        workloads = await console.answer(f"workloads?at={at}")
+        printed = await console.printed("replay", "--until", at, "--show", "workloads")
+        assert workloads["data"]["workloads"] == printed["workloads"] and printed["workloads"]
+        assert workloads["as_of"] == {"at": printed["at"], "sequences": printed["sequences"], "live": False}
+        queues = await console.answer(f"queues?at={at}")
+        printed = await console.printed("replay", "--until", at, "--show", "queues")
+        assert queues["data"]["queues"] == printed["queues"]
+        printed = await console.printed("replay", "--until", at, "--show", "usage")
         rows = [row for node in queues["data"]["tree"] for row in node["usage"]]
-        assert sorted(map(str, rows)) == sorted(map(str, said["usage"]))
+        assert sorted(map(str, rows)) == sorted(map(str, printed["usage"]))
     at = middle(console.log)
-    assert (await console.told(f"cards?at={at}"))["data"] == await console.said("devices", "--at", at)
+    assert (await console.answer(f"cards?at={at}"))["data"] == await console.printed("devices", "--at", at)
 
 
 async def test_the_life_of_a_workload_at_a_past_moment_is_that_of_explain_and_history(console: Console) -> None:
     at = middle(console.log)
-    rows = (await console.told(f"workloads?at={at}"))["data"]["workloads"]
+    rows = (await console.answer(f"workloads?at={at}"))["data"]["workloads"]
     for key in {row["state"]: row["key"] for row in rows}.values():
-        found = (await console.told(f"workloads/{key}?at={at}"))["data"]
-        said = await console.said("explain", f"workload/{key}", "--at", at)
-        assert found["explanation"] == {name: said[name] for name in found["explanation"]}
-        assert found["history"] == await console.said("history", f"workload/{key}", "--until", at)
+        found = (await console.answer(f"workloads/{key}?at={at}"))["data"]
+        printed = await console.printed("explain", f"workload/{key}", "--at", at)
+        assert found["explanation"] == {name: printed[name] for name in found["explanation"]}
+        assert found["history"] == await console.printed("history", f"workload/{key}", "--until", at)
 
 
 async def test_what_stands_now_is_what_a_replay_to_the_end_says(console: Console) -> None:
-    found = await console.told("workloads")
-    said = await console.said("replay", "--show", "workloads")
-    assert found["data"]["workloads"] == said["workloads"]
-    assert found["as_of"]["sequences"] == said["sequences"] and found["as_of"]["live"]
-    key = said["workloads"][0]["key"]
-    life = (await console.told(f"workloads/{key}"))["data"]
-    assert life["history"] == await console.said("history", f"workload/{key}")
-    told = await console.said("explain", f"workload/{key}")
-    assert life["explanation"]["stops"] == told["stops"]
-    cards, told = (await console.told("cards"))["data"], await console.said("devices")
-    assert cards["cards"] == told["cards"]
+    found = await console.answer("workloads")
+    printed = await console.printed("replay", "--show", "workloads")
+    assert found["data"]["workloads"] == printed["workloads"]
+    assert found["as_of"]["sequences"] == printed["sequences"] and found["as_of"]["live"]
+    key = printed["workloads"][0]["key"]
+    life = (await console.answer(f"workloads/{key}"))["data"]
+    assert life["history"] == await console.printed("history", f"workload/{key}")
+    printed = await console.printed("explain", f"workload/{key}")
+    assert life["explanation"]["stops"] == printed["stops"]
+    cards, printed = (await console.answer("cards"))["data"], await console.printed("devices")
+    assert cards["cards"] == printed["cards"]
+
+
+async def test_an_empty_moment_in_an_address_is_now(console: Console) -> None:
+    key = (await console.answer("workloads"))["data"]["workloads"][0]["key"]
+    for path in ("workloads", f"workloads/{key}"):
+        answer, live = await console.answer(f"{path}?at="), await console.answer(path)
+        assert answer["data"].keys() == live["data"].keys() and answer["as_of"]["live"]
 
 
 async def test_rows_are_filtered_sorted_and_counted_and_a_part_of_them_is_given(console: Console) -> None:
     at = middle(console.log)
-    every = (await console.told(f"workloads?at={at}"))["data"]
+    every = (await console.answer(f"workloads?at={at}"))["data"]
     state, count = max(every["states"].items(), key=lambda one: one[1])
-    some = (await console.told(f"workloads?at={at}&state={state}&sort=-priority&offset=1&limit=2"))["data"]
+    some = (await console.answer(f"workloads?at={at}&state={state}&sort=-priority&offset=1&limit=2"))["data"]
     assert (some["found"], some["total"], some["states"]) == (count, every["total"], every["states"])
     wanted = [row for row in every["workloads"] if row["state"] == state]
     wanted.sort(key=lambda row: -row["priority"])
     assert some["workloads"] == wanted[1:3]
     name = wanted[0]["key"]
-    assert name in [row["key"] for row in (await console.told(f"workloads?at={at}&text={name}"))["data"]["workloads"]]
+    assert name in [row["key"] for row in (await console.answer(f"workloads?at={at}&text={name}"))["data"]["workloads"]]
 
 
 async def test_who_has_the_answer_of_a_past_moment_is_not_sent_it_again(console: Console) -> None:
@@ -179,14 +186,14 @@ async def test_a_browser_that_comes_back_is_told_exactly_what_it_has_missed(cons
         async with session.get(address, headers=headers) as answer:
             assert answer.content_type == "text/event-stream"
             event = await Events(answer).next()
-        told = json.loads(event["data"])
-        assert event["event"] == "changes" and told["sequences"] == ends
+        event_data = json.loads(event["data"])
+        assert event["event"] == "changes" and event_data["sequences"] == ends
         expected = [
             (entry.sequence, type(one).__name__)
             for entry in console.log[PARTITION][-3:]
             for one in decode_commit(entry.data).events
         ]
-        assert [(one["sequence"], one["what"]) for one in told["changes"]] == expected
+        assert [(one["sequence"], one["what"]) for one in event_data["changes"]] == expected
         async with session.get(address, headers={"Last-Event-ID": event["id"]}) as answer:
             stream = Events(answer)
             copy = console.log[FACTS][0]
@@ -208,7 +215,7 @@ async def test_a_browser_that_saw_another_log_is_told_to_begin_anew(console: Con
 
 
 @pytest.mark.parametrize(
-    ("path", "code", "said"),
+    ("path", "code", "message"),
     [
         ("/pages/../server.py", 404, "no such page"),
         ("/pages/..%2fserver.py", 404, "no such page"),
@@ -223,22 +230,24 @@ async def test_a_browser_that_saw_another_log_is_told_to_begin_anew(console: Con
         ("/api/v1/queues?at=99999", 404, "has no sequence 99999"),
     ],
 )
-async def test_what_is_not_there_is_refused_in_one_sentence(console: Console, path: str, code: int, said: str) -> None:
+async def test_what_is_not_there_is_refused_in_one_sentence(
+    console: Console, path: str, code: int, message: str
+) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", console.port)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
     head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
     writer.close()
-    assert head.startswith(f"HTTP/1.1 {code} ") and said in json.loads(body)["message"]
+    assert head.startswith(f"HTTP/1.1 {code} ") and message in json.loads(body)["message"]
 
 
 async def test_nothing_can_be_written_and_no_other_name_is_answered_under(console: Console) -> None:
     for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
         for path in ("/", "/api/v1/queues", "/pages/app.js", "/nothing"):
-            status, said, _ = await console.ask(path, method)
-            assert status == 405 and "only answers questions" in said["message"]
+            status, body, _ = await console.ask(path, method)
+            assert status == 405 and "only answers questions" in body["message"]
     for host in ("evil.example", "evil.example:80", "localhost.evil.example", "10.0.0.1"):
-        status, said, _ = await console.ask("/api/v1/queues", Host=host)
-        assert status == 421 and "localhost" in said["message"]
+        status, body, _ = await console.ask("/api/v1/queues", Host=host)
+        assert status == 421 and "localhost" in body["message"]
     for host in ("localhost", "127.0.0.1:9", "[::1]:9"):
         assert (await console.ask("/api/v1/queues", Host=host))[0] == 200
 
