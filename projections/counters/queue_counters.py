@@ -1,4 +1,4 @@
-"""Kueue's counters and histograms, folded from the log: how often what happened in which queue, and after what time.
+"""Kueue's counters and histograms, folded from the log: how often what happened in which queue, and after what time; and who said how much.
 
 Nothing of it depends on when or by whom it is folded, so it is the same after every start. It keeps no world: of each workload it
 remembers from when its waits are told. What a fact says counts only if nothing newer is known of its object, as everywhere.
@@ -46,6 +46,8 @@ Series = tuple[str, ...]
 """The name of a metric, and the values of its labels in the order of docs/metrics.md."""
 
 ADMITTER = "admitter"
+COMMITS, EVENTS = "kuelog_commits_total", "kuelog_events_total"
+"""By author, and by author and type, of the one partition that is folded: its name is put in front where they are exported."""
 BOUNDS: dict[str, Bounds] = {
     "kueue_admission_wait_time_seconds": LONGER,
     "kueue_execution_time_seconds": LONGER,
@@ -93,9 +95,11 @@ class QueueCounters:
 
     def fold_commit(self, author: str, events: Sequence[AnyEvent], at: Millis, sequence: int) -> None:
         """Fold what an author has decided at once, which of the admitter is an attempt to admit."""
+        self._count(COMMITS, author)
         if author == ADMITTER:
             self._attempted(events)
         for event in events:
+            self._count(EVENTS, author, type(event).__name__)
             self.fold(event, at, sequence)
 
     def settle(self) -> None:

@@ -4,6 +4,7 @@ What was written is reported as a fact. After a restart, decisions that were not
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
@@ -34,6 +35,7 @@ from services.runtime.outbox import Outbox, OutboxMessage
 log = structlog.get_logger()
 
 Outcome: TypeAlias = DecisionApplied | DecisionRejected
+APPLIED, REJECTED = "applied", "rejected"
 _AT_ONCE = 16
 _RETRY_MS = 500
 
@@ -47,13 +49,15 @@ class Applier:
 
     def __init__(self, writer: Writer, facts: Stream, clock: Clock, partition: str, spare: LowPriorityWrites) -> None:
         self._clock, self._partition, self._spare = clock, partition, spare
-        self._outbox = Outbox(facts, clock)
+        self.outbox = Outbox(facts, clock)
         self._notices = EventRecorder(writer, spare, clock)
         self._workloads = WorkloadKeeper(writer, clock, spare)
         self._write = ApplicationWriter(writer, self._notices, self._workloads)
         self._pods = PodKeeper(writer, clock, spare, self._notices)
         self._gates = CardGates(writer, clock, spare)
-        self._backlog = Backlog()
+        self.backlog = Backlog()
+        self.results: Counter[str] = Counter()
+        """How many applications were reported as what, since this process began."""
         self._done: dict[str, tuple[int, int, bool, tuple[str, ...]]] = {}
         self._recorded_refusals: dict[str, ObjectRefused] = {}
         self._news, self._idle_news = asyncio.Event(), asyncio.Event()
@@ -62,10 +66,10 @@ class Applier:
         """Take up what is to be applied; called after each turn of the partition."""
         planned = plan(world, self._partition, touched)
         for key in {*touched}.difference(one.workload for one in planned):
-            self._backlog.drop(key)
+            self.backlog.drop(key)
         for application in planned:
             if self._done.get(application.workload) != application.state:
-                self._backlog.offer(application)
+                self.backlog.offer(application, self._clock.now())
                 self._wake()
         self._pods.observe(world)
         self._workloads.observe(world)
@@ -82,7 +86,7 @@ class Applier:
                 tasks.create_task(self._work())
             tasks.create_task(self._work_in_spare_time())
             tasks.create_task(self._notices.run())
-            tasks.create_task(self._outbox.run())
+            tasks.create_task(self.outbox.run())
             tasks.create_task(self._pods.run())
             tasks.create_task(self._workloads.run())
             tasks.create_task(self._gates.run())
@@ -93,7 +97,7 @@ class Applier:
 
     async def _work(self) -> None:
         while True:
-            application = self._backlog.soon()
+            application = self.backlog.soon()
             if application is None:
                 self._news.clear()
                 await self._news.wait()
@@ -102,7 +106,7 @@ class Applier:
                 with self._spare.first():
                     await self._apply_soon(application)
             finally:
-                self._backlog.done(application.workload)
+                self.backlog.done(application.workload)
                 self._wake()
 
     async def _apply_soon(self, application: Application) -> None:
@@ -111,17 +115,17 @@ class Applier:
         elif not application.waits:
             await self._apply(application, self._write.write)
         elif await self._attempt(application, self._write.steer_job) is not None:
-            self._backlog.defer(application)
+            self.backlog.defer(application)
 
     async def _work_in_spare_time(self) -> None:
         while True:
             async with self._spare.turn():
-                application = self._backlog.later()
+                application = self.backlog.later()
                 if application is not None:
                     try:
                         await self._apply(application, self._write.show)
                     finally:
-                        self._backlog.done(application.workload)
+                        self.backlog.done(application.workload)
                         self._wake()
             if application is None:
                 self._idle_news.clear()
@@ -153,7 +157,7 @@ class Applier:
             except (ClusterUnavailable, ObjectConflict) as problem:
                 log.warning("not applied yet", workload=application.workload, problem=str(problem))
                 await self._clock.sleep(_RETRY_MS)
-                if self._backlog.newer(application.workload):
+                if self.backlog.newer(application.workload):
                     return None
             except ObjectMissing:
                 problem = "the job or the workload is not in the cluster any more"
@@ -174,6 +178,7 @@ class Applier:
 
     async def _settle(self, application: Application, fact: Outcome) -> None:
         self._done[application.workload] = application.state
+        self.results[APPLIED if isinstance(fact, DecisionApplied) else REJECTED] += 1
         kind, ending = type(fact).__name__, ":finished" if application.finished else ""
         sighting = Sighting(
             id=f"{application.workload}:{application.decision}:{application.seen}:{kind}{ending}",
@@ -183,7 +188,7 @@ class Applier:
             fact=fact,
         )
         message = Message(fact_subject("", kind), encode(sighting), sighting.id)
-        await self._outbox.put([OutboxMessage(application.workload, message)])
+        await self.outbox.put([OutboxMessage(application.workload, message)])
 
 
 def _rejected(application: Application, reason: str, message: str) -> DecisionRejected:

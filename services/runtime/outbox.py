@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import structlog
 
+from events.event import Millis
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Message, Stream
@@ -35,6 +36,8 @@ class Outbox:
     def __init__(self, stream: Stream, clock: Clock) -> None:
         self._stream, self._clock = stream, clock
         self._letters: deque[OutboxMessage] = deque()
+        self._since: deque[tuple[int, Millis]] = deque()
+        """Up to which number messages were put at which time; the first is the oldest that is not stored."""
         self._put = self._stored = 0
         self._news, self._moved = asyncio.Event(), asyncio.Event()
 
@@ -43,9 +46,21 @@ class Outbox:
         before = len(self._letters)
         self._letters.extend(letters)
         self._put += len(self._letters) - before
+        if len(self._letters) > before:
+            self._since.append((self._put, self._clock.now()))
         self._news.set()
         while len(self._letters) > _MOST:
             await self._next_move()
+
+    @property
+    def waiting(self) -> int:
+        """How many messages were put and are not stored yet."""
+        return self._put - self._stored
+
+    @property
+    def oldest(self) -> Millis | None:
+        """When the oldest of them was put; None when all are stored."""
+        return self._since[0][1] if self._since else None
 
     async def stored(self) -> None:
         """Return when all that was put so far is stored."""
@@ -62,6 +77,8 @@ class Outbox:
             batch = self._batch()
             await self._store(batch)
             self._stored += len(batch)
+            while self._since and self._since[0][0] <= self._stored:
+                self._since.popleft()
             self._moved.set()
 
     async def _next_move(self) -> None:

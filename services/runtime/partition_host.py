@@ -18,6 +18,7 @@ from events.subjects import commit_subject
 from projections.log_position import LogPosition
 from projections.set_aside.records import ADMITTER
 from services.runtime.admission_window import AdmissionWindow
+from services.runtime.appends import Appends
 from services.runtime.bus_time import BusTime
 from services.runtime.clock_port import Clock
 from services.runtime.commit_making import commit_of
@@ -54,6 +55,7 @@ class PartitionHost:
         self.fold = fold or PartitionFold(own.name)
         self.halts = Halts(own.name)
         """What keeps it from going on."""
+        self.appends = Appends(clock)
         self.quiet = asyncio.Event()
         """Set while no decider has anything to decide about all that has arrived."""
         self.caught_up = asyncio.Event()
@@ -268,13 +270,14 @@ class PartitionHost:
         data = encode(commit)
         with self._tracer.turn(commit.author, self.own.name) as headers:
             try:
-                sequence = await self.own.append(
-                    commit_subject(self.own.name, commit.author),
-                    data,
-                    message_id=commit.id,
-                    base=self.fold.base,
-                    headers=headers,
-                )
+                with self.appends.timed(commit.author):
+                    sequence = await self.own.append(
+                        commit_subject(self.own.name, commit.author),
+                        data,
+                        message_id=commit.id,
+                        base=self.fold.base,
+                        headers=headers,
+                    )
             except LogMovedOn:
                 self.fold.world.take_back(mark)
                 await self._await_commits()

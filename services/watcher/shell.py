@@ -70,7 +70,7 @@ class Watcher:
         self._seen = SeenVersions()
         self._reported = ReportedByAll(self.view, self._seen, self._control, self.halts)
         self._scribe = FactWriter(self.view, self._seen)
-        self._outbox = Outbox(self._facts, self._clock)
+        self.outbox = Outbox(self._facts, self._clock)
         self._seeing = asyncio.Lock()
         self._jobs: dict[str, JsonObject] = {}
         self._first = seen_first(self._settings or SettingsObserved())
@@ -99,7 +99,7 @@ class Watcher:
     async def _live(self) -> None:
         await self._read_back()
         async with self._tasks as tasks:
-            tasks.create_task(self._outbox.run())
+            tasks.create_task(self.outbox.run())
             tasks.create_task(self._reported.follow(self._facts))
             if self._saver is not None:
                 tasks.create_task(self._saver.run(self._clock))
@@ -155,7 +155,7 @@ class Watcher:
         if isinstance(first, Listed):
             await self._notice_restart(resource, first, known)
         await self._see(resource, first)
-        await self._outbox.stored()
+        await self.outbox.stored()
         self._one_listed()
         return sights, resource
 
@@ -173,7 +173,7 @@ class Watcher:
             cards = self.view.cards
             await self._see(resource, sight)
             if resource.kind == CONFIG_MAP and self.view.cards is not cards:
-                await self._outbox.stored()
+                await self.outbox.stored()
                 raise FellBehind("what nodes and pods say of cards is read by HAMi's configuration, which has changed")
 
     async def _notice_restart(self, resource: Resource, found: Listed, known: Mapping[str, Known]) -> None:
@@ -185,7 +185,7 @@ class Watcher:
             )
             log.warning("resourceVersions begin anew", kind=resource.kind, known=version)
             await self._report(f"restarted:{found.version}", [restarted])
-            await self._outbox.stored()
+            await self.outbox.stored()
 
     def _one_listed(self) -> None:
         self._waiting -= 1
@@ -234,7 +234,7 @@ class Watcher:
             facts = self._facts_of(resource, one)
             changed = changed or bool(facts)
             letters.extend(self._letters(f"{_version(one)}:{sight.version}", facts))
-        await self._outbox.put(letters)
+        await self.outbox.put(letters)
         await self._report(f"{kind}:settled:{sight.version}", self.view.settle(kind))
         if changed:
             await self._see_dependents(kind, f"{kind}:{sight.version}")
@@ -245,7 +245,7 @@ class Watcher:
             return
         self._seen.note(resource.kind, value)
         facts = self._facts_of(resource, value)
-        await self._outbox.put(self._letters(_version(value), facts))
+        await self.outbox.put(self._letters(_version(value), facts))
         if facts:
             await self._see_dependents(resource.kind, _version(value))
 
@@ -255,7 +255,7 @@ class Watcher:
             return
         for place, job in sorted(self._jobs.items()):
             again = self.view.see(place.split("/", 1)[0], job)
-            await self._outbox.put(self._letters(f"{_version(job)}:{version}", again))
+            await self.outbox.put(self._letters(f"{_version(job)}:{version}", again))
 
     async def _lose(self, resource: Resource, value: JsonObject) -> None:
         if not is_named(value):
@@ -272,7 +272,7 @@ class Watcher:
             return  # Somebody has seen another of that name since.
         self._jobs.pop(place, None)
         facts = self.view.lose(*place.split("/", 2))
-        await self._outbox.put(self._letters(f"{place}:{about.uid}:{about.version}:gone", facts, lost=about))
+        await self.outbox.put(self._letters(f"{place}:{about.uid}:{about.version}:gone", facts, lost=about))
 
     def _facts_of(self, resource: Resource, value: JsonObject) -> list[Fact]:
         place = place_in(resource.kind, value)
@@ -285,7 +285,7 @@ class Watcher:
         return self.view.see(resource.kind, value)
 
     async def _report(self, trigger: str, facts: Sequence[Fact]) -> None:
-        await self._outbox.put(self._letters(trigger, facts))
+        await self.outbox.put(self._letters(trigger, facts))
 
     def _letters(
         self, trigger: str, facts: Iterable[Fact], *, lost: ObjectVersion | None = None

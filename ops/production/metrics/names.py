@@ -63,8 +63,8 @@ def _hami(name: str, labels: tuple[str, ...], meaning: str, why_not: str = "") -
     return Named(name=full, whose=Whose.HAMI, kind=Kind.GAUGE, labels=zoned, meaning=meaning, why_not=why_not)
 
 
-def _ours(name: str, labels: tuple[str, ...], meaning: str) -> Named:
-    return Named(name=name, whose=Whose.KUELOG, kind=Kind.GAUGE, labels=labels, meaning=meaning)
+def _ours(name: str, labels: tuple[str, ...], meaning: str, kind: Kind = Kind.GAUGE) -> Named:
+    return Named(name=name, whose=Whose.KUELOG, kind=kind, labels=labels, meaning=meaning)
 
 
 _IN_SHELL = "how long a service thinks is not on the log, from which these figures come"
@@ -174,6 +174,8 @@ KUELOG = (
     _ours("kuelog_log_bytes", ("stream",), "Bytes that the stream of the log holds which takes in now"),
     _ours("kuelog_log_limit_bytes", ("stream",), "Bytes that it may hold; when they are reached, nothing is admitted"),
     _ours("kuelog_log_days_until_full", ("stream",), "Days until then, as it has grown since its first message"),
+    _ours("kuelog_commits_total", ("partition", "author"), "Commits on the partition of the queues", _C),
+    _ours("kuelog_events_total", ("partition", "author", "type"), "Events in them", _C),
     _ours("kuelog_partition_halted", ("partition", "reason"), "1 for each reason that halts a partition, else 0"),
     _ours("kuelog_failing", ("partition", "who"), "1 for who fails while the others go on"),
     _ours("kuelog_set_aside", ("service", "scope"), "What is left alone, by who failed on it"),

@@ -1,4 +1,4 @@
-"""Kueue's counters and histograms as Prometheus metrics."""
+"""Kueue's counters and histograms as Prometheus metrics, and how much was said on the partition of the queues."""
 
 from collections.abc import Iterator
 
@@ -8,8 +8,9 @@ from prometheus_client.registry import Collector
 from ops.production.metrics.counters_follower import CountersFollower
 from ops.production.metrics.families import by_name, counter, histogram
 from ops.production.metrics.names import KUEUE, Kind
+from ops.production.wiring import PARTITION
 from projections.counters.histogram import HOURS, Histogram
-from projections.counters.queue_counters import BOUNDS, QueueCounters, Series
+from projections.counters.queue_counters import BOUNDS, COMMITS, EVENTS, QueueCounters, Series
 
 
 class CounterMetrics(Collector):
@@ -45,6 +46,8 @@ class CounterMetrics(Collector):
             elif one.kind is Kind.HISTOGRAM:
                 bounds = BOUNDS.get(one.name, HOURS)
                 yield histogram(one.name, bounds, [(s[1:], self._times[s]) for s in times.get(one.name, ())])
+        for name in (COMMITS, EVENTS):
+            yield counter(name, [((PARTITION, *s[1:]), self._counts[s]) for s in counts.get(name, ())])
 
     def _note(self, counters: QueueCounters) -> None:
         for series, count in counters.counts.items():

@@ -23,7 +23,8 @@ class CountedStory(Story):
 
     def _checked(self, decider: Decider, position: LogPosition) -> list[Decision]:
         events = super()._checked(decider, position)
-        self.counters.fold_commit(decider.name, events, position.at, position.sequence)
+        if events:
+            self.counters.fold_commit(decider.name, events, position.at, position.sequence)
         return events
 
     def left(self) -> "CountedStory":

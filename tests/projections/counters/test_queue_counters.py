@@ -83,6 +83,11 @@ def test_over_a_random_life_the_counters_are_what_the_records_of_the_world_say(s
     reckoning, found = Reckoning(), counted(log)
     for message, entry in messages(log):
         reckoning.hear(message, entry)
+    said = [one for one, entry in messages(log) if isinstance(one, Commit) and entry.stream == PARTITION]
+    for commit in said:
+        reckoning.counts["kuelog_commits_total", commit.author] += 1
+        for event in commit.events:
+            reckoning.counts["kuelog_events_total", commit.author, type(event).__name__] += 1
     names = {one[0] for one in reckoning.counts}
     assert reckoning.counts.total() > 30, "something happened"
     assert {series: n for series, n in found.counts.items() if series[0] in names} == reckoning.counts

@@ -1,5 +1,7 @@
 """What is still to be applied: of one workload only the latest, and nothing that is being written already."""
 
+from msgspec.structs import replace
+
 from events.workload import Owner, WorkloadSpec
 from projections.workloads.lifecycle import Workload
 from services.applier.backlog import Backlog
@@ -40,3 +42,19 @@ def test_what_is_newer_is_written_next_unless_it_does_not_come_to_stand() -> Non
     backlog.offer(at(3))
     backlog.done("team/w")
     assert backlog.soon() == at(3)
+
+
+def test_what_is_urgent_says_since_when_it_waits_until_it_is_written_or_comes_to_nothing() -> None:
+    backlog = Backlog()
+    backlog.offer(replace(at(1), aside=True), at=50)
+    assert (backlog.oldest, backlog.urgent, backlog.low) == (None, 0, 1), "the rest has time"
+    backlog.offer(at(2), at=100)
+    backlog.offer(at(3), at=200)
+    assert (backlog.oldest, backlog.urgent, backlog.low) == (100, 1, 0)
+    assert backlog.soon() == at(3)
+    backlog.offer(at(4), at=300)
+    assert (backlog.oldest, backlog.urgent) == (100, 2)
+    backlog.done("team/w")
+    assert backlog.oldest == 300
+    backlog.drop("team/w")
+    assert (backlog.oldest, backlog.urgent) == (None, 0)

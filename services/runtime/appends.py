@@ -1,0 +1,52 @@
+"""How appends to a partition ended, by author, and how long they took: what the log can't tell of itself.
+
+It begins with the process, unlike all that is folded.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from events.event import Millis
+from projections.counters.histogram import SHORT, empty
+from services.runtime.clock_port import Clock
+from services.runtime.log_errors import DiskFull, LogFull, LogMovedOn, LogRegressed, LogUnavailable
+
+OK, CONFLICT, FULL, UNAVAILABLE, REGRESSED = "ok", "conflict", "full", "unavailable", "regressed"
+BOUNDS = SHORT
+
+
+class Appends:
+    """The appends of this process to one partition."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.results: Counter[tuple[str, str]] = Counter()
+        """By author and result."""
+        self.took = empty(BOUNDS)
+        """Of those that the log answered, taken or refused."""
+
+    @contextmanager
+    def timed(self, author: str) -> Iterator[None]:
+        """Note how what is done within ends; one that is cancelled is not noted."""
+        began = self._clock.now()
+        try:
+            yield
+        except LogMovedOn:
+            self._note(author, CONFLICT, began)
+            raise
+        except (LogFull, DiskFull):
+            self._note(author, FULL, began)
+            raise
+        except LogUnavailable:
+            self.results[author, UNAVAILABLE] += 1
+            raise
+        except LogRegressed:
+            self._note(author, REGRESSED, began)
+            raise
+        else:
+            self._note(author, OK, began)
+
+    def _note(self, author: str, result: str, began: Millis) -> None:
+        self.results[author, result] += 1
+        self.took = self.took.observed(BOUNDS, self._clock.now() - began)
