@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 import structlog
 
+from events.event import Millis
 from events.rules import RULES
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS, decisions_stream, devices_stream
@@ -111,12 +112,15 @@ class Running:
     ) -> None:
         self.ports, self.services = ports, tuple(services)
         self.watcher: Watcher | None = None
+        self.applier: Applier | None = None
         self.hosts: dict[str, PartitionHost] = {}
         self.control = Control()
         """What is skipped, and what is wrong on the stream of control itself."""
         self.regressed = ""
         self.witness_problem = ""
         """Why the witness can take no note at the moment; empty when it can."""
+        self.witnessed_at: Millis | None = None
+        """When it last took note of all streams."""
         self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
         self._tracer = tracer or SpanTracer()
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
@@ -146,7 +150,7 @@ class Running:
             observers: list[Callable[..., None]] = []
             if "applier" in self.services:
                 spare = LowPriorityWrites(clock)
-                applier = Applier(self.ports.writer, facts, clock, PARTITION, spare)
+                self.applier = applier = Applier(self.ports.writer, facts, clock, PARTITION, spare)
                 observers.append(applier.observe)
                 tasks.create_task(applier.run())
                 statuses = QueueStatusWriter(self.ports.writer, clock, spare)
@@ -346,6 +350,7 @@ class Running:
             stream = await self.ports.bus.stream(name)
             await self._witness.check(stream)
             await self._witness.witness(stream)
+        self.witnessed_at = self.ports.clock.now()
 
 
 async def stopped(task: "asyncio.Task[None]") -> None:

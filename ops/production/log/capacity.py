@@ -22,6 +22,8 @@ class StreamFill(msgspec.Struct, frozen=True, kw_only=True):
     """0 when nothing limits it."""
     days: float | None = None
     """Until it is full, if it grows on as it has since its first message; None while that is not known."""
+    last: int = 0
+    """Its last sequence."""
 
     @property
     def percent(self) -> int:
@@ -45,7 +47,8 @@ _ROOM = 64 << 10
 
 def stream_fill(stream: str, one: Generation, now: datetime | None = None) -> StreamFill:
     """How full a stream of the server is."""
-    return StreamFill(stream=stream, bytes=one.bytes, limit=one.limit, days=_days(one, now or datetime.now(UTC)))
+    days = _days(one, now or datetime.now(UTC))
+    return StreamFill(stream=stream, bytes=one.bytes, limit=one.limit, days=days, last=one.last)
 
 
 def _days(one: Generation, now: datetime) -> float | None:
@@ -62,15 +65,24 @@ class CapacityMetrics:
         self._found = found
 
     def collect(self) -> Iterator[Metric]:
-        """Bytes, limit and days of each stream."""
+        """Bytes, limit, last sequence and days of each stream."""
         for name, text in (
             ("kuelog_log_bytes", "Bytes that the stream of the log holds which takes in now."),
             ("kuelog_log_limit_bytes", "Bytes that it may hold; when they are reached, nothing is admitted."),
+            ("kuelog_log_last_sequence", "The last sequence of the stream."),
             ("kuelog_log_days_until_full", "Days until then, as it has grown since its first message."),
         ):
             family = GaugeMetricFamily(name, text, labels=["stream"])
             for one in self._found:
-                value = {"kuelog_log_bytes": one.bytes, "kuelog_log_limit_bytes": one.limit}.get(name, one.days)
+                value = _told(one).get(name, one.days)
                 if value is not None:
                     family.add_metric([one.stream], value)
             yield family
+
+
+def _told(one: StreamFill) -> dict[str, int]:
+    return {
+        "kuelog_log_bytes": one.bytes,
+        "kuelog_log_limit_bytes": one.limit,
+        "kuelog_log_last_sequence": one.last,
+    }

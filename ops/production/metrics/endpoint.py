@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from aiohttp import web
@@ -19,13 +20,16 @@ from ops.production.metrics.alarms import AlarmMetrics
 from ops.production.metrics.builds import BuildMetrics
 from ops.production.metrics.cards import CardMetrics
 from ops.production.metrics.counters_follower import CountersFollower
+from ops.production.metrics.places import look
 from ops.production.metrics.queue_counters import CounterMetrics
 from ops.production.metrics.queues import QueueMetrics
+from ops.production.metrics.services import ServiceMetrics
 from ops.production.wiring import Running
 from projections.world import World
 
 Source = Callable[[], World | None]
 Filling = Callable[[], Awaitable[list[StreamFill]]]
+Looking = Callable[[], Awaitable[Sequence[Collector]]]
 TELLS_QUEUES, TELLS_CARDS = "queue-manager", "accountant"
 """The services beside which these are told of: one kind of process each, or sums over all of them would count many times."""
 
@@ -65,6 +69,10 @@ def exposition(world: Source, filled: Sequence[StreamFill] = (), *others: Collec
 _OPEN_METRICS = "application/openmetrics-text"
 
 
+async def _nobody() -> Sequence[Collector]:
+    return ()
+
+
 def _no_world() -> None:
     return None
 
@@ -83,9 +91,11 @@ def metrics_app(
     filled: Filling = _nothing,
     *others: Collector,
     not_yet: Callable[[], str] = _ready,
+    looked: Looking = _nobody,
 ) -> web.Application:
     """The metrics of a world, under `/metrics`; with a token for those who come from elsewhere, when there is one.
 
+    `looked` is asked at each scrape for collectors of what the bus must be asked for first.
     `not_yet` says why there are none yet: figures of half a log would look like a rush when the rest of it is folded.
     """
 
@@ -96,7 +106,7 @@ def metrics_app(
         if why:
             return web.Response(status=503, text=f"{why}\n")
         encode, form = choose_encoder(request.headers.get("Accept", ""))
-        found = registry_of(world, await filled(), others)
+        found = registry_of(world, await filled(), (*others, *await looked()))
         told = ApartInOpenMetrics(found) if form.startswith(_OPEN_METRICS) else found
         return web.Response(body=encode(told), headers={"Content-Type": form})
 
@@ -133,7 +143,12 @@ async def served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
     if follower is not None:
         others += [QueueMetrics(running.world_of_queues, running.ports.clock.now), CounterMetrics(follower)]
     cards = running.world_of_cards if TELLS_CARDS in running.services else _no_world
-    app = metrics_app(cards, at.token, running.filled, *others, not_yet=lambda: not_yet(running, follower))
+
+    async def looked() -> Sequence[Collector]:
+        return (ServiceMetrics(running, await look(running)),)
+
+    why_not = partial(not_yet, running, follower)
+    app = metrics_app(cards, at.token, running.filled, *others, not_yet=why_not, looked=looked)
     counting = asyncio.create_task(follower.run()) if follower is not None else None
     try:
         async with listening(app, at.port, what="metrics", host=at.address):

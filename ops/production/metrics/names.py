@@ -47,6 +47,7 @@ _CQ, _PC = "cluster_queue", "priority_class"
 _DOOR = ("name", "namespace")
 _CAUSE = ("reason", "underlying_cause")
 _AMOUNT = ("cohort", _CQ, "flavor", "resource")
+_PLACE = ("service", "partition", "stream")
 _BUILD = ("git_version", "git_commit", "build_date", "go_version", "compiler", "platform")
 _CARD = ("node", "device_uuid", "device_index", "device_type")
 _SHARE = ("namespace", "node", "pod", "container_index", "device_uuid")
@@ -173,9 +174,23 @@ KUELOG = (
     _ours("kuelog_drift", ("kind",), "Differences between log and cluster"),
     _ours("kuelog_log_bytes", ("stream",), "Bytes that the stream of the log holds which takes in now"),
     _ours("kuelog_log_limit_bytes", ("stream",), "Bytes that it may hold; when they are reached, nothing is admitted"),
+    _ours("kuelog_log_last_sequence", ("stream",), "The last sequence of the stream"),
     _ours("kuelog_log_days_until_full", ("stream",), "Days until then, as it has grown since its first message"),
     _ours("kuelog_commits_total", ("partition", "author"), "Commits on the partition of the queues", _C),
     _ours("kuelog_events_total", ("partition", "author", "type"), "Events in them", _C),
+    _ours("kuelog_folded_sequence", _PLACE, "How far a service has folded a stream"),
+    _ours("kuelog_fold_lag_messages", _PLACE, "Messages of the stream that it has not folded"),
+    _ours("kuelog_fold_lag_seconds", _PLACE, "How long the oldest of them is stored, by the clock of the bus; 0 where there is none"),
+    _ours("kuelog_appends_total", ("partition", "author", "result"), "Appends since the process began: ok, conflict (another author was first), full, unavailable or regressed", _C),
+    _ours("kuelog_append_seconds", ("partition",), "How long the bus took to answer them", _H),
+    _ours("kuelog_apply_lag_seconds", (), "Since when the oldest decision waits for being written to the cluster that starts or stops something; 0 where there is none"),
+    _ours("kuelog_unapplied_decisions", ("priority",), "Workloads whose decisions are not written yet: urgent, or low where only a status is to be shown"),
+    _ours("kuelog_applied_total", ("result",), "Decisions that were applied, or that the cluster has rejected, since the process began", _C),
+    _ours("kuelog_outbox_messages", ("service",), "Facts that a service has still to store"),
+    _ours("kuelog_outbox_lag_seconds", ("service",), "Since when the oldest of them waits; 0 where there is none"),
+    _ours("kuelog_clock_skew_seconds", (), "How far the clock of the machine is ahead of the bus's; negative behind it"),
+    _ours("kuelog_witness_timestamp_seconds", (), "When the witness last took note of all streams"),
+    _ours("kuelog_oldest_pending_seconds", (_CQ,), "How long ago the workload was created that has waited longest; 0 where none waits"),
     _ours("kuelog_partition_halted", ("partition", "reason"), "1 for each reason that halts a partition, else 0"),
     _ours("kuelog_failing", ("partition", "who"), "1 for who fails while the others go on"),
     _ours("kuelog_set_aside", ("service", "scope"), "What is left alone, by who failed on it"),

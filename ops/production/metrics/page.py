@@ -11,7 +11,7 @@ whoever asks for it by `Accept`. Boards and alerts made for Kueue and for HAMi's
 This page is made by `python -m ops.production.metrics`; names and labels are added, and not taken away.
 
 * **Queues** (`kueue_*`) are exported by the process in which the queue manager runs, **cards** (`hami_*`, and ours about cards) by that of
-  the accountant, halts and failures by every process, each its own. `kuelog up` is all of them. Two replicas export the same figures:
+  the accountant, halts, failures, appends and what lags behind by every process, each its own. `kuelog up` is all of them. Two replicas export the same figures:
   take `max by (…)` of a gauge or counter over them, not `sum`.
 * **503** until everything is folded that was on the log at the start: figures of half a log would look like a rush when the rest
   follows. A process that has halted by then exports what it has, without counters that are not complete.
@@ -32,6 +32,9 @@ is missing.
 
 A fact counts as soon as it is read. Its place among the decisions is fixed by the next of them, so in rare cases it turns out to count
 otherwise. An exported count never gets smaller then, and is right again with the next ones.
+
+`kuelog_appends_total`, `kuelog_append_seconds` and `kuelog_applied_total` are not on the log and begin with each process, and
+`kuelog_commits_total` and `kuelog_events_total` where counting was saved by a version that did not have them yet.
 
 Histograms have Kueue's buckets, so that `histogram_quantile` over clusters of both is right.
 

@@ -24,6 +24,7 @@ from projections.world import World
 Rows = list[tuple[Values, float]]
 ACTIVE, INADMISSIBLE = "active", "inadmissible"
 _STATUSES = ("pending", "active", "terminating")
+_MILLI = 1000
 _TRUTHS = ("True", "False", "Unknown")
 
 
@@ -51,7 +52,7 @@ class QueueMetrics(Collector):
         if world is None:
             return
         looked = look(world, self._now())
-        yield from waiting(world)
+        yield from waiting(world, self._now())
         yield from holding(looked)
         yield from finished(world)
         yield from standing(world)
@@ -74,11 +75,12 @@ def look(world: World, at: Millis) -> Looked:
     return Looked(queues, doors)
 
 
-def waiting(world: World) -> Iterator[Metric]:
-    """Who waits, as what, for how much, and why."""
+def waiting(world: World, at: Millis) -> Iterator[Metric]:
+    """Who waits, as what, for how much, since when, and why."""
     queues: Rows = []
     classes: Rows = []
     pending: Rows = []
+    oldest: Rows = []
     doors: Counter[Values] = Counter({(*_door(key), status): 0 for key in world.local_queues for status in _WAITS})
     for name, queue in sorted(world.cluster_queues.items()):
         both = {ACTIVE: in_line(world, name), INADMISSIBLE: beside(world, name)}
@@ -87,11 +89,14 @@ def waiting(world: World) -> Iterator[Metric]:
             classes.append(((name, status), len({world.workloads[key].equivalence for key in keys})))
             through = Counter(world.workloads[key].local_queue for key in keys)
             doors.update({(*_door(door), status): n for door, n in through.items() if door in world.local_queues})
+        created = [world.workloads[key].created_at for keys in both.values() for key in keys]
+        oldest.append(((name,), max(at - min(created, default=at), 0) / _MILLI))
         total = asked(world, queue, [key for keys in both.values() for key in keys])
         pending.extend(((name, resource), in_units(resource, amount)) for resource, amount in sorted(total.items()))
     yield gauge("kueue_pending_workloads", queues)
     yield gauge("kueue_pending_scheduling_hashes", classes)
     yield gauge("kueue_cluster_queue_resource_pending", pending)
+    yield gauge("kuelog_oldest_pending_seconds", oldest)
     yield gauge("kueue_local_queue_pending_workloads", _sorted(doors))
     why: Counter[Values] = Counter()
     at_door: Counter[Values] = Counter()

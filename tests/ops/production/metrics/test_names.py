@@ -35,8 +35,14 @@ from ops.production.metrics.counters_follower import CountersFollower
 from ops.production.metrics.endpoint import ApartInOpenMetrics, registry_of
 from ops.production.metrics.names import EXPORTED
 from ops.production.metrics.page import page
+from ops.production.metrics.places import Looked, Place
 from ops.production.metrics.queue_counters import CounterMetrics
 from ops.production.metrics.queues import QueueMetrics
+from ops.production.metrics.services import ServiceMetrics
+from ops.production.wiring import PARTITION
+from services.applier.low_priority_writes import LowPriorityWrites
+from services.applier.shell import Applier
+from services.runtime.appends import Appends
 from services.runtime.control_log import Control
 from tests.projections.counters.counted_story import CountedStory
 from tests.stories.small_world import job, platform, queue
@@ -95,6 +101,26 @@ def everything() -> CountedStory:
     return story
 
 
+LOOKED = Looked(places=(Place(partition=PARTITION, stream="FACTS", folded=7, end=9, waiting=1500),), ahead=-250)
+
+
+def serving() -> Any:
+    """Services that have done something."""
+    clock = cast(Any, SimpleNamespace(now=lambda: 5_000))
+    appends = Appends(clock)
+    with appends.timed("admitter"):
+        pass
+    applier = Applier(cast(Any, None), cast(Any, None), clock, PARTITION, LowPriorityWrites(clock))
+    return SimpleNamespace(
+        ports=SimpleNamespace(clock=clock),
+        hosts={PARTITION: SimpleNamespace(appends=appends, deciders=("admitter",))},
+        services=("admitter", "applier"),
+        applier=applier,
+        watcher=None,
+        witnessed_at=4_000,
+    )
+
+
 def families(story: CountedStory) -> dict[str, Metric]:
     follower = cast(CountersFollower, SimpleNamespace(ahead=lambda: _given(story)))
     running = cast(Any, SimpleNamespace(hosts={}, control=Control(), given_back={}))
@@ -105,6 +131,7 @@ def families(story: CountedStory) -> dict[str, Metric]:
         CardMetrics(lambda: story.world),
         BuildMetrics(),
         AlarmMetrics(running),
+        ServiceMetrics(serving(), LOOKED),
         CapacityMetrics([StreamFill(stream="LOG_0", bytes=1, limit=2, days=3.0)]),
     ):
         for family in collector.collect():
@@ -179,3 +206,17 @@ def test_what_is_told_reads_as_open_metrics() -> None:
     text = as_openmetrics(ApartInOpenMetrics(registry_of(lambda: story.world, (), others))).decode()
     found = {family.name for family in text_string_to_metric_families(text)}
     assert {"kueue_admitted_workloads", "kueue_admission_wait_time_seconds", "hami_gpu_shared_count"} <= found
+
+
+def test_who_lags_behind_is_told_by_service_partition_and_stream(told: dict[str, Metric]) -> None:
+    for service in ("admitter", "applier"):
+        where = {"service": service, "partition": PARTITION, "stream": "FACTS"}
+        assert value(told, "kuelog_folded_sequence", **where) == 7
+        assert value(told, "kuelog_fold_lag_messages", **where) == 2
+        assert value(told, "kuelog_fold_lag_seconds", **where) == 1.5
+    assert value(told, "kuelog_clock_skew_seconds") == -0.25
+    assert value(told, "kuelog_witness_timestamp_seconds") == 4
+    assert value(told, "kuelog_oldest_pending_seconds", cluster_queue="cq") > 0
+    assert value(told, "kuelog_oldest_pending_seconds", cluster_queue="off") == 0
+    assert value(told, "kuelog_appends_total", partition=PARTITION, author="admitter", result="ok") == 1
+    assert value(told, "kuelog_commits_total", partition=PARTITION, author="admitter") > 0
