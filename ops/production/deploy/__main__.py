@@ -1,15 +1,21 @@
-"""`python -m ops.production.deploy`: write the chart and the plain manifests beside this file."""
+"""`python -m ops.production.deploy`: write the chart, the plain manifests, alerts and boards beside this file."""
 
 from pathlib import Path
 
 from ops.production.deploy.chart import chart_files, manifest_files
+from ops.production.deploy.monitoring import monitoring_files
 
 FOLDER = Path(__file__).parent
 
 
+def folders() -> dict[str, dict[str, str]]:
+    """By folder, each file's text by its path there."""
+    return {"chart": chart_files(), "manifests": manifest_files(), "alerts_and_boards": monitoring_files()}
+
+
 def main() -> None:
     """Write everything."""
-    for folder, files in (("chart", chart_files()), ("manifests", manifest_files())):
+    for folder, files in folders().items():
         for name, text in files.items():
             path = FOLDER / folder / name
             path.parent.mkdir(parents=True, exist_ok=True)

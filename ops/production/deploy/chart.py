@@ -12,6 +12,7 @@ from ops.production.crds.definitions import manifests as definitions
 from ops.production.deploy.archiving import archivist
 from ops.production.deploy.chart_values import ChartValues, Chosen, Templated, template_text
 from ops.production.deploy.deployments import pod_monitor, services, streams_job, visibility, webhook
+from ops.production.deploy.monitoring import prometheus_rule
 from ops.production.deploy.nats import chart_values, servers
 from ops.production.deploy.network import policies
 from ops.production.deploy.permissions import access
@@ -48,6 +49,7 @@ CHOICES: JsonObject = {
     "visibility": True,
     "networkPolicies": True,
     "podMonitor": False,
+    "prometheusRule": False,
     "roles": {"create": True, "prefix": "kuelog"},
     "crds": {"install": True, "annotations": {"helm.sh/resource-policy": "keep"}},
 }
@@ -110,6 +112,7 @@ PARTS = (
     Part(name="network", build=policies, when="networkPolicies"),
     Part(name="roles", build=roles, when="roles.create"),
     Part(name="pod-monitor", build=pod_monitor, when="podMonitor"),
+    Part(name="prometheus-rule", build=prometheus_rule, when="prometheusRule"),
 )
 
 

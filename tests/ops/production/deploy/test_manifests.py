@@ -14,7 +14,7 @@ import yaml
 from events.json_object import JsonObject
 from ops.files.manifests import read_manifests
 from ops.production.crds.definitions import manifests as definitions
-from ops.production.deploy.__main__ import FOLDER
+from ops.production.deploy.__main__ import FOLDER, folders
 from ops.production.deploy.chart import CHOICES, NAMESPACE, PARTS, chart_files, manifest_files, manifests
 from ops.production.deploy.permissions import ON_CLUSTER
 from ops.production.kubernetes.client import path_of
@@ -42,8 +42,8 @@ def key(value: JsonObject) -> tuple[str, str, str]:
 
 
 def test_the_files_are_those_that_the_source_makes() -> None:
-    for folder, files in (("chart", chart_files()), ("manifests", manifest_files())):
-        there = {str(path.relative_to(FOLDER / folder)) for path in (FOLDER / folder).rglob("*.yaml")}
+    for folder, files in folders().items():
+        there = {str(path.relative_to(FOLDER / folder)) for path in (FOLDER / folder).rglob("*.*")}
         assert there == set(files)
         for name, text in files.items():
             assert (FOLDER / folder / name).read_text() == text, (
@@ -88,6 +88,10 @@ def test_the_templates_of_the_chart_say_what_the_plain_manifests_say() -> None:
     watched = manifests({**CHOICES, "podMonitor": True})["pod-monitor"]
     assert filled(files["templates/pod-monitor.yaml"]) == watched
     assert watched[0]["spec"]["podMetricsEndpoints"][0]["honorLabels"] is True
+    assert "prometheus-rule" not in plain
+    alerts = manifests({**CHOICES, "prometheusRule": True})["prometheus-rule"]
+    assert filled(files["templates/prometheus-rule.yaml"]) == alerts
+    assert "{{" not in str(alerts), "Helm would take it for its own"
 
 
 @pytest.mark.skipif(HELM is None, reason="helm is not on this machine; KUELOG_HELM may name it")

@@ -1,0 +1,19 @@
+"""What watches over an installation: alerts for Prometheus and its operator, and boards for Grafana."""
+
+from events.json_object import JsonObject
+from ops.files.yaml_text import yaml_text
+from ops.production.deploy.chart_values import ChartValues
+from ops.production.metrics.alert_rules import rules
+
+_HEAD = "# Made by `python -m ops.production.deploy` from ops/production/metrics/alert_rules.py; change that, not this file.\n"
+
+
+def prometheus_rule(values: ChartValues) -> list[JsonObject]:
+    """The alerts where Prometheus's operator is."""
+    meta = {"name": "kuelog", "namespace": values.namespace}
+    return [{"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule", "metadata": meta, "spec": rules()}]
+
+
+def monitoring_files() -> dict[str, str]:
+    """What is given to Prometheus and Grafana themselves: each file's text by its name."""
+    return {"rules.yaml": _HEAD + yaml_text([rules()])}
