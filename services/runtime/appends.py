@@ -4,7 +4,7 @@ It begins with the process, unlike all that is folded.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from events.event import Millis
@@ -27,7 +27,7 @@ class Appends:
         """Of those that the log answered, taken or refused."""
 
     @contextmanager
-    def timed(self, author: str) -> Iterator[None]:
+    def timed(self, author: str) -> Generator[None]:
         """Note how what is done within ends; one that is cancelled is not noted."""
         began = self._clock.now()
         try:

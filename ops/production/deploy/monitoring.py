@@ -1,9 +1,12 @@
 """What watches over an installation: alerts for Prometheus and its operator, and boards for Grafana."""
 
+import json
+
 from events.json_object import JsonObject
 from ops.files.yaml_text import yaml_text
 from ops.production.deploy.chart_values import ChartValues
 from ops.production.metrics.alert_rules import rules
+from ops.production.metrics.queue_board import queue_board
 
 _HEAD = "# Made by `python -m ops.production.deploy` from ops/production/metrics/alert_rules.py; change that, not this file.\n"
 
@@ -16,4 +19,5 @@ def prometheus_rule(values: ChartValues) -> list[JsonObject]:
 
 def monitoring_files() -> dict[str, str]:
     """What is given to Prometheus and Grafana themselves: each file's text by its name."""
-    return {"rules.yaml": _HEAD + yaml_text([rules()])}
+    board = json.dumps(queue_board(), indent=2) + "\n"
+    return {"rules.yaml": _HEAD + yaml_text([rules()]), "queues.json": board}

@@ -61,7 +61,7 @@ def once(name: str, selector: str = "", over: str = "") -> str:
     A selector has one matcher, with its value as it is: `reason=~message|stopped`.
     """
     labels = ", ".join(one for one in BY_NAME[name].labels if one != ROLE)
-    chosen = name + _MATCHER.sub(r'{\1"\2"}', selector)
+    chosen = name + _matched(selector)
     if over:
         function, _, span = over.rstrip("]").partition("[")
         chosen = f"{function}({chosen}[{span}])"
@@ -81,9 +81,14 @@ def total(name: str, *labels: str, selector: str = "", over: str = "") -> str:
     return f"sum{by} ({once(name, selector, over)})"
 
 
-def quantile(of: str, name: str, *labels: str, span: str = "30m") -> str:
+def quantile(of: str, name: str, *labels: str, span: str = "30m", selector: str = "") -> str:
     """A quantile of a histogram; replicas that export the same do not change it."""
-    return f"histogram_quantile({of}, sum by ({', '.join(('le', *labels))}) (rate({name}_bucket[{span}])))"
+    chosen = f"{name}_bucket{_matched(selector)}[{span}]"
+    return f"histogram_quantile({of}, sum by ({', '.join(('le', *labels))}) (rate({chosen})))"
+
+
+def _matched(selector: str) -> str:
+    return _MATCHER.sub(r'{\1"\2"}', selector)
 
 
 RECORDINGS = (
