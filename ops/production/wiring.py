@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -119,8 +119,8 @@ class Running:
         self.regressed = ""
         self.witness_problem = ""
         """Why the witness can take no note at the moment; empty when it can."""
-        self.witnessed_at: Millis | None = None
-        """When it last took note of all streams."""
+        self.witnessed_at: Millis | None = None if witness is None else 0
+        """When the witness last took note of all streams: 0 before the first time, None without a witness."""
         self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
         self._tracer = tracer or SpanTracer()
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
@@ -261,6 +261,11 @@ class Running:
     def given_back(self) -> dict[str, int]:
         """By stream, how many messages that the bus had lost were stored in it again from here."""
         return self._bus.given_back
+
+    @property
+    def asked_once(self) -> Mapping[str, Stream]:
+        """By name, the streams opened so far, for who does without an answer when the bus is away."""
+        return self._bus.asked_once
 
     def known(self, stream: str) -> int:
         """The last sequence of a stream that was read or stored from here."""

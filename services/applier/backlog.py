@@ -25,16 +25,16 @@ class Backlog:
 
     @property
     def urgent(self) -> int:
-        """How many urgent applications are not written yet."""
-        return len(self._since) + len(self._begun)
+        """How many workloads have an urgent application that is not written yet."""
+        return len(self._since.keys() | self._begun.keys())
 
     @property
     def low(self) -> int:
-        """How many with low priority wait."""
+        """How many applications with low priority wait."""
         return len(self._later)
 
-    def offer(self, application: Application, at: Millis = 0) -> None:
-        """Queue an application that is known since `at`; it is dropped if the same is being written already.
+    def offer(self, application: Application, at: Millis) -> None:
+        """Queue an application that was decided or observed at `at`; it is dropped if the same is being written already.
 
         Observed pod states, and waiting workloads without a job to stop, go to the queue with low priority.
         """

@@ -38,6 +38,8 @@ class RetryingBus:
         """By stream and what was asked of it: why the bus did not do it the last time; nothing where it did."""
         self.given_back: dict[str, int] = {}
         """By stream, how many messages that it had lost were stored in it again from here."""
+        self.asked_once: dict[str, Stream] = {}
+        """The streams opened so far, whose requests fail at once when the bus is away, and are no problem of the services."""
         self._full: set[str] = set()
         self._tails: dict[str, KeptTail] = {}
         self._giving: dict[str, GivingBack] = {}
@@ -52,6 +54,7 @@ class RetryingBus:
     async def stream(self, name: str) -> Stream:
         """The stream of that name, as soon as the bus has it. Raises `UnsafeStream`."""
         stream = await self.until_answered(name, "open", lambda: self._bus.stream(name))
+        self.asked_once[name] = stream
         tail = self._tails.setdefault(name, KeptTail())
         if name not in self._giving:
             self._giving[name] = GivingBack(stream, tail, self._clock, self.problems, self.given_back)

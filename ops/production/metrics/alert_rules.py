@@ -1,7 +1,7 @@
-"""What to be woken by: the alerts and the rules that they rest on, as Prometheus takes them, each with the first thing to do.
+"""The alerts, the rules that they rest on, and what to do first about each, as Prometheus takes them.
 
 Replicas export the same figures of queues, cards and the log, and Prometheus adds labels of its own to each, so these are taken once
-before they are summed. Of what each process has for itself, such as its lag, the alert says which process it is.
+before they are summed. Figures that differ by process, such as its lag, keep those labels: the alert names the process.
 Thresholds are values to begin with.
 """
 
@@ -122,7 +122,7 @@ ALERTS = (
     _alert(_W, "KuelogClockSkew", 5, "abs(kuelog_clock_skew_seconds) > 2", "A machine's clock and the bus's differ by more than 2 s", "Set the clock before it is 5 s ahead: then that replica decides nothing"),
     _alert(_W, "KuelogFailing", 0, f"{once('kuelog_failing')} > 0", "A decider or an observer fails, the others go on", "The log of the service has the traceback. Upgrade"),
     _alert(_C, "KuelogTreeSetAside", 0, f"{once('kuelog_set_aside', 'scope=tree')} > 0", "A whole tree of queues is left alone", "`kuelog explain` of one of its queues says why. Upgrade"),
-    _alert(_W, "KuelogSetAside", 10, f"{once('kuelog_set_aside', 'scope!=tree')} > 0", "Something is left alone because a service failed on it", "`kuelog explain` of the workload says what and why"),
+    _alert(_W, "KuelogSetAside", 10, f"{once('kuelog_set_aside', 'scope!=tree')} > 0", "Something is left alone because a service failed on it", "`kuelog explain` of the workload says what and why. It is tried again when it or its queues change, and under other rules"),
     _alert(_W, "KuelogFoldLagging", 2, "kuelog_fold_lag_seconds > 30", "A service decides on an old view", "Look at its CPU, and at who writes so much: `kuelog_events_total`"),
     _alert(_C, "KuelogFoldStuck", 5, "kuelog_fold_lag_messages > 0 and delta(kuelog_folded_sequence[10m]) == 0", "A service has messages to fold and does not move", "`/readyz` first. If it says nothing, start the service anew: nothing is lost"),
     _alert(_W, "KuelogAppendConflicts", 15, 'sum by (partition) (rate(kuelog_appends_total{result="conflict"}[10m])) / sum by (partition) (rate(kuelog_appends_total[10m])) > 0.5', "More than half of the appends come too late", "Too many replicas decide for one partition, or one is far from the bus"),
@@ -133,7 +133,7 @@ ALERTS = (
     _alert(_W, "KuelogOutboxLagging", 5, "kuelog_outbox_lag_seconds > 30", "What was seen is not on the log yet", "The bus is slow or away, and nothing is decided on what it does not hold"),
     _alert(_W, "KuelogStreamFilling", 30, f"{_FILLED} > 0.8", "A stream is 80 % full", "[What fills up](#what-fills-up): why is it not rolled?"),
     _alert(_C, "KuelogStreamFullSoon", 30, f"{once('kuelog_log_days_until_full')} < 1 and on (stream) {_FILLED} > 0.5", "A stream is more than half full, and full within a day", "[What fills up](#what-fills-up). When it is full nothing is admitted"),
-    _alert(_W, "KuelogWitnessOld", 5, "time() - max(kuelog_witness_timestamp_seconds) > 300", "The witness has taken no note for five minutes", "`/readyz` says why: its volume, its key, or the bus"),
+    _alert(_W, "KuelogWitnessOld", 5, "time() - kuelog_witness_timestamp_seconds > 300", "The witness has taken no note for five minutes", "`/readyz` says why: its volume, its key, or the bus"),
     _alert(_C, "KuelogAmiss", 0, f"{grown('kuelog_amiss_messages')} > 0", "Somebody stored what is not his to say, or with a wrong time", "[Amiss](#amiss)"),
     _alert(_W, "KuelogQuarantined", 0, f"{grown('kuelog_quarantined_messages')} > 0", "Somebody had a message skipped", "`kuelog log show --type Quarantined` says who and why"),
     _alert(_C, "KuelogGivenBack", 0, f"{grown('kuelog_given_back_messages')} > 0", "The bus had lost messages that it had acknowledged", "They are stored again. Look at its disk and at `sync_interval`"),

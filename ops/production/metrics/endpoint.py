@@ -20,7 +20,7 @@ from ops.production.metrics.alarms import AlarmMetrics
 from ops.production.metrics.builds import BuildMetrics
 from ops.production.metrics.cards import CardMetrics
 from ops.production.metrics.counters_follower import CountersFollower
-from ops.production.metrics.places import look
+from ops.production.metrics.fold_positions import fold_positions
 from ops.production.metrics.queue_counters import CounterMetrics
 from ops.production.metrics.queues import QueueMetrics
 from ops.production.metrics.services import ServiceMetrics
@@ -29,7 +29,8 @@ from projections.world import World
 
 Source = Callable[[], World | None]
 Filling = Callable[[], Awaitable[list[StreamFill]]]
-Looking = Callable[[], Awaitable[Sequence[Collector]]]
+AskedCollectors = Callable[[], Awaitable[Sequence[Collector]]]
+"""Collectors of what the bus is asked for at each scrape."""
 TELLS_QUEUES, TELLS_CARDS = "queue-manager", "accountant"
 """The services beside which these are told of: one kind of process each, or sums over all of them would count many times."""
 
@@ -69,7 +70,7 @@ def exposition(world: Source, filled: Sequence[StreamFill] = (), *others: Collec
 _OPEN_METRICS = "application/openmetrics-text"
 
 
-async def _nobody() -> Sequence[Collector]:
+async def _no_collectors() -> Sequence[Collector]:
     return ()
 
 
@@ -91,11 +92,10 @@ def metrics_app(
     filled: Filling = _nothing,
     *others: Collector,
     not_yet: Callable[[], str] = _ready,
-    looked: Looking = _nobody,
+    asked: AskedCollectors = _no_collectors,
 ) -> web.Application:
     """The metrics of a world, under `/metrics`; with a token for those who come from elsewhere, when there is one.
 
-    `looked` is asked at each scrape for collectors of what the bus must be asked for first.
     `not_yet` says why there are none yet: figures of half a log would look like a rush when the rest of it is folded.
     """
 
@@ -106,7 +106,7 @@ def metrics_app(
         if why:
             return web.Response(status=503, text=f"{why}\n")
         encode, form = choose_encoder(request.headers.get("Accept", ""))
-        found = registry_of(world, await filled(), (*others, *await looked()))
+        found = registry_of(world, await filled(), (*others, *await asked()))
         told = ApartInOpenMetrics(found) if form.startswith(_OPEN_METRICS) else found
         return web.Response(body=encode(told), headers={"Content-Type": form})
 
@@ -144,11 +144,11 @@ async def served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
         others += [QueueMetrics(running.world_of_queues, running.ports.clock.now), CounterMetrics(follower)]
     cards = running.world_of_cards if TELLS_CARDS in running.services else _no_world
 
-    async def looked() -> Sequence[Collector]:
-        return (ServiceMetrics(running, await look(running)),)
+    async def asked() -> Sequence[Collector]:
+        return (ServiceMetrics(running, await fold_positions(running)),)
 
     why_not = partial(not_yet, running, follower)
-    app = metrics_app(cards, at.token, running.filled, *others, not_yet=why_not, looked=looked)
+    app = metrics_app(cards, at.token, running.filled, *others, not_yet=why_not, asked=asked)
     counting = asyncio.create_task(follower.run()) if follower is not None else None
     try:
         async with listening(app, at.port, what="metrics", host=at.address):

@@ -7,6 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.utils import floatToGoString
 
 from events.amount import UNLIMITED
+from events.event import Millis
 from ops.production.metrics.names import BY_NAME, ROLE, STANDALONE, VGPU, ZONE
 from projections.counters.histogram import Bounds, Histogram
 
@@ -39,7 +40,7 @@ def histogram(name: str, bounds: Bounds, rows: Iterable[tuple[Values, Histogram]
     named = BY_NAME[name]
     family = HistogramMetricFamily(name, named.meaning, labels=named.labels)
     for values, value in rows:
-        family.add_metric(_all(name, values), _buckets(bounds, value), value.total / _MILLI)
+        family.add_metric(_all(name, values), _buckets(bounds, value), in_seconds(value.total))
     return family
 
 
@@ -48,6 +49,11 @@ def in_units(resource: str, amount: int | None) -> float:
     if amount is None or amount == UNLIMITED:
         return float("inf")
     return amount / _MILLI if resource == "cpu" else amount
+
+
+def in_seconds(duration: Millis) -> float:
+    """Milliseconds as Prometheus has them."""
+    return duration / _MILLI
 
 
 def ratio(exact: Fraction) -> float:
@@ -65,7 +71,7 @@ def _buckets(bounds: Bounds, value: Histogram) -> list[tuple[str, float]]:
     upto = 0
     for bound, count in zip((*bounds, None), value.counts, strict=True):
         upto += count
-        found.append(("+Inf" if bound is None else floatToGoString(bound / _MILLI), upto))
+        found.append(("+Inf" if bound is None else floatToGoString(in_seconds(bound)), upto))
     return found
 
 

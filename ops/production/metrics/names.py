@@ -44,10 +44,10 @@ ZONE = "zone"
 VGPU = "vGPU"
 
 _CQ, _PC = "cluster_queue", "priority_class"
-_DOOR = ("name", "namespace")
+_LOCAL_QUEUE = ("name", "namespace")
 _CAUSE = ("reason", "underlying_cause")
 _AMOUNT = ("cohort", _CQ, "flavor", "resource")
-_PLACE = ("service", "partition", "stream")
+_FOLD = ("service", "partition", "stream")
 _BUILD = ("git_version", "git_commit", "build_date", "go_version", "compiler", "platform")
 _CARD = ("node", "device_uuid", "device_index", "device_type")
 _SHARE = ("namespace", "node", "pod", "container_index", "device_uuid")
@@ -121,25 +121,25 @@ KUEUE = (
     _kueue(_H, "kueue_pod_scheduling_gate_removal_seconds", ("gate", _CQ, "is_group"), "From admission until the gate of a pod was gone", "when it went is not on the log, only that it did"),
     _kueue(_C, "multikueue_workloads_dispatched_total", (_CQ, "cluster"), "Workloads sent to other clusters", _LATER),
     _kueue(_C, "multikueue_workloads_admitted_total", (_CQ, "cluster"), "Workloads admitted in other clusters", _LATER),
-    _kueue(_G, "kueue_local_queue_pending_workloads", (*_DOOR, "status"), "Workloads that wait: active in line, inadmissible until something changes"),
-    _kueue(_G, "kueue_local_queue_unadmitted_workloads", (*_DOOR, _CQ, *_CAUSE), "Workloads that are not admitted, and why"),
-    _kueue(_C, "kueue_local_queue_quota_reserved_workloads_total", (*_DOOR, _PC), "Reservations of quota"),
-    _kueue(_H, "kueue_local_queue_quota_reserved_wait_time_seconds", (*_DOOR, _PC), "From creation or return to the queue until quota was reserved"),
-    _kueue(_C, "kueue_local_queue_admitted_workloads_total", (*_DOOR, _PC), "Admissions"),
-    _kueue(_H, "kueue_local_queue_admission_wait_time_seconds", (*_DOOR, _PC), "From creation or return to the queue until admission"),
-    _kueue(_H, "kueue_local_queue_admission_checks_wait_time_seconds", (*_DOOR, _PC), "From reservation until admission, of workloads with admission checks"),
-    _kueue(_H, "kueue_local_queue_ready_wait_time_seconds", (*_DOOR, _PC), "From creation or return to the queue until all pods were ready, where it is waited for them"),
-    _kueue(_H, "kueue_local_queue_admitted_until_ready_wait_time_seconds", (*_DOOR, _PC), "From admission until all pods were ready, where it is waited for them"),
-    _kueue(_G, "kueue_local_queue_finished_workloads", _DOOR, "Finished workloads whose objects are still there"),
-    _kueue(_C, "kueue_local_queue_finished_workloads_total", (*_DOOR, _PC), "Workloads that have finished"),
-    _kueue(_H, "kueue_local_queue_execution_time_seconds", (*_DOOR, _PC), "From first admission until the end, evictions included"),
-    _kueue(_G, "kueue_local_queue_reserving_active_workloads", _DOOR, "Workloads that hold quota"),
-    _kueue(_G, "kueue_local_queue_admitted_active_workloads", _DOOR, "Workloads that are admitted and have not finished"),
-    _kueue(_C, "kueue_local_queue_evicted_workloads_total", (*_DOOR, *_CAUSE, _PC), "Evictions of workloads that held quota"),
-    _kueue(_G, "kueue_local_queue_status", (*_DOOR, "active"), "1 for the one of True, False and Unknown that holds, else 0"),
-    _kueue(_G, "kueue_local_queue_resource_reservation", (*_DOOR, "flavor", "resource"), "What workloads hold that have quota"),
-    _kueue(_G, "kueue_local_queue_resource_usage", (*_DOOR, "flavor", "resource"), "What workloads hold that are admitted"),
-    _kueue(_G, "kueue_local_queue_admission_fair_sharing_usage", (*_DOOR, _CQ), "Its past usage as one number, where local queues are ordered by it"),
+    _kueue(_G, "kueue_local_queue_pending_workloads", (*_LOCAL_QUEUE, "status"), "Workloads that wait: active in line, inadmissible until something changes"),
+    _kueue(_G, "kueue_local_queue_unadmitted_workloads", (*_LOCAL_QUEUE, _CQ, *_CAUSE), "Workloads that are not admitted, and why"),
+    _kueue(_C, "kueue_local_queue_quota_reserved_workloads_total", (*_LOCAL_QUEUE, _PC), "Reservations of quota"),
+    _kueue(_H, "kueue_local_queue_quota_reserved_wait_time_seconds", (*_LOCAL_QUEUE, _PC), "From creation or return to the queue until quota was reserved"),
+    _kueue(_C, "kueue_local_queue_admitted_workloads_total", (*_LOCAL_QUEUE, _PC), "Admissions"),
+    _kueue(_H, "kueue_local_queue_admission_wait_time_seconds", (*_LOCAL_QUEUE, _PC), "From creation or return to the queue until admission"),
+    _kueue(_H, "kueue_local_queue_admission_checks_wait_time_seconds", (*_LOCAL_QUEUE, _PC), "From reservation until admission, of workloads with admission checks"),
+    _kueue(_H, "kueue_local_queue_ready_wait_time_seconds", (*_LOCAL_QUEUE, _PC), "From creation or return to the queue until all pods were ready, where it is waited for them"),
+    _kueue(_H, "kueue_local_queue_admitted_until_ready_wait_time_seconds", (*_LOCAL_QUEUE, _PC), "From admission until all pods were ready, where it is waited for them"),
+    _kueue(_G, "kueue_local_queue_finished_workloads", _LOCAL_QUEUE, "Finished workloads whose objects are still there"),
+    _kueue(_C, "kueue_local_queue_finished_workloads_total", (*_LOCAL_QUEUE, _PC), "Workloads that have finished"),
+    _kueue(_H, "kueue_local_queue_execution_time_seconds", (*_LOCAL_QUEUE, _PC), "From first admission until the end, evictions included"),
+    _kueue(_G, "kueue_local_queue_reserving_active_workloads", _LOCAL_QUEUE, "Workloads that hold quota"),
+    _kueue(_G, "kueue_local_queue_admitted_active_workloads", _LOCAL_QUEUE, "Workloads that are admitted and have not finished"),
+    _kueue(_C, "kueue_local_queue_evicted_workloads_total", (*_LOCAL_QUEUE, *_CAUSE, _PC), "Evictions of workloads that held quota"),
+    _kueue(_G, "kueue_local_queue_status", (*_LOCAL_QUEUE, "active"), "1 for the one of True, False and Unknown that holds, else 0"),
+    _kueue(_G, "kueue_local_queue_resource_reservation", (*_LOCAL_QUEUE, "flavor", "resource"), "What workloads hold that have quota"),
+    _kueue(_G, "kueue_local_queue_resource_usage", (*_LOCAL_QUEUE, "flavor", "resource"), "What workloads hold that are admitted"),
+    _kueue(_G, "kueue_local_queue_admission_fair_sharing_usage", (*_LOCAL_QUEUE, _CQ), "Its past usage as one number, where local queues are ordered by it"),
 )
 
 HAMI = (
@@ -176,20 +176,20 @@ KUELOG = (
     _ours("kuelog_log_limit_bytes", ("stream",), "Bytes that it may hold; when they are reached, nothing is admitted"),
     _ours("kuelog_log_last_sequence", ("stream",), "The last sequence of the stream"),
     _ours("kuelog_log_days_until_full", ("stream",), "Days until then, as it has grown since its first message"),
-    _ours("kuelog_commits_total", ("partition", "author"), "Commits on the partition of the queues", _C),
-    _ours("kuelog_events_total", ("partition", "author", "type"), "Events in them", _C),
-    _ours("kuelog_folded_sequence", _PLACE, "How far a service has folded a stream"),
-    _ours("kuelog_fold_lag_messages", _PLACE, "Messages of the stream that it has not folded"),
-    _ours("kuelog_fold_lag_seconds", _PLACE, "How long the oldest of them is stored, by the clock of the bus; 0 where there is none"),
+    _ours("kuelog_commits_total", ("partition", "author"), "Commits on the partition of the queues, by author", _C),
+    _ours("kuelog_events_total", ("partition", "author", "type"), "Events in these commits", _C),
+    _ours("kuelog_folded_sequence", _FOLD, "How far a service has folded a stream"),
+    _ours("kuelog_fold_lag_messages", _FOLD, "Messages of the stream that it has not folded"),
+    _ours("kuelog_fold_lag_seconds", _FOLD, "How long ago the oldest of them was stored, by the clock of the bus; 0 where there is none"),
     _ours("kuelog_appends_total", ("partition", "author", "result"), "Appends since the process began: ok, conflict (another author was first), full, unavailable or regressed", _C),
     _ours("kuelog_append_seconds", ("partition",), "How long the bus took to answer them", _H),
-    _ours("kuelog_apply_lag_seconds", (), "Since when the oldest decision waits for being written to the cluster that starts or stops something; 0 where there is none"),
+    _ours("kuelog_apply_lag_seconds", (), "How long the oldest decision that starts or stops something has not been written to the cluster; 0 where there is none"),
     _ours("kuelog_unapplied_decisions", ("priority",), "Workloads whose decisions are not written yet: urgent, or low where only a status is to be shown"),
-    _ours("kuelog_applied_total", ("result",), "Decisions that were applied, or that the cluster has rejected, since the process began", _C),
-    _ours("kuelog_outbox_messages", ("service",), "Facts that a service has still to store"),
-    _ours("kuelog_outbox_lag_seconds", ("service",), "Since when the oldest of them waits; 0 where there is none"),
+    _ours("kuelog_applied_total", ("result",), "Decisions that were applied to the cluster, or that it rejected, since the process began", _C),
+    _ours("kuelog_outbox_messages", ("service",), "Facts that a service has not stored yet"),
+    _ours("kuelog_outbox_lag_seconds", ("service",), "How long the oldest of them has waited; 0 where there is none"),
     _ours("kuelog_clock_skew_seconds", (), "How far the clock of the machine is ahead of the bus's; negative behind it"),
-    _ours("kuelog_witness_timestamp_seconds", (), "When the witness last took note of all streams"),
+    _ours("kuelog_witness_timestamp_seconds", (), "When the witness of the process last took note of all streams, in seconds since 1970; 0 before the first time"),
     _ours("kuelog_oldest_pending_seconds", (_CQ,), "How long ago the workload was created that has waited longest; 0 where none waits"),
     _ours("kuelog_partition_halted", ("partition", "reason"), "1 for each reason that halts a partition, else 0"),
     _ours("kuelog_failing", ("partition", "who"), "1 for who fails while the others go on"),

@@ -12,7 +12,7 @@ from ops.production.metrics.alert_rules import once, quantile, total
 
 _RATE = "$__rate_interval"
 _QUEUES = "cluster_queue=~$cluster_queue"
-_DOORS = "namespace=~$namespace"
+_LOCAL_QUEUES = "namespace=~$namespace"
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _WIDTH, _HEIGHT, _WHOLE = 12, 8, 24
 _SCHEMA = 39
@@ -92,7 +92,7 @@ PANELS = (
     Panel(title="Evictions an hour", stacked=True, queries=(Query(_rate("kueue_evicted_workloads_total", "reason", "underlying_cause", times=" * 3600"), "{{reason}} {{underlying_cause}}"),)),
     Panel(title="Who preempts, an hour", stacked=True, queries=(Query(total("kueue_preempted_workloads_total", "preempting_cluster_queue", "reason", over="increase[1h]"), "{{preempting_cluster_queue}} {{reason}}"),)),
     Panel(title="Fair shares", queries=(Query(once("kueue_cluster_queue_weighted_share", _QUEUES), _BY_QUEUE), Query(once("kueue_cohort_weighted_share"), "cohort {{cohort}}"))),
-    Panel(title="Used by local queues", stacked=True, queries=(Query(total("kueue_local_queue_resource_usage", "namespace", "name", "resource", selector=_DOORS), "{{namespace}}/{{name}} {{resource}}"),)),
+    Panel(title="Used by local queues", stacked=True, queries=(Query(total("kueue_local_queue_resource_usage", "namespace", "name", "resource", selector=_LOCAL_QUEUES), "{{namespace}}/{{name}} {{resource}}"),)),
     Panel(title="Queues that take nothing in", shape=Shape.TABLE, queries=(Query(f"{once('kueue_cluster_queue_status', 'status!=active')} == 1"),)),
     Panel(title="Queues and cohorts", shape=Shape.TABLE, queries=(Query(f"{once('kueue_cluster_queue_info', _QUEUES)} * on (cluster_queue) group_left () {_amount('kueue_pending_workloads', 'cluster_queue')}"),), note="The value is how many wait"),
 )

@@ -1,6 +1,6 @@
 """Kueue's gauges of cluster queues and local queues, read from a world at the moment.
 
-What is gone is not told any more, because nothing is kept between two looks.
+What is gone is not exported any more, because nothing is kept between two scrapes.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from events.event import Millis
 from events.quota import ClusterQueueObserved, Quota
 from ops.production.metrics.cohorts import cohorts, share_value
-from ops.production.metrics.families import Values, gauge, in_units, ratio
+from ops.production.metrics.families import Values, gauge, in_seconds, in_units, ratio
 from projections.fair_sharing.past_usage import past_usage
 from projections.fair_sharing.usage_mode import by_usage
 from projections.queues.active_condition import cluster_queue_active, local_queue_active
@@ -24,16 +24,15 @@ from projections.world import World
 Rows = list[tuple[Values, float]]
 ACTIVE, INADMISSIBLE = "active", "inadmissible"
 _STATUSES = ("pending", "active", "terminating")
-_MILLI = 1000
 _TRUTHS = ("True", "False", "Unknown")
 
 
-class Looked(msgspec.Struct, frozen=True):
-    """All queues, looked at once."""
+class QueueStatuses(msgspec.Struct, frozen=True):
+    """The status of every queue at one moment."""
 
-    queues: dict[str, QueueStatus]
-    doors: dict[str, QueueStatus]
-    """By local queue."""
+    cluster_queues: dict[str, QueueStatus]
+    local_queues: dict[str, QueueStatus]
+    """By namespace and name."""
 
 
 class QueueMetrics(Collector):
@@ -51,28 +50,29 @@ class QueueMetrics(Collector):
         world = self._world()
         if world is None:
             return
-        looked = look(world, self._now())
-        yield from waiting(world, self._now())
-        yield from holding(looked)
+        now = self._now()
+        statuses = queue_statuses(world, now)
+        yield from waiting(world, now)
+        yield from holding(statuses)
         yield from finished(world)
         yield from standing(world)
-        yield from amounts(world, looked)
-        yield from shares(world, self._now())
-        yield from cohorts(world, {name: status.admitted for name, status in looked.queues.items()})
+        yield from amounts(world, statuses)
+        yield from shares(world, now)
+        yield from cohorts(world, {name: status.admitted for name, status in statuses.cluster_queues.items()})
 
 
-def look(world: World, at: Millis) -> Looked:
-    """What is shown of every queue."""
+def queue_statuses(world: World, at: Millis) -> QueueStatuses:
+    """The status of every queue, counted once."""
     queues: dict[str, QueueStatus] = {}
-    doors: dict[str, QueueStatus] = {}
+    local: dict[str, QueueStatus] = {}
     counted: dict[str, Tally] = {}
     for name in sorted(world.cluster_queues):
         found = tallies(world, name)
         queues[name] = cluster_queue_status(world, name, found)
         counted.update(found)
     for key in sorted(world.local_queues):
-        doors[key] = local_queue_status(world, key, counted.get(key) or Tally(), at)
-    return Looked(queues, doors)
+        local[key] = local_queue_status(world, key, counted.get(key) or Tally(), at)
+    return QueueStatuses(queues, local)
 
 
 def waiting(world: World, at: Millis) -> Iterator[Metric]:
@@ -81,49 +81,53 @@ def waiting(world: World, at: Millis) -> Iterator[Metric]:
     classes: Rows = []
     pending: Rows = []
     oldest: Rows = []
-    doors: Counter[Values] = Counter({(*_door(key), status): 0 for key in world.local_queues for status in _WAITS})
+    local: Counter[Values] = Counter(
+        {(*_local_queue_labels(key), status): 0 for key in world.local_queues for status in _WAITS}
+    )
     for name, queue in sorted(world.cluster_queues.items()):
         both = {ACTIVE: in_line(world, name), INADMISSIBLE: beside(world, name)}
         for status, keys in both.items():
             queues.append(((name, status), len(keys)))
             classes.append(((name, status), len({world.workloads[key].equivalence for key in keys})))
             through = Counter(world.workloads[key].local_queue for key in keys)
-            doors.update({(*_door(door), status): n for door, n in through.items() if door in world.local_queues})
+            local.update(
+                {(*_local_queue_labels(key), status): n for key, n in through.items() if key in world.local_queues}
+            )
         created = [world.workloads[key].created_at for keys in both.values() for key in keys]
-        oldest.append(((name,), max(at - min(created, default=at), 0) / _MILLI))
+        oldest.append(((name,), in_seconds(max(at - min(created, default=at), 0))))
         total = asked(world, queue, [key for keys in both.values() for key in keys])
         pending.extend(((name, resource), in_units(resource, amount)) for resource, amount in sorted(total.items()))
     yield gauge("kueue_pending_workloads", queues)
     yield gauge("kueue_pending_scheduling_hashes", classes)
     yield gauge("kueue_cluster_queue_resource_pending", pending)
     yield gauge("kuelog_oldest_pending_seconds", oldest)
-    yield gauge("kueue_local_queue_pending_workloads", _sorted(doors))
+    yield gauge("kueue_local_queue_pending_workloads", _sorted(local))
     why: Counter[Values] = Counter()
-    at_door: Counter[Values] = Counter()
-    for (door, *reasons), count in Counter(unadmitted(world)).items():
+    locally: Counter[Values] = Counter()
+    for (key, *reasons), count in Counter(unadmitted(world)).items():
         name = reasons[0]
         if name in world.cluster_queues:
             why[*reasons,] += count
-        if door in world.local_queues:
-            at_door[*_door(door), *reasons] += count
+        if key in world.local_queues:
+            locally[*_local_queue_labels(key), *reasons] += count
     yield gauge("kueue_unadmitted_workloads", _sorted(why))
-    yield gauge("kueue_local_queue_unadmitted_workloads", _sorted(at_door))
+    yield gauge("kueue_local_queue_unadmitted_workloads", _sorted(locally))
 
 
-def holding(looked: Looked) -> Iterator[Metric]:
+def holding(statuses: QueueStatuses) -> Iterator[Metric]:
     """How many hold quota, and how many of them may run."""
-    queues = looked.queues.items()
+    queues = statuses.cluster_queues.items()
     yield gauge("kueue_reserving_active_workloads", [((name,), one.reserving) for name, one in queues])
     yield gauge("kueue_admitted_active_workloads", [((name,), one.admitted) for name, one in queues])
-    doors = [(_door(key), one) for key, one in looked.doors.items()]
-    yield gauge("kueue_local_queue_reserving_active_workloads", [(door, one.reserving) for door, one in doors])
-    yield gauge("kueue_local_queue_admitted_active_workloads", [(door, one.admitted) for door, one in doors])
+    local = [(_local_queue_labels(key), one) for key, one in statuses.local_queues.items()]
+    yield gauge("kueue_local_queue_reserving_active_workloads", [(labels, one.reserving) for labels, one in local])
+    yield gauge("kueue_local_queue_admitted_active_workloads", [(labels, one.admitted) for labels, one in local])
 
 
 def finished(world: World) -> Iterator[Metric]:
     """How many have finished and are still there."""
     queues: Counter[Values] = Counter({(name,): 0 for name in world.cluster_queues})
-    doors: Counter[Values] = Counter({_door(key): 0 for key in world.local_queues})
+    local: Counter[Values] = Counter({_local_queue_labels(key): 0 for key in world.local_queues})
     for workload in world.workloads.values():
         if not workload.finished or workload.discarded:
             continue
@@ -132,9 +136,9 @@ def finished(world: World) -> Iterator[Metric]:
         if name in world.cluster_queues:
             queues[name,] += 1
         if workload.local_queue in world.local_queues:
-            doors[_door(workload.local_queue)] += 1
+            local[_local_queue_labels(workload.local_queue)] += 1
     yield gauge("kueue_finished_workloads", _sorted(queues))
-    yield gauge("kueue_local_queue_finished_workloads", _sorted(doors))
+    yield gauge("kueue_local_queue_finished_workloads", _sorted(local))
 
 
 def standing(world: World) -> Iterator[Metric]:
@@ -149,14 +153,14 @@ def standing(world: World) -> Iterator[Metric]:
         info.append(((name, queue.cohort, world.quota.queues[name].root.name if queue.cohort else ""), 1))
     yield gauge("kueue_cluster_queue_status", status)
     yield gauge("kueue_cluster_queue_info", info)
-    doors: Rows = []
+    local: Rows = []
     for key in sorted(world.local_queues):
         open_now = str(local_queue_active(world, key).active)
-        doors.extend(((*_door(key), one), int(one == open_now)) for one in _TRUTHS)
-    yield gauge("kueue_local_queue_status", doors)
+        local.extend(((*_local_queue_labels(key), one), int(one == open_now)) for one in _TRUTHS)
+    yield gauge("kueue_local_queue_status", local)
 
 
-def amounts(world: World, looked: Looked) -> Iterator[Metric]:
+def amounts(world: World, statuses: QueueStatuses) -> Iterator[Metric]:
     """What queues own, may borrow and lend, and what of it is held."""
     queues = sorted(world.cluster_queues.items())
     for name, value in (
@@ -178,14 +182,14 @@ def amounts(world: World, looked: Looked) -> Iterator[Metric]:
             [
                 ((queue.cohort, key, *where), amount)
                 for key, queue in queues
-                for where, amount in _uses(what(looked.queues[key]))
+                for where, amount in _uses(what(statuses.cluster_queues[key]))
             ],
         )
         yield gauge(
             f"kueue_local_queue_resource_{name}",
             [
-                ((*_door(key), *where), amount)
-                for key, one in looked.doors.items()
+                ((*_local_queue_labels(key), *where), amount)
+                for key, one in statuses.local_queues.items()
                 for where, amount in _uses(what(one))
             ],
         )
@@ -199,10 +203,10 @@ def shares(world: World, at: Millis) -> Iterator[Metric]:
         [((name, queue.cohort), share_value(world, world.quota.queues[name])) for name, queue in sorted(fair)],
     )
     used: Rows = []
-    for key, door in sorted(world.local_queues.items()):
-        if by_usage(world, door.cluster_queue):
+    for key, one in sorted(world.local_queues.items()):
+        if by_usage(world, one.cluster_queue):
             endless, amount = past_usage(world, key, at)
-            used.append(((*_door(key), door.cluster_queue), float("inf") if endless else ratio(amount)))
+            used.append(((*_local_queue_labels(key), one.cluster_queue), float("inf") if endless else ratio(amount)))
     yield gauge("kueue_local_queue_admission_fair_sharing_usage", used)
 
 
@@ -219,7 +223,7 @@ def _uses(uses: Iterable[FlavorUse]) -> Iterator[tuple[tuple[str, str], float]]:
             yield (flavor.flavor, one.resource), in_units(one.resource, one.total)
 
 
-def _door(key: str) -> tuple[str, str]:
+def _local_queue_labels(key: str) -> tuple[str, str]:
     """Name and namespace of a local queue, in the order of Kueue's labels."""
     namespace, _, name = key.partition("/")
     return name, namespace

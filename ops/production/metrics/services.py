@@ -9,54 +9,52 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from events.event import Millis
-from ops.production.metrics.families import Values, counter, gauge, histogram
-from ops.production.metrics.places import FOLDING, Looked
+from ops.production.metrics.families import Values, counter, gauge, histogram, in_seconds
+from ops.production.metrics.fold_positions import FOLDING, FoldPositions
 from ops.production.wiring import Running
 from services.applier.shell import APPLIED, REJECTED, Applier
 from services.runtime.appends import BOUNDS
-from services.runtime.outbox import Outbox
 
 Rows = list[tuple[Values, float]]
-_MILLI = 1000
 
 
 class ServiceMetrics(Collector):
-    """Collects from the services of this process, and from what was asked of the bus for this scrape."""
+    """Collects from the services of this process, and from the positions that were asked of the bus for this scrape."""
 
-    def __init__(self, running: Running, looked: Looked) -> None:
-        self._running, self._looked = running, looked
+    def __init__(self, running: Running, found: FoldPositions) -> None:
+        self._running, self._found = running, found
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing beforehand: what there is depends on the services."""
+        """No names beforehand: they depend on the services."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """All of them; what is not known is not told."""
+        """All of them; one whose value is not known has no sample."""
         now = self._running.ports.clock.now()
         yield from self._folding()
         yield from self._appending()
         yield from _applying(self._running.applier, now)
         yield from self._reporting(now)
-        ahead = self._looked.ahead
-        yield gauge("kuelog_clock_skew_seconds", [] if ahead is None else [((), ahead / _MILLI)])
+        skew = self._found.clock_skew
+        yield gauge("kuelog_clock_skew_seconds", [] if skew is None else [((), in_seconds(skew))])
         noted = self._running.witnessed_at
-        yield gauge("kuelog_witness_timestamp_seconds", [] if noted is None else [((), noted / _MILLI)])
+        yield gauge("kuelog_witness_timestamp_seconds", [] if noted is None else [((), in_seconds(noted))])
 
     def _folding(self) -> Iterator[Metric]:
         folded: Rows = []
         messages: Rows = []
         seconds: Rows = []
-        for one in self._looked.places:
+        for one in self._found.positions:
             for service in FOLDING[one.partition]:
                 if service not in self._running.services:
                     continue
                 values = (service, one.partition, one.stream)
                 folded.append((values, one.folded))
-                if one.end is None:
+                if one.last is None:
                     continue
-                messages.append((values, one.end - one.folded))
-                if one.waiting is not None or one.end == one.folded:
-                    seconds.append((values, (one.waiting or 0) / _MILLI))
+                messages.append((values, one.last - one.folded))
+                if one.age is not None or one.last == one.folded:
+                    seconds.append((values, in_seconds(one.age or 0)))
         yield gauge("kuelog_folded_sequence", folded)
         yield gauge("kuelog_fold_lag_messages", messages)
         yield gauge("kuelog_fold_lag_seconds", seconds)
@@ -64,21 +62,19 @@ class ServiceMetrics(Collector):
     def _appending(self) -> Iterator[Metric]:
         hosts = sorted(self._running.hosts.items())
         results = [
-            ((partition, *who), count) for partition, one in hosts for who, count in sorted(one.appends.results.items())
+            ((partition, author, result), count)
+            for partition, one in hosts
+            for (author, result), count in sorted(one.appends.results.items())
         ]
         yield counter("kuelog_appends_total", results)
         took = [((partition,), one.appends.took) for partition, one in hosts if one.deciders]
         yield histogram("kuelog_append_seconds", BOUNDS, took)
 
     def _reporting(self, now: Millis) -> Iterator[Metric]:
-        boxes = [(who, box) for who, box in self._outboxes() if box is not None]
-        yield gauge("kuelog_outbox_messages", [((who,), box.waiting) for who, box in boxes])
-        yield gauge("kuelog_outbox_lag_seconds", [((who,), _since(box.oldest, now)) for who, box in boxes])
-
-    def _outboxes(self) -> Iterator[tuple[str, Outbox | None]]:
-        applier, watcher = self._running.applier, self._running.watcher
-        yield "applier", None if applier is None else applier.outbox
-        yield "watcher", None if watcher is None else watcher.outbox
+        parts = (("applier", self._running.applier), ("watcher", self._running.watcher))
+        outboxes = [(service, one.outbox) for service, one in parts if one is not None]
+        yield gauge("kuelog_outbox_messages", [((service,), one.waiting) for service, one in outboxes])
+        yield gauge("kuelog_outbox_lag_seconds", [((service,), _since(one.oldest, now)) for service, one in outboxes])
 
 
 def _applying(applier: Applier | None, now: Millis) -> Iterator[Metric]:
@@ -92,4 +88,4 @@ def _applying(applier: Applier | None, now: Millis) -> Iterator[Metric]:
 
 
 def _since(then: Millis | None, now: Millis) -> float:
-    return 0.0 if then is None else max(now - then, 0) / _MILLI
+    return 0.0 if then is None else in_seconds(max(now - then, 0))

@@ -23,9 +23,9 @@ def at(sequence: int) -> Application:
 
 def test_what_is_being_written_is_not_written_once_more() -> None:
     backlog = Backlog()
-    backlog.offer(at(1))
+    backlog.offer(at(1), 0)
     assert backlog.soon() == at(1)
-    backlog.offer(at(1))
+    backlog.offer(at(1), 0)
     assert not backlog.newer("team/w")
     backlog.done("team/w")
     assert backlog.soon() is None
@@ -33,27 +33,27 @@ def test_what_is_being_written_is_not_written_once_more() -> None:
 
 def test_what_is_newer_is_written_next_unless_it_does_not_come_to_stand() -> None:
     backlog = Backlog()
-    backlog.offer(at(1))
+    backlog.offer(at(1), 0)
     assert backlog.soon() == at(1)
-    backlog.offer(at(2))
+    backlog.offer(at(2), 0)
     assert backlog.newer("team/w")
-    backlog.offer(at(1))
+    backlog.offer(at(1), 0)
     assert not backlog.newer("team/w")
-    backlog.offer(at(3))
+    backlog.offer(at(3), 0)
     backlog.done("team/w")
     assert backlog.soon() == at(3)
 
 
-def test_what_is_urgent_says_since_when_it_waits_until_it_is_written_or_comes_to_nothing() -> None:
+def test_the_oldest_urgent_application_counts_from_its_first_offer_until_it_is_written_or_dropped() -> None:
     backlog = Backlog()
-    backlog.offer(replace(at(1), aside=True), at=50)
+    backlog.offer(replace(at(1), aside=True), 50)
     assert (backlog.oldest, backlog.urgent, backlog.low) == (None, 0, 1), "the rest has time"
-    backlog.offer(at(2), at=100)
-    backlog.offer(at(3), at=200)
+    backlog.offer(at(2), 100)
+    backlog.offer(at(3), 200)
     assert (backlog.oldest, backlog.urgent, backlog.low) == (100, 1, 0)
     assert backlog.soon() == at(3)
-    backlog.offer(at(4), at=300)
-    assert (backlog.oldest, backlog.urgent) == (100, 2)
+    backlog.offer(at(4), 300)
+    assert (backlog.oldest, backlog.urgent) == (100, 1)
     backlog.done("team/w")
     assert backlog.oldest == 300
     backlog.drop("team/w")

@@ -33,9 +33,9 @@ from ops.production.metrics.builds import BuildMetrics
 from ops.production.metrics.cards import CardMetrics
 from ops.production.metrics.counters_follower import CountersFollower
 from ops.production.metrics.endpoint import ApartInOpenMetrics, registry_of
+from ops.production.metrics.fold_positions import FoldPosition, FoldPositions
 from ops.production.metrics.names import EXPORTED
 from ops.production.metrics.page import page
-from ops.production.metrics.places import Looked, Place
 from ops.production.metrics.queue_counters import CounterMetrics
 from ops.production.metrics.queues import QueueMetrics
 from ops.production.metrics.services import ServiceMetrics
@@ -101,7 +101,8 @@ def everything() -> CountedStory:
     return story
 
 
-LOOKED = Looked(places=(Place(partition=PARTITION, stream="FACTS", folded=7, end=9, waiting=1500),), ahead=-250)
+POSITION = FoldPosition(partition=PARTITION, stream="FACTS", folded=7, last=9, age=1500)
+POSITIONS = FoldPositions(positions=(POSITION,), clock_skew=-250)
 
 
 def serving() -> Any:
@@ -131,7 +132,7 @@ def families(story: CountedStory) -> dict[str, Metric]:
         CardMetrics(lambda: story.world),
         BuildMetrics(),
         AlarmMetrics(running),
-        ServiceMetrics(serving(), LOOKED),
+        ServiceMetrics(serving(), POSITIONS),
         CapacityMetrics([StreamFill(stream="LOG_0", bytes=1, limit=2, days=3.0)]),
     ):
         for family in collector.collect():

@@ -1,4 +1,4 @@
-"""How the services of a process keep up with the log is told while they run, and while the bus does not answer."""
+"""The metrics of how services keep up with the log: while they run, while they are halted and while the bus is away."""
 
 import asyncio
 from typing import Any, cast
@@ -9,12 +9,12 @@ from events.subjects import FACTS
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.memory import MemoryBus
 from ops.production.metrics.endpoint import exposition, served
-from ops.production.metrics.places import look
+from ops.production.metrics.fold_positions import fold_positions
 from ops.production.metrics.services import ServiceMetrics
 from ops.production.process.clock import ScaledClock
-from ops.production.wiring import PARTITION, Ports, Running
+from ops.production.wiring import DEVICE_PARTITION, PARTITION, Ports, Running
 from services.runtime.log_errors import LogUnavailable
-from services.runtime.log_port import Message
+from services.runtime.log_port import Head, Message, Stream
 from tests.ops.production.metrics.test_alarms import DECIDERS, lines
 from tests.services.runtime.test_partition_host import NoCluster, admitted, stop, tell, without_cards
 from tests.stories.small_world import job
@@ -26,8 +26,8 @@ def services_on(bus: MemoryBus) -> Running:
 
 
 async def told(services: Running) -> list[str]:
-    looked = await look(services)
-    return exposition(lambda: None, (), ServiceMetrics(services, looked)).decode().splitlines()
+    found = await fold_positions(services)
+    return exposition(lambda: None, (), ServiceMetrics(services, found)).decode().splitlines()
 
 
 async def test_a_service_that_can_t_go_on_lags_behind_the_log_and_tells_by_how_much() -> None:
@@ -53,25 +53,59 @@ async def test_a_service_that_can_t_go_on_lags_behind_the_log_and_tells_by_how_m
     await stop(task)
 
 
-async def test_while_the_bus_does_not_answer_it_is_told_what_is_folded_and_no_lag() -> None:
+class Asked:
+    """A stream that notes what it is asked, and does not answer while the bus is away."""
+
+    def __init__(self, stream: Stream, requests: list[str], *, away: bool) -> None:
+        self._stream, self._requests, self._away = stream, requests, away
+
+    async def now(self) -> int:
+        self._note("now")
+        return await self._stream.now()
+
+    async def last(self) -> Head:
+        self._note("last")
+        return await self._stream.last()
+
+    def _note(self, what: str) -> None:
+        self._requests.append(f"{self._stream.name} {what}")
+        if self._away:
+            raise LogUnavailable(stream=self._stream.name, problem="away")
+
+
+def asked(services: Running, *, away: bool = False) -> list[str]:
+    """What the streams are asked from now on."""
+    requests: list[str] = []
+    streams = cast(dict[str, Stream], services.asked_once)
+    for name, stream in list(streams.items()):
+        streams[name] = cast(Any, Asked(stream, requests, away=away))
+    return requests
+
+
+async def test_a_bus_that_is_away_leaves_the_lag_out_and_is_no_problem_of_the_services() -> None:
     bus = MemoryBus()
     await tell(bus, without_cards(1))
     services = services_on(bus)
     task = asyncio.create_task(services.run())
     await asyncio.wait_for(services_begun(services), 30)
-
-    class Away:
-        """A stream of a bus that is away."""
-
-        name = PARTITION
-
-        async def now(self) -> int:
-            raise LogUnavailable(stream=PARTITION, problem="away")
-
-    services.hosts[PARTITION].own = cast(Any, Away())
+    asked(services, away=True)
     found = await told(services)
     assert any(f'kuelog_folded_sequence{{partition="{PARTITION}"' in line for line in found)
-    assert not any(f'kuelog_fold_lag_messages{{partition="{PARTITION}"' in line for line in found)
+    assert not any(line.startswith(("kuelog_fold_lag", "kuelog_clock_skew")) for line in found)
+    assert services.problems() == []
+    await stop(task)
+
+
+async def test_a_scrape_of_services_that_have_folded_everything_asks_each_stream_once() -> None:
+    bus = MemoryBus()
+    await tell(bus, without_cards(1))
+    services = services_on(bus)
+    task = asyncio.create_task(services.run())
+    await asyncio.wait_for(services_begun(services), 30)
+    await asyncio.wait_for(services.quiet(), 30)
+    requests = asked(services)
+    await told(services)
+    assert sorted(requests) == [f"{DEVICE_PARTITION} last", "FACTS last", "FACTS now", f"{PARTITION} last"]
     await stop(task)
 
 
