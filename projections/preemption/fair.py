@@ -6,16 +6,23 @@ room for are passed over: Kueue does not look at that, and two queues may then p
 """
 
 from collections.abc import Container, Iterator
+from functools import partial
 from itertools import chain
 
 import msgspec
 
 from events.quota import PreemptionPolicy
 from events.settings import FairStrategy
-from projections.fair_sharing.share import Share, share_of
+from projections.fair_sharing.share import share_of
 from projections.feature_gates import enabled
 from projections.preemption.candidates import Candidate, PreemptionContext, Variant, as_candidate
 from projections.preemption.classic import charge, discharge, fits_now
+from projections.preemption.fair_strategy import (
+    PreemptorNewShare,
+    TargetNewShare,
+    TargetOldShare,
+    allowed_by_strategy,
+)
 from projections.preemption.fair_targets import LazyCandidates, TargetQueues
 from projections.preemption.mutual_preemption import by_share, may_come_back, sides
 from projections.preemption.usage_order import in_order_of_usage
@@ -36,6 +43,13 @@ def find_victims(world: World, context: PreemptionContext) -> list[Candidate]:
         if not returning:
             return victims
         excluded.update(one.workload.key for one in returning)
+
+
+class ComparedShares(msgspec.Struct, frozen=True, gc=False):
+    """The two shares that stand before a candidate of a queue is tried."""
+
+    preemptor_new: PreemptorNewShare
+    target_old: TargetOldShare
 
 
 class FairSearch:
@@ -88,13 +102,13 @@ class FairSearch:
                     return True
                 continue
             failed = spared.setdefault(node.name, [])
-            mine, before = self._shares(node)
-            if mine.infinite and not before.infinite:
+            shares = self._shares(node)
+            if shares.preemptor_new.infinite and not shares.target_old.infinite:
                 targets.drop(node)
                 retry[node.name] = LazyCandidates(chain(failed, row.take()))
                 continue
             for one in row.take():
-                if self._passes(rule, one, mine, before):
+                if self._allowed(rule, one, shares):
                     if self._choose(one, Variant.FAIR_SHARING):
                         return True
                     break  # The shares have changed: another queue may have the most now.
@@ -109,9 +123,9 @@ class FairSearch:
         targets = TargetQueues(self._ask.node, retry, self._names)
         rule = FairStrategy.LESS_THAN_INITIAL_SHARE
         while (node := targets.next()) is not None:
-            mine, before = self._shares(node)
+            shares = self._shares(node)
             first = next(retry[node.name].take())
-            if self._passes(rule, first, mine, before) and self._choose(first, Variant.FAIR_SHARING):
+            if self._allowed(rule, first, shares) and self._choose(first, Variant.FAIR_SHARING):
                 return True
             targets.drop(node)
         return False
@@ -130,21 +144,21 @@ class FairSearch:
                 ask.node.discharge(world.trail, column, amount)
             return fits_now(ask.node, ask.usage, borrowing=True)
 
-    def _shares(self, target: Node) -> tuple[Share, Share]:
+    def _shares(self, target: Node) -> ComparedShares:
         """The shares of the preemptor's side and of the target's, below where their paths meet."""
-        mine, theirs = sides(self._ask.node, target)
-        return share_of(mine, self._names), share_of(theirs, self._names)
+        below = sides(self._ask.node, target)
+        return ComparedShares(
+            PreemptorNewShare(share_of(below.preemptor, self._names)),
+            TargetOldShare(share_of(below.target, self._names)),
+        )
 
-    def _passes(self, rule: FairStrategy, victim: Candidate, mine: Share, before: Share) -> bool:
-        """Whether the rule lets the candidate go."""
-        match rule:
-            case FairStrategy.LESS_THAN_INITIAL_SHARE:
-                return mine < before
-            case FairStrategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE:
-                with self._world.trial():
-                    discharge(self._world, victim)
-                    after = share_of(sides(self._ask.node, victim.node)[1], self._names)
-                return mine <= after
+    def _allowed(self, strategy: FairStrategy, victim: Candidate, shares: ComparedShares) -> bool:
+        return allowed_by_strategy(strategy, shares.preemptor_new, shares.target_old, partial(self._target_new, victim))
+
+    def _target_new(self, victim: Candidate) -> TargetNewShare:
+        with self._world.trial():
+            discharge(self._world, victim)
+            return TargetNewShare(share_of(sides(self._ask.node, victim.node).target, self._names))
 
     def _needed(self) -> list[Candidate]:
         """Give back, from the last but one to the first, every victim without which it fits and none could come back."""
@@ -166,7 +180,7 @@ class FairSearch:
         Only what the preemptor's side keeps can do that; what a target keeps makes its own share greater.
         """
         path, ask = spared.node.path, self._ask
-        if all(not by_share(ask, one) or sides(ask.node, one.node)[0] not in path for one in kept):
+        if all(not by_share(ask, one) or sides(ask.node, one.node).preemptor not in path for one in kept):
             return True
         return bool(may_come_back(self._world, ask, kept))
 

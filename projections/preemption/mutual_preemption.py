@@ -6,12 +6,19 @@ If it could, the two would preempt each other without end: Kueue's rules look at
 
 from collections.abc import Sequence
 
+import msgspec
+
 from events.quota import PreemptionPolicy
-from events.settings import FairStrategy
-from projections.fair_sharing.share import Share, share_of
+from projections.fair_sharing.share import share_of
 from projections.feature_gates import enabled
 from projections.preemption.candidates import Candidate, PreemptionContext
 from projections.preemption.classic import charge
+from projections.preemption.fair_strategy import (
+    PreemptorNewShare,
+    TargetNewShare,
+    TargetOldShare,
+    allowed_by_strategy,
+)
 from projections.preemption.policy import satisfies_policy
 from projections.quota.node import Node
 from projections.world import World
@@ -39,26 +46,30 @@ def _may_take_back(world: World, context: PreemptionContext, victim: Candidate) 
     with world.trial():
         charge(world, victim.node, victim.usage)
         entitled = enabled(world.settings, "FairSharingPreemptWithinNominal") and victim.node.within_nominal(columns)
-        asker, returned = sides(context.node, victim.node)
-        theirs, mine = share_of(returned, names), share_of(asker, names)
+        # The victim would ask now, and the workload that it made room for would be its candidate.
+        below = sides(context.node, victim.node)
+        victim_new = PreemptorNewShare(share_of(below.target, names))
+        holder_old = TargetOldShare(share_of(below.preemptor, names))
         for column, amount in context.usage.items():
             context.node.discharge(world.trail, column, amount)
-        rest = share_of(asker, names)
-    return entitled or any(_lets_preempt(rule, theirs, mine, rest) for rule in world.settings.fair_strategies)
+        holder_new = TargetNewShare(share_of(below.preemptor, names))
+    return entitled or any(
+        allowed_by_strategy(strategy, victim_new, holder_old, lambda: holder_new)
+        for strategy in world.settings.fair_strategies
+    )
 
 
-def _lets_preempt(rule: FairStrategy, preemptor: Share, before: Share, after: Share) -> bool:
-    match rule:
-        case FairStrategy.LESS_THAN_INITIAL_SHARE:
-            return preemptor < before
-        case FairStrategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE:
-            return preemptor <= after
+class Sides(msgspec.Struct, frozen=True, gc=False):
+    """The children of the lowest common ancestor of two queues, on the way to each (Kueue: almost LCA)."""
+
+    preemptor: Node
+    target: Node
 
 
-def sides(preemptor: Node, target: Node) -> tuple[Node, Node]:
-    """The children of the lowest common ancestor of two queues, on the way to each ("almost LCA")."""
+def sides(preemptor: Node, target: Node) -> Sides:
+    """Where the paths of two queues part."""
     mine, theirs = preemptor.path, target.path
     depth = 1
     while mine[-depth - 1] is theirs[-depth - 1]:
         depth += 1
-    return mine[-depth - 1], theirs[-depth - 1]
+    return Sides(mine[-depth - 1], theirs[-depth - 1])

@@ -43,6 +43,7 @@ AREAS = {
         (
             "projections/fair_sharing/share.py",
             "projections/preemption/fair.py",
+            "projections/preemption/fair_strategy.py",
             "projections/preemption/fair_targets.py",
         ),
         (CASES, "tests/projections/preemption/test_fair.py", "tests/projections/fair_sharing"),
