@@ -72,9 +72,9 @@ def converted(documents: Sequence[Document]) -> Converted:
     objects: list[JsonObject] = []
     findings: list[LintFinding] = []
     for document in documents:
-        value, problems = to_v1beta2(document.value)
-        value, more = _labelled(value)
-        problems = [*problems, *_silent_changes(document.value, value), *more]
+        newest = to_v1beta2(document.value)
+        value, more = _labelled(newest.value)
+        problems = [*newest.problems, *_silent_changes(document.value, value), *more]
         if _is_older(document.value):
             problems.extend(shape_problems(value))
         objects.append(value)

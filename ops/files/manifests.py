@@ -72,8 +72,8 @@ def read_manifests(files: Sequence[Path], *, loose: bool = False) -> list[Docume
     if not loose:
         return found
     return [
-        msgspec.structs.replace(document, value=value)
-        for document, (value, _) in zip(found, normalise([one.value for one in found]), strict=True)
+        msgspec.structs.replace(document, value=meant.value)
+        for document, meant in zip(found, normalise([one.value for one in found]), strict=True)
     ]
 
 
@@ -81,8 +81,8 @@ def loosened(documents: Sequence[Document]) -> list[tuple[Document, list[Problem
     """The objects in the form that makes sense, with a warning for everything that was changed."""
     made = normalise([one.value for one in documents])
     return [
-        (msgspec.structs.replace(document, value=value), problems)
-        for document, (value, problems) in zip(documents, made, strict=True)
+        (msgspec.structs.replace(document, value=meant.value), meant.problems)
+        for document, meant in zip(documents, made, strict=True)
     ]
 
 

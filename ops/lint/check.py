@@ -63,9 +63,9 @@ def lint(files: Sequence[Path], *, loose: bool = False) -> list[LintFinding]:
     checked = [_alone(document) for document in documents]
     sound = [one for one in checked if one.sound]
     if loose:
-        for one, (value, problems) in zip(sound, normalise([one.document.value for one in sound]), strict=True):
-            one.value = value
-            one.problems = [*problems, *(found for found in one.problems if found.code != "OldVersion")]
+        for one, meant in zip(sound, normalise([one.document.value for one in sound]), strict=True):
+            one.value = meant.value
+            one.problems = [*meant.problems, *(found for found in one.problems if found.code != "OldVersion")]
     objects = Objects([one.value for one in sound], _card_config(sound))
     for one in sound:
         one.problems.extend(_rules(one.value, objects))
@@ -100,7 +100,8 @@ def _readable(file: Path, findings: list[LintFinding]) -> list[Document]:
 
 
 def _alone(document: Document) -> Checked:
-    value, problems = to_v1beta2(document.value)
+    newest = to_v1beta2(document.value)
+    value, problems = newest.value, newest.problems
     misshapen = shape_problems(value)
     # A field of an older version is unknown in an object that says it is of the newest.
     shown = document.value if document.value.get("apiVersion") == STORED else value

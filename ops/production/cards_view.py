@@ -93,7 +93,9 @@ def unwanted(world: World) -> Room:
             continue
         for pod_set in workload.spec.pod_sets:
             asked.update(
-                dict.fromkeys(one for each in pod_card_requests(pod_set.shape, config_of(world))[0] for one in each)
+                dict.fromkeys(
+                    one for each in pod_card_requests(pod_set.shape, config_of(world)).containers for one in each
+                )
             )
     ready = [on for on in world.cards.all_cards() if on.node in world.nodes and world.nodes[on.node].ready]
     return stranded(ready, list(asked), asking({}, asked, vendors=config_of(world).by_word)) if asked else Room()

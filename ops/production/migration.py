@@ -73,7 +73,7 @@ class Found(Reader):
     def installed(self) -> list[Resource]:
         """The kinds of jobs that come with definitions of their own and are there."""
         sight = Listed(self.objects[_place(DEFINITIONS)])
-        return InstalledKinds(self.kinds.by_place.values()).see(sight)[0]
+        return InstalledKinds(self.kinds.by_place.values()).see(sight).watch
 
     async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
         """What was found; never anything after it."""

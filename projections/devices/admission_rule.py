@@ -105,6 +105,6 @@ def pod_within_quota(
     defaults: Defaults = CHART,
 ) -> bool:
     """Whether the namespace's quota for one vendor holds what the pod asks for."""
-    requests = [read_request(vendor, asked.limits, asked.requests, defaults) for asked in containers]
-    memory, cores = asked_at_once([() if request is None else (request,) for request in requests], init, vendor.word)
-    return room(limits, vendor.resources).holds(memory, cores)
+    requests = [read_request(vendor, one.limits, one.requests, defaults) for one in containers]
+    asked = asked_at_once([() if request is None else (request,) for request in requests], init, vendor.word)
+    return room(limits, vendor.resources).holds(asked.memory, asked.cores)

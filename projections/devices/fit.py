@@ -137,7 +137,7 @@ def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: i
     shares: list[tuple[CardShare, ...]] = []
     for position, asked in enumerate(requests):
         is_init = position < init
-        fit, after = fit_container(
+        tried = fit_container(
             start if is_init else app,
             asked,
             pod,
@@ -145,14 +145,24 @@ def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: i
             before=IDLE if is_init else app_use,
             held=[share for each in shares for share in each],
         )
+        fit = tried.fit
         if not fit.complete:
             return PodFit(refusals=fit.refusals, cards=fit.cards)
         shares.append(fit.picked)
         if not is_init:
-            app = after
+            app = tried.after
             for share in fit.picked:
                 app_use = app_use.plus(use_of(share))
     return PodFit(shares=tuple(shares))
+
+
+class ContainerTrial(msgspec.Struct, frozen=True):
+    """One container tried on cards."""
+
+    fit: ContainerFit
+    """The shares as they are charged."""
+    after: list[CardState]
+    """The cards as they would be then, in the order in which they were tried; unchanged where it does not fit."""
 
 
 def fit_container(
@@ -163,13 +173,10 @@ def fit_container(
     on: NodeCards,
     before: CardUse = IDLE,
     held: Sequence[CardShare] = (),
-) -> tuple[ContainerFit, list[CardState]]:
-    """Fit the requests of one container on cards as they are; `held` is what containers before it have got.
-
-    Gives the shares as they are charged, and the cards as they would be then, in the order in which they were tried.
-    """
+) -> ContainerTrial:
+    """Fit the requests of one container on cards as they are; `held` is what containers before it have got."""
     if not requests:
-        return ContainerFit(picked=(), complete=True), states
+        return ContainerTrial(ContainerFit(picked=(), complete=True), states)
     terms = [pod.terms.get(request.vendor) for request in requests]
     numa_bind = any(each is not None and each.numa_bind for each in terms)
     after = sort_cards(states, pod.policy(), requests, numa_bind=numa_bind, weights=pod.weights)
@@ -178,10 +185,10 @@ def fit_container(
         cards = frozenset(share.uuid for share in held if share.vendor == request.vendor)
         fit = _fit_own(after, request, own, on, before, cards)
         if not fit.complete:
-            return fit, states
+            return ContainerTrial(fit, states)
         picked += fit.picked
         after = charge(after, fit.picked)
-    return ContainerFit(picked=picked, complete=True), after
+    return ContainerTrial(ContainerFit(picked=picked, complete=True), after)
 
 
 def _fit_own(

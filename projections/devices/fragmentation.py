@@ -67,7 +67,7 @@ def stranded(nodes: Iterable[NodeCards], asked: Sequence[CardRequest], pod: Aski
             if not state.card.healthy or state.cordoned:
                 continue
             alone = NodeCards(node=on.node, cards=(state.card,), annotations=on.annotations)
-            if any(fit_container([state], [request], pod, on=alone)[0].complete for request in single):
+            if any(fit_container([state], [request], pod, on=alone).fit.complete for request in single):
                 continue
             found = found.plus(
                 1,

@@ -69,7 +69,7 @@ def place(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequenc
 
     The reason of a failure is that of the first try: pod sets in the workload's order, each under its own policy.
     """
-    asked = [_Asked(gang, *pod_card_requests(gang.pod_set.shape, gang.config)) for gang in gangs]
+    asked = [_asked(gang) for gang in gangs]
     asked = [one for one in asked if any(one.requests)]
     refused: list[Placed] = []
     for line, policies in _tries(asked):
@@ -92,6 +92,11 @@ class _Asked(msgspec.Struct, frozen=True):
     def policies(self, wanted: Sequence[str]) -> Sequence[str]:
         """Those of the card policies that the pod leaves open; empty stands for its own, or HAMi's default."""
         return ("",) if CARD_POLICY in self.gang.pod_set.shape.device_annotations else wanted
+
+
+def _asked(gang: Gang) -> _Asked:
+    found = pod_card_requests(gang.pod_set.shape, gang.config)
+    return _Asked(gang, found.containers, found.init)
 
 
 def _tries(asked: Sequence[_Asked]) -> Iterator[tuple[Sequence[_Asked], Sequence[str]]]:
@@ -252,14 +257,12 @@ def _refused(
     if not lets_in(now, asked.requests, asked.init, gang.config.resources):
         return _over_quota(asked, index, emptied(limits))
     names = sorted(_suitable(cards, nodes, gang))
-    ever, message = refusal(
-        cards, names, asked.requests, asked.init, _pod(asked, "", now), _pod(asked, "", emptied(limits))
-    )
+    refused = refusal(cards, names, asked.requests, asked.init, _pod(asked, "", now), _pod(asked, "", emptied(limits)))
     where = f"flavor {gang.flavor.name}" if gang.flavor is not None else "any flavor"
     return Placed(
         pod_set=gang.pod_set.name,
-        reason=WAITING_FOR_CARDS if ever else EXCEEDS_CARDS,
-        message=f"pod {index + 1} of {gang.count} of pod set {gang.pod_set.name} finds no cards in {where}: " + message,
+        reason=WAITING_FOR_CARDS if refused.for_now else EXCEEDS_CARDS,
+        message=f"pod {index + 1} of {gang.count} of pod set {gang.pod_set.name} finds no cards in {where}: {refused.message}",
     )
 
 

@@ -222,7 +222,15 @@ def _neuron(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, s
     return Mutated(asked=asked, found=True)
 
 
-def neuron_cards(vendor: Vendor, stated: Mapping[str, Amount]) -> tuple[int, int] | None:
+class NeuronCards(msgspec.Struct, frozen=True):
+    """Devices of a vendor that counts by cores."""
+
+    cards: int
+    cores: int
+    """Of each."""
+
+
+def neuron_cards(vendor: Vendor, stated: Mapping[str, Amount]) -> NeuronCards | None:
     """How many devices, and how many cores of each; None where nothing is asked for, or nothing that there can be."""
     names, each = vendor.resources, vendor.unit.slots if vendor.unit is not None else 1
     amount = stated.get(names.count)
@@ -234,10 +242,10 @@ def neuron_cards(vendor: Vendor, stated: Mapping[str, Amount]) -> tuple[int, int
         return None
     number = int(whole)
     if not in_cores:
-        return number, each
+        return NeuronCards(number, each)
     if number <= each:
-        return 1, number
-    return (number // each, each) if number % each == 0 else None
+        return NeuronCards(1, number)
+    return NeuronCards(number // each, each) if number % each == 0 else None
 
 
 def _iluvatar(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str]) -> Mutated:

@@ -53,8 +53,17 @@ def _left(limit: Limit, factor: int) -> int | None:
     return None if limit.limit is None else limit.limit * max(factor, 1) - limit.used
 
 
-def asked_at_once(requests: Iterable[Iterable[CardRequest]], init: int, vendor: str) -> tuple[int, int]:
-    """MiB and cores that a pod asks of one vendor: the larger of its other containers' sum and any init container.
+class AskedAtOnce(msgspec.Struct, frozen=True, gc=False):
+    """What a pod asks of one vendor at most at a time."""
+
+    memory: int
+    """MiB."""
+    cores: int
+    """As the vendor counts them."""
+
+
+def asked_at_once(requests: Iterable[Iterable[CardRequest]], init: int, vendor: str) -> AskedAtOnce:
+    """What a pod asks of one vendor: the larger of its other containers' sum and any init container.
 
     A request that names only a percentage of memory counts no memory here: which card it will get is not known yet.
     """
@@ -65,13 +74,17 @@ def asked_at_once(requests: Iterable[Iterable[CardRequest]], init: int, vendor: 
     apps = totals[init:]
     memory = max([sum(each[0] for each in apps), *(each[0] for each in totals[:init])])
     cores = max([sum(each[1] for each in apps), *(each[1] for each in totals[:init])])
-    return memory, cores
+    return AskedAtOnce(memory, cores)
 
 
 def lets_in(limits: Mapping[str, Limit], requests: Sequence[Sequence[CardRequest]], init: int, names: Names) -> bool:
     """Whether a namespace's limits hold a pod, as HAMi's webhook reckons before any card is chosen."""
     words = {request.vendor for asked in requests for request in asked if request.vendor in names}
-    return all(room(limits, names[word]).holds(*asked_at_once(requests, init, word)) for word in sorted(words))
+    return all(
+        room(limits, names[word]).holds(asked.memory, asked.cores)
+        for word in sorted(words)
+        for asked in (asked_at_once(requests, init, word),)
+    )
 
 
 def managed(vendors: Mapping[str, Resources]) -> frozenset[str]:

@@ -49,7 +49,15 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         return self.offered < self.nominal
 
 
-def meaning_of(resource: str, config: CardConfig = HAMI) -> tuple[Vendor, str] | None:
+class CardResource(msgspec.Struct, frozen=True):
+    """What a resource counts of cards."""
+
+    vendor: Vendor
+    what: str
+    """`COUNT`, `MEMORY` or `CORES`."""
+
+
+def meaning_of(resource: str, config: CardConfig = HAMI) -> CardResource | None:
     """The vendor whose cards a resource counts, and what of them; None for any other resource.
 
     A percentage of memory is of no use as quota: it depends on the card.
@@ -58,7 +66,7 @@ def meaning_of(resource: str, config: CardConfig = HAMI) -> tuple[Vendor, str] |
         names = vendor.resources
         for what, name in ((COUNT, names.count), (MEMORY, names.memory), (CORES, names.cores)):
             if name and name == resource:
-                return vendor, what
+                return CardResource(vendor, what)
     return None
 
 
@@ -116,7 +124,11 @@ def _offer(world: World, flavor: str, resource: str, nominal: int) -> Offer | No
         return None
     version, cached = world.cards.offer_version(), world.cards.offered.get((flavor, resource))
     if cached is None or cached[0] != version or cached[1] is not known:
-        cached = world.cards.offered[flavor, resource] = (version, known, _totals(world, known.node_labels, *meaning))
+        cached = world.cards.offered[flavor, resource] = (
+            version,
+            known,
+            _totals(world, known.node_labels, meaning.vendor, meaning.what),
+        )
     return Offer(flavor=flavor, resource=resource, policy=policy_of(world, flavor), nominal=nominal, **cached[2])
 
 

@@ -16,7 +16,7 @@ from projections.devices.metax_sharing import marks_of, refuses_sharing
 from projections.devices.mig import candidate, named, spans_of
 from projections.devices.pick_boards import pick_boards
 from projections.devices.pick_linked import linked_first, pick_run
-from projections.devices.slices import chosen, slice_share
+from projections.devices.slices import NoShare, chosen, slice_share
 from projections.devices.terms import Terms
 from projections.devices.topology import PairScores, best_together
 from projections.devices.use import CardState, CardUse, use_of
@@ -97,11 +97,11 @@ def pick_cards(
 def _take_of(state: CardState, request: CardRequest, terms: Terms, walk: _Walk, enough: int, held: Set[str]) -> str:
     """Take shares of the card, several where it is cut by MIG, until there are enough; returns why it gives no more."""
     while True:
-        share, why = _share(state, request, terms, walk.taken)
-        if share is not None and terms.vendor.rules.one_card and held - {state.card.uuid}:
-            share, why = None, checks.OTHER_CARD
-        if share is None:
-            return why
+        share = _share(state, request, terms, walk.taken)
+        if isinstance(share, NoShare):
+            return share.why
+        if terms.vendor.rules.one_card and held - {state.card.uuid}:
+            return checks.OTHER_CARD
         walk.take(share, state)
         if share.instance is None or (enough and len(walk.shares) == enough):
             return ""
@@ -149,24 +149,24 @@ def _never(state: CardState, request: CardRequest, terms: Terms, walk: _Walk, *,
     return why or checks.refuses_now(state, terms)
 
 
-def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse) -> tuple[CardShare | None, str]:
+def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse) -> CardShare | NoShare:
     card, vendor = state.card, terms.vendor
     if vendor.rules.profiles:
         return slice_share(state, request)
     memory, cores = memory_asked(request, card, vendor), cores_asked(request, state, terms)
     if vendor.rules.quota and not terms.room.holds(taken.memory + memory, taken.cores + cores):
-        return None, checks.OVER_QUOTA
+        return NoShare(checks.OVER_QUOTA)
     why = checks.lacks(state, terms, memory, cores)
     if why:
-        return None, why
+        return NoShare(why)
     instance = None
     if vendor.rules.mig and card.mode == MIG_MODE:
         found = candidate(card.profiles, memory, spans_of(state.use.instances))
         if found is None or len(state.use.instances) >= card.slots:
-            return None, checks.NO_PIECE
+            return NoShare(checks.NO_PIECE)
         instance = found[1]
     word = card.model if vendor.keeps_model else vendor.word
-    share = CardShare(
+    return CardShare(
         uuid=card.uuid,
         vendor=word,
         memory=memory,
@@ -176,7 +176,6 @@ def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse)
         custom=marks_of(state, terms, cores)
         | {name: value for name, value in card.custom.items() if name in (vendor.rules.groups, STRATEGY)},
     )
-    return share, ""
 
 
 def _outcome(walk: _Walk, request: CardRequest, terms: Terms, pair_scores: PairScores, cards: int) -> ContainerFit:

@@ -8,6 +8,8 @@ Rule: docs/rules/devices.md#own-cards
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from events.device import PodCardsAssigned, PodObserved, PodPlacement
 from events.workload import Member, MemberState
 from projections.devices.annotations import CARD_POLICY, vendor_word
@@ -71,21 +73,30 @@ def _for_set(world: World, workload: Workload, reservation: int, pod_set: str) -
     taken = {one.index for one in known if _lives(world, workload, one)}
     served = {one.uid for one in known}
     free = [one.index for one in placements_of(workload, pod_set) if one.index not in taken]
-    for name, uid, wanted in _waiting(world, workload, pod_set):
-        if uid in served or not free:
+    for pod in _waiting(world, workload, pod_set):
+        if pod.uid in served or not free:
             continue
+        wanted = pod.completion_index
         index = wanted if wanted is not None and wanted in free else free[0]
         free.remove(index)
         yield PodCardsAssigned(
-            workload=workload.key, reservation=reservation, pod_set=pod_set, index=index, pod=name, uid=uid
+            workload=workload.key, reservation=reservation, pod_set=pod_set, index=index, pod=pod.name, uid=pod.uid
         )
 
 
-def _waiting(world: World, workload: Workload, pod_set: str) -> list[tuple[str, str, int | None]]:
-    """Name, UID and completion index of the gated pods, in the order of their creation."""
+class GatedPod(msgspec.Struct, frozen=True):
+    """A pod that waits at its scheduling gate."""
+
+    name: str
+    uid: str
+    completion_index: int | None = None
+
+
+def _waiting(world: World, workload: Workload, pod_set: str) -> list[GatedPod]:
+    """The gated pods of a pod set, in the order of their creation."""
     if workload.spec.members:
         return [
-            (one.name, one.uid, None)
+            GatedPod(one.name, one.uid)
             for one in workload.spec.members
             if one.pod_set == pod_set and one.state is MemberState.GATED
         ]
@@ -99,7 +110,7 @@ def _waiting(world: World, workload: Workload, pod_set: str) -> list[tuple[str, 
         and one.phase not in TERMINAL
     ]
     found.sort(key=lambda one: (one.created_at, one.name, one.uid))
-    return [(one.name, one.uid, one.completion_index) for one in found]
+    return [GatedPod(one.name, one.uid, one.completion_index) for one in found]
 
 
 def _pods_of(world: World, workload: Workload) -> list[PodObserved]:

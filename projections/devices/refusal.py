@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from events.card import Card, CardRequest
 from projections.devices.card_holdings import CardHoldings
 from projections.devices.fit import Asking, fit_asking
@@ -13,10 +15,19 @@ REASONS_OF = 100
 Containers = Sequence[Sequence[CardRequest]]
 
 
+class CardRefusal(msgspec.Struct, frozen=True):
+    """Why a pod finds no cards."""
+
+    for_now: bool
+    """It would fit if nothing ran there."""
+    message: str
+    """For a person."""
+
+
 def refusal(
     cards: CardHoldings, names: Sequence[str], requests: Containers, init: int, pod: Asking, alone: Asking
-) -> tuple[bool, str]:
-    """Whether it would fit if nothing ran there, and the message for a person; `alone` is the pod if its namespace had nothing.
+) -> CardRefusal:
+    """Why a pod finds no cards on these nodes; `alone` is the pod if its namespace had nothing.
 
     The reasons are counted over the first nodes by name only, so that a refusal costs little on a large fleet.
     """
@@ -28,7 +39,7 @@ def refusal(
     looked_at = f", reasons of the first {REASONS_OF}" if len(names) > REASONS_OF else ""
     ever = any(fit_asking(on, requests, init, alone).shares is not None for on in _emptied(cards, names))
     message = f"asked {asked_text(requests)}; {_largest(cards, names)}; {len(names)} node(s){looked_at}: {codes}"
-    return ever, message
+    return CardRefusal(ever, message)
 
 
 def asked_text(requests: Containers) -> str:

@@ -8,6 +8,8 @@ and its validation tells the user beforehand.
 from collections.abc import Mapping
 from fractions import Fraction
 
+import msgspec
+
 from events.card import CardRequest
 from events.pod_set import ContainerShape, PodShape
 from projections.devices.card_config import HAMI, CardConfig
@@ -96,7 +98,7 @@ def _slices(vendor: Vendor, stated: Mapping[str, Amount]) -> CardRequest | None:
 
 def _neuron(vendor: Vendor, stated: Mapping[str, Amount]) -> CardRequest | None:
     found = neuron_cards(vendor, stated)
-    return None if found is None else CardRequest(vendor=vendor.word, count=found[0], cores=found[1])
+    return None if found is None else CardRequest(vendor=vendor.word, count=found.cards, cores=found.cores)
 
 
 def _whole(stated: Mapping[str, Amount], name: str, factor: int = 1) -> int | None:
@@ -135,13 +137,23 @@ def container_requests(
     return tuple(sorted(found, key=lambda request: request.vendor))
 
 
-def pod_card_requests(shape: PodShape, config: CardConfig = HAMI) -> tuple[tuple[tuple[CardRequest, ...], ...], int]:
-    """The requests of all containers of a pod, init containers first, and how many of them are init containers."""
+class PodCardRequests(msgspec.Struct, frozen=True):
+    """What the containers of a pod ask for."""
+
+    containers: tuple[tuple[CardRequest, ...], ...]
+    """The requests of each container, init containers first."""
+    init: int
+    """How many of them are init containers."""
+
+
+def pod_card_requests(shape: PodShape, config: CardConfig = HAMI) -> PodCardRequests:
+    """The requests of all containers of a pod."""
     annotations = shape.device_annotations
     init = tuple(container_requests(container, annotations, config) for container in shape.init_containers)
-    return (*init, *(container_requests(container, annotations, config) for container in shape.containers)), len(init)
+    others = tuple(container_requests(container, annotations, config) for container in shape.containers)
+    return PodCardRequests((*init, *others), len(init))
 
 
 def asks_for_cards(shape: PodShape, config: CardConfig = HAMI) -> bool:
     """Whether any container of the pod needs a card."""
-    return any(pod_card_requests(shape, config)[0])
+    return any(pod_card_requests(shape, config).containers)

@@ -66,17 +66,24 @@ def gibibytes_asked(request: CardRequest, known: list[SliceProfile]) -> int:
     return -(-request.memory // _MIB) if request.memory > 2 * largest else request.memory
 
 
-def slice_share(state: CardState, request: CardRequest) -> tuple[CardShare | None, str]:
+class NoShare(msgspec.Struct, frozen=True):
+    """A card gives no share."""
+
+    why: str
+    """HAMi's code for it."""
+
+
+def slice_share(state: CardState, request: CardRequest) -> CardShare | NoShare:
     """The slice of a card for a request, or why there is none."""
     card = state.card
     profile = chosen(request, card)
     if profile is None:
-        return None, checks.WRONG_MODE
+        return NoShare(checks.WRONG_MODE)
     cores = profile.cores(card)
     if card.slots - state.use.slots < profile.slices:
-        return None, checks.NO_SLOT
+        return NoShare(checks.NO_SLOT)
     if card.memory - state.use.memory < profile.memory:
-        return None, checks.NO_MEMORY
+        return NoShare(checks.NO_MEMORY)
     custom: dict[str, int | str] = {
         "drsSlice": profile.slices,
         "index": card.custom.get("index", ""),
@@ -84,7 +91,7 @@ def slice_share(state: CardState, request: CardRequest) -> tuple[CardShare | Non
         "profileID": profile.number,
         "profileName": profile.name,
     }
-    share = CardShare(
+    return CardShare(
         uuid=card.uuid,
         vendor=request.vendor,
         memory=profile.memory,
@@ -93,4 +100,3 @@ def slice_share(state: CardState, request: CardRequest) -> tuple[CardShare | Non
         slots=profile.slices,
         custom=custom,
     )
-    return share, ""

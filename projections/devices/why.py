@@ -35,8 +35,8 @@ class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def answers(world: World, gang: Gang) -> list[NodeAnswer]:
     """What every node with cards answers to one pod of the gang, by node name."""
     shape = gang.pod_set.shape
-    requests, init = pod_card_requests(shape, gang.config)
-    flat = [request for asked in requests for request in asked]
+    asked_by = pod_card_requests(shape, gang.config)
+    flat = [request for asked in asked_by.containers for request in asked]
     pod = _asking(gang, flat)
     suitable = Suitability(shape, gang.flavor)
     found: list[NodeAnswer] = []
@@ -47,7 +47,7 @@ def answers(world: World, gang: Gang) -> list[NodeAnswer]:
             found.append(NodeAnswer(node=name, fits=False, reason=refused))
             continue
         on = world.cards.cards_of(name)
-        fit = fit_asking(on, requests, init, pod)
+        fit = fit_asking(on, asked_by.containers, asked_by.init, pod)
         cards = tuple(_card(on, state, flat, gang) for state in states_of(on))
         reason = "" if fit.shares is not None else reason_text(fit.refusals, fit.cards)
         found.append(NodeAnswer(node=name, fits=fit.shares is not None, reason=reason, cards=cards))
@@ -63,7 +63,7 @@ def _card(on: NodeCards, state: CardState, requests: Sequence[CardRequest], gang
             continue
         single = replace(request, count=1)
         alone = NodeCards(node=on.node, cards=(state.card,), cordoned=on.cordoned, annotations=on.annotations)
-        fit, _ = fit_container([state], [single], _asking(gang, [single]), on=alone)
+        fit = fit_container([state], [single], _asking(gang, [single]), on=alone).fit
         if not fit.complete:
             reasons.update(dict.fromkeys(sorted(fit.refusals)))
     return CardAnswer(card=state.card.uuid, reasons=tuple(reasons))

@@ -43,16 +43,16 @@ _FIXES: Mapping[str, str] = {
 
 def outline(world: World, workload: Workload) -> Explanation:
     """The workload's identity and state, before any reason is looked for."""
-    state, reason, since = state_of(workload)
+    state = state_of(workload)
     return Explanation(
         workload=workload.key,
         job=job_name(workload),
         local_queue=workload.local_queue,
         cluster_queue=cluster_queue_name(world, workload),
         priority=workload.priority,
-        state=state,
-        since=since,
-        reason=reason,
+        state=state.word,
+        since=state.since,
+        reason=state.reason,
     )
 
 

@@ -95,7 +95,7 @@ def workload_rows(world: World, tree: str = "") -> list[WorkloadRow]:
         queue = cluster_queue_name(world, workload)
         if tree and not in_tree(world, queue, tree):
             continue
-        state, reason, since = state_of(workload)
+        state = state_of(workload)
         flavors = sorted(
             {
                 flavor
@@ -110,9 +110,9 @@ def workload_rows(world: World, tree: str = "") -> list[WorkloadRow]:
                 queue=workload.local_queue,
                 cluster_queue=queue,
                 priority=workload.priority,
-                state=state,
-                reason=reason,
-                since=since,
+                state=state.word,
+                reason=state.reason,
+                since=state.since,
                 flavors=tuple(flavors),
                 preempted=workload.preempted_count,
             )
@@ -151,27 +151,35 @@ def _bounded(amount: int) -> int:
     return -1 if amount == UNLIMITED else amount
 
 
-def state_of(workload: Workload) -> tuple[str, str, Millis]:
+class WorkloadState(msgspec.Struct, frozen=True):
+    """How a workload stands."""
+
+    word: str
+    reason: str
+    since: Millis
+
+
+def state_of(workload: Workload) -> WorkloadState:
     """How a workload stands in one word, why, and since when."""
     for kind, state in (("Finished", "finished"), ("Evicted", "stopping")):
         condition = workload.condition(kind)
         if condition is not None and workload.is_true(kind) and (kind == "Finished" or workload.reserved):
-            return state, condition.reason, condition.since
+            return WorkloadState(state, condition.reason, condition.since)
     if workload.admitted:
         condition = workload.condition("PodsReady")
-        ready = condition is not None and workload.is_true("PodsReady")
-        began = workload.admitted_at or 0
-        return ("running", "", condition.since) if ready and condition is not None else ("admitted", "", began)
+        if condition is not None and workload.is_true("PodsReady"):
+            return WorkloadState("running", "", condition.since)
+        return WorkloadState("admitted", "", workload.admitted_at or 0)
     if workload.admission is not None:
-        return "reserved", "", workload.admission.reserved_at
+        return WorkloadState("reserved", "", workload.admission.reserved_at)
     condition = workload.condition("QuotaReserved")
     if not workload.spec.active:
-        return (
+        return WorkloadState(
             "inactive",
             condition.reason if condition is not None else "",
             condition.since if condition is not None else 0,
         )
-    return (
+    return WorkloadState(
         "pending",
         condition.reason if condition is not None else "",
         condition.since if condition is not None else workload.created_at,

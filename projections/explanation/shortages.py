@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from events.amount import UNLIMITED
 from projections.explanation.words import Borrower, Shortage
 from projections.flavors.plan import Plan
@@ -18,8 +20,8 @@ def shortages(world: World, plan: Plan, node: Node) -> tuple[Shortage, ...]:
     found: list[Shortage] = []
     seen: set[Column] = set()
     asked = totals(plan)
-    for option, resource, column in _columns(plan):
-        flavor = option[0]
+    for one in _columns(plan):
+        column = one.column
         if column in seen:
             continue
         seen.add(column)
@@ -28,8 +30,8 @@ def shortages(world: World, plan: Plan, node: Node) -> tuple[Shortage, ...]:
         missing = 0 if available == UNLIMITED else max(amount - available, 0)
         found.append(
             Shortage(
-                flavor=flavor,
-                resource=resource,
+                flavor=one.flavor,
+                resource=one.resource,
                 asked=amount,
                 available=_bounded(available),
                 missing=missing,
@@ -37,7 +39,7 @@ def shortages(world: World, plan: Plan, node: Node) -> tuple[Shortage, ...]:
                 nominal=_bounded(nominal),
                 used=used,
                 lent=_lent(node, column),
-                obstacle=option[1],
+                obstacle=one.obstacle,
                 borrowers=tuple(borrowers(world, node, column)) if missing else (),
             )
         )
@@ -76,12 +78,22 @@ def _lent(node: Node, column: Column) -> int:
     return 0 if free <= 0 or node.subtree[column] == UNLIMITED else max(free - available, 0)
 
 
-def _columns(plan: Plan) -> Iterator[tuple[tuple[str, str], str, Column]]:
+class PlannedColumn(msgspec.Struct, frozen=True):
+    """A flavor and resource that a plan may use."""
+
+    flavor: str
+    resource: str
+    column: Column
+    obstacle: str
+    """Why the flavor does not suit; empty where it does."""
+
+
+def _columns(plan: Plan) -> Iterator[PlannedColumn]:
     for part in plan.parts:
         for group in part.groups:
             for option in group.options:
                 for resource, column in zip(group.resources, option.columns, strict=True):
-                    yield (option.flavor, option.unsuitable), resource, column
+                    yield PlannedColumn(option.flavor, resource, column, option.unsuitable)
 
 
 def _bounded(amount: int) -> int:

@@ -71,7 +71,7 @@ def _first(
             value = usage.get(column, 0) + amount
             if value > node.available(column):
                 return None
-            level = lowest_that_fits(node, column, value)[0]
+            level = lowest_that_fits(node, column, value).height
             attempts.append(_fitting(pod_set, option.flavor, resource, node, column, value, level))
             choices[resource] = FlavorChoice(flavor=option.flavor, mode=Mode.FIT, borrow=level, tried=tried)
             charged[resource] = (column, amount)

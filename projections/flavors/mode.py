@@ -24,14 +24,23 @@ Oracle = Callable[[Column, int], Granular]
 """How preemption could free so much of one flavor and resource: Preempt, Reclaim or NoPreemptionCandidates."""
 
 
-def lowest_that_fits(node: Node, column: Column, amount: int) -> tuple[int, bool]:
-    """Height of the lowest subtree that holds the amount within its own quota, and whether more lies above it."""
+class BorrowingLevel(msgspec.Struct, frozen=True, gc=False):
+    """Where an amount fits within the quota of a subtree."""
+
+    height: int
+    """Of the lowest subtree that holds it within its own quota; 0 is the queue itself."""
+    more_above: bool
+    """The subtree has a parent, whose other children it may reclaim from."""
+
+
+def lowest_that_fits(node: Node, column: Column, amount: int) -> BorrowingLevel:
+    """The lowest subtree that holds the amount within its own quota; the root where none does."""
     rest = amount
     for one in node.path:
         if not one.borrowing_with(column, rest):
-            return one.height, one.parent is not None
+            return BorrowingLevel(one.height, one.parent is not None)
         rest -= one.local_available(column)
-    return node.root.height, False
+    return BorrowingLevel(node.root.height, more_above=False)
 
 
 def may_preempt_while_borrowing(rules: PreemptionRules, *, fair: bool) -> bool:

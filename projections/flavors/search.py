@@ -41,6 +41,32 @@ class FlavorSearchSpace(msgspec.Struct, frozen=True, kw_only=True):
     """Flavors that fit by quota but where placement failed, by pod set and flavor, and why."""
 
 
+class FlavorFound(msgspec.Struct, frozen=True):
+    """What the walk over the flavors of a resource group comes to."""
+
+    choices: dict[str, FlavorChoice] | None
+    """The best flavor, by resource; None when no flavor can serve."""
+    reasons: list[str]
+    """Why the flavors that were tried don't simply fit; none where the best one does."""
+
+
+class FlavorTry(msgspec.Struct, frozen=True):
+    """How one flavor serves all resources of a group."""
+
+    granular: Granular
+    """The worst of its resources."""
+    choices: dict[str, FlavorChoice]
+
+
+class ResourceTry(msgspec.Struct, frozen=True, gc=False):
+    """How one flavor serves one resource."""
+
+    granular: Granular
+    reason: str = ""
+    """Why it never will, or not now; empty where it fits, or where preemption decides."""
+    message: str = ""
+
+
 def assign(space: FlavorSearchSpace) -> Assignment:
     """Find flavors for every pod set; those that share a pod set group get the same."""
     plan = space.plan
@@ -76,14 +102,14 @@ def _assign_part(
     reasons: list[str] = []
     failed, begin = "", len(assignment.attempts)
     for group in part.groups[: part.before_uncovered] if part.uncovered else part.groups:
-        found, why = _find_flavor(space, assignment, part, group)
+        found = _find_flavor(space, assignment, part, group)
         if failed:
             continue  # Only for the record of what was tried.
-        if found is None:
-            reasons, failed = why, reported_reason(space.plan.queue, _failing(assignment.attempts[begin:]))
+        if found.choices is None:
+            reasons, failed = found.reasons, reported_reason(space.plan.queue, _failing(assignment.attempts[begin:]))
         else:
-            reasons.extend(why)
-            chosen.append((group, found))
+            reasons.extend(found.reasons)
+            chosen.append((group, found.choices))
     if part.uncovered and not failed:
         reasons = [f"resource {part.uncovered} unavailable in ClusterQueue"]
         failed = reported_reason(space.plan.queue, _failing(assignment.attempts[begin:]), NO_MATCHING_FLAVOR)
@@ -138,9 +164,7 @@ def _columns_of(group: GroupPlan, flavor: str) -> tuple[Column, ...]:
     return next(option.columns for option in group.options if option.flavor == flavor)
 
 
-def _find_flavor(
-    space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan, group: GroupPlan
-) -> tuple[dict[str, FlavorChoice] | None, list[str]]:
+def _find_flavor(space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan, group: GroupPlan) -> FlavorFound:
     pod_set, first = part.names[0], group.resources[0]
     fungibility = space.plan.queue.fungibility
     start = max(space.progress.get((name, first), -1) for name in part.names) + 1
@@ -161,15 +185,15 @@ def _find_flavor(
             reasons.append(barred)
             assignment.attempts.append(unsuitable_attempt(pod_set, msgspec.structs.replace(option, unsuitable=barred)))
             continue
-        granular, choices = _try(space, assignment, pod_set, group, index, reasons)
-        if stops_search(granular, fungibility):
-            tried = -1 if option is group.options[-1] else index
-            best = {resource: msgspec.structs.replace(choice, tried=tried) for resource, choice in choices.items()}
-            best_granular = granular
+        tried = _try(space, assignment, pod_set, group, index, reasons)
+        if stops_search(tried.granular, fungibility):
+            last = -1 if option is group.options[-1] else index
+            best = {name: msgspec.structs.replace(choice, tried=last) for name, choice in tried.choices.items()}
+            best_granular = tried.granular
             break
-        if preferred(granular, best_granular, fungibility):
-            best, best_granular = choices, granular
-    return best, [] if best_granular.mode is Mode.FIT else reasons
+        if preferred(tried.granular, best_granular, fungibility):
+            best, best_granular = tried.choices, tried.granular
+    return FlavorFound(best, [] if best_granular.mode is Mode.FIT else reasons)
 
 
 def _excluded(space: FlavorSearchSpace, part: PodSetsPlan, flavor: str) -> str:
@@ -183,26 +207,27 @@ def _try(
     group: GroupPlan,
     index: int,
     reasons: list[str],
-) -> tuple[Granular, dict[str, FlavorChoice]]:
+) -> FlavorTry:
     option = group.options[index]
     worst = Granular(Mode.FIT)
     choices: dict[str, FlavorChoice] = {}
     for resource, amount, column in zip(group.resources, group.amounts, option.columns, strict=True):
         assumed = assignment.usage.get(column, 0)
-        granular, reason, message = _fits(space, column, assumed, amount)
-        if message:
-            reasons.append(message)
-        assignment.attempts.append(_attempt(space, pod_set, column, assumed + amount, granular, reason, message))
+        tried = _fits(space, column, assumed, amount)
+        granular = tried.granular
+        if tried.message:
+            reasons.append(tried.message)
+        assignment.attempts.append(_attempt(space, pod_set, column, assumed + amount, tried))
         if preferred(worst, granular, space.plan.queue.fungibility):
             worst = granular
         if granular.mode is Mode.NO_FIT:
-            return Granular(Mode.NO_FIT), {}
+            return FlavorTry(Granular(Mode.NO_FIT), {})
         choices[resource] = FlavorChoice(flavor=option.flavor, mode=granular.mode, borrow=granular.borrow)
-    return Granular(worst.mode, max(choice.borrow for choice in choices.values())), choices
+    return FlavorTry(Granular(worst.mode, max(choice.borrow for choice in choices.values())), choices)
 
 
-def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) -> tuple[Granular, str, str]:
-    """Whether a resource fits, the reason if it never will or not now, and the message.
+def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) -> ResourceTry:
+    """Whether a resource fits in a flavor, beside what is assumed to be used of it already.
 
     Rule: docs/rules/flavors.md#modes
     """
@@ -216,9 +241,9 @@ def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) ->
             f"the cards of flavor {flavor} offer {from_units(resource, cap)} of {resource}, fewer than the "
             f"{from_units(resource, value)} asked for"
         )
-        return Granular(Mode.NO_FIT), EXCEEDS_MAX_QUOTA, message
+        return ResourceTry(Granular(Mode.NO_FIT), EXCEEDS_MAX_QUOTA, message)
     if value <= available:
-        return Granular(Mode.FIT, lowest_that_fits(node, column, value)[0]), "", ""
+        return ResourceTry(Granular(Mode.FIT, lowest_that_fits(node, column, value).height))
     flavor, resource = space.names[column]
     potential = node.potential(column)
     if value > potential:
@@ -227,39 +252,31 @@ def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) ->
             f"({from_units(resource, assumed)}) + current podset request ({from_units(resource, asked)}) > maximum "
             f"capacity ({from_units(resource, potential)})"
         )
-        return Granular(Mode.NO_FIT), EXCEEDS_MAX_QUOTA, message
-    level, may_reclaim = lowest_that_fits(node, column, value)
+        return ResourceTry(Granular(Mode.NO_FIT), EXCEEDS_MAX_QUOTA, message)
+    level = lowest_that_fits(node, column, value)
     missing = value - available
     message = (
         f"insufficient unused quota for {resource} in flavor {flavor}, {from_units(resource, missing)} more needed"
     )
     rules = space.plan.queue.preemption
-    if node.nominal[column] >= value or may_reclaim or may_preempt_while_borrowing(rules, fair=space.fair):
-        return space.oracle(column, value), "", message
-    return Granular(Mode.NO_FIT, level), WAITING_FOR_QUOTA, message
+    if node.nominal[column] >= value or level.more_above or may_preempt_while_borrowing(rules, fair=space.fair):
+        return ResourceTry(space.oracle(column, value), message=message)
+    return ResourceTry(Granular(Mode.NO_FIT, level.height), WAITING_FOR_QUOTA, message)
 
 
-def _attempt(
-    space: FlavorSearchSpace,
-    pod_set: str,
-    column: Column,
-    asked: int,
-    granular: Granular,
-    reason: str,
-    message: str,
-) -> FlavorAttempt:
+def _attempt(space: FlavorSearchSpace, pod_set: str, column: Column, asked: int, tried: ResourceTry) -> FlavorAttempt:
     flavor, resource = space.names[column]
     available = space.node.available(column)
     return FlavorAttempt(
         pod_set=pod_set,
         flavor=flavor,
         resource=resource,
-        mode=granular.mode,
-        reason=reason,
-        message=message,
+        mode=tried.granular.mode,
+        reason=tried.reason,
+        message=tried.message,
         asked=asked,
         available=available,
         missing=max(asked - available, 0),
         potential=space.node.potential(column),
-        borrow_level=granular.borrow,
+        borrow_level=tried.granular.borrow,
     )

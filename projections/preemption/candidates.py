@@ -99,9 +99,9 @@ class CandidateGroups:
         found = self._gathered.get(advantage)
         if found is None:
             found = self._gathered[advantage] = []
-            for ancestor, visited, has_advantage in self._levels:
-                if has_advantage is advantage:
-                    _gather(ancestor, visited, self._ask.needed, found)
+            for level in self._levels:
+                if level.advantage is advantage:
+                    _gather(level.ancestor, level.visited, self._ask.needed, found)
         return found
 
     def in_order(self, *, by_priority: bool) -> Iterator[Candidate]:
@@ -178,16 +178,26 @@ def priority_variant(context: PreemptionContext, workload: Workload) -> Variant:
     return Variant.WHILE_BORROWING
 
 
-def _levels(context: PreemptionContext) -> list[tuple[Node, Node, bool]]:
-    """Per ancestor the subtree below it that was visited before, and whether the request has the advantage there."""
+class Level(msgspec.Struct, frozen=True):
+    """One ancestor of the preemptor's queue."""
+
+    ancestor: Node
+    visited: Node
+    """The subtree below it that was visited before."""
+    advantage: bool
+    """The request fits within the own quota of a subtree below it: its candidates may go by right of the hierarchy."""
+
+
+def _levels(context: PreemptionContext) -> list[Level]:
+    """The ancestors of the preemptor's queue, from the nearest to the root."""
     rest = dict(context.usage)
     visited = context.node
     advantage = all(not visited.borrowing_with(column, amount) for column, amount in rest.items())
-    found: list[tuple[Node, Node, bool]] = []
+    found: list[Level] = []
     for ancestor in context.node.path[1:]:
         for column in rest:
             rest[column] = max(0, rest[column] - visited.local_available(column))
-        found.append((ancestor, visited, advantage))
+        found.append(Level(ancestor, visited, advantage))
         advantage = advantage or all(not ancestor.borrowing_with(column, amount) for column, amount in rest.items())
         visited = ancestor
     return found

@@ -6,6 +6,8 @@ It is worked out only for recorded decisions, and looks at no more holders than 
 from collections.abc import Collection, Iterator
 from itertools import chain
 
+import msgspec
+
 from events.admission import Considered, Verdict
 from events.quota import PreemptionPolicy
 from projections.preemption.candidates import PreemptionContext
@@ -19,13 +21,20 @@ MOST_NAMED = 20
 MOST_LOOKED_AT = 200
 
 
-def considered(
-    world: World, context: PreemptionContext, victims: Collection[str]
-) -> tuple[tuple[Considered, ...], int]:
-    """The first holders that use what is needed, those taken first; and how many holders there are in the tree."""
+class ConsideredHolders(msgspec.Struct, frozen=True):
+    """Who was considered for preemption."""
+
+    candidates: tuple[Considered, ...] = ()
+    """The first holders that use what is needed, those taken first."""
+    holders: int = 0
+    """How many workloads hold quota in the tree."""
+
+
+def considered(world: World, context: PreemptionContext, victims: Collection[str]) -> ConsideredHolders:
+    """The holders of quota that a preemptor considered, each with the verdict; none where its queue may not preempt."""
     rules, never = context.queue.preemption, PreemptionPolicy.NEVER
     if rules.within_cluster_queue is never and rules.reclaim_within_cohort is never:
-        return (), 0
+        return ConsideredHolders()
     found: list[Considered] = []
     for looked_at, (workload, node) in enumerate(_holders(world, context, victims)):
         if looked_at >= MOST_LOOKED_AT or len(found) >= MOST_NAMED:
@@ -35,9 +44,8 @@ def considered(
             verdict = _verdict(world, context, workload, node, victims)
             found.append(Considered(workload=workload.key, cluster_queue=node.name, verdict=verdict))
     holding = world.holding
-    return tuple(found), sum(
-        [len(holding[leaf.name].usage) for leaf in context.node.root.leaves() if leaf.name in holding]
-    )
+    in_tree = sum([len(holding[leaf.name].usage) for leaf in context.node.root.leaves() if leaf.name in holding])
+    return ConsideredHolders(tuple(found), in_tree)
 
 
 def _holders(world: World, context: PreemptionContext, victims: Collection[str]) -> Iterator[tuple[Workload, Node]]:

@@ -14,7 +14,7 @@ def how_room_is_made(world: World, context: PreemptionContext, victims: Sequence
     with world.trial():
         for victim in victims:
             discharge(world, victim)
-        borrow = max(lowest_that_fits(context.node, column, amount)[0] for column, amount in context.usage.items())
+        borrow = max(lowest_that_fits(context.node, column, amount).height for column, amount in context.usage.items())
     if not victims:
         return Granular(Mode.NO_CANDIDATES, borrow)
     own = any(victim.node is context.node for victim in victims)

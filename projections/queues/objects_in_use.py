@@ -14,12 +14,14 @@ Holdable: TypeAlias = ClusterQueueObserved | FlavorObserved | AdmissionCheckObse
 class FinalizerWanted(msgspec.Struct, frozen=True):
     """Whether an object is to bear the finalizer."""
 
+    kind: str
+    name: str
     uid: str
     wanted: bool
 
 
-def wanted_finalizers(world: World) -> Iterator[tuple[str, str, FinalizerWanted]]:
-    """Kind and name of all objects that don't bear the finalizer as they should, at the cost of looking at each once.
+def wanted_finalizers(world: World) -> Iterator[FinalizerWanted]:
+    """All objects that don't bear the finalizer as they should, at the cost of looking at each once.
 
     It is put on at sight, and taken off one that is being deleted: a cluster queue once no workload has quota reserved in
     it, a flavor or a check once no cluster queue names it (docs/rules/queues.md#in-use).
@@ -31,12 +33,12 @@ def wanted_finalizers(world: World) -> Iterator[tuple[str, str, FinalizerWanted]
     yield from _holds("AdmissionCheck", world.checks, _checks_named(world))
 
 
-def _holds(kind: str, objects: Mapping[str, Holdable], needed: set[str]) -> Iterator[tuple[str, str, FinalizerWanted]]:
+def _holds(kind: str, objects: Mapping[str, Holdable], needed: set[str]) -> Iterator[FinalizerWanted]:
     for name, found in sorted(objects.items()):
         if found.held and found.terminating and name not in needed:
-            yield kind, name, FinalizerWanted(found.uid, wanted=False)
+            yield FinalizerWanted(kind, name, found.uid, wanted=False)
         elif not found.held and not found.terminating:
-            yield kind, name, FinalizerWanted(found.uid, wanted=True)
+            yield FinalizerWanted(kind, name, found.uid, wanted=True)
 
 
 def _flavors_named(world: World) -> set[str]:

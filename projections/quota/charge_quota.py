@@ -1,5 +1,7 @@
 """What a workload holds of the quota: charged when it is reserved, given back when it is released."""
 
+import msgspec
+
 from events.amount import multiply
 from events.workload import PodSetAssignment
 from projections.quota.columns import Columns, Usage
@@ -48,9 +50,8 @@ def release_quota(world: World, workload: Workload) -> None:
     charged = _charged(world, workload)
     if charged is None:
         return
-    cluster_queue, holders, usage = charged
-    holders.remove(world.trail, workload.key)
-    world.quota.remove_usage(cluster_queue, usage)
+    charged.holders.remove(world.trail, workload.key)
+    world.quota.remove_usage(charged.cluster_queue, charged.usage)
     world.cards.note_leaving(workload.key)
 
 
@@ -59,21 +60,28 @@ def recharge(world: World, workload: Workload) -> None:
     charged = _charged(world, workload)
     if charged is None:
         return
-    cluster_queue, holders, before = charged
     after = usage_of(workload, world.quota.columns)
-    holders.add(world.trail, workload, after)
-    world.quota.remove_usage(cluster_queue, before)
-    world.quota.add_usage(cluster_queue, after)
+    charged.holders.add(world.trail, workload, after)
+    world.quota.remove_usage(charged.cluster_queue, charged.usage)
+    world.quota.add_usage(charged.cluster_queue, after)
 
 
-def _charged(world: World, workload: Workload) -> tuple[str, QuotaHolders, Usage] | None:
-    """The cluster queue that the workload is charged to, its holders, and the usage; None when it is charged to none."""
+class Charge(msgspec.Struct, frozen=True):
+    """What a workload is charged with, and where."""
+
+    cluster_queue: str
+    holders: QuotaHolders
+    usage: Usage
+
+
+def _charged(world: World, workload: Workload) -> Charge | None:
+    """The charge of a workload; None when it is charged to no cluster queue."""
     if workload.admission is None:
         return None
     cluster_queue = workload.admission.cluster_queue
     holders = _holders(world, cluster_queue)
     usage = holders.usage.get(workload.key)
-    return None if usage is None else (cluster_queue, holders, usage)
+    return None if usage is None else Charge(cluster_queue, holders, usage)
 
 
 def _holders(world: World, cluster_queue: str) -> QuotaHolders:

@@ -90,7 +90,7 @@ def _of_option(node: Node, group: GroupPlan, option: FlavorOption) -> str | _Els
             continue
         if amount > node.potential(column):
             return EXCEEDS_MAX_QUOTA
-        if node.nominal[column] < amount and not lowest_that_fits(node, column, amount)[1]:
+        if node.nominal[column] < amount and not lowest_that_fits(node, column, amount).more_above:
             return WAITING_FOR_QUOTA
         blocked = blocked or _at_nominal(node, column)
     return _Else.BLOCKED if blocked else _Else.OPEN

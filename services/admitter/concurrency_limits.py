@@ -3,11 +3,11 @@
 Rule: docs/rules/quota.md#max-concurrent (`max_concurrent`, kuelog's own and off by default)
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import msgspec
 
-from events.admission import Mode, RequeueReason
+from events.admission import Mode
 from events.event import Millis
 from events.quota import ClusterQueueObserved
 from projections.preemption.candidates import Candidate, Variant
@@ -27,22 +27,30 @@ def workloads_over_limit(world: World, queue: ClusterQueueObserved) -> int:
     return max(len(world.holders(queue.name)) - queue.max_concurrent + 1, 0)
 
 
-def consider_within_limit(world: World, entry: Entry, at: Millis, consider: Callable[[], None]) -> None:
-    """Run `consider` as if the workloads over the limit had gone, and make them victims; refuse if too few may go."""
-    queue = entry.queue
-    missing = workloads_over_limit(world, queue)
-    message = f"ClusterQueue {queue.name} already has its maximum of {queue.max_concurrent} workloads"
-    going = [] if entry.node is None else _may_go(world, entry.workload, queue, entry.node, at)[:missing]
-    if len(going) < missing:
-        entry.refused("WaitingForQuota", message, RequeueReason.NO_FIT)
-        return
-    with world.trial():
-        for victim in going:
-            discharge(world, victim)
-            world.holders(queue.name).remove(world.trail, victim.workload.key)
-        consider()
+def victims_over_limit(world: World, entry: Entry, at: Millis) -> list[Candidate]:
+    """The workloads of the queue that have to release their quota before the entry may hold any; none if too few may go."""
+    missing = workloads_over_limit(world, entry.queue)
+    going = [] if entry.node is None else _may_go(world, entry.workload, entry.queue, entry.node, at)[:missing]
+    return going if len(going) == missing else []
+
+
+def limit_message(queue: ClusterQueueObserved) -> str:
+    """What is said of a workload that is kept by the limit."""
+    return f"ClusterQueue {queue.name} already has its maximum of {queue.max_concurrent} workloads"
+
+
+def discharge_from_queue(world: World, queue: ClusterQueueObserved, going: Sequence[Candidate]) -> None:
+    """Take these holders away from the queue; within a trial."""
+    for victim in going:
+        discharge(world, victim)
+        world.holders(queue.name).remove(world.trail, victim.workload.key)
+
+
+def add_victims_over_limit(entry: Entry, going: Sequence[Candidate]) -> None:
+    """Make them victims of an entry that was considered without them, if it found a place."""
     if entry.assignment is None or not (entry.mode is Mode.FIT or entry.victims):
         return
+    message = limit_message(entry.queue)
     entry.victims = [*going, *entry.victims]
     for pod_set in entry.assignment.pod_sets:
         pod_set.flavors = {

@@ -4,12 +4,14 @@ Rule: docs/rules/cycle.md#nominate
 """
 
 from collections.abc import Mapping
-from functools import partial
 
-from events.admission import Mode
+import msgspec
+
+from events.admission import Mode, RequeueReason
 from events.event import Millis
 from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
 from projections.feature_gates import enabled
+from projections.flavors.assignment import Assignment
 from projections.flavors.fewer_pods import largest_that_fits
 from projections.flavors.first_fit import assign_first_fit
 from projections.flavors.mode import Granular
@@ -34,7 +36,13 @@ from services.admitter.cards import (
     preempts_for_cards,
     waits_for_cards,
 )
-from services.admitter.concurrency_limits import consider_within_limit, workloads_over_limit
+from services.admitter.concurrency_limits import (
+    add_victims_over_limit,
+    discharge_from_queue,
+    limit_message,
+    victims_over_limit,
+    workloads_over_limit,
+)
 from services.admitter.entry import Entry, Head, needed_by, preemption_context_of
 from services.admitter.flavor_plans import plan_for, plan_with
 
@@ -59,9 +67,21 @@ def nominate(world: World, head: Head, at: Millis) -> Entry:
     if plan.problem:
         return entry.refused("Misconfigured", plan.problem)
     if workloads_over_limit(world, queue):
-        consider_within_limit(world, entry, at, partial(consider, world, entry, plan, at))
-    elif not still_waiting(world, entry, plan):
+        return _within_limit(world, entry, plan, at)
+    if not still_waiting(world, entry, plan):
         consider(world, entry, plan, at)
+    return entry
+
+
+def _within_limit(world: World, entry: Entry, plan: Plan, at: Millis) -> Entry:
+    """The entry as if the workloads over the queue's limit had gone, which become its victims; refused if too few may go."""
+    going = victims_over_limit(world, entry, at)
+    if not going:
+        return entry.refused("WaitingForQuota", limit_message(entry.queue), RequeueReason.NO_FIT)
+    with world.trial():
+        discharge_from_queue(world, entry.queue, going)
+        consider(world, entry, plan, at)
+    add_victims_over_limit(entry, going)
     return entry
 
 
@@ -78,17 +98,15 @@ def consider(
         return
     if not enabled(world.settings, "PartialAdmission"):
         return
-    full = (entry.assignment, entry.victims, entry.placements, entry.reason, entry.message)
 
     def fits(fewer: Mapping[str, int]) -> bool:
-        _consider_plan(world, entry, plan_with(world, entry.head, fewer), at, pinned or {})
-        return _fits_or_preempts(entry)
+        smaller = msgspec.structs.replace(entry)
+        _consider_plan(world, smaller, plan_with(world, entry.head, fewer), at, pinned or {})
+        return _fits_or_preempts(smaller)
 
     best = largest_that_fits(pod_sets, {one.pod_set.name: one.count for one in plan.asked}, fits)
-    if best is None:
-        entry.assignment, entry.victims, entry.placements, entry.reason, entry.message = full
-    else:
-        fits(best)
+    if best is not None:
+        _consider_plan(world, entry, plan_with(world, entry.head, best), at, pinned or {})
 
 
 def _fits_or_preempts(entry: Entry) -> bool:
@@ -102,7 +120,7 @@ def _consider_plan(world: World, entry: Entry, plan: Plan, at: Millis, pinned: M
         entry.searched = {}
         first_fit = world.shortcuts and not (pinned or refused.why or entry.progress or caps)
         assignment = assign_first_fit(plan, entry.node) if first_fit else None
-        assignment = assignment or assign(_space(world, entry, plan, at, pinned, refused.why))
+        assignment = assignment or _search(world, entry, plan, at, pinned, refused.why)
         entry.assignment, entry.victims, entry.placements = assignment, [], ()
         entry.reason, entry.message, entry.deferred = "", "", False
         if assignment.representative is not Mode.FIT:
@@ -135,7 +153,7 @@ def _without_cards(
     """No flavor has both quota and devices: wait for devices on their way back, preempt for them, or be refused."""
     assignment = entry.assignment
     if refused.for_now and not pinned:
-        entry.assignment = assign(_space(world, entry, plan, at, pinned, refused.for_ever))
+        entry.assignment = _search(world, entry, plan, at, pinned, refused.for_ever)
         if waits_for_cards(world, entry, plan) or preempts_for_cards(world, entry, plan, at):
             return
         entry.assignment = assignment
@@ -158,30 +176,46 @@ def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:
     return find_victims(world, preemption_context_of(entry, at, usage, needed_by(world, entry.assignment)))
 
 
-def _space(
+class VictimSearches:
+    """How preemption could free quota for an entry (an `Oracle`), and the victims that were found for each question."""
+
+    __slots__ = ("_at", "_entry", "_world", "found")
+
+    def __init__(self, world: World, entry: Entry, at: Millis) -> None:
+        self._world, self._entry, self._at = world, entry, at
+        self.found: dict[tuple[Column, int], list[Candidate]] = {}
+        """By column and amount."""
+
+    def __call__(self, column: Column, amount: int) -> Granular:
+        """Whether so much of a flavor and resource could be freed, and of whom."""
+        context = preemption_context_of(self._entry, self._at, {column: amount}, (column,))
+        victims = self.found[(column, amount)] = find_victims(self._world, context)
+        return how_room_is_made(self._world, context, victims)
+
+
+def _search(
     world: World,
     entry: Entry,
     plan: Plan,
     at: Millis,
     pinned: Mapping[tuple[str, str], str],
     excluded: Mapping[tuple[str, str], str],
-) -> FlavorSearchSpace:
+) -> Assignment:
+    """Flavors for an entry; the victims found on the way are kept with it."""
     if entry.node is None:
         raise LookupError(entry.queue.name)
-
-    def oracle(column: Column, amount: int) -> Granular:
-        context = preemption_context_of(entry, at, {column: amount}, (column,))
-        victims = entry.searched[(column, amount)] = find_victims(world, context)
-        return how_room_is_made(world, context, victims)
-
-    return FlavorSearchSpace(
+    searches = VictimSearches(world, entry, at)
+    space = FlavorSearchSpace(
         plan=plan,
         node=entry.node,
         names=world.quota.columns.names,
-        oracle=oracle,
+        oracle=searches,
         fair=world.settings.fair_sharing,
         progress=NOTHING if pinned else entry.progress,
         pinned=pinned,
         caps=card_caps(world, plan),
         excluded=excluded,
     )
+    assignment = assign(space)
+    entry.searched = {**entry.searched, **searches.found}
+    return assignment

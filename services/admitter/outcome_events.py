@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from events.admission import (
     AdmissionRefused,
-    Considered,
     FlavorAttempt,
     Mode,
     PreemptionRequested,
@@ -20,7 +19,7 @@ from events.workload import PodSetAssignment
 from projections.flavors.holders import borrowers
 from projections.flavors.scan import went_through_all
 from projections.preemption.candidates import Candidate
-from projections.preemption.considered import considered
+from projections.preemption.considered import ConsideredHolders, considered
 from projections.preemption.requested import ANY_ADMISSION
 from projections.queues.requeue_rule import stays_in_line
 from projections.world import World
@@ -37,7 +36,7 @@ def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
     last = world.requests.get(entry.workload.key)
     if last is not None and last.assignments == assignments and _admissions(last.victims) >= _admissions(victims):
         return None
-    candidates, holders = _considered(world, entry)
+    looked_at = _considered(world, entry)
     return PreemptionRequested(
         workload=entry.workload.key,
         cluster_queue=entry.queue.name,
@@ -46,8 +45,8 @@ def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
         message=f"{entry.assignment.message}. Pending the preemption of {len(victims)} workload(s)",
         attempts=_with_holders(world, entry, entry.assignment.attempts),
         borrow_level=entry.borrow,
-        candidates=candidates,
-        holders=holders,
+        candidates=looked_at.candidates,
+        holders=looked_at.holders,
     )
 
 
@@ -91,11 +90,11 @@ def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> A
     if entry.assignment is None:
         return event
     blocked = entry.requeue is RequeueReason.PREEMPTION_NO_CANDIDATES
-    candidates, holders = _considered(world, entry) if blocked else ((), 0)
+    looked_at = _considered(world, entry) if blocked else ConsideredHolders()
     return replace(
         event,
-        candidates=candidates,
-        holders=holders,
+        candidates=looked_at.candidates,
+        holders=looked_at.holders,
         attempts=_with_holders(world, entry, entry.assignment.attempts),
         requests=tuple(
             PodSetAssignment(name=one.name, count=one.count, usage=dict(sorted(one.requests.items())))
@@ -115,9 +114,9 @@ def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
     return tuple(step for step in entry.assignment.progress if step[2] >= 0)
 
 
-def _considered(world: World, entry: Entry) -> tuple[tuple[Considered, ...], int]:
+def _considered(world: World, entry: Entry) -> ConsideredHolders:
     if entry.assignment is None or entry.node is None:
-        return (), 0
+        return ConsideredHolders()
     context = preemption_context_of(entry, entry.at, entry.assignment.usage, needed_by(world, entry.assignment))
     return considered(world, context, [victim.workload.key for victim in entry.victims])
 

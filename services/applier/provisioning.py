@@ -97,23 +97,39 @@ def templates_of(request: JsonObject) -> list[str]:
     return [name for one in pod_sets if (name := (one.get("podTemplateRef") or {}).get("name"))]
 
 
-def pod_sets_of(request: Request, templates: Mapping[str, JsonObject]) -> list[tuple[str, JsonObject, int]]:
-    """Name, template and count of each pod set that is asked for; those that the policy takes for the same are one."""
-    found: list[tuple[str, JsonObject, int]] = []
+class ProvisionedPodSet(msgspec.Struct, frozen=True):
+    """Pods that an autoscaler is asked to make room for."""
+
+    name: str
+    template: JsonObject
+    count: int
+
+
+class ProvisioningObjects(msgspec.Struct, frozen=True):
+    """What is written for a request."""
+
+    request: JsonObject
+    templates: list[JsonObject]
+    """The PodTemplates that it names."""
+
+
+def pod_sets_of(request: Request, templates: Mapping[str, JsonObject]) -> list[ProvisionedPodSet]:
+    """The pod sets that are asked for; those that the policy takes for the same are one."""
+    found: list[ProvisionedPodSet] = []
     for one in request.order.pod_sets:
         template = templates[one.name]
-        for index, (name, known, count) in enumerate(found):
-            if _same(known, template, request.order.merge):
-                found[index] = (name, known, count + one.count)
+        for index, known in enumerate(found):
+            if _same(known.template, template, request.order.merge):
+                found[index] = msgspec.structs.replace(known, count=known.count + one.count)
                 break
         else:
-            found.append((one.name, template, one.count))
+            found.append(ProvisionedPodSet(one.name, template, one.count))
     return found
 
 
 def request_objects(
-    request: Request, pod_sets: Sequence[tuple[str, JsonObject, int]], owners: list[JsonObject]
-) -> tuple[JsonObject, list[JsonObject]]:
+    request: Request, pod_sets: Sequence[ProvisionedPodSet], owners: list[JsonObject]
+) -> ProvisioningObjects:
     """The ProvisioningRequest and its PodTemplates."""
     order = request.order
     head: JsonObject = {
@@ -126,23 +142,22 @@ def request_objects(
         {
             "apiVersion": "v1",
             "kind": "PodTemplate",
-            "metadata": {**head, "name": template_name(order.request, name)},
-            "template": template,
+            "metadata": {**head, "name": template_name(order.request, one.name)},
+            "template": one.template,
         }
-        for name, template, _ in pod_sets
+        for one in pod_sets
     ]
     parameters = {**order.parameters, **order.own_parameters}
     spec: JsonObject = {
         "provisioningClassName": order.class_name,
         "podSets": [
-            {"podTemplateRef": {"name": template_name(order.request, name)}, "count": count}
-            for name, _, count in pod_sets
+            {"podTemplateRef": {"name": template_name(order.request, one.name)}, "count": one.count} for one in pod_sets
         ],
         **({"parameters": parameters} if parameters else {}),
     }
     api = f"{REQUESTS.group}/{REQUESTS.version}"
     meta = {**head, "name": order.request}
-    return {"apiVersion": api, "kind": REQUESTS.kind, "metadata": meta, "spec": spec}, templates
+    return ProvisioningObjects({"apiVersion": api, "kind": REQUESTS.kind, "metadata": meta, "spec": spec}, templates)
 
 
 def template_of(template: JsonObject, injection: Injection | None) -> JsonObject:

@@ -171,10 +171,10 @@ class ProvisioningWriter:
             if one.name not in described:
                 raise _NotTaken(request, uid, f"the job describes no pod set {one.name}")
             templates[one.name] = template_of(described[one.name], injections.get(one.name))
-        value, parts = request_objects(request, pod_sets_of(request, templates), owned_by(workload))
-        for part in parts:
-            await self._create(TEMPLATES, request, uid, part)
-        await self._create(REQUESTS, request, uid, value)
+        objects = request_objects(request, pod_sets_of(request, templates), owned_by(workload))
+        for template in objects.templates:
+            await self._create(TEMPLATES, request, uid, template)
+        await self._create(REQUESTS, request, uid, objects.request)
 
     async def _create(self, resource: Resource, request: Request, uid: str, value: JsonObject) -> None:
         """One object, made anew where one of an earlier attempt bears its name."""

@@ -135,7 +135,7 @@ class QueueStatusWriter:
             world.look_again(due)
 
     def _changed_holds(self, world: World) -> dict[Place, FinalizerWanted]:
-        found: dict[Place, FinalizerWanted] = {(kind, "", name): hold for kind, name, hold in wanted_finalizers(world)}
+        found: dict[Place, FinalizerWanted] = {(hold.kind, "", hold.name): hold for hold in wanted_finalizers(world)}
         news = {place: hold for place, hold in found.items() if self._asked_for.get(place) != hold}
         self._asked_for = found
         return news

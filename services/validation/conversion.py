@@ -10,22 +10,23 @@ import re
 from events.json_object import JsonObject
 from services.validation.from_alpha import alpha_field, from_alpha
 from services.validation.from_beta1 import from_beta1
-from services.validation.problem import Problem, Severity
+from services.validation.problem import ObjectWithProblems, Problem, Severity
 
 GROUP = "kueue.x-k8s.io"
 STORED = f"{GROUP}/v1beta2"
 ALPHAS = ("v1alpha1", "v1alpha2")
 
 
-def to_v1beta2(value: JsonObject) -> tuple[JsonObject, list[Problem]]:
+def to_v1beta2(value: JsonObject) -> ObjectWithProblems:
     """The object in the stored version; one that is not Kueue's, or is in it already, comes back as it is."""
     version = str(value.get("apiVersion", ""))
     if not version.startswith(f"{GROUP}/"):
-        return value, []
+        return ObjectWithProblems(value, [])
     problems: list[Problem] = []
     converted = value
     if version.partition("/")[2] in ALPHAS:
-        converted, problems = from_alpha(value)
+        older = from_alpha(value)
+        converted, problems = older.value, older.problems
         problems.append(
             Problem(
                 field="apiVersion",
@@ -37,7 +38,7 @@ def to_v1beta2(value: JsonObject) -> tuple[JsonObject, list[Problem]]:
             )
         )
     # The embedded API keeps objects under the version they came in, so fields of v1beta1 may stand anywhere.
-    return {**from_beta1(converted), "apiVersion": STORED}, problems
+    return ObjectWithProblems({**from_beta1(converted), "apiVersion": STORED}, problems)
 
 
 def written_field(value: JsonObject, field: str) -> str:

@@ -5,21 +5,21 @@ from typing import Any
 
 from events.json_object import JsonObject
 from events.quantity import BadQuantity, from_units, to_units
-from services.validation.problem import Problem, Severity, invalid
+from services.validation.problem import ObjectWithProblems, Problem, Severity, invalid
 
 
-def from_alpha(value: JsonObject) -> tuple[JsonObject, list[Problem]]:
+def from_alpha(value: JsonObject) -> ObjectWithProblems:
     """The object with the newer fields, and what its meaning turns out to be."""
     problems: list[Problem] = []
     match value.get("kind"):
         case "ResourceFlavor":
-            return _flavor(value), problems
+            return ObjectWithProblems(_flavor(value), problems)
         case "ClusterQueue":
-            return _cluster_queue(value, problems), problems
+            return ObjectWithProblems(_cluster_queue(value, problems), problems)
         case "Workload":
-            return _workload(value), problems
+            return ObjectWithProblems(_workload(value), problems)
         case _:
-            return value, problems
+            return ObjectWithProblems(value, problems)
 
 
 def alpha_field(value: JsonObject, field: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from events.amount import UNLIMITED
 from events.json_object import JsonObject
 from services.validation.conversion import to_v1beta2
-from services.validation.problem import Problem, Severity
+from services.validation.problem import ObjectWithProblems, Problem, Severity
 from services.validation.shape import shape_problems
 
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -18,30 +18,35 @@ PRIORITY = "kueue.x-k8s.io/priority-class"
 UNDECLARED = "kuelog.io/quota-check-strategy"
 
 
-def normalise(values: Sequence[JsonObject]) -> list[tuple[JsonObject, list[Problem]]]:
+def normalise(values: Sequence[JsonObject]) -> list[ObjectWithProblems]:
     """Each object in the form that makes sense, with what was changed."""
     classes = {
         str(value["metadata"]["name"])
         for value in values
         if value.get("kind") == "WorkloadPriorityClass" and not shape_problems(value)
     }
-    sound = [not shape_problems(to_v1beta2(value)[0]) for value in values]
-    made = [_normalise(value, classes) if fine else (value, []) for value, fine in zip(values, sound, strict=True)]
+    sound = [not shape_problems(to_v1beta2(value).value) for value in values]
+    made = [
+        _normalise(value, classes) if fine else ObjectWithProblems(value, [])
+        for value, fine in zip(values, sound, strict=True)
+    ]
     widened = iter(_widened([one for one, fine in zip(made, sound, strict=True) if fine]))
     return [next(widened) if fine else one for one, fine in zip(made, sound, strict=True)]
 
 
-def _widened(found: list[tuple[JsonObject, list[Problem]]]) -> list[tuple[JsonObject, list[Problem]]]:
+def _widened(found: list[ObjectWithProblems]) -> list[ObjectWithProblems]:
     """A LocalQueue that somebody made is meant to work: its cluster queue takes in its namespace too."""
     made = list(found)
-    spaces = {str(value["metadata"].get("name")): value for value, _ in made if value.get("kind") == "Namespace"}
-    for index, (queue, problems) in enumerate(made):
+    values = [one.value for one in made]
+    spaces = {str(value["metadata"].get("name")): value for value in values if value.get("kind") == "Namespace"}
+    for index, one in enumerate(made):
+        queue = one.value
         if queue.get("kind") != "ClusterQueue":
             continue
         labels = (((queue.get("spec") or {}).get("namespaceSelector") or {}).get("matchLabels")) or {}
         local_queues = [
             value["metadata"].get("namespace")
-            for value, _ in made
+            for value in values
             if value.get("kind") == "LocalQueue"
             and (value.get("spec") or {}).get("clusterQueue") == queue["metadata"].get("name")
         ]
@@ -54,8 +59,10 @@ def _widened(found: list[tuple[JsonObject, list[Problem]]]) -> list[tuple[JsonOb
         selector = {
             "matchExpressions": [{"key": key, "operator": "In", "values": values} for key, values in widened.items()]
         }
-        made[index] = ({**queue, "spec": {**queue["spec"], "namespaceSelector": selector}}, problems)
-        problems.append(
+        made[index] = ObjectWithProblems(
+            {**queue, "spec": {**queue["spec"], "namespaceSelector": selector}}, one.problems
+        )
+        one.problems.append(
             _warning(
                 "spec.namespaceSelector",
                 "NamespaceExcluded",
@@ -71,15 +78,16 @@ def _label(space: JsonObject | None, key: str, otherwise: str) -> str:
     return str((((space or {}).get("metadata") or {}).get("labels") or {}).get(key, otherwise))
 
 
-def _normalise(value: JsonObject, classes: set[str]) -> tuple[JsonObject, list[Problem]]:
-    converted, problems = to_v1beta2(value)
+def _normalise(value: JsonObject, classes: set[str]) -> ObjectWithProblems:
+    newest = to_v1beta2(value)
+    converted, problems = newest.value, newest.problems
     match converted.get("kind"):
         case "ClusterQueue":
-            return _cluster_queue(converted, problems), problems
+            return ObjectWithProblems(_cluster_queue(converted, problems), problems)
         case "Job":
-            return _job(converted, classes, problems), problems
+            return ObjectWithProblems(_job(converted, classes, problems), problems)
         case _:
-            return converted, problems
+            return newest
 
 
 def _cluster_queue(value: JsonObject, problems: list[Problem]) -> JsonObject:

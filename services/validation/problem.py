@@ -5,6 +5,8 @@ from enum import StrEnum
 
 import msgspec
 
+from events.json_object import JsonObject
+
 
 class Severity(StrEnum):
     """An error: the object is refused. A warning: it is accepted, but may not mean what was intended."""
@@ -84,3 +86,10 @@ def too_long(field: str, value: str, most: int) -> Problem:
 def immutable(field: str, value: object) -> Problem:
     """A field that may not change any more."""
     return invalid(field, value, "field is immutable", "the value that it had")
+
+
+class ObjectWithProblems(msgspec.Struct, frozen=True):
+    """An object in another form than it was written in, and what was found on the way."""
+
+    value: JsonObject
+    problems: list[Problem]

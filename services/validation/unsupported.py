@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from events.json_object import JsonObject
 from projections.unsupported import CLAIMS, DEVICE_CLASSES, ELASTIC, TOPOLOGY, TOPOLOGY_FLAVOR, Unsupported
 from services.validation.problem import Problem
@@ -24,48 +26,55 @@ _ELASTIC_ANNOTATIONS = tuple(
 )
 
 
+class RequestedFeature(msgspec.Struct, frozen=True):
+    """An unsupported feature that an object requests, and in which field."""
+
+    feature: Unsupported
+    path: Path
+
+
 def asked_in(value: JsonObject) -> tuple[str, ...]:
     """The codes of the unsupported features that an object of any kind requests, sorted."""
-    return tuple(sorted({one.code for one, _, _ in _found(value)}))
+    return tuple(sorted({one.feature.code for one in _found(value)}))
 
 
 def problems_in(value: JsonObject) -> list[Problem]:
     """The same as problems for lint and webhook, each with its field."""
     return [
         Problem(
-            field=_dotted(path),
-            code=one.code,
-            what=f"{one.what}{f' ({named})' if named else ''}, which is not done yet",
-            consequence=one.consequence,
-            instead=one.instead,
+            field=_dotted(one.path),
+            code=one.feature.code,
+            what=f"{one.feature.what}, which is not done yet",
+            consequence=one.feature.consequence,
+            instead=one.feature.instead,
         )
-        for one, path, named in _found(value)
+        for one in _found(value)
     ]
 
 
-def _found(value: JsonObject) -> Iterator[tuple[Unsupported, Path, str]]:
+def _found(value: JsonObject) -> Iterator[RequestedFeature]:
     annotations = _in(_in(value, "metadata"), "annotations")
     for name in _ELASTIC_ANNOTATIONS:
         if annotations.get(name) not in (None, "false"):
-            yield ELASTIC, ("metadata", f"annotations[{name}]"), ""
+            yield RequestedFeature(ELASTIC, ("metadata", f"annotations[{name}]"))
     match value.get("kind"):
         case "Workload":
             yield from _in_workload(value)
         case "ResourceFlavor" if _in(value, "spec").get("topologyName"):
-            yield TOPOLOGY_FLAVOR, ("spec", "topologyName"), ""
+            yield RequestedFeature(TOPOLOGY_FLAVOR, ("spec", "topologyName"))
         case "Configuration" if _in(value, "resources").get("deviceClassMappings"):
-            yield DEVICE_CLASSES, ("resources", "deviceClassMappings"), ""
+            yield RequestedFeature(DEVICE_CLASSES, ("resources", "deviceClassMappings"))
         case _:
             pass
     for path, holder in _pods_in(value, ()):
         yield from _in_pods(path, holder)
 
 
-def _in_workload(value: JsonObject) -> Iterator[tuple[Unsupported, Path, str]]:
+def _in_workload(value: JsonObject) -> Iterator[RequestedFeature]:
     for index, one in enumerate(_items(_in(value, "spec"), "podSets")):
         asked = _in(one, "topologyRequest")
         if any(asked.get(name) for name in ("required", "preferred", "unconstrained", "podSetSliceRequiredTopology")):
-            yield TOPOLOGY, ("spec", "podSets", index, "topologyRequest"), ""
+            yield RequestedFeature(TOPOLOGY, ("spec", "podSets", index, "topologyRequest"))
 
 
 def _pods_in(value: object, path: Path) -> Iterator[tuple[Path, JsonObject]]:
@@ -83,13 +92,13 @@ def _pods_in(value: object, path: Path) -> Iterator[tuple[Path, JsonObject]]:
             yield from _pods_in(inner, (*path, name))
 
 
-def _in_pods(path: Path, holder: JsonObject) -> Iterator[tuple[Unsupported, Path, str]]:
+def _in_pods(path: Path, holder: JsonObject) -> Iterator[RequestedFeature]:
     annotations, spec = _in(_in(holder, "metadata"), "annotations"), _in(holder, "spec")
     for name in _TOPOLOGY_ANNOTATIONS:
         if annotations.get(name) not in (None, "", "false"):
-            yield TOPOLOGY, (*path, "metadata", f"annotations[{name}]"), ""
+            yield RequestedFeature(TOPOLOGY, (*path, "metadata", f"annotations[{name}]"))
     if spec.get("resourceClaims"):
-        yield CLAIMS, (*path, "spec", "resourceClaims"), ""
+        yield RequestedFeature(CLAIMS, (*path, "spec", "resourceClaims"))
 
 
 def _in(value: JsonObject, field: str) -> JsonObject:

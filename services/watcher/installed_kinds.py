@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from events.job_kind import JobKind
 from services.jobs.kinds import resource_of
 from services.runtime.cluster_port import Changed, Listed, Resource, Sight, Vanished
@@ -13,6 +15,15 @@ DEFINITIONS = Resource(
     kind="CustomResourceDefinition",
     namespaced=False,
 )
+
+
+class KindsChanged(msgspec.Struct, frozen=True):
+    """What to watch otherwise than before."""
+
+    watch: list[Resource]
+    """From now on."""
+    leave: list[Resource]
+    """No more."""
 
 
 class InstalledKinds:
@@ -29,8 +40,8 @@ class InstalledKinds:
         """By the name of its definition, each kind in the versions that can be read, the best first."""
         self._there: dict[str, Resource] = {}
 
-    def see(self, sight: Sight) -> tuple[list[Resource], list[Resource]]:
-        """The kinds to watch from now on, and those to watch no more."""
+    def see(self, sight: Sight) -> KindsChanged:
+        """What a sight of the definitions changes."""
         match sight:
             case Listed():
                 found, about = self._found(sight.objects), set(self._there)
@@ -49,7 +60,7 @@ class InstalledKinds:
                 left.append(before)
             self._there[name] = resource
             fresh.append(resource)
-        return fresh, left
+        return KindsChanged(fresh, left)
 
     def _found(self, objects: Sequence[dict[str, Any]]) -> dict[str, Resource]:
         found: dict[str, Resource] = {}

@@ -3,9 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from events.api.meta import ObjectMeta, OwnerReference
+from events.json_object import JsonObject
 from services.jobs.kinds import Kinds
 from services.jobs.train_job import CHILD
+
+
+class ParentJob(msgspec.Struct, frozen=True):
+    """A job that is made of other jobs."""
+
+    kind: str
+    """The word for its kind, as in its place."""
+    value: JsonObject
 
 
 class JobOwnership:
@@ -40,8 +51,8 @@ class JobOwnership:
         child = self._children.get(place)
         return value if child is None else {**value, CHILD: child}
 
-    def parent_of(self, value: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-        """The job that has to be looked at again because this one is its child, with the word for its kind."""
+    def parent_of(self, value: dict[str, Any]) -> ParentJob | None:
+        """The job that has to be looked at again because this one is its child."""
         meta = value.get("metadata") or {}
         for owner in meta.get("ownerReferences") or ():
             kind = self._kinds.of(str(owner.get("apiVersion", "")), str(owner.get("kind", "")))
@@ -49,7 +60,7 @@ class JobOwnership:
                 place = f"{kind.place}/{meta.get('namespace', '')}/{owner.get('name', '')}"
                 self._children[place] = value
                 parent = self._parents.get(place)
-                return None if parent is None else (kind.place, parent)
+                return None if parent is None else ParentJob(kind.place, parent)
         return None
 
     def lose(self, place: str) -> None:

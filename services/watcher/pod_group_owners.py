@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from events.json_object import JsonObject
 from events.whole_number import whole_number
 from services.jobs import pods as rules
@@ -9,6 +11,15 @@ from services.jobs.kinds import Kinds
 from services.jobs.serving import GROUP_INDEX, QUEUE, SET_LABEL, group_named
 from services.jobs.table import LEADER_WORKER_SET, STATEFUL_SET
 from services.watcher.reported_state import ReportedState
+
+
+class GroupOwner(msgspec.Struct, frozen=True):
+    """The object that a group of pods belongs to."""
+
+    kind: str
+    """Empty when there is none."""
+    value: JsonObject | None
+    """None when it is gone."""
 
 
 class PodGroupOwners:
@@ -63,11 +74,11 @@ class PodGroupOwners:
         if name:
             self._by_place[place] = f"{kind}/{meta.get('namespace', '')}/{name}"
 
-    def find(self, place: str, reported: ReportedState | None) -> tuple[str, JsonObject | None]:
-        """The kind of the object that a group belongs to (empty when there is none), and the object itself while it exists."""
+    def find(self, place: str, reported: ReportedState | None) -> GroupOwner:
+        """The object that a group belongs to."""
         key = self._by_place.get(place, "")
         kind = key.partition("/")[0] or (reported.parent if reported is not None else "")
-        return kind, self._there.get(key)
+        return GroupOwner(kind, self._there.get(key))
 
     def _places(self, key: str) -> list[str]:
         return [place for place, owner in sorted(self._by_place.items()) if owner == key]

@@ -119,9 +119,9 @@ class PodWatch:
             return understood(lambda: derive(place))
         except Refused as refused:
             reported = self._view.workloads.get(self._view.by_source.get(place, ""))
-            kind, parent = self._parents.find(place, reported)
-            if parent is not None:
-                return [refusal(kind, parent, refused)]
+            owner = self._parents.find(place, reported)
+            if owner.value is not None:
+                return [refusal(owner.kind, owner.value, refused)]
             word, namespace, name = place.split("/", 2)
             who = {**self._groups.first(place), "namespace": namespace, "name": name}
             return [refusal(word, {}, refused, **who)]
@@ -134,7 +134,8 @@ class PodWatch:
         reported = self._view.workloads.get(self._view.by_source.get(place, ""))
         if reported is not None and not self._pods_seen:
             return []  # What serves may be listed before the pods are.
-        kind, parent = self._parents.find(place, reported)
+        owner = self._parents.find(place, reported)
+        kind, parent = owner.kind, owner.value
         if kind and parent is None and kind not in self._parents.listed:
             return []  # Who says how many pods it has was not seen yet.
         unknown = not kind and place.partition("/")[0] not in self._view.kinds.by_place

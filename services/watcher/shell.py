@@ -208,12 +208,12 @@ class Watcher:
 
     async def _follow_definitions(self, sight: Sight) -> None:
         """Watch the job kinds that are installed, and no others."""
-        fresh, gone = self._definitions.see(sight)
-        for resource in gone:
+        changed = self._definitions.see(sight)
+        for resource in changed.leave:
             self._watching.pop(resource.kind).cancel()
             async with self._seeing:
                 await self._see_all(resource, Listed([]))
-        for resource in fresh:
+        for resource in changed.watch:
             self._waiting += not self.listed.is_set()
             self._watching[resource.kind] = self._tasks.create_task(self._watch(resource))
 

@@ -96,7 +96,7 @@ class View:
         try:
             well_formed(value)
             found = understood(
-                lambda: self._translate(kind, place_in(kind, value), to_v1beta2({**value, "kind": kind})[0]),
+                lambda: self._translate(kind, place_in(kind, value), to_v1beta2({**value, "kind": kind}).value),
                 value,
             )
         except Refused as refused:
@@ -109,7 +109,7 @@ class View:
             beside = self.fresh([refusal(kind, value, refused)])
         fresh += [*beside, *self.mended(place_in(kind, value), [*found, *beside])]
         parent = self._families.parent_of(value) if kind in self.kinds.by_place else None
-        return fresh if parent is None else [*fresh, *self.see(*parent)]
+        return fresh if parent is None else [*fresh, *self.see(parent.kind, parent.value)]
 
     def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
         """The fact that a refused object is understood again, unless `found` says so."""

@@ -75,7 +75,7 @@ def converted(value: JsonObject, wanted: str) -> JsonObject:
         case (same, other) if same == other:
             return value
         case (older, newer) if older == OLDER and newer == STORED:
-            return to_v1beta2(value)[0]
+            return to_v1beta2(value).value
         case (newer, older) if newer == STORED and older == OLDER:
             return {**to_beta1(value), "apiVersion": OLDER}
         case _:

@@ -51,10 +51,11 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
     group, kind = request.kind.get("group", ""), request.kind.get("kind", "")
     if kinds_of(settings).serves(group, kind):
         return serving_problems(group, kind, request.old_object, value) if request.old_object is not None else []
-    newest, found = to_v1beta2({**value, "kind": request.kind.get("kind", value.get("kind", ""))})
+    read = to_v1beta2({**value, "kind": request.kind.get("kind", value.get("kind", ""))})
+    newest, found = read.value, read.problems
     old = request.old_object
     if request.operation == "UPDATE" and old is not None:
-        before = to_v1beta2(old)[0]
+        before = to_v1beta2(old).value
         if _meant(before) == _meant(newest):
             # What was stored under older rules may still be labelled, annotated and let go.
             return _moved(old, value)

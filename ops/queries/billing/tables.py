@@ -137,9 +137,9 @@ def _unit(resource: str) -> tuple[int, str]:
     meaning = meaning_of(resource)
     if meaning is None:
         return (1000, "core-h") if resource == "cpu" else (1, "unit-h")
-    if meaning[1] == MEMORY:
+    if meaning.what == MEMORY:
         return _GIB, "GiB-h"
-    return (1, "slot-h") if meaning[1] == COUNT else (_PERCENT, "GPU-h")
+    return (1, "slot-h") if meaning.what == COUNT else (_PERCENT, "GPU-h")
 
 
 def _decimals(bill: Bill) -> int:

@@ -204,7 +204,7 @@ def _read(manifest: JsonObject, label: str, document: Document | None = None) ->
     if kind not in SIMPLE:
         raise BadChange(f"{label}: a {kind} can't be changed here; --submit takes jobs")
     try:
-        return SIMPLE[kind](to_v1beta2(manifest)[0])
+        return SIMPLE[kind](to_v1beta2(manifest).value)
     except Refused as problem:
         if document is not None:
             raise _broken(document, str(problem)) from problem

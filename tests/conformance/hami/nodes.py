@@ -90,7 +90,8 @@ def fit_in_devices(case: Case) -> str | None:
         before = before.plus(use_of(share))
     states = [state_in(row) for row in given["node"]["devices"]]
     held = [share for rows in already.values() for shares in rows for share in shares]
-    fit, after = fit_container(states, requests, pod, on=on, before=before, held=held)
+    tried = fit_container(states, requests, pod, on=on, before=before, held=held)
+    fit, after = tried.fit, tried.after
     allocated = plain_slots(given["allocated"] or {})
     if fit.complete:
         for word, rows in slots_out((fit.picked,), {request.vendor for request in requests}).items():

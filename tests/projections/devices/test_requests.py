@@ -2,12 +2,12 @@
 
 from events.card import CardRequest
 from events.pod_set import ContainerShape, PodShape
-from projections.devices.requests import asks_for_cards, pod_card_requests
+from projections.devices.requests import PodCardRequests, asks_for_cards, pod_card_requests
 
 
 def requests_of(**named: dict[str, int]) -> tuple[tuple[CardRequest, ...], ...]:
     containers = tuple(ContainerShape(name=name, limits=limits) for name, limits in named.items())
-    return pod_card_requests(PodShape(containers=containers))[0]
+    return pod_card_requests(PodShape(containers=containers)).containers
 
 
 def test_a_card_without_memory_or_cores_is_a_whole_card_for_itself() -> None:
@@ -52,7 +52,7 @@ def test_a_pod_of_plain_containers_asks_for_no_cards() -> None:
 def test_init_containers_come_first_and_are_counted() -> None:
     one = ContainerShape(name="i", limits={"nvidia.com/gpumem": 100})
     two = ContainerShape(name="c", limits={})
-    assert pod_card_requests(PodShape(containers=(two,), init_containers=(one,))) == (
+    assert pod_card_requests(PodShape(containers=(two,), init_containers=(one,))) == PodCardRequests(
         ((CardRequest(vendor="NVIDIA", count=1, memory=100),), ()),
         1,
     )

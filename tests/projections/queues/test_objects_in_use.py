@@ -42,7 +42,7 @@ def wanted(*facts: Fact, running: bool = False) -> dict[str, bool]:
         at.fold(fact)
     if running:
         at.running("job", "team", 1)
-    return {kind: hold.wanted for kind, _, hold in wanted_finalizers(at.world)}
+    return {hold.kind: hold.wanted for hold in wanted_finalizers(at.world)}
 
 
 def test_what_is_there_is_held_at_sight_and_what_is_held_or_leaving_is_left_alone() -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from events.amount import UNLIMITED
 from events.quota import (
@@ -164,7 +165,7 @@ def by_tree(both: Both, node: Node, item: Item, asked: int) -> dict[str, object]
         "available": node.available(column),
         "potential": node.potential(column),
         "borrowing": node.borrowing_with(column, asked),
-        "lowest": lowest_that_fits(node, column, asked) if node.is_queue else None,
+        "lowest": astuple(lowest_that_fits(node, column, asked)) if node.is_queue else None,
     }
 
 

@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from events.provisioning import MergePolicy, PodSetCount, ProvisioningOrdered
-from services.applier.provisioning import Request, pod_sets_of, request_objects, template_of, templates_of
+from services.applier.provisioning import (
+    ProvisionedPodSet,
+    Request,
+    pod_sets_of,
+    request_objects,
+    template_of,
+    templates_of,
+)
 from services.jobs.pod_set import Injection, Original
 
 FLAVOR = Injection(
@@ -47,13 +54,13 @@ def pod(*, cpu: str = "1", image: str = "x", **spec: Any) -> dict[str, Any]:
 )
 def test_pod_sets_are_one_as_the_policy_has_it(merge: MergePolicy | None, expected: list[tuple[str, int]]) -> None:
     alike = {"a": pod(), "b": pod(image="y"), "c": pod()}
-    assert [(name, count) for name, _, count in pod_sets_of(order(merge), alike)] == expected
+    assert [(one.name, one.count) for one in pod_sets_of(order(merge), alike)] == expected
 
 
 @pytest.mark.parametrize("other", [pod(cpu="2"), pod(nodeSelector={"zone": "b"}), pod(tolerations=[{"key": "k"}])])
 def test_what_needs_other_nodes_is_never_one_with_it(other: dict[str, Any]) -> None:
     found = pod_sets_of(order(MergePolicy.IDENTICAL_REQUIREMENTS), {"a": pod(), "b": other, "c": other})
-    assert [(name, count) for name, _, count in found] == [("a", 1), ("b", 6)]
+    assert [(one.name, one.count) for one in found] == [("a", 1), ("b", 6)]
 
 
 def test_a_template_has_its_flavor_and_nothing_of_an_earlier_start() -> None:
@@ -90,7 +97,8 @@ def test_a_template_has_its_flavor_and_nothing_of_an_earlier_start() -> None:
 
 def test_what_a_job_says_itself_wins_over_the_configuration() -> None:
     asked = order(None)
-    request, parts = request_objects(asked, [("a", pod(), 7)], [{"uid": "u"}])
+    objects = request_objects(asked, [ProvisionedPodSet("a", pod(), 7)], [{"uid": "u"}])
+    request, parts = objects.request, objects.templates
     assert request["spec"] == {
         "provisioningClassName": "class",
         "podSets": [{"podTemplateRef": {"name": "ppt-w-nodes-1-a"}, "count": 7}],

@@ -7,6 +7,12 @@ from hypothesis import strategies as st
 from events.json_object import JsonObject
 from services.validation.conversion import STORED, to_v1beta2, written_field
 from services.validation.from_beta1 import topology_slices
+from services.validation.problem import Problem
+
+
+def read(value: JsonObject) -> tuple[JsonObject, list[Problem]]:
+    made = to_v1beta2(value)
+    return made.value, made.problems
 
 
 def kueue(version: str, kind: str, **fields: Any) -> JsonObject:
@@ -15,7 +21,7 @@ def kueue(version: str, kind: str, **fields: Any) -> JsonObject:
 
 def test_what_is_not_of_kueue_stays_as_it_is() -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"cohort": "x"}}
-    assert to_v1beta2(job) == (job, [])
+    assert read(job) == (job, [])
 
 
 def test_a_beta1_cluster_queue_gets_the_newer_names_without_a_warning() -> None:
@@ -29,7 +35,7 @@ def test_a_beta1_cluster_queue_gets_the_newer_names_without_a_warning() -> None:
         },
         status={"pendingWorkloadsStatus": {}, "fairSharing": {"weightedShare": 3, "admissionFairSharingStatus": {}}},
     )
-    assert to_v1beta2(old) == (
+    assert read(old) == (
         kueue(
             "v1beta2",
             "ClusterQueue",
@@ -51,7 +57,7 @@ def test_a_beta1_workload_gets_a_reference_to_its_class_and_the_time_spelled_rig
         spec={"priorityClassName": "high", "priorityClassSource": "kueue.x-k8s.io/workloadpriorityclass"},
         status={"accumulatedPastExexcutionTimeSeconds": 7},
     )
-    assert to_v1beta2(old)[0] == kueue(
+    assert read(old)[0] == kueue(
         "v1beta2",
         "Workload",
         spec={"priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}},
@@ -74,7 +80,7 @@ def test_a_beta1_workload_gets_a_reference_to_its_class_and_the_time_spelled_rig
     ],
 )
 def test_other_beta1_fields_find_their_new_place(kind: str, part: str, old: JsonObject, new: JsonObject) -> None:
-    assert to_v1beta2(kueue("v1beta1", kind, **{part: old})) == (kueue("v1beta2", kind, **{part: new}), [])
+    assert read(kueue("v1beta1", kind, **{part: old})) == (kueue("v1beta2", kind, **{part: new}), [])
 
 
 def test_neighbouring_domains_with_equal_counts_share_a_slice() -> None:
@@ -96,7 +102,7 @@ def test_neighbouring_domains_with_equal_counts_share_a_slice() -> None:
 def test_an_alpha_flavor_takes_its_node_labels_from_its_own_and_keeps_those() -> None:
     old = kueue("v1alpha2", "ResourceFlavor", taints=[{"key": "spot", "effect": "NoSchedule"}])
     old["metadata"]["labels"] = {"instance-type": "spot"}
-    found, problems = to_v1beta2(old)
+    found, problems = read(old)
     assert found == {
         "apiVersion": STORED,
         "kind": "ResourceFlavor",
@@ -111,7 +117,7 @@ def alpha_queue(**spec: Any) -> JsonObject:
 
 
 def test_alpha_resources_with_the_same_flavors_become_one_group() -> None:
-    found, problems = to_v1beta2(
+    found, problems = read(
         alpha_queue(
             cohort="all",
             resources=[
@@ -145,9 +151,7 @@ def test_alpha_resources_with_the_same_flavors_become_one_group() -> None:
 
 
 def test_an_alpha_maximum_without_a_cohort_is_told_to_have_no_effect() -> None:
-    _, problems = to_v1beta2(
-        alpha_queue(resources=[{"name": "gpu", "flavors": [{"name": "v100", "quota": {"max": 200}}]}])
-    )
+    _, problems = read(alpha_queue(resources=[{"name": "gpu", "flavors": [{"name": "v100", "quota": {"max": 200}}]}]))
     assert [(one.code, one.field) for one in problems] == [
         ("LimitWithoutCohort", "spec.resources[0].flavors[0].quota.max"),
         ("OldVersion", "apiVersion"),
@@ -155,7 +159,7 @@ def test_an_alpha_maximum_without_a_cohort_is_told_to_have_no_effect() -> None:
 
 
 def test_an_alpha_flavor_in_two_different_lists_has_no_newer_form() -> None:
-    _, problems = to_v1beta2(
+    _, problems = read(
         alpha_queue(
             resources=[
                 {"name": "cpu", "flavors": [{"name": "a"}]},
@@ -167,7 +171,7 @@ def test_an_alpha_flavor_in_two_different_lists_has_no_newer_form() -> None:
 
 
 def test_a_maximum_below_the_minimum_is_named() -> None:
-    _, problems = to_v1beta2(
+    _, problems = read(
         alpha_queue(cohort="c", resources=[{"name": "cpu", "flavors": [{"name": "a", "quota": {"min": 3, "max": 2}}]}])
     )
     assert [one.what for one in problems][0] == "max 2 is less than min 3"
@@ -179,7 +183,7 @@ def test_an_alpha_workload_keeps_its_admission_where_newer_ones_have_it() -> Non
         "Workload",
         spec={"admission": {"clusterQueue": "q"}, "podSets": [{"name": "main", "spec": {"containers": []}}]},
     )
-    found, _ = to_v1beta2(old)
+    found, _ = read(old)
     assert found["spec"] == {"podSets": [{"name": "main", "template": {"spec": {"containers": []}}}]}
     assert found["status"] == {"admission": {"clusterQueue": "q"}}
 
@@ -219,5 +223,5 @@ junk = st.recursive(
     junk,
 )
 def test_no_object_however_malformed_trips_the_conversion(version: str, kind: str, spec: Any, status: Any) -> None:
-    found, _ = to_v1beta2(kueue(version, kind, spec=spec, status=status))
+    found, _ = read(kueue(version, kind, spec=spec, status=status))
     assert found["apiVersion"] == STORED
