@@ -9,6 +9,7 @@ from services.applier.manifests import DECISION
 from services.applier.plan import Application
 from services.jobs import pods as rules
 from services.jobs.paths import difference, put
+from services.jobs.table import LEADER_WORKER_SET
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
 
 PODS = Resource(plural="pods", kind="Pod")
@@ -51,12 +52,23 @@ async def _steer(writer: Writer, application: Application, member: Member) -> bo
 async def _let_through(writer: Writer, application: Application, member: Member, pod: dict[str, Any]) -> bool:
     injection = next((one for one in application.injections if one.original.name == member.pod_set), None)
     held_since = application.since(rules.annotations_of(pod).get(DECISION, ""))
-    if injection is not None and rules.is_gated(pod) and held_since < application.sequence:
+    # Nothing is decided yet about what another manager has let in: a pod that takes a place in it is not held back.
+    due = not held_since or held_since < application.sequence
+    if injection is not None and rules.is_gated(pod) and due:
         own = application.pod_pins.get(member.uid, {})
         annotations = {**injection.annotations, **own}
         alone = msgspec.structs.replace(injection, annotations=annotations, gated=False)
-        await _write(writer, application, pod, rules.let_through(pod, alone))
+        await _write(writer, application, pod, _in_its_group(application, member, rules.let_through(pod, alone)))
     return False
+
+
+def _in_its_group(application: Application, member: Member, pod: dict[str, Any]) -> dict[str, Any]:
+    """The pod of a LeaderWorkerSet with the names by which Kueue's manager finds its Workload; any other as it is."""
+    if application.kind is not LEADER_WORKER_SET:
+        return pod
+    spec, name = application.of.spec, application.workload.partition("/")[2]
+    total = sum(one.count for one in spec.pod_sets)
+    return rules.in_its_group(pod, name, spec.queue, member.pod_set, total)
 
 
 async def _end(writer: Writer, application: Application, pod: dict[str, Any]) -> bool:

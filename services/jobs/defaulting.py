@@ -5,8 +5,8 @@ from typing import Any
 from events.job_kind import JobKind
 from events.settings import SettingsObserved
 from services.jobs.kinds import Kinds, kinds_of
-from services.jobs.pods import PARENT, annotations_of, gated, labels_of
-from services.jobs.serving import QUEUE, queued_pods
+from services.jobs.pods import PARENT, QUEUE, annotations_of, gated, labels_of, waits_for_its_group
+from services.jobs.serving import queued_pods
 from services.jobs.start_stop import with_suspend
 from services.jobs.table import POD
 
@@ -21,7 +21,7 @@ def waiting(value: dict[str, Any], word: str, kinds: Kinds = PLAIN) -> dict[str,
     if kinds.serves(group, word):
         return queued_pods(group, word, value, takes_all=kinds.takes_all)
     if word == POD.kind and not group:
-        named = labels_of(value).get(QUEUE) or kinds.takes_all
+        named = labels_of(value).get(QUEUE) or kinds.takes_all or waits_for_its_group(value)
         waits = named and _is_managed(value, kinds) and not _goes_with_owner(value, kinds)
         return gated(value) if waits else value
     kind = kinds.of(api, word) if api else next((one for one in kinds.by_place.values() if one.kind == word), None)
@@ -45,7 +45,7 @@ def queued_later(value: dict[str, Any], word: str, kinds: Kinds = PLAIN) -> dict
 def _is_managed(pod: dict[str, Any], kinds: Kinds) -> bool:
     """Whether the object is to be suspended or gated: a pod of a serving kind if that is managed, any other if pods are."""
     made_by = annotations_of(pod).get(PARENT)
-    return made_by in {one.kind.lower() for one in kinds.serving} if made_by else POD.place in kinds.by_place
+    return kinds.maker_named(made_by) is not None if made_by else POD.place in kinds.by_place
 
 
 def named_queue(value: dict[str, Any]) -> str:

@@ -47,6 +47,10 @@ class Kinds:
         kind = self._serving.get((_group(owner.api_version), owner.kind))
         return kind if kind in self.parents.values() else None
 
+    def maker_named(self, made_by: str) -> JobKind | None:
+        """The serving kind that a pod names as its maker: by Kueue's name for it, or by the bare word that we wrote before."""
+        return next((one for one in self.serving if made_by in (one.kind.lower(), one.name)), None)
+
     def owns_jobs(self, api_version: str, kind: str) -> bool:
         """Whether what such an object owns is started and stopped with it."""
         place = _group(api_version), kind

@@ -24,6 +24,10 @@ RETRIABLE = "kueue.x-k8s.io/retriable-in-group"
 ROLE = "kueue.x-k8s.io/role-hash"
 PARENT = "kueue.x-k8s.io/pod-suspending-parent"
 """The kind that has made the pod, and makes another one when it is gone."""
+PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
+QUEUE = "kueue.x-k8s.io/queue-name"
+LEADER_WORKER_SETS = "leaderworkerset.x-k8s.io/leaderworkerset"
+"""Kueue's name for the kind LeaderWorkerSet, which its pods bear as the kind that has made them."""
 _LEADER_WORKER = "leaderworkerset.sh/"
 _READ = (
     *("affinity", "containers", "initContainers", "nodeSelector", "overhead", "priority"),
@@ -85,9 +89,21 @@ def is_ready(pod: JsonObject) -> bool:
 def group_of(pod: JsonObject) -> str:
     """The group that it belongs to; empty when it stands alone. A LeaderWorkerSet's group is known by its labels."""
     labels, annotations = labels_of(pod), annotations_of(pod)
-    named = labels.get(GROUP) or annotations.get(GROUP)
     whose, index = labels.get(f"{_LEADER_WORKER}name"), labels.get(f"{_LEADER_WORKER}group-index")
-    return str(named or (f"leaderworkerset-{whose}-{index}" if whose and index else ""))
+    if whose and index:
+        # What names the group is added when the pod is let through, here and by Kueue: it is the same group before.
+        return leader_worker_group(str(whose), str(index))
+    return str(labels.get(GROUP) or annotations.get(GROUP) or "")
+
+
+def leader_worker_group(name: str, index: str) -> str:
+    """The group of a LeaderWorkerSet's pods with this index."""
+    return f"leaderworkerset-{name}-{index}"
+
+
+def waits_for_its_group(pod: JsonObject) -> bool:
+    """Whether a LeaderWorkerSet has made it: it gets queue and group only once the set is known, as under Kueue."""
+    return annotations_of(pod).get(PARENT) == LEADER_WORKER_SETS
 
 
 def total_of(pod: JsonObject) -> int:
@@ -121,9 +137,21 @@ def gated(pod: JsonObject) -> JsonObject:
     gates = get(pod, ("spec", "schedulingGates")) or []
     held = pod if is_gated(pod) else put(pod, ("spec", "schedulingGates"), [*gates, {"name": GATE}])
     held = put(held, ("metadata", "annotations", ROLE), role_of(pod))
+    if waits_for_its_group(pod):
+        # Kueue's manager completes the pods of a LeaderWorkerSet that name no queue, and leaves others alone.
+        held = put(held, ("metadata", "labels", QUEUE), None)
     if not has_parent(pod) and not is_held(pod):
         held = put(held, ("metadata", "finalizers"), [*(get(pod, ("metadata", "finalizers")) or ()), MANAGED])
     return put(held, ("metadata", "labels", MANAGED), "true")
+
+
+def in_its_group(pod: JsonObject, workload: str, queue: str, pod_set: str, total: int) -> JsonObject:
+    """The pod of a LeaderWorkerSet with all that Kueue gives it: which Workload is its group's, and its part in that."""
+    for label, text in ((QUEUE, queue), (GROUP, workload), (PREBUILT, workload), (MANAGED, "true")):
+        pod = put(pod, ("metadata", "labels", label), text)
+    for note, text in ((TOTAL, str(total)), (ROLE, pod_set)):
+        pod = put(pod, ("metadata", "annotations", note), text)
+    return pod
 
 
 def let_through(pod: JsonObject, injection: Injection) -> JsonObject:

@@ -5,16 +5,27 @@ from typing import Any
 from events.json_object import JsonObject
 from services.jobs.paths import Location, get, put, whole
 from services.jobs.pod_set import Pods
-from services.jobs.pods import FAST, GROUP, MANAGED, PARENT, ROLE, SERVING, TOTAL, annotations_of, labels_of
+from services.jobs.pods import (
+    FAST,
+    GROUP,
+    LEADER_WORKER_SETS,
+    MANAGED,
+    PARENT,
+    QUEUE,
+    ROLE,
+    SERVING,
+    TOTAL,
+    annotations_of,
+    labels_of,
+)
 
-QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"
 MAIN = "main"
 _NAME_LIMIT = 63
 _INDEX = "kueue.x-k8s.io/pod-group-pod-index-label"
 _LABELLED = ("Deployment", "StatefulSet")
 """Kinds whose templates say, as under Kueue, that their pods are managed."""
-SET_LABEL, GROUP_INDEX = "leaderworkerset.sh/name", "leaderworkerset.sh/group-index"
+SET_LABEL = "leaderworkerset.sh/name"
 _LEADER_NAME = "leaderworkerset.sh/leader-name"
 _TEMPLATE: Location = ("spec", "template")
 _LEADER: Location = ("spec", "leaderWorkerTemplate", "leaderTemplate")
@@ -34,8 +45,10 @@ def queued_pods(group: str, kind: str, value: JsonObject, *, takes_all: bool = F
     for at in _TEMPLATES.get((group, kind), ()):
         if get(value, at) is None:
             continue
-        new = PARENT not in annotations_of(get(value, at) or {})
-        value = put(value, (*at, "metadata", "annotations", PARENT), kind.lower())
+        made_by = annotations_of(get(value, at) or {}).get(PARENT)
+        new = made_by is None
+        word = LEADER_WORKER_SETS if kind == "LeaderWorkerSet" else kind.lower()
+        value = put(value, (*at, "metadata", "annotations", PARENT), made_by or word)
         if new and kind in _LABELLED:
             value = put(value, (*at, "metadata", "labels", MANAGED), "true")
         for label in (QUEUE, PRIORITY):
@@ -45,6 +58,7 @@ def queued_pods(group: str, kind: str, value: JsonObject, *, takes_all: bool = F
             value = _grouped(value, at, new=new)
         if new and kind == "LeaderWorkerSet":
             value = put(value, (*at, "metadata", "annotations", ROLE), _part(value, at))
+            value = put(value, (*at, "metadata", "annotations", SERVING), "true")
     return value
 
 

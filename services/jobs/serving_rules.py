@@ -2,8 +2,8 @@
 
 from events.json_object import JsonObject
 from services.jobs.paths import FieldBroken, dotted, get
-from services.jobs.pods import labels_of
-from services.jobs.serving import QUEUE, pods_of_parent, replicas_of, templates_of
+from services.jobs.pods import QUEUE, labels_of
+from services.jobs.serving import pods_of_parent, replicas_of, templates_of
 from services.validation.problem import Problem, forbidden, immutable
 
 _SIZE = ("spec", "leaderWorkerTemplate", "size")

@@ -4,12 +4,14 @@ from collections.abc import Iterable
 
 import msgspec
 
+from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.whole_number import whole_number
 from services.jobs import pods as rules
 from services.jobs.kinds import Kinds
-from services.jobs.serving import GROUP_INDEX, QUEUE, SET_LABEL, group_named
+from services.jobs.serving import SET_LABEL, group_named
 from services.jobs.table import LEADER_WORKER_SET, STATEFUL_SET
+from services.watcher.jobs import workload_name
 from services.watcher.reported_state import ReportedState
 
 
@@ -37,7 +39,7 @@ class PodGroupOwners:
         """Record an object; the places of its groups."""
         meta = value["metadata"]
         key = f"{kind}/{meta.get('namespace', '')}/{meta['name']}"
-        if key not in self._there and not rules.labels_of(value).get(QUEUE) and not self._kinds.takes_all:
+        if key not in self._there and not rules.labels_of(value).get(rules.QUEUE) and not self._kinds.takes_all:
             return []
         self._there[key] = value
         before = self._places(key)
@@ -64,9 +66,9 @@ class PodGroupOwners:
 
     def see_pod(self, place: str, pod: JsonObject) -> None:
         """Record to which object a pod's group belongs."""
-        made_by = rules.annotations_of(pod).get(rules.PARENT, "")
-        kind = next((one for one in self._kinds.parents if one.lower() == made_by), "")
-        if not kind or not place.startswith("PodGroup/"):
+        maker = self._kinds.maker_named(str(rules.annotations_of(pod).get(rules.PARENT) or ""))
+        kind = maker.place if maker is not None else ""
+        if kind not in self._kinds.parents or not place.startswith("PodGroup/"):
             return
         meta = pod["metadata"]
         owners = (one.get("name", "") for one in meta.get("ownerReferences") or () if one.get("kind") == kind)
@@ -84,9 +86,17 @@ class PodGroupOwners:
         return [place for place, owner in sorted(self._by_place.items()) if owner == key]
 
 
-def index_of(kind: str, pods: Iterable[JsonObject], reported: ReportedState | None) -> int:
-    """Which of a LeaderWorkerSet's groups it is."""
-    if kind != LEADER_WORKER_SET.place:
-        return 0
-    named = next((rules.labels_of(one).get(GROUP_INDEX, "") for one in pods), "") or (reported.part if reported else "")
-    return whole_number(named) or 0
+def index_of(place: str) -> int:
+    """Which of a LeaderWorkerSet's groups a place is."""
+    return whole_number(place.rpartition("-")[2]) or 0
+
+
+def key_of(kind: JobKind, parent: JsonObject, place: str, reported: tuple[str, ReportedState] | None) -> str:
+    """The key of the workload of a place: that under which it was reported, or for a LeaderWorkerSet Kueue's name."""
+    if kind is not LEADER_WORKER_SET:
+        return place.removeprefix("PodGroup/")
+    meta, index = parent["metadata"], index_of(place)
+    if reported is not None and reported[1].uid == f"{meta.get('uid', '')}-{index}":
+        return reported[0]
+    name = workload_name(kind.kind, kind.group, f"{meta['name']}-{index}", meta.get("uid", ""))
+    return f"{meta.get('namespace', '')}/{name}"

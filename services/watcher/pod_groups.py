@@ -39,7 +39,7 @@ class PodGroups:
         key = f"{meta.namespace}/{meta.name}"
         if key not in self._places and (
             not rules.is_managed(value)
-            or not ((meta.labels or {}).get(QUEUE) or around.kinds.takes_all)
+            or not ((meta.labels or {}).get(QUEUE) or around.kinds.takes_all or rules.waits_for_its_group(value))
             or around.goes_with_owner(meta)
         ):
             return ""

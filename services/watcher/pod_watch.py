@@ -8,7 +8,7 @@ from events.catalogue import Fact
 from events.json_object import JsonObject
 from events.workload import WorkloadDeleted
 from services.watcher.jobs import JobState, Surroundings
-from services.watcher.pod_group_owners import PodGroupOwners
+from services.watcher.pod_group_owners import PodGroupOwners, key_of
 from services.watcher.pod_groups import PodGroups, left_behind
 from services.watcher.problems import Refused, refusal, understood, well_formed
 from services.watcher.reported_state import ReportedState
@@ -148,8 +148,12 @@ class PodWatch:
     ) -> JobState | None:
         view, pods = self._view, self._groups.pods(place)
         if parent is not None:
-            key = place.removeprefix("PodGroup/")
-            return serving_state(view.kinds.parents[kind], parent, key, pods, view, reported)
+            job_kind = view.kinds.parents[kind]
+            known = None if reported is None else (view.by_source[place], reported)
+            key = key_of(job_kind, parent, place, known)
+            # Under another key it is another workload: what was reported of the one before says nothing about it.
+            reported = reported if known is not None and known[0] == key else None
+            return serving_state(job_kind, parent, place, key, pods, view, reported)
         return None if kind else self._groups.state(place, view, reported)
 
     def _lose_workload(self, key: str) -> list[Fact]:

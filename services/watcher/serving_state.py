@@ -41,14 +41,15 @@ class _Headed(ApiStruct, frozen=True, kw_only=True):
 def serving_state(
     kind: JobKind,
     parent: JsonObject,
+    place: str,
     key: str,
     pods: Sequence[JsonObject],
     around: Surroundings,
     reported: ReportedState | None,
 ) -> JobState | None:
-    """The workload `key`, of these pods, oldest first; None when its parent has no such group. Raises `Refused`."""
+    """The workload `key` of a place, of these pods, oldest first; None when its parent has no such group. Raises `Refused`."""
     try:
-        return _state(kind, parent, key, pods, around, reported)
+        return _state(kind, parent, place, key, pods, around, reported)
     except FieldBroken as broken:
         raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
 
@@ -56,6 +57,7 @@ def serving_state(
 def _state(
     kind: JobKind,
     parent: JsonObject,
+    place: str,
     key: str,
     pods: Sequence[JsonObject],
     around: Surroundings,
@@ -64,7 +66,7 @@ def _state(
     meta = read(parent, _Headed).metadata
     labels, annotations = meta.labels or {}, meta.annotations or {}
     groups = kind is LEADER_WORKER_SET
-    index, replicas = index_of(kind.place, pods, reported), replicas_of(parent)
+    index, replicas = index_of(place) if groups else 0, replicas_of(parent)
     over = groups and index >= replicas and not pods
     if not (labels.get(QUEUE) or around.kinds.takes_all) or (reported is None and (over or not replicas)):
         return None

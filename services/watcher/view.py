@@ -27,6 +27,8 @@ from events.workload import (
 from projections.devices.card_config import HAMI, CardConfig, card_config
 from projections.flavors.affinity import selects
 from services.jobs.kinds import kinds_of
+from services.jobs.pods import leader_worker_group
+from services.jobs.table import LEADER_WORKER_SET
 from services.validation.conversion import to_v1beta2
 from services.watcher.device_config import hami_config
 from services.watcher.job_ownership import JobOwnership
@@ -245,8 +247,9 @@ class View:
         namespace, _, name = fact.workload.partition("/")
         if fact.owner is None:
             return f"Workload/{namespace}/{name}"
-        if self.kinds.parent_of(fact.owner) is not None:
-            return f"PodGroup/{namespace}/{name}"
+        if (parent := self.kinds.parent_of(fact.owner)) is not None:
+            grouped = leader_worker_group(fact.owner.name, fact.owner.part)
+            return f"PodGroup/{namespace}/{grouped if parent is LEADER_WORKER_SET else name}"
         kind = self.kinds.of(fact.owner.api_version, fact.owner.kind)
         return f"{fact.owner.kind if kind is None else kind.place}/{namespace}/{fact.owner.name}"
 

@@ -2,17 +2,21 @@
 
 from contextlib import suppress
 
+import msgspec
 import pytest
 
 from events.json_object import JsonObject
 from events.settings import PodsReadyRule, SettingsObserved
 from ops.production.kubernetes.client import path_of
+from ops.production.log.jetstream import connect as connect_bus
+from ops.production.log.server import NatsServer
 from ops.production.wiring import SERVICES, stopped
 from services.jobs.kinds import resource_of
 from services.jobs.paths import get
 from services.jobs.pods import is_gated
 from services.jobs.table import DEPLOYMENT, LEADER_WORKER_SET, STATEFUL_SET
 from services.runtime.cluster_port import ObjectMissing, Resource
+from services.watcher.jobs import workload_name
 from tests.stage.stage import Stage
 from tests.stories.job_samples import definition
 from tests.stories.test_pod_groups import BIG, HALF, SMALL, WORKLOADS, condition, replays
@@ -257,10 +261,14 @@ async def test_each_group_of_a_leader_and_its_workers_is_let_in_as_a_whole_befor
     await grouped(found, 0, "leader")
     await pods.until(lambda: pods.phase("l-0") == "Running")
     name = workload_of(pods)
+    made = await stage.client.get(LEADER_SETS, "default", "l")
+    assert name == workload_name("LeaderWorkerSet", "leaderworkerset.x-k8s.io", "l-0", made["metadata"]["uid"])
+    assert handed_over(pods.of("l-0")) == {**GROUPED, "role-hash": "leader", GROUP: name, PREBUILT: name}
     sets = [(one["name"], one["count"]) for one in pods.workloads()[name]["spec"]["podSets"]]
     assert sets == [("leader", 1), ("worker", 1)], "the worker has its place before it comes"
     await grouped(found, 0, "worker")
     await pods.until(lambda: pods.phase("l-0-1") == "Running")
+    assert handed_over(pods.of("l-0-1")) == {**GROUPED, "role-hash": "worker", GROUP: name, PREBUILT: name}
     await grouped(found, 1, "leader")
     await pods.until(lambda: len(pods.workloads()) == 2)
     assert is_gated(pods.of("l-1")), "there is no room for two groups"
@@ -274,6 +282,45 @@ async def test_each_group_of_a_leader_and_its_workers_is_let_in_as_a_whole_befor
     await stage.client.merge(LEADER_SETS, "default", "l", {"spec": {"replicas": 1}})
     await found.drop("l-1")
     await pods.until(lambda: list(pods.workloads()) == [name])
+
+
+async def test_a_group_that_kueue_has_let_in_runs_on_with_its_workload(stage: Stage) -> None:
+    stage.serve()
+    await stage.add(definition(LEADER_WORKER_SET))
+    pods = Pods(stage)
+    both = {"leaderTemplate": template(**SMALL), "workerTemplate": template(**SMALL), "size": 2}
+    found = await served(stage, LEADER_SETS, "l", {"replicas": 1, "leaderWorkerTemplate": both})
+    await grouped(found, 0, "leader")
+    await grouped(found, 0, "worker")
+    await pods.until(lambda: pods.phase("l-0") == pods.phase("l-0-1") == "Running")
+    name = workload_of(pods)
+    uids = {one: pods.of(one)["metadata"]["uid"] for one in ("l-0", "l-0-1")}
+    await stopped(stage.tasks.pop())
+    another = NatsServer(stage.folder / "another")
+    await another.start()
+    bus = await connect_bus(another.url)
+    stage.ports = msgspec.structs.replace(stage.ports, bus=bus)
+    stage.serve()
+    await found.drop("l-0-1")
+    await pods.until(lambda: not pods.of("l-0-1"))
+    await grouped(found, 0, "worker")
+    await pods.until(lambda: pods.phase("l-0-1") == "Running")
+    assert pods.of("l-0")["metadata"]["uid"] == uids["l-0"] and workload_of(pods) == name
+    await stopped(stage.tasks.pop())
+    await bus.close()
+    await another.stop()
+
+
+GROUP, PREBUILT = "pod-group-name", "prebuilt-workload-name"
+GROUPED = {"managed": "true", "queue-name": "team", "pod-group-total-count": "2"}
+
+
+def handed_over(pod: JsonObject) -> dict[str, str]:
+    """What Kueue's manager reads of a pod to find its workload, without the prefix."""
+    meta = pod["metadata"]
+    every = {**meta["labels"], **meta["annotations"]}
+    short = {name.removeprefix("kueue.x-k8s.io/"): text for name, text in every.items()}
+    return {name: short.get(name, "") for name in (*GROUPED, "role-hash", GROUP, PREBUILT)}
 
 
 async def grouped(found: Serving, index: int, role: str) -> None:

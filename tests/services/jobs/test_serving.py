@@ -67,7 +67,28 @@ def test_every_template_of_a_leader_worker_set_is_labelled() -> None:
     found = waiting(leader_workers(), "LeaderWorkerSet")["spec"]["leaderWorkerTemplate"]
     for one in ("leaderTemplate", "workerTemplate"):
         assert found[one]["metadata"]["labels"] == LABELS
-        assert found[one]["metadata"]["annotations"]["kueue.x-k8s.io/pod-suspending-parent"] == "leaderworkerset"
+        notes = found[one]["metadata"]["annotations"]
+        assert notes["kueue.x-k8s.io/pod-suspending-parent"] == "leaderworkerset.x-k8s.io/leaderworkerset"
+        assert notes["kueue.x-k8s.io/pod-group-serving"] == "true"
+
+
+def test_a_leader_worker_set_that_we_or_kueue_have_labelled_before_keeps_its_templates() -> None:
+    for word in ("leaderworkerset", "leaderworkerset.x-k8s.io/leaderworkerset"):
+        notes = {"kueue.x-k8s.io/pod-suspending-parent": word}
+        value = put(leader_workers(), ("spec", "leaderWorkerTemplate", "leaderTemplate"), None)
+        at = ("spec", "leaderWorkerTemplate", "workerTemplate", "metadata")
+        made = put(value, at, {"labels": LABELS, "annotations": notes})
+        assert queued_later(made, "LeaderWorkerSet") == made
+
+
+def test_a_new_pod_of_a_leader_worker_set_waits_as_kueue_would_have_it_wait() -> None:
+    template = waiting(leader_workers(), "LeaderWorkerSet")["spec"]["leaderWorkerTemplate"]["leaderTemplate"]
+    for labels in (template["metadata"]["labels"], {}):
+        plain = {"apiVersion": "v1", "kind": "Pod", "metadata": {**template["metadata"], "labels": labels}, "spec": {}}
+        pod = waiting(plain, "Pod")
+        assert is_gated(pod) and not is_held(pod)
+        # Kueue's manager gives queue and group to the pods of a LeaderWorkerSet that name no queue, and to no others.
+        assert QUEUE not in pod["metadata"]["labels"]
 
 
 def test_only_frameworks_that_are_named_are_held_back() -> None:
