@@ -29,6 +29,7 @@ from ops.production.kubernetes.client import KubeConfigMissing
 from ops.production.listeners.listening import PortTaken
 from ops.production.log.server import NatsMissing, StoreInUse
 from ops.production.log.snapshots import SnapshotUnusable
+from ops.production.process.span_exporter import ExporterUnknown
 from ops.production.visibility.server import VisibilityUnserved
 from ops.queries.billing.problems import BillRefused
 from ops.queries.point import NotOnTheLog
@@ -53,6 +54,7 @@ KNOWN: tuple[type[Exception], ...] = (
     ClusterUnavailable,
     ConfigurationBroken,
     ConsoleUnserved,
+    ExporterUnknown,
     FolderHeld,
     FolderUnreadable,
     FolderUnusable,

@@ -22,7 +22,7 @@ from ops.production.log.control import read_control, record_rate
 from ops.production.log.retrying_bus import RetryingBus
 from ops.production.log.snapshots import EVERY, Snapshots
 from ops.production.process.clock import ScaledClock
-from ops.production.process.telemetry import SpanTracer
+from ops.production.process.span_tracer import SpanTracer
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
@@ -41,8 +41,9 @@ from services.runtime.log_port import Bus, Stream
 from services.runtime.own_task import in_own_task
 from services.runtime.partition_fold import PartitionFold
 from services.runtime.partition_halts import REGRESSED, WITNESS
-from services.runtime.partition_host import Decider, PartitionHost, Tracer
+from services.runtime.partition_host import Decider, PartitionHost
 from services.runtime.shelf_port import Shelf
+from services.runtime.tracing import Tracer
 from services.watcher.shell import Watcher
 
 log = structlog.get_logger()
@@ -95,6 +96,11 @@ class Ports(msgspec.Struct, kw_only=True):
     """Which streams of the bus can't be read for want of a right."""
 
 
+def service_name(services: Sequence[str]) -> str:
+    """How a process calls itself where services of many are collected."""
+    return f"kuelog-{services[0]}" if len(services) == 1 else "kuelog"
+
+
 class Running:
     """Some services, or all, in this process."""
 
@@ -122,8 +128,8 @@ class Running:
         self.witnessed_at: Millis | None = None if witness is None else 0
         """When the witness last took note of all streams: 0 before the first time, None without a witness."""
         self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
-        self._tracer = tracer or SpanTracer()
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
+        self._tracer = tracer or SpanTracer(service_name(services), self._replica)
         self.archivist = archivist
         self._witness = HeadWitness(witness) if witness is not None else None
         folder = witness / "snapshots" if witness is not None else None
@@ -150,7 +156,7 @@ class Running:
             observers: list[Callable[..., None]] = []
             if "applier" in self.services:
                 spare = LowPriorityWrites(clock)
-                self.applier = applier = Applier(self.ports.writer, facts, clock, PARTITION, spare)
+                self.applier = applier = Applier(self.ports.writer, facts, clock, PARTITION, spare, tracer)
                 observers.append(applier.observe)
                 tasks.create_task(applier.run())
                 statuses = QueueStatusWriter(self.ports.writer, clock, spare)
@@ -199,6 +205,7 @@ class Running:
                     settings=self._settings,
                     shelf=self.ports.shelf,
                     control=self.control,
+                    tracer=tracer,
                 )
                 tasks.create_task(self.watcher.run())
             if self._witness is not None:

@@ -86,6 +86,11 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         return self.of.decided <= self.of.applied and not self.fresh
 
     @property
+    def starts(self) -> bool:
+        """Whether it starts a job that has never run, as far as was seen."""
+        return self.run and not self.nothing_decided and not self.pods_run and not self.of.evictions
+
+    @property
     def pods_run(self) -> bool:
         """Whether its pods were last seen ready."""
         found = self.of.condition(PODS_READY)

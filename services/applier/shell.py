@@ -31,6 +31,7 @@ from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, Ob
 from services.runtime.guard import error_summary
 from services.runtime.log_port import Message, Stream
 from services.runtime.outbox import Outbox, OutboxMessage
+from services.runtime.tracing import NoTracer, Tracer
 
 log = structlog.get_logger()
 
@@ -47,9 +48,18 @@ class Applier:
     if it runs.
     """
 
-    def __init__(self, writer: Writer, facts: Stream, clock: Clock, partition: str, spare: LowPriorityWrites) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        facts: Stream,
+        clock: Clock,
+        partition: str,
+        spare: LowPriorityWrites,
+        tracer: Tracer | None = None,
+    ) -> None:
         self._clock, self._partition, self._spare = clock, partition, spare
-        self.outbox = Outbox(facts, clock)
+        self._tracer = tracer or NoTracer()
+        self.outbox = Outbox(facts, clock, self._tracer)
         self._notices = EventRecorder(writer, spare, clock)
         self._workloads = WorkloadKeeper(writer, clock, spare)
         self._write = ApplicationWriter(writer, self._notices, self._workloads)
@@ -151,11 +161,27 @@ class Applier:
         self, application: Application, write: Callable[[Application], Awaitable[Ended]]
     ) -> Ended | None:
         """Try until it is written; None when it is refused, which is reported, or overtaken by a newer decision."""
+        if application.nothing_decided:
+            return await self._written(application, write)
+        with self._tracer.application(application.of, application.sequence):
+            ended = await self._written(application, write)
+        if ended is not None and application.starts:
+            self._tracer.started(application.of)
+        return ended
+
+    async def _written(
+        self, application: Application, write: Callable[[Application], Awaitable[Ended]]
+    ) -> Ended | None:
         while True:
             try:
                 return await write(application)
             except (ClusterUnavailable, ObjectConflict) as problem:
-                log.warning("not applied yet", workload=application.workload, problem=str(problem))
+                log.warning(
+                    "not applied yet",
+                    workload=application.workload,
+                    sequence=application.sequence,
+                    problem=str(problem),
+                )
                 await self._clock.sleep(_RETRY_MS)
                 if self.backlog.newer(application.workload):
                     return None
@@ -164,11 +190,15 @@ class Applier:
                 await self._settle(application, _rejected(application, "Missing", problem))
                 return None
             except UpdateConflict as problem:
-                log.error("not started", workload=application.workload, problem=str(problem))
+                log.error(
+                    "not started", workload=application.workload, sequence=application.sequence, problem=str(problem)
+                )
                 await self._settle(application, _rejected(application, FAILED_TO_START, str(problem)))
                 return None
             except ObjectInvalid as problem:
-                log.error("rejected", workload=application.workload, problem=str(problem))
+                log.error(
+                    "rejected", workload=application.workload, sequence=application.sequence, problem=str(problem)
+                )
                 await self._settle(application, _rejected(application, "Invalid", str(problem)))
                 return None
             except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are applied
@@ -188,7 +218,8 @@ class Applier:
             fact=fact,
         )
         message = Message(fact_subject("", kind), encode(sighting), sighting.id)
-        await self.outbox.put([OutboxMessage(application.workload, message)])
+        traced = "" if application.nothing_decided else application.of.uid
+        await self.outbox.put([OutboxMessage(application.workload, message, traced)])
 
 
 def _rejected(application: Application, reason: str, message: str) -> DecisionRejected:

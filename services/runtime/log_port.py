@@ -31,11 +31,12 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Message(NamedTuple):
-    """A message to be published: subject, bytes, and the id by which a repetition is known."""
+    """A message to be published: subject, bytes, the id by which a repetition is known, and headers of a trace."""
 
     subject: str
     data: bytes
     message_id: str
+    headers: Mapping[str, str] = {}
 
 
 class Stream(Protocol):

@@ -11,6 +11,7 @@ from events.event import Millis
 from services.runtime.clock_port import Clock
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Message, Stream
+from services.runtime.tracing import NoTracer, Tracer
 
 log = structlog.get_logger()
 
@@ -20,10 +21,11 @@ _RETRY_MS = 500
 
 
 class OutboxMessage(NamedTuple):
-    """A message, and the key of the object it is about."""
+    """A message, the key of the object it is about, and the UID of the workload whose trace it belongs to, if it does."""
 
     about: str
     message: Message
+    traced: str = ""
 
 
 class Outbox:
@@ -33,8 +35,8 @@ class Outbox:
     facts about one object must not change their order.
     """
 
-    def __init__(self, stream: Stream, clock: Clock) -> None:
-        self._stream, self._clock = stream, clock
+    def __init__(self, stream: Stream, clock: Clock, tracer: Tracer | None = None) -> None:
+        self._stream, self._clock, self._tracer = stream, clock, tracer or NoTracer()
         self._letters: deque[OutboxMessage] = deque()
         self._since: deque[tuple[int, Millis]] = deque()
         """Up to which number messages were put at which time; the first is the oldest that is not stored."""
@@ -85,17 +87,19 @@ class Outbox:
         self._moved.clear()
         await self._moved.wait()
 
-    def _batch(self) -> list[Message]:
-        batch: dict[str, Message] = {}
+    def _batch(self) -> list[OutboxMessage]:
+        batch: dict[str, OutboxMessage] = {}
         while self._letters and len(batch) < _WINDOW and self._letters[0].about not in batch:
             letter = self._letters.popleft()
-            batch[letter.about] = letter.message
+            batch[letter.about] = letter
         return list(batch.values())
 
-    async def _store(self, batch: list[Message]) -> None:
+    async def _store(self, batch: list[OutboxMessage]) -> None:
+        facts = [(one.message, one.traced) for one in batch]
         while True:
             try:
-                await self._stream.publish(batch)
+                with self._tracer.facts(self._stream.name, facts) as messages:
+                    await self._stream.publish(messages)
             except LogUnavailable as problem:
                 log.warning("log unavailable", problem=str(problem), facts=len(batch))
                 await self._clock.sleep(_RETRY_MS)

@@ -27,7 +27,8 @@ from services.runtime.log_port import Entry, Stream
 from services.runtime.partition_errors import InputsWrong, MessageHalts
 from services.runtime.partition_fold import PartitionFold
 from services.runtime.partition_halts import BUS, CLOCK, MESSAGE, REGRESSED, STOPPED, Halts
-from services.runtime.partition_roles import Decider, Keeper, Observer, Tracer
+from services.runtime.partition_roles import Decider, Keeper, Observer
+from services.runtime.tracing import Tracer
 
 log = structlog.get_logger()
 
@@ -268,29 +269,21 @@ class PartitionHost:
     async def _append(self, commit: Commit, mark: int) -> bool:
         """Append a commit that is folded already; False, with the fold undone, when it could not be appended."""
         data = encode(commit)
-        with self._tracer.turn(commit.author, self.own.name) as headers:
-            try:
-                with self.appends.timed(commit.author):
-                    sequence = await self.own.append(
-                        commit_subject(self.own.name, commit.author),
-                        data,
-                        message_id=commit.id,
-                        base=self.fold.base,
-                        headers=headers,
-                    )
-            except LogMovedOn:
-                self.fold.world.take_back(mark)
-                await self._await_commits()
-                return False
-            except LogUnavailable as problem:
-                self.fold.world.take_back(mark)
-                self.halts.halt(BUS, str(problem))
-                await self._clock.sleep(_RETRY)
-                return False
-            except LogRegressed as problem:
-                self.fold.world.take_back(mark)
-                self._stop_for(problem)
-                return False
+        try:
+            sequence = await self._stored(commit, data)
+        except LogMovedOn:
+            self.fold.world.take_back(mark)
+            await self._await_commits()
+            return False
+        except LogUnavailable as problem:
+            self.fold.world.take_back(mark)
+            self.halts.halt(BUS, str(problem))
+            await self._clock.sleep(_RETRY)
+            return False
+        except LogRegressed as problem:
+            self.fold.world.take_back(mark)
+            self._stop_for(problem)
+            return False
         if sequence != self.fold.base + 1:
             # A foreign message lies between: our commit is stored, but has to be folded in its place.
             self.fold.world.take_back(mark)
@@ -298,8 +291,17 @@ class PartitionHost:
             return False
         self.fold.settled_as_decided(sequence, data, commit)
         self._keep()
-        log.info("decided", author=commit.author, partition=self.own.name, sequence=sequence, events=len(commit.events))
         return True
+
+    async def _stored(self, commit: Commit, data: bytes) -> int:
+        """The sequence at which the log has stored a commit. Raises what an append raises."""
+        name, author = self.own.name, commit.author
+        with self._tracer.commit(commit, self.fold.world.workloads) as span, self.appends.timed(author):
+            span.sequence = await self.own.append(
+                commit_subject(name, author), data, message_id=commit.id, base=self.fold.base, headers=span.headers
+            )
+            log.info("decided", author=author, partition=name, sequence=span.sequence, events=len(commit.events))
+        return span.sequence
 
     def _observe(self) -> None:
         if self._observers:

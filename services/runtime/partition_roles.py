@@ -1,7 +1,6 @@
-"""The roles around a partition: deciders, and those that follow turns (tracer), commits (keeper) and workloads (observer)."""
+"""The roles around a partition: deciders, and those that follow commits (keeper) and workloads (observer)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from events.catalogue import Decision
@@ -23,14 +22,6 @@ class Decider(Protocol):
 
         They are folded into the world; the caller undoes that if they can't be appended.
         """
-        ...
-
-
-class Tracer(Protocol):
-    """Opens a span for a turn and gives the headers that carry it on."""
-
-    def turn(self, author: str, partition: str) -> AbstractContextManager[Mapping[str, str]]:
-        """A span around one decision and its append."""
         ...
 
 

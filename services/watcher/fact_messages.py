@@ -58,7 +58,8 @@ class FactWriter:
         """The message of a sighting."""
         fact, about = sighting.fact, sighting.about
         message = Message(fact_subject(self._tree(fact), type(fact).__name__), encode(sighting), sighting.id)
-        return OutboxMessage(type(fact).__name__ if about is None else about.place, message)
+        traced = fact.uid if isinstance(fact, WorkloadSubmitted) else ""
+        return OutboxMessage(type(fact).__name__ if about is None else about.place, message, traced)
 
     def _place(self, fact: Fact) -> tuple[str, str]:  # noqa: PLR0911 - one case after the other
         """The object that a fact is about, and the part of it."""

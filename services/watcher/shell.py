@@ -24,6 +24,7 @@ from services.runtime.own_task import in_own_task
 from services.runtime.partition_errors import MessageHalts
 from services.runtime.partition_halts import REGRESSED, Halts
 from services.runtime.shelf_port import Shelf
+from services.runtime.tracing import NoTracer, Tracer
 from services.watcher.fact_messages import FactWriter
 from services.watcher.installed_kinds import DEFINITIONS, InstalledKinds
 from services.watcher.log_reading import AUTHOR, FellBehind, ReportedByAll
@@ -52,12 +53,13 @@ class Watcher:
         settings: SettingsObserved | None = None,
         shelf: Shelf | None = None,
         control: Control | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         self.listed = asyncio.Event()
         """Set when every kind has been listed once and all of it was reported."""
         self._reader, self._facts, self._clock, self._settings = reader, facts, clock, settings
         self._saver = None if shelf is None else ViewSaver(facts, shelf, settings, self._blank)
-        self._control = control or Control()
+        self._control, self._tracer = control or Control(), tracer or NoTracer()
         self.halts = Halts(AUTHOR)
         """What keeps it from reading the facts on the log."""
         self._begin_anew()
@@ -70,7 +72,7 @@ class Watcher:
         self._seen = SeenVersions()
         self._reported = ReportedByAll(self.view, self._seen, self._control, self.halts)
         self._scribe = FactWriter(self.view, self._seen)
-        self.outbox = Outbox(self._facts, self._clock)
+        self.outbox = Outbox(self._facts, self._clock, self._tracer)
         self._seeing = asyncio.Lock()
         self._jobs: dict[str, JsonObject] = {}
         self._first = seen_first(self._settings or SettingsObserved())

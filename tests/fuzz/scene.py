@@ -23,10 +23,10 @@ from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.in_process import InProcessClient, OpenGate
 from ops.sandbox.scenario.platform import convert, suspend
-from ops.sandbox.simulate.no_tracer import NoTracer
 from ops.sandbox.simulate.platform import platform_of
 from services.runtime.log_errors import LogMovedOn
 from services.runtime.log_port import Bus, Message
+from services.runtime.tracing import NoTracer
 from tests.fuzz.inputs import STREAMS, Input
 
 KUEUE = "kueue.x-k8s.io/v1beta2"

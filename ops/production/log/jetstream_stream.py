@@ -244,11 +244,10 @@ class JetStreamStream:
 
     async def _publish(self, message: Message) -> None:
         breaks = int(self._client.stats["reconnects"])
+        sent = {**message.headers, "Nats-Msg-Id": message.message_id}
         try:
             reply = await cancellable(
-                self._client.request(
-                    message.subject, message.data, timeout=DEADLINE_S, headers={"Nats-Msg-Id": message.message_id}
-                )
+                self._client.request(message.subject, message.data, timeout=DEADLINE_S, headers=sent)
             )
         except UNANSWERED as problem:
             await self.last()

@@ -1,16 +1,14 @@
-"""The telemetry of a running service: log lines by structlog, spans by OpenTelemetry."""
+"""The log lines of a running service, by structlog; those within a span say which."""
 
 import logging
 import os
 import sys
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
 from typing import TextIO
 
 import structlog
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.trace import format_span_id, format_trace_id
+from structlog.typing import EventDict
 
 
 class _StandardError(TextIO):
@@ -23,25 +21,13 @@ class _StandardError(TextIO):
         sys.stderr.flush()
 
 
-class SpanTracer:
-    """A span around each decision and its append; its context travels in the message's headers."""
-
-    def __init__(self) -> None:
-        provider = trace.get_tracer_provider()
-        # Without a provider of the deployment's own there would be no ids: the log keeps them even if nobody collects.
-        made = TracerProvider(shutdown_on_exit=False) if isinstance(provider, trace.ProxyTracerProvider) else provider
-        self._tracer = made.get_tracer("kuelog")
-        self._propagator = TraceContextTextMapPropagator()
-
-    @contextmanager
-    def turn(self, author: str, partition: str) -> Generator[Mapping[str, str], None, None]:
-        """Open the span, give the headers that carry it on."""
-        with self._tracer.start_as_current_span(
-            f"{author} decides", attributes={"partition": partition, "author": author}
-        ):
-            headers: dict[str, str] = {}
-            self._propagator.inject(headers)
-            yield headers
+def _with_trace(logger: object, method: str, line: EventDict) -> EventDict:
+    """The ids of the span in which a line is logged, as OpenTelemetry names them."""
+    del logger, method
+    context = trace.get_current_span().get_span_context()
+    if context.is_valid:
+        line["trace_id"], line["span_id"] = format_trace_id(context.trace_id), format_span_id(context.span_id)
+    return line
 
 
 def configure_logging(level: str = "") -> None:
@@ -52,6 +38,7 @@ def configure_logging(level: str = "") -> None:
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
+            _with_trace,
             structlog.processors.TimeStamper(fmt="iso"),
             structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"]),
         ],

@@ -23,12 +23,12 @@ from ops.sandbox.scenario.platform import convert, suspend
 from ops.sandbox.simulate.active_faults import ActiveFaults
 from ops.sandbox.simulate.api_gate import ApiGate
 from ops.sandbox.simulate.bus_connection import Connection
-from ops.sandbox.simulate.no_tracer import NoTracer
 from ops.sandbox.simulate.platform import CHECK, Platform
 from ops.sandbox.simulate.process_clock import ProcessClock
 from ops.sandbox.simulate.users import CLASS, NAMESPACE, QUEUE, UserAction
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.log_port import Message
+from services.runtime.tracing import NoTracer
 
 BEGINS: Millis = 1_800_000_000_000
 RESTART_MS = 1000

@@ -17,8 +17,9 @@ from services.queue_manager.decide import QueueManager
 from services.runtime.admission_window import LONGEST, AdmissionWindow
 from services.runtime.log_port import Message
 from services.runtime.partition_host import PartitionHost
+from services.runtime.tracing import NoTracer
 from tests.services.runtime.test_killed_hosts import StillClock
-from tests.services.runtime.test_partition_host import NoTracer, admitted, stop, tell, without_cards
+from tests.services.runtime.test_partition_host import admitted, stop, tell, without_cards
 from tests.stories.small_world import Story, job
 
 WRITTEN_AFTER: Millis = 100

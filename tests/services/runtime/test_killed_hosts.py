@@ -13,7 +13,6 @@ from events.subjects import FACTS, commit_subject, fact_subject
 from events.workload import WorkloadFinished
 from ops.production.log.memory import MemoryBus
 from ops.production.wiring import DEVICE_PARTITION, PARTITION
-from ops.sandbox.simulate.no_tracer import NoTracer
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
@@ -22,6 +21,7 @@ from services.queue_manager.decide import QueueManager
 from services.runtime.log_port import Entry
 from services.runtime.partition_host import PartitionHost
 from services.runtime.partition_roles import Decider
+from services.runtime.tracing import NoTracer
 from tests.services.runtime.test_partition_host import without_cards
 from tests.stories.small_world import job, platform
 

@@ -1,8 +1,7 @@
 """Several hosts on one partition: whoever writes second folds on and decides again; nothing is decided twice."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -31,14 +30,8 @@ from services.queue_manager.decide import QueueManager
 from services.runtime.log_errors import LogRegressed
 from services.runtime.log_port import Bus, Message
 from services.runtime.partition_host import MOST_AHEAD, Decider, PartitionHost
+from services.runtime.tracing import NoTracer
 from tests.stories.small_world import job, platform
-
-
-class NoTracer:
-    @contextmanager
-    def turn(self, author: str, partition: str) -> Iterator[Mapping[str, str]]:
-        del author, partition
-        yield {}
 
 
 class NoCluster:

@@ -29,7 +29,8 @@ from services.runtime.log_port import Entry, Stream
 from services.runtime.partition_fold import PartitionFold
 from services.runtime.partition_halts import BUS, MESSAGE, REGRESSED, STOPPED
 from services.runtime.partition_host import MOST_INPUTS, PACE, PartitionHost
-from tests.services.runtime.test_partition_host import NoTracer, stop, tell
+from services.runtime.tracing import NoTracer
+from tests.services.runtime.test_partition_host import stop, tell
 
 Say = Callable[[World, LogPosition], Sequence[str]]
 """What somebody sets aside at a place, by name."""
