@@ -110,7 +110,7 @@ def evolve_sighting(world: World, sighting: Sighting, position: LogPosition) -> 
 def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901 - one case for each fold
     """Fold one event into the world; what the event does not touch stays as it is."""
     if isinstance(event, SettingsObserved):
-        settle_all(world, position.at)
+        settle_all(world.settings, world.ledgers, world.trail, position.at)
     match event:
         case (
             WorkloadSubmitted()

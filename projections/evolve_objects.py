@@ -4,6 +4,7 @@ After a change by which a refused workload may be admitted, its queue tries it a
 (docs/rules/queues.md#retry).
 """
 
+from collections.abc import Mapping
 from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -26,6 +27,10 @@ from events.workload_object import WorkloadTerminating
 from projections.devices.pod_cards import leave_gate
 from projections.log_position import LogPosition
 from projections.queues.enqueue import reclass
+from projections.queues.pending_queues import PendingQueues
+from projections.quota.tree import QuotaTree
+from projections.trail import Trail
+from projections.work_queue import WorkQueue
 from projections.workloads.node_failures import review_owner, review_places
 from projections.workloads.terminating import terminating
 from projections.world import World
@@ -55,43 +60,49 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
     match event:
         case ClusterQueueObserved():
             put(world.cluster_queues, event.name, event)
-            accept(world, "ClusterQueue", "", event.name)
+            accept(world.refused, world.trail, "ClusterQueue", "", event.name)
             world.quota.set_cluster_queue(event)
-            retry_refused(world, event.name)
+            retry_refused(world.quota, world.lines, world.trail, event.name)
             review_cluster_queue(world, event.name)
         case CohortObserved():
             _review_if_moved(world, event.name, event.parent)
             put(world.cohorts, event.name, event)
-            accept(world, "Cohort", "", event.name)
+            accept(world.refused, world.trail, "Cohort", "", event.name)
             world.quota.set_cohort(event)
         case LocalQueueObserved():
             key = f"{event.namespace}/{event.name}"
-            _unhang(world, key)
+            _unhang(world.local_queues, world.local_queues_of, world.trail, key)
             put(world.local_queues, key, event)
             put(world.local_queues_of.setdefault(event.cluster_queue, {}), key, None)
-            accept(world, "LocalQueue", event.namespace, event.name)
-            review_local_queue(world, key)
+            accept(world.refused, world.trail, "LocalQueue", event.namespace, event.name)
+            review_local_queue(world.by_local_queue, world.work, key)
         case FlavorObserved():
             put(world.flavors, event.name, event)
-            accept(world, "ResourceFlavor", "", event.name)
+            accept(world.refused, world.trail, "ResourceFlavor", "", event.name)
             _retry_users_of_flavor(world, event.name)
         case PriorityClassObserved():
-            accept(world, "WorkloadPriorityClass" if event.workload else "PriorityClass", "", event.name)
+            accept(
+                world.refused,
+                world.trail,
+                "WorkloadPriorityClass" if event.workload else "PriorityClass",
+                "",
+                event.name,
+            )
             put(world.priority_classes, _class_key(workload=event.workload, name=event.name), event)
         case NamespaceObserved():
-            accept(world, "Namespace", "", event.name)
+            accept(world.refused, world.trail, "Namespace", "", event.name)
             put(world.namespaces, event.name, event)
             retry_all_refused(world)
         case AdmissionCheckObserved():
-            accept(world, "AdmissionCheck", "", event.name)
+            accept(world.refused, world.trail, "AdmissionCheck", "", event.name)
             put(world.checks, event.name, event)
             retry_users_of_check(world, event.name)
         case LimitRangeObserved():
-            accept(world, "LimitRange", event.namespace, event.name)
+            accept(world.refused, world.trail, "LimitRange", event.namespace, event.name)
             put(world.limit_ranges, f"{event.namespace}/{event.name}", event)
             readjust(world, event.namespace)
         case RuntimeClassObserved():
-            accept(world, "RuntimeClass", "", event.name)
+            accept(world.refused, world.trail, "RuntimeClass", "", event.name)
             put(world.runtime_classes, event.name, event)
             _forget_plans(world)
             retry_all_refused(world)
@@ -103,7 +114,7 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
         case ObjectRefused():
             put(world.refused, f"{event.kind}/{event.namespace}/{event.name}", event)
         case ObjectMended():
-            accept(world, event.kind, event.namespace, event.name)
+            accept(world.refused, world.trail, event.kind, event.namespace, event.name)
         case PodAccounted():
             key = f"{event.namespace}/{event.name}"
             put(world.accounted, key, event)
@@ -119,28 +130,28 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             assert_never(event)
 
 
-def retry_refused(world: World, cluster_queue: str) -> None:
+def retry_refused(quota: QuotaTree, lines: PendingQueues, trail: Trail, cluster_queue: str) -> None:
     """Let what was refused in one queue be tried again."""
-    world.lines.of(cluster_queue).retry_refused(world.trail)
-    world.quota.touch(cluster_queue)
+    lines.of(cluster_queue).retry_refused(trail)
+    quota.touch(cluster_queue)
 
 
 def retry_all_refused(world: World) -> None:
     """Let everything that was refused be tried again."""
     for name in sorted(world.cluster_queues):
-        retry_refused(world, name)
+        retry_refused(world.quota, world.lines, world.trail, name)
 
 
-def review_local_queue(world: World, key: str) -> None:
+def review_local_queue(by_local_queue: dict[str, dict[str, None]], work: WorkQueue, key: str) -> None:
     """Have all workloads of a local queue looked at."""
-    for workload in world.by_local_queue.get(key, ()):
-        world.work.mark_dirty(workload)
+    for workload in by_local_queue.get(key, ()):
+        work.mark_dirty(workload)
 
 
 def review_cluster_queue(world: World, name: str) -> None:
     """Have all workloads whose local queue leads to this cluster queue looked at."""
     for key in world.local_queues_of.get(name, ()):
-        review_local_queue(world, key)
+        review_local_queue(world.by_local_queue, world.work, key)
     for workload in world.holding.get(name, ()):
         world.work.mark_dirty(workload)
 
@@ -153,19 +164,24 @@ def _review_if_moved(world: World, cohort: str, parent: str) -> None:
             review_cluster_queue(world, name)
 
 
-def accept(world: World, kind: str, namespace: str, name: str) -> None:
+def accept(refused: dict[str, ObjectRefused], trail: Trail, kind: str, namespace: str, name: str) -> None:
     """Forget the refusal of an object (`ObjectRefused`): it is understood now, or gone."""
-    world.trail.drop(world.refused, f"{kind}/{namespace}/{name}")
+    trail.drop(refused, f"{kind}/{namespace}/{name}")
 
 
 def _class_key(*, workload: bool, name: str) -> str:
     return f"{'WorkloadPriorityClass' if workload else 'PriorityClass'}/{name}"
 
 
-def _unhang(world: World, local_queue: str) -> None:
-    old = world.local_queues.get(local_queue)
+def _unhang(
+    local_queues: Mapping[str, LocalQueueObserved],
+    local_queues_of: dict[str, dict[str, None]],
+    trail: Trail,
+    local_queue: str,
+) -> None:
+    old = local_queues.get(local_queue)
     if old is not None:
-        world.trail.drop(world.local_queues_of.get(old.cluster_queue, {}), local_queue)
+        trail.drop(local_queues_of.get(old.cluster_queue, {}), local_queue)
 
 
 def _forget_plans(world: World) -> None:
@@ -196,7 +212,7 @@ def _retry_users_of_flavor(world: World, flavor: str) -> None:
     _forget_plans(world)
     for name, queue in sorted(world.cluster_queues.items()):
         if any(quotas.flavor == flavor for group in queue.groups for quotas in group.flavors):
-            retry_refused(world, name)
+            retry_refused(world.quota, world.lines, world.trail, name)
             review_cluster_queue(world, name)
 
 
@@ -204,7 +220,7 @@ def retry_users_of_check(world: World, check: str) -> None:
     """Review all workloads that a change of a check may admit or hold back."""
     for name, queue in sorted(world.cluster_queues.items()):
         if any(rule.name == check for rule in queue.checks):
-            retry_refused(world, name)
+            retry_refused(world.quota, world.lines, world.trail, name)
             review_cluster_queue(world, name)
 
 
@@ -222,7 +238,7 @@ def _drop_card_quota(world: World, event: ObjectRemoved) -> None:
 
 def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None:  # noqa: C901, PLR0915 - one case after the other
     drop = world.trail.drop
-    accept(world, event.kind, event.namespace, event.name)
+    accept(world.refused, world.trail, event.kind, event.namespace, event.name)
     spaced = f"{event.namespace}/{event.name}"
     match event.kind:
         case "ClusterQueue":
@@ -234,9 +250,9 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
             drop(world.cohorts, event.name)
             world.quota.remove_cohort(event.name)
         case "LocalQueue":
-            _unhang(world, spaced)
+            _unhang(world.local_queues, world.local_queues_of, world.trail, spaced)
             drop(world.local_queues, spaced)
-            review_local_queue(world, spaced)
+            review_local_queue(world.by_local_queue, world.work, spaced)
         case "ResourceFlavor":
             _retry_users_of_flavor(world, event.name)
             drop(world.flavors, event.name)
@@ -288,6 +304,6 @@ def _remove_node(world: World, name: str) -> None:
     world.trail.drop(world.registered, name)
     world.trail.drop(world.node_locks, name)
     world.cards.remove_node(name)
-    review_places(world, name)
+    review_places(world.cards, world.work, name)
     if not world.cards.nodes:
         world.review_holders()

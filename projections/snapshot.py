@@ -223,7 +223,7 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
         world.by_local_queue.setdefault(workload.local_queue, {})[workload.key] = None
     for keys in tables.holding.values():
         for key in keys:
-            charge_quota(world, world.workloads[key])
+            charge_quota(world.quota, world.holding, world.trail, world.workloads[key])
             schedule_protection_expiry(world, world.workloads[key])
     for scope, spent in world.budgets.items():
         world.put_budget(scope, spent)

@@ -30,7 +30,7 @@ _LED = 12
 
 def rows_of(world: World, show: str, tree: str) -> dict[str, Any]:
     """A read model, or the whole state, as plain values. Raises `NotOnTheLog` for a tree that is not there."""
-    names = tree_names(world)
+    names = tree_names(world.quota)
     if tree and tree not in names and tree not in world.quota.trees():
         raise NotOnTheLog(f"there is no tree {tree} at this point; there are {', '.join(names) or 'none'}")
     return {show: msgspec.to_builtins(ROWS[show](world, tree))} if show else {}

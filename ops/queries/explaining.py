@@ -68,7 +68,7 @@ def find_workload(world: World, name: str) -> Workload | None:
 def explain(world: World, workload: Workload, at: Millis, *, deep: bool = True) -> Explanation:
     """Why a workload is as it is; with `deep` also what would change that. The world is left as it was."""
     explanation = outline(world, workload)
-    explanation.loops = tuple(f"{one.other} ({one.turns} times each)" for one in loops_of(world, workload))
+    explanation.loops = tuple(f"{one.other} ({one.turns} times each)" for one in loops_of(world.workloads, workload))
     holding(world, workload, explanation, at)
     explanation.left_alone = workload_left_alone(world, workload)
     if explanation.left_alone:

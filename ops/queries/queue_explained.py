@@ -28,7 +28,7 @@ def explain_queue(world: World, name: str) -> JsonObject:
         "queue": name,
         "cohort": world.cluster_queues[name].cohort,
         "inactive": [{"reason": reason, "message": message} for reason, message in inactive_reasons(world, name)],
-        "left_alone": msgspec.to_builtins(queue_left_alone(world, name)),
+        "left_alone": msgspec.to_builtins(queue_left_alone(world.aside, world.quota, name)),
         "share": share_of(node, world.quota.columns.names).as_text() if node is not None else "",
         "waiting": len(orders),
         "parked": len(line.parked),

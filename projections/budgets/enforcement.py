@@ -7,17 +7,18 @@ kuelog's budget controller: a workload that asks for a used up resource waits un
 events usage is constant, so nothing is sampled; where no budget is, nothing is counted.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.event import Millis
-from events.quota import Budget, ClusterQueueObserved, NamespaceObserved
+from events.quota import AdmissionCheckObserved, Budget, ClusterQueueObserved, NamespaceObserved
 from events.timestamp import format_timestamp
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload, over, settled
 from projections.calendar import begin, end
+from projections.quota.holders import QuotaHolders
 from projections.workloads.lifecycle import Workload, asks_for_cards
 from projections.world import World
 
@@ -44,7 +45,7 @@ def keep_budgets(world: World, event: AnyEvent, at: Millis) -> None:
         case ClusterQueueObserved():
             _set(world, f"ClusterQueue/{event.name}", event.budget, at, list(world.holders(event.name)))
         case NamespaceObserved():
-            _set(world, f"Namespace/{event.name}", event.budget, at, _of_namespace(world, event.name))
+            _set(world, f"Namespace/{event.name}", event.budget, at, _of_namespace(world.holding, event.name))
         case ObjectRemoved(kind="ClusterQueue" | "Namespace"):
             _set(world, f"{event.kind}/{event.name}", None, at, ())
         case _:
@@ -69,22 +70,24 @@ def follow(world: World, key: str, at: Millis) -> None:
         world.trail.put(world.budgeted, key, now)
 
 
-def own_checks(world: World, cluster_queue: str) -> list[str]:
+def own_checks(
+    cluster_queues: Mapping[str, ClusterQueueObserved], checks: Mapping[str, AdmissionCheckObserved], cluster_queue: str
+) -> list[str]:
     """The budget checks of a queue, which kuelog answers itself."""
-    queue = world.cluster_queues.get(cluster_queue)
+    queue = cluster_queues.get(cluster_queue)
     if queue is None or not queue.checks:
         return []
-    found = (world.checks.get(rule.name) for rule in queue.checks)
+    found = (checks.get(rule.name) for rule in queue.checks)
     return sorted(check.name for check in found if check is not None and check.controller == CONTROLLER)
 
 
 def used_up(world: World, workload: Workload, cluster_queue: str, at: Millis) -> UsedUp | None:
     """The budget for want of which the workload has to wait: the one that is renewed last."""
-    if not world.budgets or not own_checks(world, cluster_queue):
+    if not world.budgets or not own_checks(world.cluster_queues, world.checks, cluster_queue):
         return None
     found = [
         one
-        for scope in _scopes(world, workload, cluster_queue)
+        for scope in _scopes(world.budgets, workload, cluster_queue)
         for one in (_used_up(scope, settled(world.budgets[scope], at), workload, at),)
         if one is not None
     ]
@@ -143,7 +146,7 @@ def _standing(world: World, key: str) -> CountedWorkload | None:
     if workload is None or workload.admission is None:
         return None
     held = world.holders(workload.admission.cluster_queue).usage.get(key)
-    scopes = _scopes(world, workload, workload.admission.cluster_queue)
+    scopes = _scopes(world.budgets, workload, workload.admission.cluster_queue)
     if held is None or not scopes:
         return None
     usage: dict[str, int] = {}
@@ -153,9 +156,9 @@ def _standing(world: World, key: str) -> CountedWorkload | None:
     return CountedWorkload(scopes=scopes, usage=dict(sorted(usage.items())))
 
 
-def _scopes(world: World, workload: Workload, cluster_queue: str) -> tuple[str, ...]:
+def _scopes(budgets: Mapping[str, BudgetUsage], workload: Workload, cluster_queue: str) -> tuple[str, ...]:
     both = (f"ClusterQueue/{cluster_queue}", f"Namespace/{workload.namespace}")
-    return tuple(scope for scope in both if scope in world.budgets)
+    return tuple(scope for scope in both if scope in budgets)
 
 
 def _running(spent: BudgetUsage, usage: dict[str, int], sign: int) -> BudgetUsage:
@@ -166,6 +169,6 @@ def _running(spent: BudgetUsage, usage: dict[str, int], sign: int) -> BudgetUsag
     return msgspec.structs.replace(spent, running=kept)
 
 
-def _of_namespace(world: World, namespace: str) -> list[str]:
+def _of_namespace(holding: Mapping[str, QuotaHolders], namespace: str) -> list[str]:
     prefix = f"{namespace}/"
-    return [key for holders in world.holding.values() for key in holders if key.startswith(prefix)]
+    return [key for holders in holding.values() for key in holders if key.startswith(prefix)]

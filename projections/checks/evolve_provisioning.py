@@ -1,5 +1,6 @@
 """Folding what is asked of a cluster autoscaler, and what the cluster shows of it."""
 
+from collections.abc import Mapping
 from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from events.workload import CheckStatus
 from projections.checks.provisioning import CONFIG_KIND
 from projections.evolve_objects import accept, retry_users_of_check
 from projections.log_position import LogPosition
+from projections.work_queue import WorkQueue
 from projections.workloads.lifecycle import Provisioning, Workload, with_news
 from projections.world import World
 
@@ -34,10 +36,10 @@ def evolve_provisioning(world: World, event: ProvisioningEvent, position: LogPos
     match event:
         case ProvisioningConfigObserved():
             world.trail.put(world.provisioning_configs, event.name, event)
-            accept(world, CONFIG_KIND, "", event.name)
+            accept(world.refused, world.trail, CONFIG_KIND, "", event.name)
             _retry_users_of_config(world, event.name)
         case ProvisioningRequestObserved():
-            accept(world, "ProvisioningRequest", event.namespace, event.name)
+            accept(world.refused, world.trail, "ProvisioningRequest", event.namespace, event.name)
             _see(world, event)
         case ProvisioningRejected() | ProvisioningOrdered() | ProvisioningDropped():
             workload = world.workloads.get(event.workload)
@@ -108,7 +110,7 @@ def _see(world: World, event: ProvisioningRequestObserved) -> None:
     if event.workload not in world.provisioning_of:
         world.trail.put(world.provisioning_of, event.workload, {})
     world.trail.put(world.provisioning_of[event.workload], key, None)
-    _review(world, event.workload)
+    _review(world.workloads, world.work, event.workload)
 
 
 def _lose(world: World, key: str) -> None:
@@ -119,9 +121,9 @@ def _lose(world: World, key: str) -> None:
     world.trail.drop(world.provisioning_of[known.workload], key)
     if not world.provisioning_of[known.workload]:
         world.trail.drop(world.provisioning_of, known.workload)
-    _review(world, known.workload)
+    _review(world.workloads, world.work, known.workload)
 
 
-def _review(world: World, workload: str) -> None:
-    if workload in world.workloads:
-        world.work.mark_dirty(workload)
+def _review(workloads: Mapping[str, Workload], work: WorkQueue, workload: str) -> None:
+    if workload in workloads:
+        work.mark_dirty(workload)

@@ -6,10 +6,12 @@ autoscaler has provisioned the nodes. Each attempt has a request of its own.
 
 import hashlib
 import re
+from collections.abc import Mapping
 
 import msgspec
 
 from events.provisioning import PodSetCount, ProvisioningConfigObserved, ProvisioningRequestObserved
+from events.quota import AdmissionCheckObserved
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 
@@ -78,12 +80,12 @@ def config_problem(world: World, check: str) -> str:
     return f"{name} can't be read: " + "; ".join(f"{one.field}: {one.message}" for one in refused.problems)
 
 
-def checks_of_ours(world: World, workload: Workload) -> list[str]:
+def checks_of_ours(checks: Mapping[str, AdmissionCheckObserved], workload: Workload) -> list[str]:
     """The checks of a workload that ask the autoscaler."""
     return [
         name
         for name in sorted(workload.checks)
-        if (check := world.checks.get(name)) is not None and check.controller == CONTROLLER
+        if (check := checks.get(name)) is not None and check.controller == CONTROLLER
     ]
 
 
@@ -107,34 +109,46 @@ def asked_for(config: ProvisioningConfigObserved, workload: Workload) -> tuple[P
     )
 
 
-def request_of(world: World, workload: Workload, check: str) -> RequestAttempt | None:
+def request_of(
+    provisioning_requests: dict[str, ProvisioningRequestObserved],
+    provisioning_of: dict[str, dict[str, None]],
+    workload: Workload,
+    check: str,
+) -> RequestAttempt | None:
     """The request that answers a check: the one that was ordered, or the latest that Kueue had made before us."""
     asked = workload.provisioning.get(check)
     if asked is not None:
-        seen = world.provisioning_requests.get(f"{workload.namespace}/{asked.order.request}")
+        seen = provisioning_requests.get(f"{workload.namespace}/{asked.order.request}")
         matches = seen is not None and (seen.workload, seen.decision) == (workload.key, asked.decision)
         return RequestAttempt(seen, asked.order.attempt) if seen is not None and matches else None
     prefix = re.compile(re.escape(_limited(f"{workload.name}-{check}-")) + r"([0-9]+)")
     found = [
         RequestAttempt(one, int(match[1]))
-        for one in requests_in_cluster(world, workload)
+        for one in requests_in_cluster(provisioning_requests, provisioning_of, workload)
         if not one.decision and (match := prefix.fullmatch(one.name)) is not None
     ]
     return max(found, key=lambda one: one.attempt, default=None)
 
 
-def requests_in_cluster(world: World, workload: Workload) -> list[ProvisioningRequestObserved]:
+def requests_in_cluster(
+    provisioning_requests: dict[str, ProvisioningRequestObserved],
+    provisioning_of: dict[str, dict[str, None]],
+    workload: Workload,
+) -> list[ProvisioningRequestObserved]:
     """All requests that belong to a workload, by name."""
-    return [world.provisioning_requests[key] for key in sorted(world.provisioning_of.get(workload.key, ()))]
+    return [provisioning_requests[key] for key in sorted(provisioning_of.get(workload.key, ()))]
 
 
 def of_no_use(world: World, workload: Workload) -> list[ProvisioningRequestObserved]:
     """Requests in the cluster that are obsolete, such as those of workloads that have finished or are evicted."""
-    there = requests_in_cluster(world, workload)
+    there = requests_in_cluster(world.provisioning_requests, world.provisioning_of, workload)
     if not there:
         return []
     kept: set[str] = set()
     if workload.reserved and not workload.evicted and not workload.finished and not workload.discarded:
-        found = (request_of(world, workload, check) for check in checks_of_ours(world, workload))
+        found = (
+            request_of(world.provisioning_requests, world.provisioning_of, workload, check)
+            for check in checks_of_ours(world.checks, workload)
+        )
         kept = {one.request.uid for one in found if one is not None}
     return [one for one in there if one.uid not in kept]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from events.event import Millis
+from events.quota import AdmissionCheckObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckState
 from projections.devices.node_lock import waited_for
@@ -12,6 +13,7 @@ from projections.explanation.read_models import cluster_queue_name, job_name, st
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
 from projections.preemption.requested import still_holds
 from projections.queues.order import order_in_line
+from projections.quota.tree import QuotaTree
 from projections.unsupported import NOT_DONE
 from projections.workloads.lifecycle import Workload
 from projections.world import World
@@ -75,7 +77,9 @@ def holding(world: World, workload: Workload, explanation: Explanation, at: Mill
     ]
     if late:
         explanation.tier, explanation.reason = Tier.CHECK, "WaitingForChecks"
-        explanation.waits_for = tuple(f"admission check {name} ({_check(world, workload, name)})" for name in late)
+        explanation.waits_for = tuple(
+            f"admission check {name} ({_check(world.checks, workload, name)})" for name in late
+        )
         explanation.message = "quota is reserved; these checks are not ready"
         return
     explanation.tier, explanation.reason = Tier.DEVICE, "WaitingForReservation"
@@ -121,17 +125,17 @@ def waiting(
         explanation.waits_for = (f"its back-off to end at {format_timestamp(workload.requeue.at)}",)
     elif request is not None:
         explanation.tier, explanation.reason = Tier.COHORT, "WaitingForPreemptedWorkloads"
-        left = [one.workload for one in request.victims if still_holds(world, one) is not None]
+        left = [one.workload for one in request.victims if still_holds(world.workloads, one) is not None]
         explanation.message = (
             f"{len(left)} of {len(request.victims)} workload(s) that make room for it have not left yet"
         )
         explanation.waits_for = tuple(f"{key} to leave" for key in left)
     elif tried is not None:
-        _as_tried(world, explanation, tried)
+        _as_tried(world.quota, explanation, tried)
     explanation.fix = _FIXES.get(explanation.reason, "")
 
 
-def _as_tried(world: World, explanation: Explanation, tried: Tried) -> None:
+def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
     explanation.reason, explanation.message = tried.reason or explanation.reason, tried.message
     if tried.fits:
         explanation.tier, explanation.reason = Tier.QUEUE, "WaitingForItsTurn"
@@ -154,7 +158,7 @@ def _as_tried(world: World, explanation: Explanation, tried: Tried) -> None:
         case "PendingEvaluation":
             explanation.tier = Tier.CHECK
         case _:
-            explanation.tier = _whose_quota(world, explanation)
+            explanation.tier = _whose_quota(quota, explanation)
             explanation.waits_for = tuple(
                 f"{one.missing} of {one.resource} in flavor {one.flavor}"
                 for one in explanation.shortages
@@ -162,12 +166,12 @@ def _as_tried(world: World, explanation: Explanation, tried: Tried) -> None:
             )
 
 
-def _whose_quota(world: World, explanation: Explanation) -> Tier:
+def _whose_quota(quota: QuotaTree, explanation: Explanation) -> Tier:
     """The own queue when its own quota, or its limit on borrowing, is what is used up; else the cohort."""
-    node = world.quota.node(explanation.cluster_queue)
+    node = quota.node(explanation.cluster_queue)
     if node is None or node.parent is None:
         return Tier.QUEUE
-    columns = world.quota.columns
+    columns = quota.columns
     short = [
         (one, column)
         for one in explanation.shortages
@@ -204,9 +208,9 @@ def ahead_of(world: World, workload: Workload) -> list[str]:
     return [key for _, key in sorted((one for one in orders if one < own), reverse=True)]
 
 
-def _check(world: World, workload: Workload, name: str) -> str:
+def _check(checks: Mapping[str, AdmissionCheckObserved], workload: Workload, name: str) -> str:
     status = workload.checks.get(name)
     state = status.state.value if status is not None else "Pending"
     words = f": {status.message}" if status is not None and status.message else ""
-    controller = f", controller {world.checks[name].controller}" if name in world.checks else ", which does not exist"
+    controller = f", controller {checks[name].controller}" if name in checks else ", which does not exist"
     return f"{state}{words}{controller}"

@@ -5,6 +5,7 @@ from projections.explanation.words import ShareChange
 from projections.fair_sharing.share import share_of
 from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
+from projections.quota.tree import QuotaTree
 from projections.world import World
 
 
@@ -13,18 +14,18 @@ def standings(world: World, request: PreemptionRequested) -> tuple[ShareChange, 
     node = world.quota.node(request.cluster_queue)
     if node is None:
         return ()
-    usage = _usage(world, request)
+    usage = _usage(world.quota, request)
     victims = [found for victim in request.victims if (found := _held(world, victim.workload)) is not None]
     nodes = _nodes(node, [one for one, _ in victims])
     columns = [column for column in usage if any(column in held for _, held in victims)]
-    before = _figures(world, nodes, columns)
+    before = _figures(world.quota, nodes, columns)
     with world.trial():
         for one, held in victims:
             for column, amount in held.items():
                 one.discharge(world.trail, column, amount)
         for column, amount in usage.items():
             node.charge(world.trail, column, amount)
-        after = _figures(world, nodes, columns)
+        after = _figures(world.quota, nodes, columns)
     names = world.quota.columns.names
     return tuple(
         ShareChange(
@@ -42,18 +43,18 @@ def standings(world: World, request: PreemptionRequested) -> tuple[ShareChange, 
     )
 
 
-def _figures(world: World, nodes: list[Node], columns: list[Column]) -> dict[tuple[str, Column], tuple[int, str]]:
-    names = world.quota.columns.names
+def _figures(quota: QuotaTree, nodes: list[Node], columns: list[Column]) -> dict[tuple[str, Column], tuple[int, str]]:
+    names = quota.columns.names
     shares = {node.key: share_of(node, names).as_text() for node in nodes}
     return {(node.key, column): (node.usage[column], shares[node.key]) for node in nodes for column in columns}
 
 
-def _usage(world: World, request: PreemptionRequested) -> Usage:
+def _usage(quota: QuotaTree, request: PreemptionRequested) -> Usage:
     usage: Usage = {}
     for one in request.assignments:
         for resource, amount in sorted(one.usage.items()):
             flavor = one.flavors.get(resource)
-            column = world.quota.columns.known(flavor, resource) if flavor is not None else None
+            column = quota.columns.known(flavor, resource) if flavor is not None else None
             if column is not None:
                 usage[column] = usage.get(column, 0) + amount
     return usage

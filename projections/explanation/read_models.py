@@ -7,6 +7,7 @@ import msgspec
 from events.amount import UNLIMITED
 from events.event import Millis
 from projections.quota.node import Node
+from projections.quota.tree import QuotaTree
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 
@@ -54,14 +55,14 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
     available: int
 
 
-def tree_names(world: World) -> list[str]:
+def tree_names(quota: QuotaTree) -> list[str]:
     """The names by which trees can be asked for."""
-    return [key.partition("/")[2] for key in world.quota.trees()]
+    return [key.partition("/")[2] for key in quota.trees()]
 
 
-def in_tree(world: World, cluster_queue: str, tree: str) -> bool:
+def in_tree(quota: QuotaTree, cluster_queue: str, tree: str) -> bool:
     """Whether a queue belongs to the tree of that name, or whether no tree is asked for."""
-    root = world.quota.root_of(cluster_queue)
+    root = quota.root_of(cluster_queue)
     return not tree or tree in (root, root.partition("/")[2])
 
 
@@ -69,7 +70,7 @@ def queue_rows(world: World, tree: str = "") -> list[QueueRow]:
     """All cluster queues, by name."""
     rows: list[QueueRow] = []
     for name, queue in sorted(world.cluster_queues.items()):
-        if not in_tree(world, name, tree):
+        if not in_tree(world.quota, name, tree):
             continue
         line, holders = world.lines.of(name), world.holders(name)
         rows.append(
@@ -93,7 +94,7 @@ def workload_rows(world: World, tree: str = "") -> list[WorkloadRow]:
     rows: list[WorkloadRow] = []
     for key, workload in sorted(world.workloads.items()):
         queue = cluster_queue_name(world, workload)
-        if tree and not in_tree(world, queue, tree):
+        if tree and not in_tree(world.quota, queue, tree):
             continue
         state = state_of(workload)
         flavors = sorted(
@@ -126,12 +127,12 @@ def usage_rows(world: World, tree: str = "") -> list[UsageRow]:
     for node in (*world.quota.cohorts.values(), *world.quota.queues.values()):
         name = node.root.name
         if not tree or tree in (node.root.key, name):
-            rows.extend(_usage_of(world, node))
+            rows.extend(_usage_of(world.quota, node))
     return sorted(rows, key=lambda one: (one.tree, one.node, one.flavor, one.resource))
 
 
-def _usage_of(world: World, node: Node) -> Iterator[UsageRow]:
-    for column, (flavor, resource) in enumerate(world.quota.columns.names):
+def _usage_of(quota: QuotaTree, node: Node) -> Iterator[UsageRow]:
+    for column, (flavor, resource) in enumerate(quota.columns.names):
         if column >= len(node.usage) or not (node.subtree[column] or node.usage[column]):
             continue
         used, owned = node.usage[column], node.subtree[column]

@@ -1,9 +1,12 @@
 """What a workload or a queue waits for because a service has failed on it and set it aside."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from events.event import Millis
 from events.rules import RULES
+from projections.quota.tree import QuotaTree
 from projections.set_aside.records import Aside, Scope, asides_of
 from projections.workloads.lifecycle import Workload
 from projections.world import World
@@ -35,14 +38,14 @@ def workload_left_alone(world: World, workload: Workload) -> tuple[LeftAlone, ..
     """What is set aside and keeps a workload from being decided about: itself, or the tree of its queue."""
     found = asides_of(world.aside, Scope.WORKLOAD, workload.key)
     queue = world.cluster_queue_of(workload)
-    return (*_left_alone(found), *(queue_left_alone(world, queue.name) if queue is not None else ()))
+    return (*_left_alone(found), *(queue_left_alone(world.aside, world.quota, queue.name) if queue is not None else ()))
 
 
-def queue_left_alone(world: World, cluster_queue: str) -> tuple[LeftAlone, ...]:
+def queue_left_alone(aside: Mapping[str, Aside], quota: QuotaTree, cluster_queue: str) -> tuple[LeftAlone, ...]:
     """What is set aside and keeps a queue from being decided about: the tree that it is in."""
-    if not world.aside:
+    if not aside:
         return ()
-    return _left_alone(asides_of(world.aside, Scope.TREE, world.quota.root_of(cluster_queue)))
+    return _left_alone(asides_of(aside, Scope.TREE, quota.root_of(cluster_queue)))
 
 
 def _left_alone(found: list[Aside]) -> tuple[LeftAlone, ...]:

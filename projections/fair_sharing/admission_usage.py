@@ -14,6 +14,7 @@ from projections.fair_sharing.decay import BITS, entry_part, faded
 from projections.fair_sharing.ledger import Entered, Ledger
 from projections.fair_sharing.usage_mode import by_usage
 from projections.queues.order import order_in_line
+from projections.trail import Trail
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 
@@ -38,7 +39,7 @@ def settled(ledger: Ledger, rule: AdmissionFairSharing, at: Millis) -> Ledger:
 def keep_ledgers(world: World, event: AnyEvent, at: Millis) -> None:
     """Bring the ledgers in line with what an event has changed; where nothing is counted this costs nothing."""
     if isinstance(event, LocalQueueObserved):
-        adopt(world, event, at)
+        adopt(world.ledgers, world.trail, event, at)
     if world.settings.admission_fair_sharing is None and not world.entered:
         return
     if isinstance(event, ClusterQueueObserved | SettingsObserved):
@@ -59,27 +60,27 @@ def follow(world: World, key: str, at: Millis) -> None:
     if now == entered:
         return
     if entered is not None:
-        _leave(world, entered, rule, at, admitted=now is not None and now.penalty is None)
+        _leave(world.ledgers, world.trail, entered, rule, at, admitted=now is not None and now.penalty is None)
         world.trail.drop(world.entered, key)
     if now is not None:
-        _enter(world, now, rule, at)
+        _enter(world.ledgers, world.trail, now, rule, at)
         world.trail.put(world.entered, key, now)
 
 
-def adopt(world: World, queue: LocalQueueObserved, at: Millis) -> None:
+def adopt(ledgers: dict[str, Ledger], trail: Trail, queue: LocalQueueObserved, at: Millis) -> None:
     """Start the ledger of a queue that is first seen with what Kueue had measured."""
     key = f"{queue.namespace}/{queue.name}"
-    if queue.consumed and key not in world.ledgers:
+    if queue.consumed and key not in ledgers:
         consumed = {resource: amount << BITS for resource, amount in sorted(queue.consumed.items())}
-        world.trail.put(world.ledgers, key, Ledger(at=min(queue.consumed_at or at, at), consumed=consumed))
+        trail.put(ledgers, key, Ledger(at=min(queue.consumed_at or at, at), consumed=consumed))
 
 
-def settle_all(world: World, at: Millis) -> None:
+def settle_all(settings: SettingsObserved, ledgers: dict[str, Ledger], trail: Trail, at: Millis) -> None:
     """Bring all ledgers up to a time: from then on other settings may hold."""
-    rule = world.settings.admission_fair_sharing
+    rule = settings.admission_fair_sharing
     if rule is not None:
-        for key, ledger in sorted(world.ledgers.items()):
-            world.trail.put(world.ledgers, key, settled(ledger, rule, at))
+        for key, ledger in sorted(ledgers.items()):
+            trail.put(ledgers, key, settled(ledger, rule, at))
 
 
 def enroll(world: World, changed: ClusterQueueObserved | SettingsObserved, at: Millis) -> None:
@@ -118,9 +119,17 @@ def _standing(
     return Entered(local_queue=local_queue, penalty=penalty)
 
 
-def _leave(world: World, entered: Entered, rule: AdmissionFairSharing, at: Millis, *, admitted: bool) -> None:
+def _leave(
+    ledgers: dict[str, Ledger],
+    trail: Trail,
+    entered: Entered,
+    rule: AdmissionFairSharing,
+    at: Millis,
+    *,
+    admitted: bool,
+) -> None:
     """Count a workload no longer as it was; when it is admitted, its penalty becomes usage."""
-    ledger = settled(world.ledgers[entered.local_queue], rule, at)
+    ledger = settled(ledgers[entered.local_queue], rule, at)
     penalty = entered.penalty or {}
     ledger = Ledger(
         at=ledger.at,
@@ -128,18 +137,18 @@ def _leave(world: World, entered: Entered, rule: AdmissionFairSharing, at: Milli
         penalties=_sum(ledger.penalties, penalty, -1),
         running=_sum(ledger.running, entered.running, -1),
     )
-    world.trail.put(world.ledgers, entered.local_queue, ledger)
+    trail.put(ledgers, entered.local_queue, ledger)
 
 
-def _enter(world: World, entered: Entered, rule: AdmissionFairSharing, at: Millis) -> None:
-    ledger = settled(world.ledgers.get(entered.local_queue, Ledger(at=at)), rule, at)
+def _enter(ledgers: dict[str, Ledger], trail: Trail, entered: Entered, rule: AdmissionFairSharing, at: Millis) -> None:
+    ledger = settled(ledgers.get(entered.local_queue, Ledger(at=at)), rule, at)
     ledger = Ledger(
         at=ledger.at,
         consumed=ledger.consumed,
         penalties=_sum(ledger.penalties, entered.penalty or {}, 1),
         running=_sum(ledger.running, entered.running, 1),
     )
-    world.trail.put(world.ledgers, entered.local_queue, ledger)
+    trail.put(ledgers, entered.local_queue, ledger)
 
 
 def _sum(left: Mapping[str, int], right: Mapping[str, int], sign: int) -> dict[str, int]:

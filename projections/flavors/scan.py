@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 from events.admission import AdmissionRefused
 from projections.feature_gates import enabled
+from projections.queues.pending_queues import PendingQueues
+from projections.quota.tree import QuotaTree
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 
@@ -35,11 +37,11 @@ def progress_of(world: World, workload: Workload, cluster_queue: str) -> Progres
     return {(pod_set, resource): index for pod_set, resource, index in last.progress}
 
 
-def went_through_all(world: World, workload: Workload, cluster_queue: str) -> bool:
+def went_through_all(lines: PendingQueues, quota: QuotaTree, workload: Workload, cluster_queue: str) -> bool:
     """Whether all flavors were tried one by one, and the tree is as it was when the first one was.
 
     To begin anew would end the same, and give the same answers in turn for ever.
     """
-    line = world.lines.of(cluster_queue)
+    line = lines.of(cluster_queue)
     scan = line.scan.get(workload.key)
-    return scan is not None and scan.done and scan.began == world.quota.changed(cluster_queue) + line.news[0]
+    return scan is not None and scan.done and scan.began == quota.changed(cluster_queue) + line.news[0]

@@ -4,12 +4,15 @@ The right to preempt is that of quota (docs/rules/preemption.md#candidates); of 
 chosen whose cards are of use. Everything here is tried on the ledgers and taken back.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from events.device import PodPlacement
+from events.device import NodeObserved, PodPlacement
+from projections.devices.card_holdings import CardHoldings
 from projections.devices.gang import Gang, place
 from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext, Variant
 from projections.preemption.classic import discharge, still_borrows
+from projections.trail import Trail
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 
 MOST_SINGLES = 64
@@ -25,11 +28,11 @@ def with_card_victims(
     enough room. Cards of those who have lost their quota already are on their way back: nobody goes for them.
     """
     with world.trial():
-        _vacate_leavers(world)
+        _vacate_leavers(world.workloads, world.cards)
         for victim in chosen:
             world.cards.vacate(victim.workload.key)
-            discharge(world, victim)
-        if _placed(world, gangs):
+            discharge(world.trail, victim)
+        if _placed(world.cards, world.nodes, world.trail, gangs):
             return list(chosen)
         candidates = list(_holders_of_cards(world, context, {victim.workload.key for victim in chosen}))
         more = _by_right(world, context, gangs, candidates)
@@ -39,7 +42,7 @@ def with_card_victims(
 def cards_coming_back(world: World, gangs: Sequence[Gang]) -> tuple[PodPlacement, ...]:
     """Where the pods will find cards as soon as those are back whose workloads have lost their quota; else nowhere."""
     with world.trial():
-        _vacate_leavers(world)
+        _vacate_leavers(world.workloads, world.cards)
         return place(world.cards, world.nodes, gangs, world.trail).placements
 
 
@@ -51,15 +54,17 @@ def _by_right(
     Under fair sharing it is the shares that count, and not who borrows.
     """
     if not world.settings.fair_sharing:
-        found = _found(world, context, gangs, candidates, borrowing=False)
+        found = _found(world.cards, world.nodes, world.trail, context, gangs, candidates, borrowing=False)
         if found:
             return found
         candidates = [one for one in candidates if one.variant is not Variant.WITHOUT_BORROWING]
-    return _found(world, context, gangs, candidates, borrowing=True)
+    return _found(world.cards, world.nodes, world.trail, context, gangs, candidates, borrowing=True)
 
 
 def _found(
-    world: World,
+    cards: CardHoldings,
+    nodes: Mapping[str, NodeObserved],
+    trail: Trail,
     context: PreemptionContext,
     gangs: Sequence[Gang],
     candidates: Sequence[Candidate],
@@ -67,9 +72,9 @@ def _found(
     borrowing: bool,
 ) -> list[Candidate]:
     def fits() -> bool:
-        return (borrowing or not _borrows(context)) and _placed(world, gangs)
+        return (borrowing or not _borrows(context)) and _placed(cards, nodes, trail, gangs)
 
-    return _alone(world, context, candidates, fits) or _several(world, context, candidates, fits)
+    return _alone(cards, trail, context, candidates, fits) or _several(cards, trail, context, candidates, fits)
 
 
 def _borrows(context: PreemptionContext) -> bool:
@@ -77,24 +82,32 @@ def _borrows(context: PreemptionContext) -> bool:
 
 
 def _alone(
-    world: World, context: PreemptionContext, candidates: Sequence[Candidate], fits: Callable[[], bool]
+    cards: CardHoldings,
+    trail: Trail,
+    context: PreemptionContext,
+    candidates: Sequence[Candidate],
+    fits: Callable[[], bool],
 ) -> list[Candidate]:
     for candidate in candidates[:MOST_SINGLES]:
-        with world.trial():
-            suffices = _takes(world, context, candidate) and fits()
+        with trail.trial():
+            suffices = _takes(cards, trail, context, candidate) and fits()
         if suffices:
             return [candidate]
     return []
 
 
 def _several(
-    world: World, context: PreemptionContext, candidates: Sequence[Candidate], fits: Callable[[], bool]
+    cards: CardHoldings,
+    trail: Trail,
+    context: PreemptionContext,
+    candidates: Sequence[Candidate],
+    fits: Callable[[], bool],
 ) -> list[Candidate]:
     taken: list[Candidate] = []
     placed = False
-    with world.trial():
+    with trail.trial():
         for candidate in candidates:
-            if _takes(world, context, candidate):
+            if _takes(cards, trail, context, candidate):
                 taken.append(candidate)
                 placed = fits()
                 if placed:
@@ -103,18 +116,18 @@ def _several(
         return []
     for index in range(len(taken) - 2, -1, -1):
         fewer = [*taken[:index], *taken[index + 1 :]]
-        with world.trial():
-            if all([_takes(world, context, one) for one in fewer]) and fits():
+        with trail.trial():
+            if all([_takes(cards, trail, context, one) for one in fewer]) and fits():
                 taken = fewer
     return taken
 
 
-def _takes(world: World, context: PreemptionContext, candidate: Candidate) -> bool:
+def _takes(cards: CardHoldings, trail: Trail, context: PreemptionContext, candidate: Candidate) -> bool:
     """Take the candidate's usage and cards away for the trial, if its queue has no right to keep them."""
     if not still_borrows(candidate.node, context.node.path, context.needed):
         return False
-    discharge(world, candidate)
-    world.cards.vacate(candidate.workload.key)
+    discharge(trail, candidate)
+    cards.vacate(candidate.workload.key)
     return True
 
 
@@ -125,12 +138,12 @@ def _holders_of_cards(world: World, context: PreemptionContext, without: set[str
             yield candidate
 
 
-def _vacate_leavers(world: World) -> None:
-    for holding in list(world.cards.holdings.values()):
-        workload = world.workloads.get(holding.workload)
+def _vacate_leavers(workloads: Mapping[str, Workload], cards: CardHoldings) -> None:
+    for holding in list(cards.holdings.values()):
+        workload = workloads.get(holding.workload)
         if workload is None or workload.admission is None or workload.finished:
-            world.cards.vacate(holding.workload)
+            cards.vacate(holding.workload)
 
 
-def _placed(world: World, gangs: Sequence[Gang]) -> bool:
-    return not place(world.cards, world.nodes, gangs, world.trail).reason
+def _placed(cards: CardHoldings, nodes: Mapping[str, NodeObserved], trail: Trail, gangs: Sequence[Gang]) -> bool:
+    return not place(cards, nodes, gangs, trail).reason

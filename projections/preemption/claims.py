@@ -9,6 +9,8 @@ from events.preemption import RoomClaimed
 from projections.preemption.requested import ANY_ADMISSION, still_holds
 from projections.quota.columns import Usage
 from projections.quota.node import Node
+from projections.quota.tree import QuotaTree
+from projections.trail import Trail
 from projections.world import World
 
 Claimed = dict[str, tuple[Node, Usage]]
@@ -26,12 +28,12 @@ def claimed_room(world: World) -> Claimed:
     return found
 
 
-def end_claim(world: World, preemptor: str) -> None:
+def end_claim(claims: dict[str, RoomClaimed], quota: QuotaTree, trail: Trail, preemptor: str) -> None:
     """Nothing is kept for the preemptor any more: what was refused in its tree may fit now."""
-    claim = world.claims.get(preemptor)
+    claim = claims.get(preemptor)
     if claim is not None:
-        world.trail.drop(world.claims, preemptor)
-        world.quota.remove_usage(claim.cluster_queue, {})
+        trail.drop(claims, preemptor)
+        quota.remove_usage(claim.cluster_queue, {})
 
 
 def _kept(world: World, claim: RoomClaimed) -> Usage:
@@ -40,7 +42,7 @@ def _kept(world: World, claim: RoomClaimed) -> Usage:
         column = world.quota.column(room.flavor, room.resource)
         kept[column] = kept.get(column, 0) + room.amount
     for victim in _victims(claim):
-        workload = still_holds(world, victim)
+        workload = still_holds(world.workloads, victim)
         if workload is None or workload.admission is None or not workload.evicted:
             continue
         for column, amount in world.holders(workload.admission.cluster_queue).usage.get(workload.key, {}).items():

@@ -10,6 +10,7 @@ from events.quota import PreemptionPolicy
 from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext, Variant
 from projections.quota.columns import Column
 from projections.quota.node import Node
+from projections.trail import Trail
 from projections.world import World
 
 
@@ -20,7 +21,7 @@ def find_victims(world: World, context: PreemptionContext) -> list[Candidate]:
     """
     groups = CandidateGroups(world, context)
     for borrowing in _attempts(context, groups):
-        victims = _search(world, context, groups, borrowing=borrowing)
+        victims = _search(world.trail, context, groups, borrowing=borrowing)
         if victims:
             return victims
     return []
@@ -40,12 +41,12 @@ def borrow_forbidden(context: PreemptionContext) -> bool:
     return rule is None or rule.policy is PreemptionPolicy.NEVER
 
 
-def _search(world: World, context: PreemptionContext, groups: CandidateGroups, *, borrowing: bool) -> list[Candidate]:
-    with world.trial():
-        return _taken(world, context, groups, borrowing=borrowing)
+def _search(trail: Trail, context: PreemptionContext, groups: CandidateGroups, *, borrowing: bool) -> list[Candidate]:
+    with trail.trial():
+        return _taken(trail, context, groups, borrowing=borrowing)
 
 
-def _taken(world: World, context: PreemptionContext, groups: CandidateGroups, *, borrowing: bool) -> list[Candidate]:
+def _taken(trail: Trail, context: PreemptionContext, groups: CandidateGroups, *, borrowing: bool) -> list[Candidate]:
     """Take one candidate after the other until it fits; the tree is left without the victims."""
     victims: list[Candidate] = []
     above = context.node.path
@@ -55,10 +56,10 @@ def _taken(world: World, context: PreemptionContext, groups: CandidateGroups, *,
             continue
         if not still_borrows(candidate.node, above, context.needed):
             continue
-        discharge(world, candidate)
+        discharge(trail, candidate)
         victims.append(candidate)
         if fits_now(context.node, context.usage, borrowing=borrowing):
-            return fill_back(world, context, victims, borrowing=borrowing)
+            return fill_back(trail, context, victims, borrowing=borrowing)
     return []
 
 
@@ -68,22 +69,22 @@ def still_borrows(node: Node, above: tuple[Node, ...], needed: tuple[Column, ...
     return not any(one.within_nominal(needed) for one in below)
 
 
-def discharge(world: World, candidate: Candidate) -> None:
+def discharge(trail: Trail, candidate: Candidate) -> None:
     """Take away the candidate's usage for the trial."""
     for column, amount in candidate.usage.items():
-        candidate.node.discharge(world.trail, column, amount)
+        candidate.node.discharge(trail, column, amount)
 
 
-def charge(world: World, node: Node, usage: Mapping[Column, int]) -> None:
+def charge(trail: Trail, node: Node, usage: Mapping[Column, int]) -> None:
     """Charge so much more to a node for the trial."""
     for column, amount in usage.items():
-        node.charge(world.trail, column, amount)
+        node.charge(trail, column, amount)
 
 
-def free(world: World, node: Node, usage: Mapping[Column, int]) -> None:
+def free(trail: Trail, node: Node, usage: Mapping[Column, int]) -> None:
     """Charge so much less to a node for the trial."""
     for column, amount in usage.items():
-        node.discharge(world.trail, column, amount)
+        node.discharge(trail, column, amount)
 
 
 def fits_now(node: Node, usage: Mapping[Column, int], *, borrowing: bool) -> bool:
@@ -95,15 +96,15 @@ def fits_now(node: Node, usage: Mapping[Column, int], *, borrowing: bool) -> boo
 
 
 def fill_back(
-    world: World, context: PreemptionContext, victims: list[Candidate], *, borrowing: bool
+    trail: Trail, context: PreemptionContext, victims: list[Candidate], *, borrowing: bool
 ) -> list[Candidate]:
     """Give back, from the last but one to the first, every victim without which it fits too."""
     *others, _ = kept = list(victims)
     for index, candidate in reversed([*enumerate(others)]):
-        charge(world, candidate.node, candidate.usage)
+        charge(trail, candidate.node, candidate.usage)
         if fits_now(context.node, context.usage, borrowing=borrowing):
             kept[index] = kept[-1]
             kept.pop()
         else:
-            discharge(world, candidate)
+            discharge(trail, candidate)
     return kept

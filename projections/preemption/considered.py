@@ -3,13 +3,14 @@
 It is worked out only for recorded decisions, and looks at no more holders than it takes to name some.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 
 import msgspec
 
 from events.admission import Considered, Verdict
-from events.quota import PreemptionPolicy
+from events.quota import ClusterQueueObserved, PreemptionPolicy
+from events.settings import SettingsObserved
 from projections.preemption.candidates import PreemptionContext
 from projections.preemption.classic import still_borrows
 from projections.preemption.policy import protected, satisfies_policy
@@ -41,7 +42,7 @@ def considered(world: World, context: PreemptionContext, victims: Collection[str
             break
         usage = world.holders(node.name).usage[workload.key]
         if any(usage.get(column) for column in context.needed):
-            verdict = _verdict(world, context, workload, node, victims)
+            verdict = _verdict(world.settings, world.cluster_queues, context, workload, node, victims)
             found.append(Considered(workload=workload.key, cluster_queue=node.name, verdict=verdict))
     holding = world.holding
     in_tree = sum([len(holding[leaf.name].usage) for leaf in context.node.root.leaves() if leaf.name in holding])
@@ -68,7 +69,12 @@ def _holders(world: World, context: PreemptionContext, victims: Collection[str])
 
 
 def _verdict(
-    world: World, context: PreemptionContext, workload: Workload, node: Node, victims: Collection[str]
+    settings: SettingsObserved,
+    cluster_queues: Mapping[str, ClusterQueueObserved],
+    context: PreemptionContext,
+    workload: Workload,
+    node: Node,
+    victims: Collection[str],
 ) -> Verdict:
     if workload.key in victims:
         return Verdict.TAKEN
@@ -78,8 +84,8 @@ def _verdict(
         return Verdict.POLICY_FORBIDS
     if not still_borrows(node, context.node.path, context.needed):
         return Verdict.WITHIN_NOMINAL
-    if not satisfies_policy(policy, context.workload, workload, world.settings):
+    if not satisfies_policy(policy, context.workload, workload, settings):
         return Verdict.PRIORITY
-    if protected(workload, world.cluster_queues.get(node.name), context.at):
+    if protected(workload, cluster_queues.get(node.name), context.at):
         return Verdict.PROTECTED
     return Verdict.NOT_NEEDED if victims else Verdict.NOT_ENOUGH

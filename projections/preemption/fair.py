@@ -66,7 +66,7 @@ class FairSearch:
         """The victims; empty when nobody can make enough room. The tree is left with the preemptor charged and the victims taken away."""
         world, ask = self._world, self._ask
         rows = {node.name: LazyCandidates(self._candidates(node)) for node in self._queues()}
-        charge(world, ask.node, ask.usage)
+        charge(world.trail, ask.node, ask.usage)
         strategies = world.settings.fair_strategies
         retry: dict[str, LazyCandidates] = {}
         fits = self._by_first(rows, strategies[0], retry)
@@ -134,7 +134,7 @@ class FairSearch:
         """Take away the candidate's usage for the trial; whether that is enough."""
         chosen = msgspec.structs.replace(chosen, variant=variant)
         self._victims.append(chosen)
-        discharge(self._world, chosen)
+        discharge(self._world.trail, chosen)
         return self._fits()
 
     def _fits(self) -> bool:
@@ -157,7 +157,7 @@ class FairSearch:
 
     def _target_new(self, victim: Candidate) -> TargetNewShare:
         with self._world.trial():
-            discharge(self._world, victim)
+            discharge(self._world.trail, victim)
             return TargetNewShare(share_of(sides(self._ask.node, victim.node).target, self._names))
 
     def _needed(self) -> list[Candidate]:
@@ -167,11 +167,11 @@ class FairSearch:
             spared = kept[index]
             rest = [*kept[:index], kept[-1], *kept[index + 1 : -1]]
             harmless = self._harmless(kept, spared)
-            charge(self._world, spared.node, spared.usage)
+            charge(self._world.trail, spared.node, spared.usage)
             if self._fits() and (harmless or not may_come_back(self._world, self._ask, rest)):
                 kept = rest
             else:
-                discharge(self._world, spared)
+                discharge(self._world.trail, spared)
         return kept
 
     def _harmless(self, kept: list[Candidate], spared: Candidate) -> bool:

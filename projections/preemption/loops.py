@@ -5,6 +5,8 @@ Rule: docs/rules/preemption.md#loops
 Kueue's users report such loops (its issue 13662) and have nothing that shows them. It is reported here, and decides nothing.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from projections.workloads.lifecycle import Workload
@@ -31,11 +33,11 @@ def preempted_once_more(workload: Workload, preemptor: str) -> tuple[tuple[str, 
     return (*tuple(before.items())[-_REMEMBERED + 1 :], (preemptor, times))
 
 
-def loops_of(world: World, workload: Workload) -> list[PreemptionLoop]:
+def loops_of(workloads: Mapping[str, Workload], workload: Workload) -> list[PreemptionLoop]:
     """The loops that a workload is part of, by the other one."""
     found: list[PreemptionLoop] = []
     for other, times in sorted(workload.preempted_by):
-        known = world.workloads.get(other)
+        known = workloads.get(other)
         turns = min(times, dict(known.preempted_by).get(workload.key, 0)) if known is not None else 0
         if turns >= TURNS and not workload.finished and known is not None and not known.finished:
             found.append(PreemptionLoop(one=workload.key, other=other, turns=turns))
@@ -48,6 +50,6 @@ def preemption_loops(world: World) -> list[PreemptionLoop]:
         loop
         for key in sorted(world.workloads)
         if world.workloads[key].preempted_by
-        for loop in loops_of(world, world.workloads[key])
+        for loop in loops_of(world.workloads, world.workloads[key])
         if loop.one < loop.other
     ]

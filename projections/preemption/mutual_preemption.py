@@ -44,7 +44,7 @@ def _may_take_back(world: World, context: PreemptionContext, victim: Candidate) 
         return False
     names = world.quota.columns.names
     with world.trial():
-        charge(world, victim.node, victim.usage)
+        charge(world.trail, victim.node, victim.usage)
         entitled = enabled(world.settings, "FairSharingPreemptWithinNominal") and victim.node.within_nominal(columns)
         # The victim would ask now, and the workload that it made room for would be its candidate.
         below = sides(context.node, victim.node)

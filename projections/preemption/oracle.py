@@ -6,14 +6,14 @@ from events.admission import Mode
 from projections.flavors.mode import Granular, lowest_that_fits
 from projections.preemption.candidates import Candidate, PreemptionContext
 from projections.preemption.classic import discharge
-from projections.world import World
+from projections.trail import Trail
 
 
-def how_room_is_made(world: World, context: PreemptionContext, victims: Sequence[Candidate]) -> Granular:
+def how_room_is_made(trail: Trail, context: PreemptionContext, victims: Sequence[Candidate]) -> Granular:
     """Preempt when own workloads have to go, Reclaim when only others', NoPreemptionCandidates when nobody can."""
-    with world.trial():
+    with trail.trial():
         for victim in victims:
-            discharge(world, victim)
+            discharge(trail, victim)
         borrow = max(lowest_that_fits(context.node, column, amount).height for column, amount in context.usage.items())
     if not victims:
         return Granular(Mode.NO_CANDIDATES, borrow)

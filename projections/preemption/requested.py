@@ -1,6 +1,9 @@
 """Open preemption requests: each ends with its answer, and means its victims as they were admitted when it was made."""
 
+from collections.abc import Mapping
+
 from events.admission import PreemptionRequested, Victim
+from projections.trail import Trail
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 
@@ -8,9 +11,9 @@ ANY_ADMISSION = 0
 """The admission of victims in old logs, which do not record it: any reservation of theirs is meant."""
 
 
-def still_holds(world: World, victim: Victim) -> Workload | None:
+def still_holds(workloads: Mapping[str, Workload], victim: Victim) -> Workload | None:
     """The victim, while it holds what it held when it was found; None when it has left, even if it came back since."""
-    workload = world.workloads.get(victim.workload)
+    workload = workloads.get(victim.workload)
     if workload is None or workload.admission is None or workload.finished:
         return None
     return workload if victim.admission in (ANY_ADMISSION, workload.admission.reservation) else None
@@ -23,13 +26,17 @@ def open_request(world: World, request: PreemptionRequested) -> None:
     world.request_work.mark_dirty(request.workload)
 
 
-def answer_request(world: World, preemptor: str, sequence: int) -> None:
+def answer_request(
+    requests: dict[str, PreemptionRequested], answered: dict[str, int], trail: Trail, preemptor: str, sequence: int
+) -> None:
     """The preemptor's request is answered by the decision at this sequence: nobody else has to go for it."""
-    if preemptor in world.requests:
-        world.trail.put(world.answered, preemptor, sequence)
+    if preemptor in requests:
+        trail.put(answered, preemptor, sequence)
 
 
-def end_request(world: World, preemptor: str) -> None:
+def end_request(
+    requests: dict[str, PreemptionRequested], answered: dict[str, int], trail: Trail, preemptor: str
+) -> None:
     """Nobody makes room for it any more, and it waits for nobody."""
-    world.trail.drop(world.requests, preemptor)
-    world.trail.drop(world.answered, preemptor)
+    trail.drop(requests, preemptor)
+    trail.drop(answered, preemptor)

@@ -3,9 +3,11 @@
 Rule: docs/rules/queues.md#active
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
-from events.quota import StopPolicy
+from events.quota import AdmissionCheckObserved, StopPolicy
 from projections.budgets.enforcement import CONTROLLER as BUDGET_CONTROLLER
 from projections.checks.provisioning import CONTROLLER as PROVISIONING_CONTROLLER
 from projections.checks.provisioning import config_problem
@@ -57,15 +59,15 @@ def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
     return found
 
 
-def is_ours(world: World, check: str) -> bool:
+def is_ours(checks: Mapping[str, AdmissionCheckObserved], check: str) -> bool:
     """Whether a check has a controller of ours, which says whether it is active."""
-    return world.checks[check].controller in OURS
+    return checks[check].controller in OURS
 
 
 def check_active(world: World, check: str) -> ActiveCondition:
     """Whether a check is active: by what is known of ours, by what its controller says of any other."""
     found = world.checks[check]
-    if not is_ours(world, check):
+    if not is_ours(world.checks, check):
         return ACTIVE_CHECK if found.active else INACTIVE_CHECK
     problem = config_problem(world, check) if found.controller == PROVISIONING_CONTROLLER else ""
     return ActiveCondition(False, "BadParametersRef", problem) if problem else ACTIVE_CHECK

@@ -1,9 +1,13 @@
 """Putting a workload in line, or parking it when its class is known not to fit (docs/rules/queues.md#equivalence)."""
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, RequeueReason
-from events.quota import QueueingStrategy
+from events.quota import ClusterQueueObserved, LimitRangeObserved, QueueingStrategy
+from events.settings import SettingsObserved
+from projections.devices.card_holdings import CardHoldings
 from projections.feature_gates import enabled
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import order_in_line
@@ -18,15 +22,19 @@ WAITS_FOR_OTHERS = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PE
 """Refusals of a workload that can be admitted once others have released their quota."""
 
 
-def depends_on_namespace(world: World) -> bool:
+def depends_on_namespace(limit_ranges: Mapping[str, LimitRangeObserved], cards: CardHoldings) -> bool:
     """Whether the outcome for a workload may depend on its namespace: by limit ranges, or card limits of ResourceQuotas."""
-    return bool(world.limit_ranges or world.cards.care.quotas)
+    return bool(limit_ranges or cards.care.quotas)
 
 
 def enqueue(world: World, workload: Workload) -> None:
     """The workload waits in the line that it belongs to, unless its like was refused and nothing has changed since."""
     line = world.lines.of(workload.line)
-    known = line.classes.get(workload.equivalence) if _by_class(world, workload.line) else None
+    known = (
+        line.classes.get(workload.equivalence)
+        if _by_class(world.cluster_queues, world.settings, workload.line)
+        else None
+    )
     order = order_in_line(world, workload)
     if known is not None and known.stamp == world.stamp(workload.line):
         line.park_refused(
@@ -57,7 +65,7 @@ def requeue_refused(world: World, workload: Workload, event: AdmissionRefused) -
         line.push(world.trail, workload.key, order, kind=workload.equivalence)
         return
     line.forget_scan(world.trail)
-    bulk = event.requeue in BULK and _by_class(world, event.cluster_queue)
+    bulk = event.requeue in BULK and _by_class(world.cluster_queues, world.settings, event.cluster_queue)
     kind = workload.equivalence if bulk else f"{workload.equivalence}/{workload.key}"
     stamp = world.stamp(event.cluster_queue)
     line.park_refused(world.trail, workload.key, order, kind=kind, reason=event.reason, stamp=stamp)
@@ -69,7 +77,7 @@ def requeue_refused(world: World, workload: Workload, event: AdmissionRefused) -
 
 def reclass(world: World, workload: Workload) -> None:
     """What the workload asks for is counted in another way from now on: try it anew (docs/rules/queues.md#reclass)."""
-    equivalence = equivalence_of(workload, by_namespace=depends_on_namespace(world))
+    equivalence = equivalence_of(workload, by_namespace=depends_on_namespace(world.limit_ranges, world.cards))
     changed = replace(workload, equivalence=equivalence)
     world.put_workload(changed)
     line = world.lines.of(workload.line)
@@ -95,10 +103,12 @@ def remember_preemptor(world: World, workload: Workload, cluster_queue: str) -> 
         line.push(world.trail, former, order_in_line(world, behind), kind=behind.equivalence)
 
 
-def _by_class(world: World, cluster_queue: str) -> bool:
-    queue = world.cluster_queues.get(cluster_queue)
+def _by_class(
+    cluster_queues: Mapping[str, ClusterQueueObserved], settings: SettingsObserved, cluster_queue: str
+) -> bool:
+    queue = cluster_queues.get(cluster_queue)
     return (
         queue is not None
         and queue.strategy is QueueingStrategy.BEST_EFFORT_FIFO
-        and enabled(world.settings, "SchedulingEquivalenceHashing")
+        and enabled(settings, "SchedulingEquivalenceHashing")
     )

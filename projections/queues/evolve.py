@@ -56,8 +56,8 @@ def _queue(world: World, workload: Workload, cluster_queue: str, position: LogPo
 def _park(world: World, workload: Workload, event: WorkloadParked, position: LogPosition) -> None:
     if workload.line and workload.line != event.cluster_queue:
         world.lines.of(workload.line).remove(world.trail, workload.key)
-    end_claim(world, workload.key)
-    end_request(world, workload.key)
+    end_claim(world.claims, world.quota, world.trail, workload.key)
+    end_request(world.requests, world.answered, world.trail, workload.key)
     world.lines.of(event.cluster_queue).park(world.trail, workload.key, event.reason)
     changed = parked(workload, world.settings, event.reason, event.message, position)
     world.put_workload(replace(changed, line=event.cluster_queue, decided=position.sequence))

@@ -29,8 +29,8 @@ def wanted_finalizers(world: World) -> Iterator[FinalizerWanted]:
     yield from _holds(
         "ClusterQueue", world.cluster_queues, {name for name in world.cluster_queues if world.holders(name)}
     )
-    yield from _holds("ResourceFlavor", world.flavors, _flavors_named(world))
-    yield from _holds("AdmissionCheck", world.checks, _checks_named(world))
+    yield from _holds("ResourceFlavor", world.flavors, _flavors_named(world.cluster_queues))
+    yield from _holds("AdmissionCheck", world.checks, _checks_named(world.cluster_queues))
 
 
 def _holds(kind: str, objects: Mapping[str, Holdable], needed: set[str]) -> Iterator[FinalizerWanted]:
@@ -41,11 +41,9 @@ def _holds(kind: str, objects: Mapping[str, Holdable], needed: set[str]) -> Iter
             yield FinalizerWanted(kind, name, found.uid, wanted=True)
 
 
-def _flavors_named(world: World) -> set[str]:
-    return {
-        quotas.flavor for queue in world.cluster_queues.values() for group in queue.groups for quotas in group.flavors
-    }
+def _flavors_named(cluster_queues: Mapping[str, ClusterQueueObserved]) -> set[str]:
+    return {quotas.flavor for queue in cluster_queues.values() for group in queue.groups for quotas in group.flavors}
 
 
-def _checks_named(world: World) -> set[str]:
-    return {rule.name for queue in world.cluster_queues.values() for rule in queue.checks}
+def _checks_named(cluster_queues: Mapping[str, ClusterQueueObserved]) -> set[str]:
+    return {rule.name for queue in cluster_queues.values() for rule in queue.checks}

@@ -9,7 +9,8 @@ from typing import TypeAlias
 import msgspec
 
 from events.event import Millis
-from events.quota import ClusterQueueObserved, LocalQueueObserved, StopPolicy
+from events.quota import ClusterQueueObserved, CohortObserved, LocalQueueObserved, StopPolicy
+from events.settings import SettingsObserved
 from projections.explanation.set_aside import queue_left_alone
 from projections.fair_sharing.admission_usage import settled
 from projections.fair_sharing.decay import BITS
@@ -19,6 +20,8 @@ from projections.fair_sharing.usage_mode import by_usage
 from projections.queues.active_condition import ActiveCondition, check_active, cluster_queue_active, local_queue_active
 from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
+from projections.quota.tree import QuotaTree
+from projections.set_aside.records import Aside
 from projections.world import World
 
 NOT_PENDING = frozenset({"Deactivated", "AdmissionGated", "OnHold"})
@@ -139,18 +142,18 @@ def cluster_queue_status(world: World, name: str, counted: Mapping[str, Tally]) 
         uid=queue.uid,
         generation=queue.generation,
         standing=cluster_queue_active(world, name),
-        set_aside=_set_aside(world, name),
+        set_aside=_set_aside(world.aside, world.quota, name),
         pending=sum(tally.pending for tally in counted.values()),
         reserving=sum(tally.reserving for tally in counted.values()),
         admitted=sum(tally.admitted for tally in counted.values()),
         reservation=_uses(world, queue, node, reserved),
         usage=_uses(world, queue, node, used),
-        share=_share(world, node),
+        share=_share(world.settings, world.quota, node),
     )
 
 
-def _set_aside(world: World, name: str) -> str:
-    return "; ".join(f"{one.message}. To do: {one.fix}" for one in queue_left_alone(world, name))
+def _set_aside(aside: Mapping[str, Aside], quota: QuotaTree, name: str) -> str:
+    return "; ".join(f"{one.message}. To do: {one.fix}" for one in queue_left_alone(aside, quota, name))
 
 
 def local_queue_status(world: World, key: str, tally: Tally, at: Millis) -> QueueStatus:
@@ -182,12 +185,14 @@ def without_cluster_queue(world: World, key: str) -> Tally:
 
 def cohort_status(world: World, name: str) -> CohortStatus:
     """The status of a cohort."""
-    return CohortStatus(uid=world.cohorts[name].uid, share=_share(world, world.quota.cohorts[name]))
+    return CohortStatus(
+        uid=world.cohorts[name].uid, share=_share(world.settings, world.quota, world.quota.cohorts[name])
+    )
 
 
-def sampled_at(world: World, at: Millis) -> Millis:
+def sampled_at(settings: SettingsObserved, at: Millis) -> Millis:
     """The last time, up to this one, at which past usage is shown; 0 where it does not count."""
-    rule = world.settings.admission_fair_sharing
+    rule = settings.admission_fair_sharing
     return 0 if rule is None else at - at % max(rule.sampling, 1)
 
 
@@ -195,16 +200,16 @@ def _past(world: World, local_queue: LocalQueueObserved, key: str, at: Millis) -
     rule = world.settings.admission_fair_sharing
     if rule is None or not by_usage(world, local_queue.cluster_queue):
         return None
-    now = sampled_at(world, at)
+    now = sampled_at(world.settings, at)
     ledger = settled(world.ledgers.get(key, Ledger(at=now)), rule, now)
     consumed = {name: amount >> BITS for name, amount in sorted(ledger.consumed.items())}
     return PastUse(consumed, max(now, ledger.at))
 
 
-def _share(world: World, node: Node) -> int | None:
-    if not world.settings.fair_sharing:
+def _share(settings: SettingsObserved, quota: QuotaTree, node: Node) -> int | None:
+    if not settings.fair_sharing:
         return None
-    return share_of(node, world.quota.columns.names).rounded()
+    return share_of(node, quota.columns.names).rounded()
 
 
 def _uses(world: World, queue: ClusterQueueObserved, node: Node | None, usage: Usage) -> tuple[FlavorUse, ...]:
@@ -215,14 +220,14 @@ def _uses(world: World, queue: ClusterQueueObserved, node: Node | None, usage: U
         for flavor in group.flavors:
             resources: list[ResourceUse] = []
             for quota in sorted(flavor.quotas, key=lambda one: one.resource):
-                total = _amount(world, usage, flavor.flavor, quota.resource)
+                total = _amount(world.quota, usage, flavor.flavor, quota.resource)
                 resources.append(ResourceUse(quota.resource, total, max(total - quota.nominal, 0) if lends else 0))
             uses.append(FlavorUse(flavor.flavor, tuple(resources)))
     return tuple(uses)
 
 
-def _amount(world: World, usage: Usage, flavor: str, resource: str) -> int:
-    column = world.quota.columns.known(flavor, resource)
+def _amount(quota: QuotaTree, usage: Usage, flavor: str, resource: str) -> int:
+    column = quota.columns.known(flavor, resource)
     return 0 if column is None else usage.get(column, 0)
 
 
@@ -231,9 +236,7 @@ def _add(total: Usage, more: Mapping[Column, int]) -> None:
         total[column] = total.get(column, 0) + amount
 
 
-def ancestors(world: World, queues: Iterable[str]) -> list[str]:
+def ancestors(quota: QuotaTree, cohorts: Mapping[str, CohortObserved], queues: Iterable[str]) -> list[str]:
     """The cohorts of the trees that these cluster queues are in, as far as there are objects of them."""
-    roots = {world.quota.root_of(name) for name in queues}
-    return [
-        name for name, node in sorted(world.quota.cohorts.items()) if node.root.key in roots and name in world.cohorts
-    ]
+    roots = {quota.root_of(name) for name in queues}
+    return [name for name, node in sorted(quota.cohorts.items()) if node.root.key in roots and name in cohorts]

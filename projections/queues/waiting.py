@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from events.amount import Requests, add_requests, scale_requests
 from events.quota import ClusterQueueObserved
 from projections.configured_cards import config_of
+from projections.queues.pending_queues import PendingQueues
 from projections.queues.status import NOT_PENDING
 from projections.workloads.conditions import PENDING, SILENT
 from projections.workloads.effective_requests import PODS, pod_set_requests
@@ -54,13 +55,13 @@ def unadmitted(world: World) -> Iterator[tuple[str, str, str, str]]:
         for key in keys:
             workload = world.workloads[key]
             if not workload.finished and not workload.admitted and not workload.discarded:
-                yield door, *_why(world, workload, name)
+                yield door, *_why(world.lines, workload, name)
 
 
-def _why(world: World, workload: Workload, cluster_queue: str) -> tuple[str, str, str]:
+def _why(lines: PendingQueues, workload: Workload, cluster_queue: str) -> tuple[str, str, str]:
     if workload.admission is not None:
         return workload.admission.cluster_queue, UNSATISFIED_CHECKS, ""
-    parked = world.lines.of(workload.line).parked.get(workload.key, "")
+    parked = lines.of(workload.line).parked.get(workload.key, "")
     if parked in SILENT:
         return cluster_queue, NO_RESERVATION, parked
     why = workload.condition(QUOTA_RESERVED)

@@ -6,6 +6,8 @@ from events.amount import multiply
 from events.workload import PodSetAssignment
 from projections.quota.columns import Columns, Usage
 from projections.quota.holders import QuotaHolders
+from projections.quota.tree import QuotaTree
+from projections.trail import Trail
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 
@@ -35,19 +37,19 @@ def remaining_usage(assignment: PodSetAssignment, reclaimed: int) -> dict[str, i
     return {resource: multiply(amount // assignment.count, left) for resource, amount in assignment.usage.items()}
 
 
-def charge_quota(world: World, workload: Workload) -> None:
+def charge_quota(quota: QuotaTree, holding: dict[str, QuotaHolders], trail: Trail, workload: Workload) -> None:
     """Charge the workload's usage to its cluster queue."""
     admission = workload.admission
     if admission is None:
         return
-    usage = usage_of(workload, world.quota.columns)
-    _holders(world, admission.cluster_queue).add(world.trail, workload, usage)
-    world.quota.add_usage(admission.cluster_queue, usage)
+    usage = usage_of(workload, quota.columns)
+    _holders(holding, admission.cluster_queue).add(trail, workload, usage)
+    quota.add_usage(admission.cluster_queue, usage)
 
 
 def release_quota(world: World, workload: Workload) -> None:
     """Return the workload's usage, if it is still charged."""
-    charged = _charged(world, workload)
+    charged = _charged(world.holding, workload)
     if charged is None:
         return
     charged.holders.remove(world.trail, workload.key)
@@ -55,15 +57,15 @@ def release_quota(world: World, workload: Workload) -> None:
     world.cards.note_leaving(workload.key)
 
 
-def recharge(world: World, workload: Workload) -> None:
+def recharge(holding: dict[str, QuotaHolders], quota: QuotaTree, trail: Trail, workload: Workload) -> None:
     """Charge what the workload holds now, after some of its pods were reclaimed, instead of what it held."""
-    charged = _charged(world, workload)
+    charged = _charged(holding, workload)
     if charged is None:
         return
-    after = usage_of(workload, world.quota.columns)
-    charged.holders.add(world.trail, workload, after)
-    world.quota.remove_usage(charged.cluster_queue, charged.usage)
-    world.quota.add_usage(charged.cluster_queue, after)
+    after = usage_of(workload, quota.columns)
+    charged.holders.add(trail, workload, after)
+    quota.remove_usage(charged.cluster_queue, charged.usage)
+    quota.add_usage(charged.cluster_queue, after)
 
 
 class Charge(msgspec.Struct, frozen=True):
@@ -74,18 +76,18 @@ class Charge(msgspec.Struct, frozen=True):
     usage: Usage
 
 
-def _charged(world: World, workload: Workload) -> Charge | None:
+def _charged(holding: dict[str, QuotaHolders], workload: Workload) -> Charge | None:
     """The charge of a workload; None when it is charged to no cluster queue."""
     if workload.admission is None:
         return None
     cluster_queue = workload.admission.cluster_queue
-    holders = _holders(world, cluster_queue)
+    holders = _holders(holding, cluster_queue)
     usage = holders.usage.get(workload.key)
     return None if usage is None else Charge(cluster_queue, holders, usage)
 
 
-def _holders(world: World, cluster_queue: str) -> QuotaHolders:
-    found = world.holding.get(cluster_queue)
+def _holders(holding: dict[str, QuotaHolders], cluster_queue: str) -> QuotaHolders:
+    found = holding.get(cluster_queue)
     if found is None:
-        found = world.holding[cluster_queue] = QuotaHolders()
+        found = holding[cluster_queue] = QuotaHolders()
     return found

@@ -70,7 +70,7 @@ def set_aside(world: World, event: SetAside, position: LogPosition) -> None:
         shown = with_news(with_condition(workload, condition), position, SET_ASIDE, condition.message, warning=True)
         world.put_workload(msgspec.structs.replace(shown, decided=position.sequence))
         if event.service == ADMITTER and workload.line:
-            end_request(world, workload.key)
+            end_request(world.requests, world.answered, world.trail, workload.key)
             world.lines.of(workload.line).park(world.trail, workload.key, LEFT_ALONE)
 
 

@@ -11,9 +11,8 @@ import msgspec
 from events.amount import Requests
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quantity import from_units
-from events.quota import LimitRangeItem
+from events.quota import LimitRangeItem, LimitRangeObserved, RuntimeClassObserved
 from projections.workloads.effective_requests import pod_requests
-from projections.world import World
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,12 +24,17 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     default_request: Requests
 
 
-def adjusted_shape(world: World, namespace: str, shape: PodShape) -> PodShape:
+def adjusted_shape(
+    limit_ranges: Mapping[str, LimitRangeObserved],
+    runtime_classes: Mapping[str, RuntimeClassObserved],
+    namespace: str,
+    shape: PodShape,
+) -> PodShape:
     """The shape with defaults, with limits where requests are missing, and with its runtime class's overhead."""
-    bounds = bounds_of(world, namespace, "Container")
+    bounds = bounds_of(limit_ranges, namespace, "Container")
     overhead = shape.overhead
-    if not overhead and shape.runtime_class and shape.runtime_class in world.runtime_classes:
-        overhead = world.runtime_classes[shape.runtime_class].overhead
+    if not overhead and shape.runtime_class and shape.runtime_class in runtime_classes:
+        overhead = runtime_classes[shape.runtime_class].overhead
     return msgspec.structs.replace(
         shape,
         containers=tuple(_filled(one, bounds) for one in shape.containers),
@@ -40,24 +44,40 @@ def adjusted_shape(world: World, namespace: str, shape: PodShape) -> PodShape:
     )
 
 
-def adjusted(world: World, namespace: str, pod_set: PodSet) -> PodSet:
+def adjusted(
+    limit_ranges: Mapping[str, LimitRangeObserved],
+    runtime_classes: Mapping[str, RuntimeClassObserved],
+    namespace: str,
+    pod_set: PodSet,
+) -> PodSet:
     """The pod set with its shape adjusted."""
-    return msgspec.structs.replace(pod_set, shape=adjusted_shape(world, namespace, pod_set.shape))
+    return msgspec.structs.replace(
+        pod_set, shape=adjusted_shape(limit_ranges, runtime_classes, namespace, pod_set.shape)
+    )
 
 
-def misfit(world: World, namespace: str, pod_sets: Iterable[PodSet]) -> str:
+def misfit(
+    limit_ranges: Mapping[str, LimitRangeObserved],
+    runtime_classes: Mapping[str, RuntimeClassObserved],
+    namespace: str,
+    pod_sets: Iterable[PodSet],
+) -> str:
     """Why the API server would reject these pods, whatever the quota; empty when it would accept them."""
     for pod_set in pod_sets:
-        problem = _of_shape(world, namespace, adjusted_shape(world, namespace, pod_set.shape))
+        problem = _of_shape(
+            limit_ranges,
+            namespace,
+            adjusted_shape(limit_ranges, runtime_classes, namespace, pod_set.shape),
+        )
         if problem:
             return f"pod set {pod_set.name}: {problem}"
     return ""
 
 
-def bounds_of(world: World, namespace: str, kind: str) -> Bounds:
+def bounds_of(limit_ranges: Mapping[str, LimitRangeObserved], namespace: str, kind: str) -> Bounds:
     """The bounds and defaults of all limit ranges of a namespace together, for `kind` Container or Pod."""
     bounds = Bounds(minimum={}, maximum={}, default={}, default_request={})
-    for item in _items(world, namespace, kind):
+    for item in _items(limit_ranges, namespace, kind):
         for resource, amount in item.minimum.items():
             bounds.minimum[resource] = max(amount, bounds.minimum.get(resource, amount))
         for resource, amount in item.maximum.items():
@@ -68,9 +88,9 @@ def bounds_of(world: World, namespace: str, kind: str) -> Bounds:
     return bounds
 
 
-def _items(world: World, namespace: str, kind: str) -> Iterable[LimitRangeItem]:
-    for key in sorted(world.limit_ranges):
-        limits = world.limit_ranges[key]
+def _items(limit_ranges: Mapping[str, LimitRangeObserved], namespace: str, kind: str) -> Iterable[LimitRangeItem]:
+    for key in sorted(limit_ranges):
+        limits = limit_ranges[key]
         if limits.namespace == namespace:
             yield from (item for item in limits.items if item.kind == kind)
 
@@ -81,8 +101,8 @@ def _filled(container: ContainerShape, bounds: Bounds) -> ContainerShape:
     return msgspec.structs.replace(container, limits=limits, requests=requests)
 
 
-def _of_shape(world: World, namespace: str, shape: PodShape) -> str:
-    bounds = bounds_of(world, namespace, "Container")
+def _of_shape(limit_ranges: Mapping[str, LimitRangeObserved], namespace: str, shape: PodShape) -> str:
+    bounds = bounds_of(limit_ranges, namespace, "Container")
     for container in (*shape.init_containers, *shape.containers):
         for resource, limit in container.limits.items():
             asked = container.requests.get(resource, 0)
@@ -93,7 +113,7 @@ def _of_shape(world: World, namespace: str, shape: PodShape) -> str:
         if problem:
             return f"container {container.name}: {problem}"
     total = pod_requests(shape)
-    problem = _outside(total, total, bounds_of(world, namespace, "Pod"))
+    problem = _outside(total, total, bounds_of(limit_ranges, namespace, "Pod"))
     return f"the pod: {problem}" if problem else ""
 
 

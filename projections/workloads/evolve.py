@@ -5,6 +5,7 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from events.application import FAILED_TO_START, DecisionApplied, DecisionRejected
+from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from events.workload import (
     CheckReported,
@@ -32,6 +33,7 @@ from projections.queues.enqueue import depends_on_namespace
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import order_in_line
 from projections.quota.charge_quota import charge_quota, recharge, release_quota
+from projections.trail import Trail
 from projections.workloads.adoption import adopt, with_gates
 from projections.workloads.lifecycle import FINISHED, WAITING_FOR_PODS, Workload, with_condition
 from projections.workloads.pods import found_running, with_waiting_for_pods
@@ -169,31 +171,34 @@ def _submit(world: World, event: WorkloadSubmitted, position: LogPosition) -> No
         owner=event.owner,
         created_at=event.created_at,
         generation=event.generation,
-        spec=_asked(world, event.spec),
+        spec=_asked(world.settings, event.spec),
         marks=event.marks,
     )
     if event.adopted is not None:
         workload = adopt(world, workload, event.adopted, position)
     workload = with_waiting_for_pods(with_gates(world.settings, workload, position), position)
-    workload = replace(workload, equivalence=equivalence_of(workload, by_namespace=depends_on_namespace(world)))
+    workload = replace(
+        workload,
+        equivalence=equivalence_of(workload, by_namespace=depends_on_namespace(world.limit_ranges, world.cards)),
+    )
     name = event.owner.name if event.owner else workload.name
     kind = event.owner.kind if event.owner else "Workload"
     world.trail.drop(world.refused, f"{kind}/{workload.namespace}/{name}")
     world.put_workload(workload)
-    _index(world, workload)
+    _index(world.by_local_queue, world.trail, workload)
     if workload.admission is not None and not workload.finished:
-        charge_quota(world, workload)
+        charge_quota(world.quota, world.holding, world.trail, workload)
         schedule_protection_expiry(world, workload)
 
 
-def _asked(world: World, spec: WorkloadSpec) -> WorkloadSpec:
+def _asked(settings: SettingsObserved, spec: WorkloadSpec) -> WorkloadSpec:
     """What is asked for, without what a gate takes away: a priority boost, an admission gate.
 
     Rule: docs/rules/queues.md#priority
     """
-    if spec.priority_boost and not enabled(world.settings, "PriorityBoost"):
+    if spec.priority_boost and not enabled(settings, "PriorityBoost"):
         spec = replace(spec, priority_boost=0)
-    if spec.gated_by and not enabled(world.settings, "AdmissionGatedBy"):
+    if spec.gated_by and not enabled(settings, "AdmissionGatedBy"):
         spec = replace(spec, gated_by=())
     return spec
 
@@ -201,20 +206,24 @@ def _asked(world: World, spec: WorkloadSpec) -> WorkloadSpec:
 def _change(world: World, workload: Workload, event: WorkloadChanged, position: LogPosition) -> None:
     moved = workload.spec.queue != event.spec.queue
     if moved:
-        _unindex(world, workload)
-    spec = _asked(world, event.spec)
+        _unindex(world.by_local_queue, world.trail, workload)
+    spec = _asked(world.settings, event.spec)
     if workload.owner is not None:
         spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
     changed = replace(workload, spec=spec, generation=event.generation)
     changed = with_waiting_for_pods(with_gates(world.settings, changed, position), position)
     if changed.condition(WAITING_FOR_PODS) is not workload.condition(WAITING_FOR_PODS) or _others(workload, changed):
         changed = replace(changed, seen=position.sequence)
-    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=depends_on_namespace(world)))
+    changed = replace(
+        changed, equivalence=equivalence_of(changed, by_namespace=depends_on_namespace(world.limit_ranges, world.cards))
+    )
     world.put_workload(changed)
     if moved:
-        _index(world, changed)
+        _index(world.by_local_queue, world.trail, changed)
     if moved or changed.equivalence != workload.equivalence:
-        end_request(world, workload.key)  # The victims were chosen for what it asked for before.
+        end_request(
+            world.requests, world.answered, world.trail, workload.key
+        )  # The victims were chosen for what it asked for before.
     if not workload.line:
         return
     line = world.lines.of(workload.line)
@@ -235,9 +244,11 @@ def _reclaim(world: World, workload: Workload, counts: dict[str, int], position:
     if not enabled(world.settings, "ReclaimablePods"):
         return
     changed = replace(workload, reclaimable=dict(sorted(counts.items())), seen=position.sequence)
-    changed = replace(changed, equivalence=equivalence_of(changed, by_namespace=depends_on_namespace(world)))
+    changed = replace(
+        changed, equivalence=equivalence_of(changed, by_namespace=depends_on_namespace(world.limit_ranges, world.cards))
+    )
     world.put_workload(changed)
-    recharge(world, changed)
+    recharge(world.holding, world.quota, world.trail, changed)
 
 
 def leave(world: World, workload: Workload) -> Workload:
@@ -245,8 +256,8 @@ def leave(world: World, workload: Workload) -> Workload:
     if workload.line:
         world.lines.of(workload.line).remove(world.trail, workload.key)
         world.put_workload(replace(workload, line=""))
-    end_request(world, workload.key)
-    end_claim(world, workload.key)
+    end_request(world.requests, world.answered, world.trail, workload.key)
+    end_claim(world.claims, world.quota, world.trail, workload.key)
     if workload.admission is not None:
         release_quota(world, workload)
         # Of cards that were only proposed the accountant may never hear: to him it was gone before it had quota.
@@ -256,16 +267,16 @@ def leave(world: World, workload: Workload) -> Workload:
     return world.workloads[workload.key]
 
 
-def _index(world: World, workload: Workload) -> None:
-    world.trail.put(world.by_local_queue.setdefault(workload.local_queue, {}), workload.key, None)
+def _index(by_local_queue: dict[str, dict[str, None]], trail: Trail, workload: Workload) -> None:
+    trail.put(by_local_queue.setdefault(workload.local_queue, {}), workload.key, None)
 
 
-def _unindex(world: World, workload: Workload) -> None:
-    world.trail.drop(world.by_local_queue.get(workload.local_queue, {}), workload.key)
+def _unindex(by_local_queue: dict[str, dict[str, None]], trail: Trail, workload: Workload) -> None:
+    trail.drop(by_local_queue.get(workload.local_queue, {}), workload.key)
 
 
 def _forget(world: World, workload: Workload) -> None:
-    _unindex(world, workload)
+    _unindex(world.by_local_queue, world.trail, workload)
     world.trail.drop(world.workloads, workload.key)
     world.work.forget(workload.key)
 

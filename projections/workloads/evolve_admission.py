@@ -65,13 +65,13 @@ def evolve_admission(world: World, event: AdmissionEvent, position: LogPosition)
     """Fold one decision about quota; a decision about a workload that is gone changes only the open requests."""
     match event:
         case PreemptionRefused():
-            end_request(world, event.preemptor)
+            end_request(world.requests, world.answered, world.trail, event.preemptor)
         case RoomClaimed():
             world.trail.put(world.claims, event.preemptor, event)
             world.look_again(event.until)
         case PreemptionWasted():
-            end_claim(world, event.preemptor)
-            end_request(world, event.preemptor)
+            end_claim(world.claims, world.quota, world.trail, event.preemptor)
+            end_request(world.requests, world.answered, world.trail, event.preemptor)
         case _:
             workload = world.workloads.get(event.workload)
             if workload is not None:
@@ -105,7 +105,7 @@ def _evolve_workload(  # noqa: C901 - one case per event
             world.put_workload(workload)
             schedule_protection_expiry(world, workload)
         case PreemptionOrdered():
-            answer_request(world, event.preemptor, position.sequence)
+            answer_request(world.requests, world.answered, world.trail, event.preemptor, position.sequence)
             world.put_workload(preempted(world, event, workload, position))
         case EvictionOrdered():
             requeue = workload.requeue
@@ -136,8 +136,8 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, position: L
         line = world.lines.of(workload.line)
         line.remove(world.trail, workload.key)
         line.forget_scan(world.trail)
-    end_request(world, workload.key)
-    end_claim(world, workload.key)
+    end_request(world.requests, world.answered, world.trail, workload.key)
+    end_claim(world.claims, world.quota, world.trail, workload.key)
     message = f"Quota reserved in ClusterQueue {event.cluster_queue}"
     workload = with_condition(workload, true_condition(QUOTA_RESERVED, QUOTA_RESERVED, message, workload, position))
     for kind in (EVICTED, PREEMPTED, BLOCKED_ON_GATES):
@@ -171,7 +171,7 @@ def _reserve(world: World, workload: Workload, event: QuotaReserved, position: L
     )
     workload = not_admitted(workload, world.settings, position)
     world.put_workload(workload)
-    charge_quota(world, workload)
+    charge_quota(world.quota, world.holding, world.trail, workload)
     if event.placements:
         world.cards.propose(workload.key, position.sequence, event.placements)
 
@@ -192,10 +192,10 @@ def _refuse(world: World, workload: Workload, event: AdmissionRefused, position:
         )
     workload = replace(changed, attempt=attempt, decided=position.sequence, line=event.cluster_queue)
     world.put_workload(workload)
-    end_request(world, workload.key)
+    end_request(world.requests, world.answered, world.trail, workload.key)
     if event.requeue is RequeueReason.NO_FIT and event.reason != WAITING_FOR_CARDS:
         # Cards come back a moment after the quota; for anything else the room that was claimed is of no use.
-        end_claim(world, workload.key)
+        end_claim(world.claims, world.quota, world.trail, workload.key)
     requeue_refused(world, workload, event)
 
 

@@ -1,5 +1,7 @@
 """Folding that a workload is preempted or evicted for any other reason (docs/rules/eviction.md#evicted)."""
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from events.preemption import PreemptionOrdered
@@ -24,7 +26,7 @@ def preempted(world: World, event: PreemptionOrdered, workload: Workload, positi
     """The victim with its conditions; victim and preemptor both get a Kubernetes Event."""
     _tell_preemptor(world, event, workload, position)
     condition = true_condition(PREEMPTED, event.reason, event.message, workload, position)
-    message = _preempted_message(world, event, workload)
+    message = _preempted_message(world.workloads, event, workload)
     workload = with_news(with_condition(workload, condition), position, "Preempted", message)
     workload = replace(
         workload,
@@ -74,8 +76,8 @@ def evicted(workload: Workload, reason: str, cause: str, message: str, position:
     )
 
 
-def _preempted_message(world: World, event: PreemptionOrdered, victim: Workload) -> str:
-    preemptor = world.workloads.get(event.preemptor)
+def _preempted_message(workloads: Mapping[str, Workload], event: PreemptionOrdered, victim: Workload) -> str:
+    preemptor = workloads.get(event.preemptor)
     return event.message if preemptor is None else f"{event.message}; {both_priorities(preemptor, victim)}"
 
 

@@ -4,11 +4,14 @@ The rule is in docs/rules/eviction.md#node-failures: who ran on a node that is g
 ready, who has no pod left there that goes on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from events.device import PodObserved
 from projections.devices.annotations import vendor_word
+from projections.devices.card_holdings import CardHoldings
 from projections.devices.vendor import Encoding
 from projections.devices.vendors import BY_WORD
+from projections.work_queue import WorkQueue
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 
@@ -25,11 +28,11 @@ def lost_place(world: World, workload: Workload) -> str:
     return f"Workload was evicted as there was no replacement for failed card(s): {','.join(failed)}" if failed else ""
 
 
-def review_places(world: World, node: str) -> None:
+def review_places(cards: CardHoldings, work: WorkQueue, node: str) -> None:
     """Have those looked at that were given cards of a node: something happened to it."""
-    for holding in world.cards.holdings.values():
+    for holding in cards.holdings.values():
         if any(one.node == node for one in holding.placements):
-            world.work.mark_dirty(holding.workload)
+            work.mark_dirty(holding.workload)
 
 
 def review_owner(world: World, pod: str) -> None:
@@ -43,13 +46,13 @@ def _lost(world: World, workload: Workload, node: str) -> bool:
     known = world.nodes.get(node)
     if known is None:
         return bool(world.nodes)  # Where no node was ever reported, none was lost.
-    return not known.ready and not _goes_on(world, workload, node)
+    return not known.ready and not _goes_on(world.cards, world.pods, workload, node)
 
 
-def _goes_on(world: World, workload: Workload, node: str) -> bool:
+def _goes_on(cards: CardHoldings, pods: Mapping[str, PodObserved], workload: Workload, node: str) -> bool:
     """Whether some pod of it is on the node and is not being deleted."""
-    for key in world.cards.living.get(workload.key, ()):
-        pod = world.pods.get(key)
+    for key in cards.living.get(workload.key, ()):
+        pod = pods.get(key)
         if pod is not None and pod.node == node and not pod.terminating:
             return True
     return False

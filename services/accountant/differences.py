@@ -3,13 +3,14 @@
 Rule: docs/rules/devices.md#books
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from events.catalogue import Decision
-from events.device import AllocationStale, DriftDetected, DriftResolved
+from events.device import AllocationStale, DriftDetected, DriftResolved, NodeObserved
 from events.event import Millis
 from projections.devices.card_care import OVERDUE
+from projections.devices.card_holdings import CardHoldings
 from projections.devices.drift import NOTES, card_findings
 from projections.set_aside.records import Scope
 from projections.world import World
@@ -29,7 +30,7 @@ def overdue(world: World, at: Millis) -> Iterator[Decision]:
     """Report pods that should have released their cards by now; the cards count as held until the pods are proven gone."""
     care = world.cards.care
     pods = sorted(care.suspects.keys() - care.stale.keys())
-    yield from each(world, Scope.POD, pods, lambda pod: _overdue(world, pod, at))
+    yield from each(world, Scope.POD, pods, lambda pod: _overdue(world.cards, pod, at))
 
 
 def _of_card(world: World, card: str, at: Millis) -> list[Decision]:
@@ -47,27 +48,29 @@ def _of_card(world: World, card: str, at: Millis) -> list[Decision]:
         DriftDetected(node=one.node, card=card, kind=one.kind, holder=one.holder, message=one.message)
         for one in (found[key] for key in sorted(found.keys() - reported))
     ]
-    return [*gone, *come, *(_stale(world, pod, at, "its node is gone") for pod in _on_lost_nodes(world, card))]
+    return [
+        *gone,
+        *come,
+        *(_stale(world.cards, pod, at, "its node is gone") for pod in _on_lost_nodes(world.nodes, world.cards, card)),
+    ]
 
 
-def _overdue(world: World, pod: str, at: Millis) -> list[Decision]:
-    suspect = world.cards.care.suspects[pod]
-    late = pod in world.cards.pods and world.cards.pods[pod].use and suspect.since + OVERDUE <= at
-    return [_stale(world, pod, suspect.since, suspect.why)] if late else []
+def _overdue(cards: CardHoldings, pod: str, at: Millis) -> list[Decision]:
+    suspect = cards.care.suspects[pod]
+    late = pod in cards.pods and cards.pods[pod].use and suspect.since + OVERDUE <= at
+    return [_stale(cards, pod, suspect.since, suspect.why)] if late else []
 
 
-def _on_lost_nodes(world: World, card: str) -> list[str]:
+def _on_lost_nodes(nodes: Mapping[str, NodeObserved], cards: CardHoldings, card: str) -> list[str]:
     """Pods that hold the card on a node that is gone, without those reported before."""
     return sorted(
         pod
-        for owner in world.cards.stakes.get(card, ())
-        for pod in world.cards.living.get(owner, ())
-        if pod not in world.cards.care.stale
-        and card in world.cards.pods[pod].use
-        and world.cards.pods[pod].node not in world.nodes
+        for owner in cards.stakes.get(card, ())
+        for pod in cards.living.get(owner, ())
+        if pod not in cards.care.stale and card in cards.pods[pod].use and cards.pods[pod].node not in nodes
     )
 
 
-def _stale(world: World, pod: str, since: Millis, why: str) -> Decision:
-    hold = world.cards.pods[pod]
+def _stale(cards: CardHoldings, pod: str, since: Millis, why: str) -> Decision:
+    hold = cards.pods[pod]
     return AllocationStale(node=hold.node, pod=pod, cards=tuple(hold.use), since=since, message=why)

@@ -1,12 +1,13 @@
 """When the cards of an attempt are released: once it is over and no pod of its workload is left."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from events.catalogue import Decision
 from events.device import DevicesReleased
-from projections.devices.card_holdings import Holding
+from projections.devices.card_holdings import CardHoldings, Holding
 from projections.set_aside.records import Scope
+from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.accountant.guarding import REVIEWER, one
 
@@ -25,14 +26,14 @@ def releases(world: World) -> Iterator[Decision]:
 def releases_of(world: World, key: str) -> Iterator[Decision]:
     """Release those attempts of one workload that are proven to be over."""
     for holding in world.cards.attempts_of(key):
-        proof = release_proof(world, holding)
+        proof = release_proof(world.workloads, world.cards, holding)
         if proof:
             yield DevicesReleased(workload=holding.workload, reservation=holding.reservation, proof=proof)
 
 
-def release_proof(world: World, holding: Holding) -> str:
+def release_proof(workloads: Mapping[str, Workload], cards: CardHoldings, holding: Holding) -> str:
     """Why it is certain that an attempt's cards are free, such as "job finished"; empty while they may still be in use."""
-    workload = world.workloads.get(holding.workload)
+    workload = workloads.get(holding.workload)
     if workload is None:
         over = "workload deleted"
     elif workload.finished:
@@ -43,4 +44,4 @@ def release_proof(world: World, holding: Holding) -> str:
         return ""
     if not holding.confirmed:
         return over
-    return "" if world.cards.living.get(holding.workload) else f"{over}, no pod of it is left"
+    return "" if cards.living.get(holding.workload) else f"{over}, no pod of it is left"

@@ -9,6 +9,7 @@ from functools import partial
 from events.catalogue import Decision
 from events.device import CardReturned, PluginLost
 from events.event import Millis
+from projections.devices.card_holdings import CardHoldings
 from projections.devices.handshake import TIMEOUT
 from projections.devices.health import due
 from projections.set_aside.records import Scope
@@ -18,7 +19,7 @@ from services.accountant.guarding import each, one
 
 def returns(world: World, at: Millis) -> Iterator[Decision]:
     """Return cards to service that have been healthy for long enough."""
-    yield from each(world, Scope.CARD, sorted(world.cards.care.health), lambda card: _returned(world, card, at))
+    yield from each(world, Scope.CARD, sorted(world.cards.care.health), lambda card: _returned(world.cards, card, at))
 
 
 def losses(world: World, at: Millis) -> Iterator[Decision]:
@@ -29,8 +30,8 @@ def losses(world: World, at: Millis) -> Iterator[Decision]:
         yield from one(world, Scope.NODE, node, partial(_lost, node, vendor, care.silent[key], at))
 
 
-def _returned(world: World, card: str, at: Millis) -> list[Decision]:
-    known = world.cards.care.health[card]
+def _returned(cards: CardHoldings, card: str, at: Millis) -> list[Decision]:
+    known = cards.care.health[card]
     time = due(known)
     if time is None or known.healthy_since is None or time > at:
         return []

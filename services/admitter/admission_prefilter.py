@@ -5,6 +5,7 @@ tried again, nearly always with the same answer, which a few comparisons of the 
 It never changes a decision: where there is doubt, the search is made.
 """
 
+from collections.abc import Mapping
 from enum import Enum
 
 from events.admission import AdmissionRefused, RequeueReason
@@ -14,6 +15,7 @@ from projections.flavors.mode import lowest_that_fits
 from projections.flavors.plan import FlavorOption, GroupPlan, Plan
 from projections.flavors.refusal import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA, reported_reason, worst
 from projections.quota.columns import Column
+from projections.quota.holders import QuotaHolders
 from projections.quota.node import Node
 from projections.workloads.lifecycle import Workload
 from projections.world import World
@@ -67,13 +69,13 @@ def _in_doubt(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
         return True  # It may fit with fewer pods.
     if world.claims or workload.key in world.requests or any_cap(world):
         return True
-    return _own_victims(world, workload, plan, node)
+    return _own_victims(world.holding, workload, plan, node)
 
 
-def _own_victims(world: World, workload: Workload, plan: Plan, node: Node) -> bool:
+def _own_victims(holding: Mapping[str, QuotaHolders], workload: Workload, plan: Plan, node: Node) -> bool:
     """Whether the queue holds anything that its policy might let the workload preempt."""
     policy = plan.queue.preemption.within_cluster_queue
-    holders = world.holding.get(node.name)
+    holders = holding.get(node.name)
     if policy is PreemptionPolicy.NEVER or holders is None:
         return False
     if policy is not PreemptionPolicy.LOWER_PRIORITY:

@@ -39,7 +39,7 @@ def still_waiting(world: World, entry: Entry, plan: Plan) -> bool:
         return False
     with world.trial():
         for victim in victims:
-            discharge(world, victim)
+            discharge(world.trail, victim)
         enough = fits_now(node, usage, borrowing=True)
     if not enough:
         return False
@@ -74,7 +74,7 @@ def _asks_the_same(request: PreemptionRequested, plan: Plan) -> bool:
 def _leaving(world: World, victims: Sequence[Victim]) -> list[Candidate]:
     candidates: list[Candidate] = []
     for victim in victims:
-        workload = still_holds(world, victim)
+        workload = still_holds(world.workloads, victim)
         if workload is None or workload.admission is None:
             continue
         queue = workload.admission.cluster_queue

@@ -3,24 +3,27 @@
 Rule: docs/rules/cycle.md#block-admission
 """
 
-from projections.workloads.lifecycle import PODS_READY, checks_ready
-from projections.world import World
+from collections.abc import Mapping
+
+from events.settings import SettingsObserved
+from projections.quota.holders import QuotaHolders
+from projections.workloads.lifecycle import PODS_READY, Workload, checks_ready
 
 WAITING_FOR_PODS_READY = "WaitingForPodsReady"
 NOT_ALL_READY = "waiting for all admitted workloads to be in PodsReady condition"
 
 
-def blocks_admission(world: World) -> bool:
+def blocks_admission(settings: SettingsObserved) -> bool:
     """Whether `waitForPodsReady.blockAdmission` is on."""
-    rule = world.settings.pods_ready
+    rule = settings.pods_ready
     return rule is not None and rule.block_admission
 
 
-def somebody_unready(world: World) -> bool:
+def somebody_unready(holding: Mapping[str, QuotaHolders], workloads: Mapping[str, Workload]) -> bool:
     """Whether some workload with reserved quota and ready checks (it may still wait for devices) is not PodsReady."""
-    for holders in world.holding.values():
+    for holders in holding.values():
         for key in holders:
-            workload = world.workloads[key]
+            workload = workloads[key]
             if checks_ready(workload) and not workload.is_true(PODS_READY):
                 return True
     return False

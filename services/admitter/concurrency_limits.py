@@ -42,7 +42,7 @@ def limit_message(queue: ClusterQueueObserved) -> str:
 def discharge_from_queue(world: World, queue: ClusterQueueObserved, going: Sequence[Candidate]) -> None:
     """Take these holders away from the queue; within a trial."""
     for victim in going:
-        discharge(world, victim)
+        discharge(world.trail, victim)
         world.holders(queue.name).remove(world.trail, victim.workload.key)
 
 

@@ -78,14 +78,14 @@ class Cycle:
         if world.claims:
             self._claimed = claimed_room(world)
             for node, kept in self._claimed.values():
-                charge(world, node, kept)
+                charge(world.trail, node, kept)
         entries = [entry for head in heads if (entry := self._nominate_first(head)) is not None]
         owners_go_on = False
         for entry in in_turn(world, entries):
             if owners_go_on and self.events and would_borrow(entry):
                 continue  # Something was decided, so there is another cycle.
             event = self._process_with_claim(entry, preempted)
-            owners_go_on = owners_go_on or owner_goes_on(world, entry, event)
+            owners_go_on = owners_go_on or owner_goes_on(world.lines, entry, event)
             if event is not None:
                 self.events.append(event)
                 if most is not None and len(self.events) >= most:
@@ -109,7 +109,7 @@ class Cycle:
         own = self._claimed.get(head.workload.key)
         with self.world.trial():
             if own is not None:
-                free(self.world, *own)
+                free(self.world.trail, *own)
             return nominate(self.world, head, self.at)
 
     def _refused_as_before(self, entry: Entry) -> bool:
@@ -127,10 +127,10 @@ class Cycle:
         """Step 4 with the room that the entry has claimed by preemption, which stays claimed if it is not used now."""
         own = self._claimed.get(entry.workload.key)
         if own is not None:
-            free(self.world, *own)
+            free(self.world.trail, *own)
         event = self._process_entry(entry, preempted)
         if own is not None and not entry.placed:
-            charge(self.world, *own)
+            charge(self.world.trail, *own)
         return event
 
     def _process_entry(self, entry: Entry, preempted: Preempted) -> Decision | None:
@@ -155,7 +155,7 @@ class Cycle:
         self._assume_usage(entry, entry.node)
         if entry.mode is Mode.PREEMPT:
             return self._request_preemption(entry, preempted)
-        if blocks_admission(self.world) and self._waits_for_pods_ready(entry):
+        if blocks_admission(self.world.settings) and self._waits_for_pods_ready(entry):
             return self._requeue(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_PODS_READY, NOT_ALL_READY)
         return self._reserve_quota(entry)
 
@@ -197,11 +197,11 @@ class Cycle:
 
     def _discharge(self, victims: Iterable[Candidate]) -> None:
         for victim in victims:
-            discharge(self.world, victim)
+            discharge(self.world.trail, victim)
 
     def _assume_usage(self, entry: Entry, node: Node) -> None:
         """Count the entry's usage for the rest of the cycle, whether it gets quota now or waits for its victims."""
-        charge(self.world, node, entry.usage)
+        charge(self.world.trail, node, entry.usage)
         entry.placed = True
 
     def _reserve_quota(self, entry: Entry) -> Decision | None:
@@ -231,7 +231,7 @@ class Cycle:
     def _waits_for_pods_ready(self, entry: Entry) -> bool:
         """Whether admitted pods are not ready yet; an entry without admission checks counts as admitted from now on."""
         if self._unready is None:
-            self._unready = somebody_unready(self.world)
+            self._unready = somebody_unready(self.world.holding, self.world.workloads)
         before = self._unready
         self._unready = before or not required_checks(entry)
         return before
@@ -244,7 +244,7 @@ class Cycle:
         if self._claimed:
             # What is claimed for others is not this entry's to hold.
             kept = {column: max(min(amount, entry.node.available(column)), 0) for column, amount in kept.items()}
-        charge(self.world, entry.node, kept)
+        charge(self.world.trail, entry.node, kept)
 
     def _requeue(self, entry: Entry, requeue: RequeueReason, reason: str = "", message: str = "") -> Decision | None:
         """Step 5, requeue: the refusal with where the workload waits from now on; None when it is on record already."""

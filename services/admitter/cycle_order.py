@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from events.admission import Mode, RequeueReason
 from events.catalogue import Decision
+from events.settings import SettingsObserved
 from projections.feature_gates import enabled
+from projections.queues.pending_queues import PendingQueues
 from projections.world import World
 from services.admitter.entry import Entry
 from services.admitter.fair_order import fair_turns, first_if_remembered
@@ -19,14 +21,23 @@ def in_turn(world: World, entries: Sequence[Entry]) -> Iterable[Entry]:
     """The entries in the order of the cycle, lazily: under fair sharing it depends on the entries processed so far."""
     if world.settings.fair_sharing:
         return fair_turns(world, entries)
-    return sorted(entries, key=lambda entry: classic_order(world, entry))
+    return sorted(entries, key=lambda entry: classic_order(world.settings, world.lines, entry))
 
 
-def classic_order(world: World, entry: Entry) -> tuple[int, int, int, int, str, str]:
+def classic_order(
+    settings: SettingsObserved, lines: PendingQueues, entry: Entry
+) -> tuple[int, int, int, int, str, str]:
     """Sort key without fair sharing: smaller borrowing level, higher priority, older, UID."""
     workload = entry.workload
-    by_priority = -workload.priority if enabled(world.settings, "PrioritySortingWithinCohort") else 0
-    return (first_if_remembered(world, entry), entry.borrow, by_priority, entry.timestamp, workload.uid, workload.key)
+    by_priority = -workload.priority if enabled(settings, "PrioritySortingWithinCohort") else 0
+    return (
+        first_if_remembered(settings, lines, entry),
+        entry.borrow,
+        by_priority,
+        entry.timestamp,
+        workload.uid,
+        workload.key,
+    )
 
 
 def would_borrow(entry: Entry) -> bool:
@@ -34,7 +45,7 @@ def would_borrow(entry: Entry) -> bool:
     return entry.borrow > 0 and (entry.mode is Mode.FIT or bool(entry.victims))
 
 
-def owner_goes_on(world: World, entry: Entry, event: Decision | None) -> bool:
+def owner_goes_on(lines: PendingQueues, entry: Entry, event: Decision | None) -> bool:
     """Whether the queue of a processed entry has own quota left, and a workload to try on it in the next cycle."""
     if entry.node is None:
         return False
@@ -43,5 +54,5 @@ def owner_goes_on(world: World, entry: Entry, event: Decision | None) -> bool:
         return False
     if entry.requeue is RequeueReason.FAILED_AFTER_NOMINATION:
         return True
-    line = world.lines.of(entry.queue.name)
+    line = lines.of(entry.queue.name)
     return event is not None and len(line.waiting) + sum(len(one.members) for one in line.classes.values()) > 1

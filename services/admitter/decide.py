@@ -11,6 +11,7 @@ from projections.configured_cards import config_of
 from projections.devices.requests import asks_for_cards
 from projections.evolve import evolve
 from projections.log_position import LogPosition
+from projections.quota.tree import QuotaTree
 from projections.set_aside.records import ADMITTER, Scope, is_aside
 from projections.workloads.lifecycle import DEACTIVATION_TARGET, Workload, checks_ready
 from projections.world import World
@@ -36,7 +37,7 @@ class Admitter:
         world.begin()
         events = _fold(world, _admit_ready(world, world.reserved_work.take(self.name)), position)
         known, touched = world.cards.count[0], world.touched_trees()
-        for tree in _trees_in_rotation(world, position):
+        for tree in _trees_in_rotation(world.quota, position):
             if tree not in touched and not _concerns_all(world) and not changes_with_time(world, tree):
                 continue
             if is_aside(world.aside, self.name, Scope.TREE, tree):
@@ -52,12 +53,12 @@ class Admitter:
 
 def _concerns_all(world: World) -> bool:
     """Whether something has changed that concerns every tree: devices, or admission blocked until pods are ready."""
-    return blocks_admission(world) or world.cards.count[0] != world.cards_looked_at
+    return blocks_admission(world.settings) or world.cards.count[0] != world.cards_looked_at
 
 
-def _trees_in_rotation(world: World, position: LogPosition) -> list[str]:
+def _trees_in_rotation(quota: QuotaTree, position: LogPosition) -> list[str]:
     """All trees, starting at another one each time, so that none is starved by `MOST_EVENTS`."""
-    trees = world.quota.trees()
+    trees = quota.trees()
     first = position.sequence % len(trees) if trees else 0
     return [*trees[first:], *trees[:first]]
 

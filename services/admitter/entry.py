@@ -13,8 +13,8 @@ from projections.flavors.search import refusal_reason
 from projections.preemption.candidates import Candidate, PreemptionContext
 from projections.quota.columns import Column
 from projections.quota.node import Node
+from projections.quota.tree import QuotaTree
 from projections.workloads.lifecycle import Workload
-from projections.world import World
 
 
 class When(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,9 +116,9 @@ def preemption_context_of(
     )
 
 
-def needed_by(world: World, assignment: Assignment) -> tuple[Column, ...]:
+def needed_by(quota: QuotaTree, assignment: Assignment) -> tuple[Column, ...]:
     """The columns (flavor and resource) of an assignment that do not fit without preemption."""
-    columns = world.quota.columns
+    columns = quota.columns
     needed = {
         columns.of(choice.flavor, resource): None
         for pod_set in assignment.pod_sets

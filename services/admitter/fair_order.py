@@ -8,8 +8,10 @@ path have to look for a winner again.
 import heapq
 from collections.abc import Iterator, Sequence
 
+from events.settings import SettingsObserved
 from projections.fair_sharing.share import Share, share_of
 from projections.feature_gates import enabled
+from projections.queues.pending_queues import PendingQueues
 from projections.quota.node import Node
 from projections.world import World
 from services.admitter.entry import Entry
@@ -98,7 +100,7 @@ class Tournament:
         if enabled(settings, "FairSharingPrioritizeNonBorrowing"):
             borrows = int(share.borrowing_on([column for column, amount in entry.usage.items() if amount > 0]))
         return (
-            first_if_remembered(world, entry),
+            first_if_remembered(world.settings, world.lines, entry),
             borrows,
             share,
             -workload.priority if enabled(settings, "PrioritySortingWithinCohort") else 0,
@@ -108,8 +110,8 @@ class Tournament:
         )
 
 
-def first_if_remembered(world: World, entry: Entry) -> int:
+def first_if_remembered(settings: SettingsObserved, lines: PendingQueues, entry: Entry) -> int:
     """0 for the preemptor that a queue keeps first until its victims have left, if the feature gate is on; else 1."""
-    if not enabled(world.settings, "PrioritizePreemptorWorkloads"):
+    if not enabled(settings, "PrioritizePreemptorWorkloads"):
         return 1
-    return 0 if world.lines.of(entry.queue.name).held.get("preemptor") == entry.workload.key else 1
+    return 0 if lines.of(entry.queue.name).held.get("preemptor") == entry.workload.key else 1

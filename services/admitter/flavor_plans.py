@@ -34,7 +34,7 @@ def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
             pod_set=pod_set,
             count=counts[pod_set.name],
             requests=pod_set_requests(
-                adjusted(world, head.workload.namespace, pod_set),
+                adjusted(world.limit_ranges, world.runtime_classes, head.workload.namespace, pod_set),
                 counts[pod_set.name],
                 world.settings,
                 covers_pods=covers_pods,
@@ -50,5 +50,5 @@ def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
         topology=enabled(settings, "TopologyAwareScheduling"),
         allowed=(head.workload.spec.allowed_flavors or None) if enabled(settings, "ConcurrentAdmission") else None,
     )
-    problem = misfit(world, head.workload.namespace, head.workload.spec.pod_sets)
+    problem = misfit(world.limit_ranges, world.runtime_classes, head.workload.namespace, head.workload.spec.pod_sets)
     return plan_of(world.quota, head.queue, world.flavors, asked, rules, problem=problem)

@@ -143,7 +143,7 @@ def _retriable(
 
 def _would_be_refused_again(world: World, queue: ClusterQueueObserved, key: str, kind: str) -> bool:
     workload, node = world.workloads.get(key), world.quota.node(queue.name)
-    if workload is None or node is None or not world.shortcuts or barrier_of(world, workload, queue):
+    if workload is None or node is None or not world.shortcuts or barrier_of(world.namespaces, workload, queue):
         return False
     if workloads_over_limit(world, queue):
         return False

@@ -58,7 +58,7 @@ def nominate(world: World, head: Head, at: Millis) -> Entry:
     entry.node = world.quota.node(queue.name)
     if entry.node is None:
         return entry.refused("Misconfigured", f"ClusterQueue {queue.name} not found")
-    barrier = barrier_of(world, workload, queue)
+    barrier = barrier_of(world.namespaces, workload, queue)
     if barrier is not None:
         return entry.refused(*barrier)
     if not head.parked_as:
@@ -173,7 +173,7 @@ def victims_for(world: World, entry: Entry, at: Millis) -> list[Candidate]:
         found = entry.searched.get(next(iter(usage.items())))
         if found is not None:
             return found  # The search for flavors asked the very same.
-    return find_victims(world, preemption_context_of(entry, at, usage, needed_by(world, entry.assignment)))
+    return find_victims(world, preemption_context_of(entry, at, usage, needed_by(world.quota, entry.assignment)))
 
 
 class VictimSearches:
@@ -190,7 +190,7 @@ class VictimSearches:
         """Whether so much of a flavor and resource could be freed, and of whom."""
         context = preemption_context_of(self._entry, self._at, {column: amount}, (column,))
         victims = self.found[(column, amount)] = find_victims(self._world, context)
-        return how_room_is_made(self._world, context, victims)
+        return how_room_is_made(self._world.trail, context, victims)
 
 
 def _search(

@@ -22,6 +22,7 @@ from projections.preemption.candidates import Candidate
 from projections.preemption.considered import ConsideredHolders, considered
 from projections.preemption.requested import ANY_ADMISSION
 from projections.queues.requeue_rule import stays_in_line
+from projections.quota.tree import QuotaTree
 from projections.world import World
 from services.admitter.block_admission import WAITING_FOR_PODS_READY
 from services.admitter.entry import Entry, needed_by, preemption_context_of
@@ -43,7 +44,7 @@ def request_event(world: World, entry: Entry) -> PreemptionRequested | None:
         assignments=assignments,
         victims=victims,
         message=f"{entry.assignment.message}. Pending the preemption of {len(victims)} workload(s)",
-        attempts=_with_holders(world, entry, entry.assignment.attempts),
+        attempts=_with_holders(world.quota, entry, entry.assignment.attempts),
         borrow_level=entry.borrow,
         candidates=looked_at.candidates,
         holders=looked_at.holders,
@@ -77,7 +78,7 @@ def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> A
         and reason != WAITING_FOR_PODS_READY
     ):
         return None  # Another entry took its room. It is tried again at once, and then gets its own reason.
-    if progress and went_through_all(world, entry.workload, entry.queue.name):
+    if progress and went_through_all(world.lines, world.quota, entry.workload, entry.queue.name):
         return None
     if isinstance(last, AdmissionRefused) and (last.reason, last.requeue) == (reason, entry.requeue):
         if kind and not progress:
@@ -95,7 +96,7 @@ def refusal_event(world: World, entry: Entry, *, reason: str, message: str) -> A
         event,
         candidates=looked_at.candidates,
         holders=looked_at.holders,
-        attempts=_with_holders(world, entry, entry.assignment.attempts),
+        attempts=_with_holders(world.quota, entry, entry.assignment.attempts),
         requests=tuple(
             PodSetAssignment(name=one.name, count=one.count, usage=dict(sorted(one.requests.items())))
             for one in entry.assignment.pod_sets
@@ -117,7 +118,7 @@ def _progress(entry: Entry) -> tuple[tuple[str, str, int], ...]:
 def _considered(world: World, entry: Entry) -> ConsideredHolders:
     if entry.assignment is None or entry.node is None:
         return ConsideredHolders()
-    context = preemption_context_of(entry, entry.at, entry.assignment.usage, needed_by(world, entry.assignment))
+    context = preemption_context_of(entry, entry.at, entry.assignment.usage, needed_by(world.quota, entry.assignment))
     return considered(world, context, [victim.workload.key for victim in entry.victims])
 
 
@@ -131,11 +132,11 @@ def _brief(entry: Entry, reason: str, message: str) -> AdmissionRefused:
     )
 
 
-def _with_holders(world: World, entry: Entry, attempts: list[FlavorAttempt]) -> tuple[FlavorAttempt, ...]:
+def _with_holders(quota: QuotaTree, entry: Entry, attempts: list[FlavorAttempt]) -> tuple[FlavorAttempt, ...]:
     """The attempts, each that does not fit with the borrowers that hold what is missing."""
     attempts_with_holders: list[FlavorAttempt] = []
     for attempt in attempts:
-        column = world.quota.columns.known(attempt.flavor, attempt.resource)
+        column = quota.columns.known(attempt.flavor, attempt.resource)
         if attempt.mode is Mode.FIT or column is None or entry.node is None:
             attempts_with_holders.append(attempt)
         else:

@@ -228,13 +228,13 @@ def _application(world: World, partition: str, workload: Workload) -> Applicatio
         seen=workload.seen,
         aside=_decided_is_shown(world, workload),
         finished=workload.finished,
-        job=_job(world, workload),
+        job=_job(world.settings, workload),
         job_version=_job_version(world, workload),
         run=run,
         members=workload.spec.members,
         gate=_at_the_gate(world, workload) if run else (),
         pod_pins=pins_by_pod(world, workload) if run and workload.spec.members else {},
-        kind=_kind(world, workload),
+        kind=_kind(world.settings, workload),
         api_version=workload.owner.api_version if workload.owner is not None else "",
         injections=injections(world, workload) if run else (),
         stopping=workload.evicted and workload.reserved,
@@ -257,23 +257,23 @@ def _waits(workload: Workload) -> bool:
     return not has_history and not workload.reserved and workload.spec.active
 
 
-def _job(world: World, workload: Workload) -> str:
+def _job(settings: SettingsObserved, workload: Workload) -> str:
     """The job to be started or stopped; none when it has ended by itself."""
     owner = workload.owner
-    return owner.name if owner is not None and _kind(world, workload) is not None and not workload.finished else ""
+    return owner.name if owner is not None and _kind(settings, workload) is not None and not workload.finished else ""
 
 
 def _job_version(world: World, workload: Workload) -> int:
-    kind, owner = _kind(world, workload), workload.owner
+    kind, owner = _kind(world.settings, workload), workload.owner
     if kind is None or owner is None:
         return 0
     known = world.versions.known.get(f"{kind.place}/{workload.namespace}/{owner.name}")
     return 0 if known is None else known.version
 
 
-def _kind(world: World, workload: Workload) -> JobKind | None:
+def _kind(settings: SettingsObserved, workload: Workload) -> JobKind | None:
     owner = workload.owner
-    return None if owner is None else kinds_of(world.settings).of(owner.api_version, owner.kind)
+    return None if owner is None else kinds_of(settings).of(owner.api_version, owner.kind)
 
 
 def _why(workload: Workload) -> tuple[str, str]:

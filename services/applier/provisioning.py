@@ -65,7 +65,7 @@ def ask(world: World, workload: Workload) -> Ask | None:
         if check in workload.checks
         # What was provisioned once and is gone has served: pods run on it.
         and workload.checks[check].state is CheckState.PENDING
-        and request_of(world, workload, check) is None
+        and request_of(world.provisioning_requests, world.provisioning_of, workload, check) is None
     )
     take_away = tuple(of_no_use(world, workload))
     if not make and not take_away:

@@ -62,13 +62,13 @@ class Statuses:
         found: dict[Place, Status] = {}
         for name in queues:
             found |= _of_cluster_queue(world, name, at)
-        for name in ancestors(world, queues):
+        for name in ancestors(world.quota, world.cohorts, queues):
             found["Cohort", "", name] = cohort_status(world, name)
         for key in sorted(world.local_queues):
             if world.local_queues[key].cluster_queue not in world.cluster_queues:
                 found[_door(key)] = local_queue_status(world, key, without_cluster_queue(world, key), at)
         for name in sorted(world.checks):
-            if is_ours(world, name):
+            if is_ours(world.checks, name):
                 found["AdmissionCheck", "", name] = check_status(world, name)
         for place in [place for place in self.reported if not _exists(world, place)]:
             del self.reported[place]
@@ -95,7 +95,7 @@ def _signs(world: World, name: str, at: Millis) -> tuple[Any, ...]:
     return (
         world.cluster_queues[name],
         cluster_queue_active(world, name),
-        queue_left_alone(world, name),
+        queue_left_alone(world.aside, world.quota, name),
         tuple(world.local_queues[key] for key in world.local_queues_of.get(name, ()) if key in world.local_queues),
         tuple(world.cohorts.get(one.name) for one in node.path[1:]),
         len(line.waiting),
@@ -103,7 +103,7 @@ def _signs(world: World, name: str, at: Millis) -> tuple[Any, ...]:
         len(world.holders(name)),
         world.quota.changed(name),
         world.settings.fair_sharing,
-        sampled_at(world, at),
+        sampled_at(world.settings, at),
     )
 
 
@@ -128,7 +128,7 @@ def _exists(world: World, place: Place) -> bool:
         case "Cohort", _, name:
             return name in world.cohorts
         case "AdmissionCheck", _, name:
-            return name in world.checks and is_ours(world, name)
+            return name in world.checks and is_ours(world.checks, name)
         case _, namespace, name:
             return f"{namespace}/{name}" in world.local_queues
 

@@ -56,7 +56,7 @@ class Preemptor:
             return [PreemptionRefused(preemptor=request.workload, reason="PreemptorGone")]
         ordered: list[Decision] = []
         for victim in request.victims:
-            workload = still_holds(world, victim)
+            workload = still_holds(world.workloads, victim)
             if workload is None or workload.admission is None or workload.evicted:
                 continue  # It has made room, or is about to: nothing to order a second time.
             shield = protected(workload, world.cluster_queues.get(workload.admission.cluster_queue), at)

@@ -8,6 +8,7 @@ from events.workload import ConditionStatus, WorkloadParked, WorkloadQueued, Wor
 from projections.budgets.enforcement import EXHAUSTED, used_up
 from projections.feature_gates import enabled
 from projections.queues.active_condition import takes_in
+from projections.queues.pending_queues import PendingQueues
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Scope, is_aside
 from projections.unsupported import NOT_DONE, TOPOLOGY_FLAVOR, Unsupported
 from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, not_shown, shown_reason
@@ -95,7 +96,7 @@ def _place(world: World, workload: Workload, at: Millis) -> list[Decision]:
     if is_aside(world.aside, ADMITTER, Scope.WORKLOAD, workload.key) and workload.line == queue.name:
         return []  # It is queued again when it is taken up again.
     waits_on = world.budgets and used_up(world, workload, queue.name, at) is not None
-    if workload.line != queue.name or (not waits_on and _parked_as(world, workload, queue.name) in HELD_BACK):
+    if workload.line != queue.name or (not waits_on and _parked_as(world.lines, workload, queue.name) in HELD_BACK):
         return [WorkloadQueued(workload=workload.key, cluster_queue=queue.name)]
     return []
 
@@ -108,7 +109,7 @@ def _park(world: World, workload: Workload, line: str, reason: str, message: str
         or not_shown(settings, reason)
         or (condition.reason, condition.message) == (shown_reason(settings, reason), message)
     )
-    if _parked_as(world, workload, line) == reason and same:
+    if _parked_as(world.lines, workload, line) == reason and same:
         return []
     return [WorkloadParked(workload=workload.key, cluster_queue=line, reason=reason, message=message)]
 
@@ -170,8 +171,8 @@ def not_done(world: World, workload: Workload) -> Unsupported | None:
     return None
 
 
-def _parked_as(world: World, workload: Workload, line: str) -> str | None:
+def _parked_as(lines: PendingQueues, workload: Workload, line: str) -> str | None:
     """The reason for which this service parked the workload; None when it is not parked, or was refused by the admitter."""
-    if workload.line != line or world.lines.of(line).refused_as(workload.key) is not None:
+    if workload.line != line or lines.of(line).refused_as(workload.key) is not None:
         return None
-    return world.lines.of(line).parked.get(workload.key)
+    return lines.of(line).parked.get(workload.key)

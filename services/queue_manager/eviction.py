@@ -149,7 +149,7 @@ def _budget(world: World, workload: Workload, at: Millis) -> list[Decision]:
         return [_withdrawn(workload, EXHAUSTED, spent.message)]
     pending = [
         name
-        for name in own_checks(world, queue)
+        for name in own_checks(world.cluster_queues, world.checks, queue)
         if name in workload.checks and workload.checks[name].state is CheckState.PENDING
     ]
     ready = [CheckStatus(name=name, state=CheckState.READY, message="Within the budget", since=at) for name in pending]

@@ -8,7 +8,13 @@ Rule: docs/rules/checks.md#provisioning
 
 from events.catalogue import Decision
 from events.event import Millis
-from events.provisioning import Answer, ProvisioningConfigObserved, ProvisioningDropped, ProvisioningOrdered
+from events.provisioning import (
+    Answer,
+    ProvisioningConfigObserved,
+    ProvisioningDropped,
+    ProvisioningOrdered,
+    ProvisioningRequestObserved,
+)
 from events.upkeep import CheckSettled
 from events.workload import CheckState, CheckStatus, PodSetUpdate
 from projections.checks.provisioning import (
@@ -32,9 +38,13 @@ _NO = Answer(true=False)
 
 def decide_provisioning(world: World, workload: Workload, at: Millis) -> list[Decision]:
     """The next decision about one of the workload's provisioning checks; nothing when all are as they should be."""
-    for name in checks_of_ours(world, workload):
+    for name in checks_of_ours(world.checks, workload):
         config = config_of(world, name)
-        events = _without_config(workload, name, at) if config is None else _decide(world, workload, name, config, at)
+        events = (
+            _without_config(workload, name, at)
+            if config is None
+            else _decide(world.provisioning_requests, world.provisioning_of, workload, name, config, at)
+        )
         if events:
             return events
     return []
@@ -50,7 +60,12 @@ def _without_config(workload: Workload, name: str, at: Millis) -> list[Decision]
 
 
 def _decide(
-    world: World, workload: Workload, name: str, config: ProvisioningConfigObserved, at: Millis
+    provisioning_requests: dict[str, ProvisioningRequestObserved],
+    provisioning_of: dict[str, dict[str, None]],
+    workload: Workload,
+    name: str,
+    config: ProvisioningConfigObserved,
+    at: Millis,
 ) -> list[Decision]:
     pod_sets = asked_for(config, workload)
     check = workload.checks[name]
@@ -59,7 +74,7 @@ def _decide(
             return [ProvisioningDropped(workload=workload.key, check=name)]
         ready = check.state is CheckState.READY
         return [] if ready else _settle(workload, name, CheckState.READY, NOT_NEEDED, at)
-    found = request_of(world, workload, name)
+    found = request_of(provisioning_requests, provisioning_of, workload, name)
     if (
         not workload.admitted
         and check.state is CheckState.PENDING

@@ -11,7 +11,7 @@ from services.queue_manager.retention import decide_end
 
 def reconcile(world: World, workload: Workload, at: Millis) -> list[Decision]:
     """The next decision about a workload, one at a time; nothing when all is as it should be."""
-    ended = decide_end(world, workload, at)
+    ended = decide_end(world.settings, workload, at)
     if ended or workload.finished or workload.discarded:
         return ended
     if workload.reserved:

@@ -2,35 +2,35 @@
 
 from events.catalogue import Decision
 from events.event import Millis
+from events.settings import SettingsObserved
 from events.upkeep import DiscardReason, WorkloadDiscarded, WorkloadOrphaned
 from projections.feature_gates import enabled
 from projections.workloads.deadlines import kept_until
 from projections.workloads.lifecycle import Workload
 from projections.workloads.pods import made_of_pods
-from projections.world import World
 
 
-def decide_end(world: World, workload: Workload, at: Millis) -> list[Decision]:
+def decide_end(settings: SettingsObserved, workload: Workload, at: Millis) -> list[Decision]:
     """The decision at the end of a workload; nothing before it is due, and nothing after it was discarded."""
     if workload.discarded:
         return []
     if workload.owner is None and (workload.spec.orphaned or workload.spec.leaving):
-        ended = _ownerless(world, workload)
+        ended = _ownerless(settings, workload)
         if ended:
             return ended
     if workload.spec.orphaned and made_of_pods(workload):
         # Its owner has fewer groups now, and is still there: its object would stay.
         return [WorkloadDiscarded(workload=workload.key, reason=DiscardReason.DELETED)]
-    until = kept_until(workload, world.settings)
+    until = kept_until(workload, settings)
     if until is not None and at >= until:
         reason = DiscardReason.FINISHED if workload.finished else DiscardReason.DEACTIVATED
         return [WorkloadDiscarded(workload=workload.key, reason=reason)]
     return []
 
 
-def _ownerless(world: World, workload: Workload) -> list[Decision]:
+def _ownerless(settings: SettingsObserved, workload: Workload) -> list[Decision]:
     """Finish or discard a workload that no job will run any more, so that nothing keeps its object."""
-    if enabled(world.settings, "FinishOrphanedWorkloads"):
+    if enabled(settings, "FinishOrphanedWorkloads"):
         return [] if workload.released else [WorkloadOrphaned(workload=workload.key)]
     if workload.spec.leaving:
         return [WorkloadDiscarded(workload=workload.key, reason=DiscardReason.DELETED)]

@@ -78,9 +78,9 @@ def test_quota_that_came_back_makes_it_start_anew_only_where_progress_is_not_pre
 
 def test_one_that_went_through_all_flavors_in_vain_has_nothing_more_to_say_until_something_changes() -> None:
     world = fold(waiting(), refused(PROGRESS), refused(()))
-    assert went_through_all(world, world.workloads["team/w"], "cq")
+    assert went_through_all(world.lines, world.quota, world.workloads["team/w"], "cq")
     world.quota.add_usage("cq", {})
-    assert not went_through_all(world, world.workloads["team/w"], "cq")
+    assert not went_through_all(world.lines, world.quota, world.workloads["team/w"], "cq")
 
 
 def test_progress_is_part_of_the_state_and_of_its_snapshots() -> None:

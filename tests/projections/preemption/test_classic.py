@@ -23,11 +23,11 @@ def test_victims_make_enough_room_none_is_one_too_many_and_the_search_leaves_the
         if not victims:
             continue
         for one in victims:
-            discharge(at.world, one)
+            discharge(at.world.trail, one)
         node, usage = at.context.node, at.context.usage
         assert fits_now(node, usage, borrowing=True), number
         within = fits_now(node, usage, borrowing=False)
         for one in victims:
-            charge(at.world, one.node, one.usage)
+            charge(at.world.trail, one.node, one.usage)
             assert not fits_now(node, usage, borrowing=not within), number
-            discharge(at.world, one)
+            discharge(at.world.trail, one)

@@ -49,7 +49,7 @@ def test_victims_make_enough_room_and_the_search_leaves_the_tree_as_it_was(
     victims = find_victims(at.world, ask)
     assert at.usage() == before
     for victim in victims:
-        discharge(at.world, victim)
+        discharge(at.world.trail, victim)
     assert not victims or fits_now(ask.node, ask.usage, borrowing=True)
 
 
@@ -91,11 +91,11 @@ def test_no_victim_is_one_too_many(tree: list, told: list, asking: tuple) -> Non
         return
     victims = find_victims(at.world, ask)
     for victim in victims:
-        discharge(at.world, victim)
+        discharge(at.world.trail, victim)
     for victim in victims:
-        charge(at.world, victim.node, victim.usage)
+        charge(at.world.trail, victim.node, victim.usage)
         assert not fits_now(ask.node, ask.usage, borrowing=True)
-        discharge(at.world, victim)
+        discharge(at.world.trail, victim)
 
 
 def test_the_victims_are_those_that_the_definitions_name_in_that_order_and_by_that_right() -> None:

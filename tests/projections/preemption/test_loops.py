@@ -35,8 +35,8 @@ def test_two_that_take_turns_are_a_loop_after_the_second_one() -> None:
     assert preemption_loops(world) == []
     preempt(world, (OTHER, KEY))
     assert preemption_loops(world) == [PreemptionLoop(one=OTHER, other=KEY, turns=2)]
-    assert loops_of(world, world.workloads[KEY]) == [PreemptionLoop(one=KEY, other=OTHER, turns=2)]
-    assert loops_of(world, world.workloads[THIRD]) == []
+    assert loops_of(world.workloads, world.workloads[KEY]) == [PreemptionLoop(one=KEY, other=OTHER, turns=2)]
+    assert loops_of(world.workloads, world.workloads[THIRD]) == []
 
 
 def test_one_that_is_always_the_victim_is_in_no_loop() -> None:

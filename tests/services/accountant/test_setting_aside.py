@@ -115,7 +115,7 @@ def test_an_owner_that_is_gone_and_can_not_be_released_is_told_once_and_holds_up
 ) -> None:
     told = Story().told(*platform(), job("bad"), job("good"))
     told.decided()
-    failing(monkeypatch, release, "release_proof", lambda _, holding: holding.workload == "team/bad")
+    failing(monkeypatch, release, "release_proof", lambda _workloads, _cards, holding: holding.workload == "team/bad")
     told.told(WorkloadDeleted(workload="team/bad"), WorkloadDeleted(workload="team/good"))
     said = told.decided()
     assert named(said) == [("team/bad", "", "", "", "")]

@@ -48,7 +48,7 @@ def processed(at: CohortWorld, entries: list[Entry]) -> list[str]:
     for entry in in_turn(at.world, entries):
         found.append(entry.queue.name)
         assert entry.node is not None
-        charge(at.world, entry.node, entry.usage)
+        charge(at.world.trail, entry.node, entry.usage)
     at.world.undo(mark)
     return found
 
@@ -71,7 +71,7 @@ def test_every_tree_holds_its_tournament_anew_after_each_entry(tree: list, told:
         while left:
             winner = champion(at, next(iter(left.values())).node.root, left)
             expected.append(winner.queue.name)
-            charge(at.world, winner.node, winner.usage)
+            charge(at.world.trail, winner.node, winner.usage)
             del left[winner.queue.name]
     at.world.undo(mark)
     assert processed(at, entries) == expected
@@ -90,7 +90,7 @@ def champion(at: CohortWorld, node: Node, left: dict[str, Entry]) -> Entry | Non
 
 def rank(at: CohortWorld, entry: Entry, child: Node) -> tuple:
     mark = at.world.mark()
-    charge(at.world, entry.node, entry.usage)
+    charge(at.world.trail, entry.node, entry.usage)
     share = share_of(child, at.world.quota.columns.names)
     at.world.undo(mark)
     workload = entry.workload
