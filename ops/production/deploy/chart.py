@@ -50,6 +50,7 @@ CHOICES: JsonObject = {
     "networkPolicies": True,
     "podMonitor": False,
     "prometheusRule": False,
+    "traces": {"endpoint": "", "ratio": "1.0", "egress": []},
     "roles": {"create": True, "prefix": "kuelog"},
     "crds": {"install": True, "annotations": {"helm.sh/resource-policy": "keep"}},
 }

@@ -39,7 +39,7 @@ def services(values: ChartValues) -> list[JsonObject]:
         health = ["--health", str(HEALTH), "--health-address", EVERYWHERE, "--health-token", TOKEN]
         args = ["run", service, *health, *metrics, "--witness", "/var/lib/kuelog", *watches]
         container = container_of(values, service, args)
-        container["env"] = bus_address(values, service)
+        container["env"] = [*bus_address(values, service), *_collector(values)]
         container["ports"] = [
             {"name": "health", "containerPort": HEALTH},
             {"name": "metrics", "containerPort": METRICS},
@@ -283,6 +283,15 @@ def _probes(port: str, scheme: str) -> JsonObject:
         "livenessProbe": probe("/livez", initialDelaySeconds=20, periodSeconds=10, failureThreshold=6),
         "readinessProbe": probe("/readyz", periodSeconds=5, failureThreshold=2),
     }
+
+
+def _collector(values: ChartValues) -> list[JsonObject]:
+    """Where traces go and how many jobs of all are traced (docs/traces.md); nowhere while the endpoint is empty."""
+    return [
+        {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": values.text("traces.endpoint")},
+        {"name": "OTEL_TRACES_SAMPLER", "value": "parentbased_traceidratio"},
+        {"name": "OTEL_TRACES_SAMPLER_ARG", "value": values.text("traces.ratio")},
+    ]
 
 
 def bus_address(values: ChartValues, service: str) -> list[JsonObject]:

@@ -1,4 +1,4 @@
-"""Who may speak with whom: services with the bus, four of them with the API server, nobody with anything else."""
+"""Who may speak with whom: services with the bus and, where one is chosen, a collector of traces, four with the API server."""
 
 from events.json_object import JsonObject
 from ops.production.deploy.chart_values import ChartValues
@@ -27,6 +27,8 @@ def policies(values: ChartValues) -> list[JsonObject]:
             # A bus elsewhere has no pods here: its port is what can be said of it.
             egress=[{"ports": _ports(CLIENTS)}],
         ),
+        # Policies add up: without rules of its own this one allows nothing.
+        _policy(values, "kuelog-to-collector", {"matchLabels": {ON_BUS: "true"}}, egress=values.whole("traces.egress")),
         _policy(values, "kuelog-to-api", {"matchLabels": {ON_API: "true"}}, egress=[{"ports": _ports(443, 6443)}]),
         *(
             _policy(

@@ -18,6 +18,7 @@ from ops.production.deploy.__main__ import FOLDER, folders
 from ops.production.deploy.chart import CHOICES, NAMESPACE, PARTS, chart_files, manifest_files, manifests
 from ops.production.deploy.permissions import ON_CLUSTER
 from ops.production.kubernetes.client import path_of
+from ops.production.process.span_exporter import exports
 from ops.production.wiring import SERVICES
 from ops.sandbox.embedded_cluster.kinds import BUILT_IN, kinds_of
 from services.runtime.cluster_port import ObjectConflict, Resource
@@ -92,6 +93,22 @@ def test_the_templates_of_the_chart_say_what_the_plain_manifests_say() -> None:
     alerts = manifests({**CHOICES, "prometheusRule": True})["prometheus-rule"]
     assert filled(files["templates/prometheus-rule.yaml"]) == alerts
     assert "{{" not in str(alerts), "Helm would take it for its own"
+
+
+def test_services_may_export_traces_to_the_collector_that_is_chosen_and_to_none_by_default() -> None:
+    rule = {"ports": [{"protocol": "TCP", "port": 4318}]}
+    chosen = manifests({**CHOICES, "traces": {"endpoint": "http://c:4318", "ratio": "0.1", "egress": [rule]}})
+    for found, endpoint, ratio, egress in ((manifests(), "", "1.0", []), (chosen, "http://c:4318", "0.1", [rule])):
+        [policy] = [one for one in found["network"] if one["metadata"]["name"] == "kuelog-to-collector"]
+        assert policy["spec"]["egress"] == egress
+        services = [one for one in found["services"] if one["kind"] == "Deployment"]
+        assert len(services) == len(SERVICES)
+        for one in services:
+            [container] = one["spec"]["template"]["spec"]["containers"]
+            environment = {each["name"]: each.get("value") for each in container["env"]}
+            assert environment["OTEL_EXPORTER_OTLP_ENDPOINT"] == endpoint
+            assert environment["OTEL_TRACES_SAMPLER_ARG"] == ratio
+            assert exports({name: value or "" for name, value in environment.items()}) is bool(endpoint)
 
 
 @pytest.mark.skipif(HELM is None, reason="helm is not on this machine; KUELOG_HELM may name it")
