@@ -20,19 +20,16 @@ from ops.production.log.history import read_everything
 from ops.production.process.clock import ScaledClock
 from ops.production.process.gc_tuning import collect_seldom
 from ops.queries.billing import flat, focus, tables
-from ops.queries.billing.card_sums import money, plain_cards, plain_prices, plain_quota, plain_waste
+from ops.queries.billing.answer import bill_answer, groups_of, period_ledger
 from ops.queries.billing.entering import check_correction, check_tenant, enter
-from ops.queries.billing.period import period, time
+from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import Read, ledger_of, seen
-from ops.queries.stored import opened
-from ops.queries.time_travel import span
 from projections.billing.entry import Entry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.money import decimal
 from projections.billing.reconcile import Mismatch, reconcile
-from projections.billing.totals import GROUPS, Bill, bill
-from services.runtime.control_log import Control
+from projections.billing.totals import Bill, bill
 from services.runtime.log_port import Entry as StoredEntry
 
 FORMS = ("table", "csv", "json", "parquet", "focus")
@@ -50,7 +47,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 def run_bill(asked: Asked, group_by: Sequence[str], *, output: str, out: Path | None, console: Console) -> int:
     """Print or write a bill; 1 when something in it has no price, or the books do not agree."""
     with known_failures(console) as outcome:
-        groups = _groups(group_by)
+        groups = groups_of(group_by)
         _check_form(output, out, grouped=bool(group_by))
         ledger, read, window = read_ledger(asked, quiet=output != "table")
         if asked.tenant:
@@ -133,26 +130,13 @@ def _ledger_of(
     entries: Mapping[str, Sequence[StoredEntry]], asked: Asked, *, grain: Millis | None, quiet: bool
 ) -> tuple[Ledger, Read, Window]:
     collect_seldom()
-    first, last = seen(entries)
-    if not last:
-        raise BillRefused("the log is empty: there is nothing to bill")
-    # What was entered after the last sight of the cluster belongs to a bill without an end; time of cards does not.
-    window = period(asked.since, asked.until, first, max(last, span(entries)[1] + 1))
-    control = Control(entries[CONTROL])
-    wanted = [
-        one.event.entry
-        for entry in entries[CONTROL]
-        for one in opened(entry, control)
-        if isinstance(one.event, CorrectionEntered) and one.event.entry
-    ]
     if quiet or not sys.stderr.isatty():
-        return (*ledger_of(entries, window, grain=grain, wanted=wanted), window)
+        return period_ledger(entries, asked.since, asked.until, grain=grain)
     with Progress(console=terminal(stderr=True), transient=True) as progress:
         task = progress.add_task("folding", total=None)
-        ledger, how_far = ledger_of(
-            entries, window, grain=grain, wanted=wanted, on_progress=lambda n: progress.update(task, completed=n)
+        return period_ledger(
+            entries, asked.since, asked.until, grain=grain, on_progress=lambda n: progress.update(task, completed=n)
         )
-    return ledger, how_far, window
 
 
 def warn(ledger: Ledger, found: Bill, read: Read, window: Window) -> int:
@@ -191,7 +175,7 @@ def _write(
         case "csv":
             sys.stdout.write(flat.write_csv(out, flat.columns(found), flat.lines(found)))
         case "json":
-            text = msgspec.json.format(msgspec.json.encode(_plain(ledger, found, read)), indent=2).decode() + "\n"
+            text = msgspec.json.format(msgspec.json.encode(bill_answer(ledger, found, read)), indent=2).decode() + "\n"
             if out is None:
                 sys.stdout.write(text)
             else:
@@ -207,35 +191,6 @@ def _write(
         case _:
             tables.show_bill(ledger, found, console)
             console.print("as of " + ", ".join(f"{name} {last}" for name, last in read.upto.items()), style="dim")
-
-
-def _plain(ledger: Ledger, found: Bill, read: Read) -> dict[str, object]:
-    names = flat.columns(found)
-    return {
-        "since": found.window.since,
-        "until": found.window.until,
-        "as_of": read.upto,
-        "late_messages": read.late,
-        "total": {currency: money(amount) for currency, amount in found.total.items()},
-        "lines": [
-            {name: text or None for name, text in zip(names[2:], line[2:], strict=True)} for line in flat.lines(found)
-        ],
-        "unpriced": [
-            {"flavor": flavor, "model": model, "card_ms": length} for (flavor, model), length in found.unpriced.items()
-        ],
-        "cards": plain_cards(ledger),
-        "quota": plain_quota(ledger),
-        "cut_short": plain_waste(ledger),
-        "price_lists": plain_prices(ledger),
-    }
-
-
-def _groups(names: Sequence[str]) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(part.strip() for name in names for part in name.split(","))) or ("tenant", "queue")
-    for name in found:
-        if name not in GROUPS:
-            raise BillRefused(f"--group-by {name} is unknown: choose from {', '.join(GROUPS)}")
-    return found
 
 
 def _check_form(output: str, out: Path | None, *, grouped: bool) -> None:

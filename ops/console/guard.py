@@ -7,6 +7,7 @@ from aiohttp import web
 
 from ops.console.live import NotFolded
 from ops.production.listeners.endpoint import is_loopback
+from ops.queries.billing.problems import BillRefused
 from ops.queries.point import NotOnTheLog
 from ops.queries.time_travel import BadTime
 from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
@@ -68,7 +69,7 @@ async def _answer(
         return await handler(request)
     except web.HTTPNotFound:
         return refusal(_NOT_FOUND, "there is no such page")
-    except (BadTime, BadQuestion) as problem:
+    except (BadTime, BadQuestion, BillRefused) as problem:
         return refusal(_BAD_REQUEST, str(problem))
     except NotOnTheLog as problem:
         return refusal(_NOT_FOUND, str(problem))

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.resources import files
 from pathlib import PurePosixPath
-from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -13,25 +13,25 @@ from aiohttp import web
 from events.json_object import JsonObject
 from ops.console import views
 from ops.console.changes import Changes
-from ops.console.guard import BadQuestion, check_address, guarded
+from ops.console.differences import differences
+from ops.console.guard import check_address, guarded
 from ops.console.live import Live
+from ops.console.questions import OF_A_WORLD, OF_THE_LOG, Folded, Query
 from ops.console.recorded import Recorded, Recordings
 from ops.console.stream import streamed
-from ops.production.cards_view import card_views
 from ops.production.listeners.endpoint import LOOPBACK
 from ops.production.listeners.listening import listening
 from ops.production.visibility.server import follower
 from ops.production.wiring import stopped
-from ops.queries.answers import cards_answer, explained, life_of
+from ops.queries.answers import explained, life_of
 from ops.queries.explaining import stops
 from ops.queries.point import Point
-from projections.explanation.read_models import workload_rows
 from services.runtime.log_port import Bus
 
 PORT = 8083
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _NOT_MODIFIED, _NOT_READY = 304, 503
-_DIGITS = 9
+_FOR_EVER, _NOT_KEPT = "private, max-age=31536000, immutable", "no-store"
 
 
 class ConsoleApp:
@@ -53,11 +53,12 @@ class ConsoleApp:
         add("/readyz", self._ready)
         add("/", self._page)
         add("/pages/{name}", self._page)
-        add("/api/v1/overview", self._overview)
-        add("/api/v1/queues", self._queues)
-        add("/api/v1/workloads", self._workloads)
+        for name, question in OF_A_WORLD.items():
+            add(f"/api/v1/{name}", partial(self._of_a_world, question))
+        for name, question in OF_THE_LOG.items():
+            add(f"/api/v1/{name}", partial(self._of_the_log, question))
+        add("/api/v1/differences", self._differences)
         add("/api/v1/workloads/{namespace}/{name}", self._workload)
-        add("/api/v1/cards", self._cards)
         add("/api/v1/changes", self._streamed)
         return app
 
@@ -77,33 +78,25 @@ class ConsoleApp:
         body, kind = found
         return web.Response(body=body, content_type=kind, charset="utf-8", headers={"Cache-Control": "no-cache"})
 
-    async def _overview(self, request: web.Request) -> web.Response:
-        return await self._answer(
-            request,
-            lambda: views.overview(self._live.world(), self._live.rows(), card_views(self._live.world())),
-            lambda then: views.overview(then.world(), workload_rows(then.world()), card_views(then.cards().world)),
-        )
+    async def _of_a_world(self, question: Callable[[Folded, Query], JsonObject], request: web.Request) -> web.Response:
+        if request.query.get("at"):
+            return await self._answer(request, lambda then: question(then, request.query))
+        return self._answer_now(question(self._live, request.query))
 
-    async def _queues(self, request: web.Request) -> web.Response:
-        return await self._answer(
-            request, lambda: views.queues(self._live.world()), lambda then: views.queues(then.world())
-        )
+    async def _of_the_log(
+        self, question: Callable[[Recorded, Query], JsonObject], request: web.Request
+    ) -> web.Response:
+        return await self._answer(request, lambda then: question(then, request.query))
 
-    async def _workloads(self, request: web.Request) -> web.Response:
-        query = _query_of(request)
-        return await self._answer(
-            request,
-            lambda: views.workloads(self._live.rows(), query),
-            lambda then: views.workloads(workload_rows(then.world()), query),
-        )
+    async def _differences(self, request: web.Request) -> web.Response:
+        before, after = request.query.get("at", ""), request.query.get("with", "")
 
-    async def _cards(self, request: web.Request) -> web.Response:
-        node, model = request.query.get("node", ""), request.query.get("model", "")
-        return await self._answer(
-            request,
-            lambda: cards_answer(self._live.cards(), node=node, model=model),
-            lambda then: cards_answer(then.cards(), node=node, model=model),
-        )
+        def asked(one: Recorded, other: Recorded) -> tuple[JsonObject, str]:
+            known = one.settled and other.settled and request.query.get("log", "") == one.identity
+            return differences(one, other), _FOR_EVER if known else _NOT_KEPT
+
+        answer, caching = await self._recordings.compare(before, after, asked)
+        return _json({"data": answer}, {"Cache-Control": caching})
 
     async def _workload(self, request: web.Request) -> web.Response:
         key = f"{request.match_info['namespace']}/{request.match_info['name']}"
@@ -111,7 +104,6 @@ class ConsoleApp:
         if request.query.get("at"):
             return await self._answer(
                 request,
-                dict,
                 lambda then: {
                     "explanation": explained(then.world(), then.point, wanted),
                     "history": msgspec.to_builtins(life_of(wanted, then.point)),
@@ -129,25 +121,19 @@ class ConsoleApp:
         answer = {"explanation": {**now, "stops": before["stops"]}, "history": before["history"]}
         return self._answer_now(answer)
 
-    async def _answer(
-        self, request: web.Request, now: Callable[[], JsonObject], then: Callable[[Recorded], JsonObject]
-    ) -> web.Response:
-        """The answer as of now, or as of the moment that the address names."""
-        text = request.query.get("at", "")
-        if not text:
-            return self._answer_now(now())
+    async def _answer(self, request: web.Request, question: Callable[[Recorded], JsonObject]) -> web.Response:
+        """The answer of the log as of the moment that the address names, or as it is now."""
+        text, log = request.query.get("at", ""), request.query.get("log", "")
         known = request.headers.get("If-None-Match", "")
 
-        def asked(found: Recorded) -> tuple[str, JsonObject | None]:
-            tag = f'"{found.tag}"'
-            if tag == known:
-                return tag, None
-            as_of = views.as_of(found.point.at, found.point.upto, live=False)
-            return tag, {"data": then(found), "as_of": as_of}
+        def asked(found: Recorded) -> tuple[dict[str, str], JsonObject | None]:
+            headers = {"ETag": f'"{found.tag}"', "Cache-Control": _cached(found, text, log)}
+            if text and headers["ETag"] == known:
+                return headers, None
+            as_of = views.as_of(found.point.at, found.point.upto, live=not text)
+            return headers, {"data": question(found), "as_of": {**as_of, "log": found.identity}}
 
-        tag, answer = await self._recordings.ask(text, asked)
-        # Asked for again each time: another log may be served under the same address tomorrow.
-        headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+        headers, answer = await self._recordings.ask(text, asked)
         if answer is None:
             return web.Response(status=_NOT_MODIFIED, headers=headers)
         return _json(answer, headers)
@@ -155,7 +141,7 @@ class ConsoleApp:
     def _answer_now(self, data: JsonObject) -> web.Response:
         as_of = views.as_of(self._live.at(), dict(self._live.positions()), live=True)
         halted = self._live.halted
-        return _json({"data": data, "as_of": {**as_of, "halted": halted}}, {"Cache-Control": "no-store"})
+        return _json({"data": data, "as_of": {**as_of, "halted": halted}}, {"Cache-Control": _NOT_KEPT})
 
     async def _streamed(self, request: web.Request) -> web.StreamResponse:
         self._live.world()
@@ -193,31 +179,15 @@ async def console_served(
             await stopped(one)
 
 
+def _cached(found: Recorded, text: str, log: str) -> str:
+    """How long a browser may keep an answer: for ever where its address names a settled moment and the log it is of.
+
+    Without the name of the log it is asked for again each time: another log may be served under the same address tomorrow.
+    """
+    if not text:
+        return _NOT_KEPT
+    return _FOR_EVER if found.settled and log == found.identity else "private, no-cache"
+
+
 def _json(value: JsonObject, headers: dict[str, str]) -> web.Response:
     return web.Response(body=msgspec.json.encode(value), content_type="application/json", headers=headers)
-
-
-def _query_of(request: web.Request) -> views.WorkloadQuery:
-    """The filter, order and part of the workloads that an address asks for. Raises `BadQuestion`."""
-    query: Any = request.query
-    sort = query.get("sort", "key")
-    if sort.removeprefix("-") not in views.SORTS:
-        raise BadQuestion(f"sort: {sort!r} is no column: write one of {', '.join(views.SORTS)}, with - for descending")
-    return views.WorkloadQuery(
-        text=query.get("text", ""),
-        state=query.get("state", ""),
-        cluster_queue=query.get("queue", ""),
-        sort=sort.removeprefix("-"),
-        descending=sort.startswith("-"),
-        offset=_number(query, "offset", 0),
-        limit=min(_number(query, "limit", views.MOST_ROWS), views.MOST_ROWS),
-    )
-
-
-def _number(query: Any, name: str, default: int) -> int:
-    text = query.get(name, "")
-    if not text:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
-        raise BadQuestion(f"{name}: {text!r} is not a whole number, at least 0")
-    return int(text)

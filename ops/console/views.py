@@ -1,12 +1,13 @@
 """What each page shows, as plain values, of a folded world: the rows that the command line prints, and sums of them."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from events.event import Millis
 from events.json_object import JsonObject
+from ops.console.guard import BadQuestion
 from ops.production.cards_view import CardView
 from projections.explanation.read_models import UsageRow, WorkloadRow, queue_rows, usage_rows
 from projections.quota.node import Node
@@ -15,6 +16,7 @@ from projections.world import World
 MOST_ROWS = 200
 """Rows of one answer at most."""
 _FIRST = 5
+_DIGITS = 9
 _SORTS: dict[str, Callable[[WorkloadRow], tuple[object, ...]]] = {
     "key": lambda row: (),
     "queue": lambda row: (row.queue,),
@@ -100,6 +102,31 @@ def workloads(rows: Sequence[WorkloadRow], query: WorkloadQuery) -> JsonObject:
             "workloads": found[query.offset : query.offset + query.limit],
         }
     )
+
+
+def query_of(query: Mapping[str, str]) -> WorkloadQuery:
+    """The filter, order and part of the workloads that an address asks for. Raises `BadQuestion`."""
+    sort = query.get("sort", "key")
+    if sort.removeprefix("-") not in SORTS:
+        raise BadQuestion(f"sort: {sort!r} is no column: write one of {', '.join(SORTS)}, with - for descending")
+    return WorkloadQuery(
+        text=query.get("text", ""),
+        state=query.get("state", ""),
+        cluster_queue=query.get("queue", ""),
+        sort=sort.removeprefix("-"),
+        descending=sort.startswith("-"),
+        offset=_number(query, "offset", 0),
+        limit=min(_number(query, "limit", MOST_ROWS), MOST_ROWS),
+    )
+
+
+def _number(query: Mapping[str, str], name: str, default: int) -> int:
+    text = query.get(name, "")
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise BadQuestion(f"{name}: {text!r} is not a whole number, at least 0")
+    return int(text)
 
 
 def as_of(at: Millis, sequences: dict[str, int], *, live: bool) -> JsonObject:

@@ -14,6 +14,7 @@ from events.quota import ClusterQueueObserved
 from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinished
 from ops.production.wiring import PARTITION
 from ops.queries.point import Point
+from ops.queries.preemptions import preemption
 from ops.queries.replay import fold_partition
 from ops.queries.stored import Stored, in_order
 from ops.queries.trial import tried
@@ -31,7 +32,6 @@ from projections.explanation.words import Explanation, Raise, Shortage, Stop, Ti
 from projections.flavors.plan import Plan
 from projections.log_position import LogPosition
 from projections.preemption.loops import loops_of
-from projections.preemption.message import HUMAN_REASONS
 from projections.set_aside.records import LEFT_ALONE
 from projections.workloads.lifecycle import Workload
 from projections.world import World
@@ -186,27 +186,11 @@ def _stop(
                 message=event.message,
             )
         case PreemptionOrdered():
-            stop = Stop(
-                at=at,
-                partition=partition,
-                sequence=sequence,
-                kind="preempted",
-                reason=event.reason,
-                message=event.message,
-                by=event.preemptor,
-                rule=HUMAN_REASONS.get(event.reason, event.reason),
-            )
             asked = requests.get(event.preemptor)
+            stop = preemption(one, event, asked)
             if asked is None:
                 return stop
-            where, request = asked
-            return msgspec.structs.replace(
-                stop,
-                requested=f"{where.entry.stream}/{where.entry.sequence}",
-                victims=tuple(victim.workload for victim in request.victims),
-                considered=request.candidates,
-                standings=standings(world_before(entries, where), request),
-            )
+            return msgspec.structs.replace(stop, standings=standings(world_before(entries, asked[0]), asked[1]))
         case _:
             return None
 

@@ -3,12 +3,18 @@
 
 export class Refused extends Error {}
 
+/** Which log the server has, as it said last: an answer about a settled moment of a named log is kept for ever. */
+let log = "";
+
 /** The answer to a question as of the moment of the address. @param {string} path @param {URLSearchParams | Record<string, string>} query @param {AbortSignal} [signal] */
 export async function ask(path, query, signal) {
-  const text = new URLSearchParams(query).toString();
+  const wanted = new URLSearchParams(query);
+  if (log && (wanted.get("at") || wanted.get("with"))) wanted.set("log", log);
+  const text = wanted.toString();
   const answer = await fetch(`api/v1/${path}${text ? `?${text}` : ""}`, { signal });
   const found = await answer.json();
   if (!answer.ok) throw new Refused(found.message);
+  log = found.as_of?.log ?? log;
   return found;
 }
 

@@ -7,8 +7,14 @@ import { h } from "./dom.js";
 import { moment } from "./format.js";
 import { bind } from "./keys.js";
 import { address, moved, place } from "./place.js";
+import { differ } from "./differences.js";
+import { bindTime, compare, measure, played, showTime } from "./time.js";
+import * as bills from "./bills.js";
 import * as cards from "./cards.js";
+import * as gantt from "./gantt.js";
+import * as log from "./log.js";
 import * as overview from "./overview.js";
+import * as preemptions from "./preemptions.js";
 import * as queues from "./queues.js";
 import * as workload from "./workload.js";
 import * as workloads from "./workloads.js";
@@ -17,8 +23,9 @@ import * as workloads from "./workloads.js";
 /** @typedef {{as_of: {at: number, sequences: Record<string, number>, live: boolean, halted?: string}, again?: () => Promise<Shown>, concerns?: (objects: Set<string>) => boolean}} Shown */
 
 /** @type {Record<string, Page>} */
-const PAGES = { overview, queues, workloads, cards };
+const PAGES = { overview, queues, workloads, cards, gantt, preemptions, bills, log };
 const AT_MOST_MS = 250;
+const MEASURED_MS = 10000;
 const main = element("main");
 const asOfLine = element("as-of");
 let current = new AbortController();
@@ -47,11 +54,14 @@ async function show() {
     return;
   }
   document.title = `${page.title} · kuelog`;
+  element("compare").setAttribute("aria-pressed", String(at.query.has("with")));
   await attempt(() => page.show(main, at, signal), signal);
+  await attempt(async () => { await differ(element("differences"), at, signal); return shown; }, signal, element("differences"));
+  played();
 }
 
-/** @param {() => Promise<Shown>} load @param {AbortSignal} signal */
-async function attempt(load, signal) {
+/** @param {() => Promise<Shown | undefined>} load @param {AbortSignal} signal @param {HTMLElement} where */
+async function attempt(load, signal, where = main) {
   try {
     const found = await load();
     if (signal.aborted) return;
@@ -59,7 +69,7 @@ async function attempt(load, signal) {
     showAsOf();
   } catch (problem) {
     if (signal.aborted) return;
-    if (problem instanceof Refused) main.replaceChildren(h("p", { class: "problem", role: "alert" }, problem.message));
+    if (problem instanceof Refused) where.replaceChildren(h("p", { class: "problem", role: "alert" }, problem.message));
     else offline();
   }
 }
@@ -70,6 +80,7 @@ function showAsOf() {
   const where = Object.entries(sequences).map(([name, last]) => `${name} ${last}`).join(", ");
   asOfLine.className = halted ? "halted" : live ? (paused ? "past" : "") : "past";
   const word = halted ? `Nothing more is folded: ${halted}. ` : live ? (paused ? "Paused. " : "") : "The past. ";
+  showTime(at, live);
   asOfLine.textContent = `${word}As of ${moment(at)}, ${where}`;
 }
 
@@ -124,11 +135,15 @@ element("pause").addEventListener("click", () => pause(!paused));
 element("theme").addEventListener("click", () => setTheme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme ?? "system") + 1) % THEMES.length]));
 const chosen = localStorage.getItem("kuelog.theme") ?? "system";
 setTheme(THEMES.includes(chosen) ? chosen : "system");
-bind({ live: () => { location.hash = moved({ at: "" }); }, pause: () => pause(!paused) });
+bindTime();
+bind({ compare, live: () => { location.hash = moved({ at: "" }); }, pause: () => pause(!paused) });
 window.addEventListener("hashchange", () => void show());
 listen({
   changed: (objects) => { if (!shown?.concerns || shown.concerns(objects)) refresh(); },
   anew: refresh,
   heard: (fine) => { if (!fine) offline(); else if (asOfLine.className === "halted") refresh(); },
 });
+const measured = () => measure().catch(() => undefined).then(showAsOf);
+window.setInterval(() => { if (!paused) void measured(); }, MEASURED_MS);
+void measured();
 void show();

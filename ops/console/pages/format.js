@@ -18,6 +18,11 @@ export function duration(millis) {
   return `${Math.floor(seconds / Number(unit))} ${name}${rest ? ` ${rest} ${small}` : ""}`;
 }
 
+/** Milliseconds of something held, as hours. @param {number} millis */
+export function hours(millis) {
+  return (Number(millis) / 3600000).toLocaleString("en", { maximumFractionDigits: 4 });
+}
+
 /** An amount of a resource: CPU comes in thousandths; -1 stands for no bound. @param {string} resource @param {number} units */
 export function amount(resource, units) {
   if (units === -1) return "no bound";

@@ -6,14 +6,14 @@ import { address } from "./place.js";
 
 /** @type {[string, string][]} */
 const WORDS = [
-  ["?", "these keys"], ["/", "search"], ["t", "type a moment"], ["l", "live"], ["p", "pause, or go on"],
-  ["g o", "overview"], ["g q", "queues"], ["g w", "workloads"], ["g c", "cards"],
+  ["?", "these keys"], ["/", "search"], ["t", "type a moment"], ["l", "live"], ["p", "pause, or go on"], ["c", "compare with this moment, or no more"],
+  ["g o", "overview"], ["g q", "queues"], ["g w", "workloads"], ["g c", "cards"], ["g t", "Gantt"], ["g p", "preemptions"], ["g b", "bills"], ["g l", "log"],
   ["j, k", "next and previous row"], ["Enter", "open the row"], ["y", "copy the address"],
 ];
 /** @type {Record<string, string>} */
-const PAGES = { o: "overview", q: "queues", w: "workloads", c: "cards" };
+const PAGES = { o: "overview", q: "queues", w: "workloads", c: "cards", t: "gantt", p: "preemptions", b: "bills", l: "log" };
 
-/** @param {{live: () => void, pause: () => void}} does */
+/** @param {{compare: () => void, live: () => void, pause: () => void}} does */
 export function bind(does) {
   const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("help"));
   const single = () => localStorage.getItem("kuelog.keys") !== "off";
@@ -38,7 +38,7 @@ export function bind(does) {
     went = event.key === "g";
     /** @type {Record<string, () => void>} */
     const actions = {
-      "?": help, "/": () => focus("search"), t: () => focus("at"), l: does.live, p: does.pause,
+      "?": help, "/": () => focus("search"), t: () => focus("at"), l: does.live, c: does.compare, p: does.pause,
       j: () => step(1), k: () => step(-1), y: () => void navigator.clipboard.writeText(location.href),
     };
     const action = page ? () => { location.hash = address(page); } : actions[event.key];

@@ -13,8 +13,10 @@ export function place() {
 /** An address of a page at the same moment. @param {string} page @param {string[]} [rest] @param {Record<string, string>} [more] */
 export function address(page, rest = [], more = {}) {
   const query = new URLSearchParams(more);
-  const at = place().query.get("at");
-  if (at && !("at" in more)) query.set("at", at);
+  for (const name of ["at", "with"]) {
+    const kept = place().query.get(name);
+    if (kept && !(name in more)) query.set(name, kept);
+  }
   const text = query.toString();
   return `#/${[page, ...rest].map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
 }

@@ -1,0 +1,80 @@
+"""A bill as plain values: what `kuelog bill -o json` prints, and what the console serves."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from events.billing import CorrectionEntered
+from events.event import Millis
+from events.subjects import CONTROL
+from ops.queries.billing import flat
+from ops.queries.billing.card_sums import money, plain_cards, plain_prices, plain_quota, plain_waste
+from ops.queries.billing.period import period
+from ops.queries.billing.problems import BillRefused
+from ops.queries.billing.reading import Read, ledger_of, seen
+from ops.queries.stored import opened
+from ops.queries.time_travel import span
+from projections.billing.entry import Window
+from projections.billing.ledger import Ledger
+from projections.billing.totals import GROUPS, Bill
+from services.runtime.control_log import Control
+from services.runtime.log_port import Entry
+
+DEFAULT_GROUPS = ("tenant", "queue")
+
+
+def period_ledger(
+    entries: Mapping[str, Sequence[Entry]],
+    since: str,
+    until: str,
+    *,
+    end: Millis | None = None,
+    grain: Millis | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> tuple[Ledger, Read, Window]:
+    """The ledger of a period as people write it, how far the log was read for it, and the period. Raises `BillRefused`.
+
+    `end` is where the period ends when `until` is empty; without it, as far as the log goes.
+    """
+    first, last = seen(entries)
+    if not last:
+        raise BillRefused("the log is empty: there is nothing to bill")
+    # What was entered after the last sight of the cluster belongs to a bill without an end; time of cards does not.
+    window = period(since, until, first, end if end is not None else max(last, span(entries)[1] + 1))
+    control = Control(entries[CONTROL])
+    wanted = [
+        one.event.entry
+        for entry in entries[CONTROL]
+        for one in opened(entry, control)
+        if isinstance(one.event, CorrectionEntered) and one.event.entry
+    ]
+    return (*ledger_of(entries, window, grain=grain, wanted=wanted, on_progress=on_progress), window)
+
+
+def groups_of(names: Sequence[str]) -> tuple[str, ...]:
+    """By what a bill is summed up, from names that may be joined by commas. Raises `BillRefused`."""
+    found = tuple(dict.fromkeys(part.strip() for name in names for part in name.split(","))) or DEFAULT_GROUPS
+    for name in found:
+        if name not in GROUPS:
+            raise BillRefused(f"--group-by {name} is unknown: choose from {', '.join(GROUPS)}")
+    return found
+
+
+def bill_answer(ledger: Ledger, found: Bill, read: Read) -> dict[str, object]:
+    """A bill with its lines, the time of the cards, the quota, what preemptions and evictions wasted, and the prices."""
+    names = flat.columns(found)
+    return {
+        "since": found.window.since,
+        "until": found.window.until,
+        "as_of": read.upto,
+        "late_messages": read.late,
+        "total": {currency: money(amount) for currency, amount in found.total.items()},
+        "lines": [
+            {name: text or None for name, text in zip(names[2:], line[2:], strict=True)} for line in flat.lines(found)
+        ],
+        "unpriced": [
+            {"flavor": flavor, "model": model, "card_ms": length} for (flavor, model), length in found.unpriced.items()
+        ],
+        "cards": plain_cards(ledger),
+        "quota": plain_quota(ledger),
+        "cut_short": plain_waste(ledger),
+        "price_lists": plain_prices(ledger),
+    }
