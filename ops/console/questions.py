@@ -66,6 +66,7 @@ def _gantt(of: Recorded, query: Query) -> JsonObject:
         "until": min(window.until, ledger.at),
         "left_out": max(0, len(entries) - MOST_BANDS),
         "entries": entries[-MOST_BANDS:],
+        "cut_short": sorted({entry.id for waste in ledger.wastes for entry in waste.entries}),
     }
 
 

@@ -69,7 +69,13 @@ async function attempt(load, signal, where = main) {
     showAsOf();
   } catch (problem) {
     if (signal.aborted) return;
-    if (problem instanceof Refused) where.replaceChildren(h("p", { class: "problem", role: "alert" }, problem.message));
+    if (problem instanceof Refused) {
+      where.replaceChildren(h("p", { class: "problem", role: "alert" }, problem.message));
+      if (where === main) {
+        asOfLine.className = "past";
+        asOfLine.textContent = `There is no answer as of ${place().query.get("at") || "now"}.`;
+      }
+    }
     else offline();
   }
 }

@@ -63,6 +63,7 @@ function chart(data, by) {
     lanes.set(name, rows);
   }
   const tones = new Map([...new Set(data.entries.map((/** @type {any} */ one) => one.holder.workload))].sort().map((one, index) => [one, index % TONES]));
+  const short = new Set(data.cut_short);
   const scale = (WIDTH - NAME) / Math.max(1, data.until - data.since);
   const across = (/** @type {number} */ at) => NAME + Math.round((at - data.since) * scale);
   let down = 0;
@@ -71,18 +72,17 @@ function chart(data, by) {
     down += rows.length * LANE + 6;
     return [s("text", { class: "lane", x: 0, y: from + LANE - 3 }, name.length > 34 ? `${name.slice(0, 33)}…` : name, s("title", {}, name)),
       s("line", { class: "rule", x1: 0, x2: WIDTH, y1: down - 3, y2: down - 3 }),
-      ...rows.flatMap((row, index) => row.flatMap((entry) => stretch(entry, tones.get(entry.holder.workload) ?? 0, from + index * LANE, across)))];
+      ...rows.flatMap((row, index) => row.flatMap((entry) => stretch(entry, tones.get(entry.holder.workload) ?? 0, from + index * LANE, across, short.has(entry.id))))];
   });
   const words = `${data.entries.length} stretches on ${lanes.size} lanes; the table below has the latest`;
   return s("svg", { class: "gantt", width: WIDTH, height: down, viewBox: `0 0 ${WIDTH} ${down}`, role: "img", "aria-label": words }, ...drawn);
 }
 
-/** @param {any} entry @param {number} tone @param {number} y @param {(at: number) => number} across */
-function stretch(entry, tone, y, across) {
+/** @param {any} entry @param {number} tone @param {number} y @param {(at: number) => number} across @param {boolean} short */
+function stretch(entry, tone, y, across, short) {
   const from = across(entry.since);
   const until = Math.max(from + 1, across(entry.until));
-  const words = `${entry.holder.workload}: ${moment(entry.since)} to ${moment(entry.until)}, ${entry.slice.memory} MiB, ${entry.slice.cores} cores; ${entry.ended ? entry.ended.why : "goes on"}`;
-  const short = entry.ended && /preempt|evict/i.test(entry.ended.why);
+  const words = `${entry.holder.workload}: ${moment(entry.since)} to ${moment(entry.until)}, ${entry.slice.memory} MiB, ${entry.slice.cores} cores; ${short ? "cut short" : entry.ended ? entry.ended.why : "goes on"}`;
   return [s("rect", { class: `slice tone-${tone}`, x: from, y, width: until - from, height: LANE - 2 }, s("title", {}, words)),
     short ? s("line", { class: "cut", x1: until, x2: until, y1: y, y2: y + LANE - 2 }) : null];
 }

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ async def store(bus: JetStreamBus, log: Mapping[str, Sequence[Entry]]) -> None:
 
 
 @asynccontextmanager
-async def served(tmp_path: Path) -> AsyncIterator[Console]:
+async def served(tmp_path: Path) -> AsyncGenerator[Console, None]:
     """A console on the log of the twelfth random day, which has preemptions,, with a server of its own."""
     server = NatsServer(tmp_path / "nats")
     await server.start()

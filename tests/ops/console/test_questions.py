@@ -69,10 +69,13 @@ async def test_the_stretches_of_a_gantt_chart_are_the_entries_of_the_ledger(cons
         printed = await console.printed("bill", "entries", *period)
         # What ended later is known to the command line, which reads on; then it still went on.
         later = {one["id"] for one in answer["entries"] if one["ended"] is None}
-        assert {one["until"] for one in answer["entries"] if one["id"] in later} <= {answer["until"]}
-        expected = [{**one, "ended": None} if one["id"] in later else one for one in printed]
+        until = answer["until"]
+        expected = [{**one, "ended": None, "until": until} if one["id"] in later else one for one in printed]
         assert {one["id"]: one for one in answer["entries"]} == {one["id"]: one for one in expected}
         assert answer["left_out"] == 0
+        wasted = (await console.printed("bill", *period))["cut_short"]
+        short = [one for one in answer["entries"] if one["id"] in answer["cut_short"]]
+        assert {one["holder"]["workload"] for one in short} == {one["workload"] for one in wasted}
         assert answer["since"] <= min(one["since"] for one in answer["entries"])
         assert answer["until"] >= max(one["until"] for one in answer["entries"])
 

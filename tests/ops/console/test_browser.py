@@ -1,0 +1,195 @@
+"""The pages in a real browser: every one is drawn without an error, by keyboard, in both themes, and at any moment.
+
+Needs Debian's chromium and chromium-driver; without them every test here is skipped, and says so.
+"""
+
+import asyncio
+import shutil
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from tests.ops.console.served import PATIENCE_S, Console, middle
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: no page is tried in a browser")
+keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+service = pytest.importorskip("selenium.webdriver.chrome.service").Service
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None,
+    reason="no chromium and chromedriver on this machine: no page is tried in a browser (apt-get install chromium-driver)",
+)
+T = TypeVar("T")
+PAGES = {
+    "overview": "Overview",
+    "queues": "Queues",
+    "workloads": "Workloads",
+    "cards": "Cards",
+    "gantt": "Gantt",
+    "preemptions": "Preemptions",
+    "bills": "Bills",
+    "log": "Log",
+}
+AXE = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
+
+
+class Browser:
+    """A browser that shows a console."""
+
+    def __init__(self, console: Console, driver: Any) -> None:
+        self.console, self._driver = console, driver
+
+    async def do(self, what: Callable[[Any], T]) -> T:
+        """What the driver answers; the console is served meanwhile."""
+        return await asyncio.to_thread(what, self._driver)
+
+    async def open(self, page: str) -> None:
+        """Show a page, and wait until it is drawn as of its moment."""
+        await self.do(lambda one: one.get(f"http://127.0.0.1:{self.console.port}/#/{page}"))
+        await self.until(lambda: f"document.querySelector('h1')?.textContent === {PAGES[page.partition('?')[0]]!r}")
+        await self.until(lambda: "document.getElementById('as-of').textContent.includes('As of')")
+
+    async def until(self, condition: Callable[[], str]) -> None:
+        """Wait until a condition of the page holds."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not await self.ask(condition()):  # noqa: ASYNC110 - only the page can tell
+                await asyncio.sleep(0.05)
+
+    async def ask(self, expression: str) -> Any:
+        """The value of an expression in the page."""
+        return await self.do(lambda one: one.execute_script(f"return {expression}"))
+
+    async def press(self, text: str) -> None:
+        """Press keys, wherever the focus is."""
+        await self.do(lambda one: one.switch_to.active_element.send_keys(text))
+
+    async def errors(self) -> list[str]:
+        """What the browser has complained of since it was last asked."""
+        return await self.do(lambda one: [entry["message"] for entry in one.get_log("browser")])
+
+
+@asynccontextmanager
+async def _browser(console: Console, folder: Path) -> AsyncGenerator[Browser, None]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for one in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", f"--user-data-dir={folder}"):
+        options.add_argument(one)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = await asyncio.to_thread(lambda: webdriver.Chrome(options=options, service=service(DRIVER)))
+    driver.set_script_timeout(PATIENCE_S)
+    try:
+        yield Browser(console, driver)
+    finally:
+        await asyncio.to_thread(driver.quit)
+
+
+@pytest.fixture
+async def browser(console: Console, tmp_path: Path) -> AsyncGenerator[Browser, None]:
+    async with _browser(console, tmp_path / "browser") as found:
+        yield found
+
+
+async def test_every_page_is_drawn_live_and_at_a_moment_in_both_themes_without_an_error(browser: Browser) -> None:
+    grounds = set[str]()
+    for page in PAGES:
+        for query in ("", f"?at={middle(browser.console.log)}", "?at=LOG_0/40&with=LOG_0/20"):
+            await browser.open(f"{page}{query}")
+            assert await browser.ask("document.querySelector('#main .problem[role=alert]') === null")
+        await browser.do(lambda one: one.find_element("id", "theme").click())
+        grounds.add(await browser.ask("getComputedStyle(document.body).backgroundColor"))
+    await browser.until(lambda: "document.querySelector('#differences h2') !== null")
+    assert len(grounds) == 2
+    assert await browser.errors() == []
+
+
+async def test_the_page_of_a_moment_shows_the_numbers_that_the_command_line_prints_of_it(browser: Browser) -> None:
+    at = middle(browser.console.log)
+    await browser.open(f"workloads?at={at}")
+    printed = await browser.console.printed("replay", "--until", at, "--show", "workloads")
+    await browser.until(lambda: f"document.querySelectorAll('.virtual .row').length === {len(printed['workloads'])}")
+    rows = await browser.ask(
+        "[...document.querySelectorAll('.virtual .row')].map(row => [...row.children].map(cell => cell.textContent))"
+    )
+    expected = [
+        [one["key"], one["queue"], one["cluster_queue"], str(one["priority"])]
+        + [": ".join(filter(None, (one["state"], one["reason"])))]
+        for one in printed["workloads"]
+    ]
+    assert [row[:5] for row in rows] == expected
+
+
+async def test_the_slider_moves_through_time_and_the_address_keeps_the_moment(browser: Browser) -> None:
+    await browser.open("queues")
+    await browser.until(lambda: "document.querySelector('#strip rect') !== null")
+    live = await browser.ask("document.getElementById('main').textContent")
+    await browser.do(lambda one: one.find_element("id", "slider").send_keys(keys.HOME))
+    await browser.until(lambda: "location.hash.includes('at=2026-01-01')")
+    await browser.until(lambda: "document.getElementById('as-of').textContent.startsWith('The past')")
+    assert await browser.ask("document.getElementById('main').textContent") != live
+    await browser.do(lambda one: one.find_element("id", "slider").send_keys(keys.END))
+    await browser.until(lambda: "!location.hash.includes('at=')")
+    await browser.until(lambda: f"document.getElementById('main').textContent === {live!r}")
+    await browser.do(lambda one: one.find_element("id", "play").click())
+    await browser.until(lambda: "location.hash.includes('at=2026-01-01')")
+    first = await browser.ask("location.hash")
+    await browser.until(lambda: f"location.hash !== {first!r}")
+    assert await browser.errors() == []
+
+
+async def test_a_moment_that_the_log_does_not_reach_says_so_in_place_of_an_older_page(browser: Browser) -> None:
+    await browser.open("queues")
+    await browser.do(lambda one: one.find_element("id", "at").send_keys(f"LOG_0/999{keys.ENTER}"))
+    await browser.until(lambda: "document.querySelector('#main [role=alert]') !== null")
+    assert "has no sequence 999" in await browser.ask("document.getElementById('main').textContent")
+    assert await browser.ask("document.getElementById('as-of').textContent") == "There is no answer as of LOG_0/999."
+
+
+async def test_all_can_be_done_with_the_keyboard(browser: Browser) -> None:
+    await browser.open("overview")
+    await browser.press("gw")
+    await browser.until(lambda: "document.querySelectorAll('.virtual [data-row]').length > 1")
+    await browser.press("j")
+    assert await browser.ask("document.activeElement.matches('[data-row]')")
+    await browser.press(keys.ENTER)
+    await browser.until(lambda: "[...document.querySelectorAll('h2')].some(one => one.textContent === 'Life')")
+    await browser.press("t")
+    await browser.press(f"LOG_0/90{keys.ENTER}")
+    await browser.until(lambda: "location.hash.includes('at=LOG_0%2F90')")
+    await browser.until(lambda: "document.getElementById('as-of').textContent.startsWith('The past')")
+    await browser.do(lambda one: one.execute_script("document.activeElement.blur()"))
+    await browser.press("c")
+    await browser.until(lambda: "document.querySelector('#differences h2') !== null")
+    await browser.press("l")
+    await browser.until(lambda: "!location.hash.includes('at=')")
+    await browser.press("?")
+    await browser.until(lambda: "document.getElementById('help').open")
+    assert await browser.errors() == []
+
+
+@pytest.mark.skipif(
+    find_spec("axe_playwright_python") is None,
+    reason="axe is not installed (pip install axe-playwright-python): nothing looks for what keeps people from reading",
+)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_axe_finds_nothing_that_keeps_people_from_reading_a_page(browser: Browser, theme: str) -> None:
+    found = find_spec("axe_playwright_python")
+    assert found is not None and found.submodule_search_locations is not None
+    script = next(Path(found.submodule_search_locations[0]).rglob("axe.min.js")).read_text()
+    for page in PAGES:
+        await browser.open(f"{page}?at=LOG_0/40&with=LOG_0/20")
+        await browser.until(lambda: "document.querySelector('#differences h2') !== null")
+        await browser.do(
+            lambda one: one.execute_script(f"document.documentElement.dataset.theme = {theme!r};\n{script}")
+        )
+        violations = await browser.do(
+            lambda one: one.execute_async_script(
+                "const done = arguments[1]; axe.run(document, {runOnly: arguments[0]}).then("
+                "found => done(found.violations.map(one => [one.id, one.nodes.map(node => node.html)])))",
+                AXE,
+            )
+        )
+        assert violations == [], page
