@@ -15,7 +15,7 @@ from ops.console.changes import format_positions
 from ops.production.log.jetstream import connect
 from ops.production.log.server import NatsServer
 from ops.sandbox.bench.day import played, small_day
-from tests.ops.console.test_console import PATIENCE_S, store
+from tests.ops.console.served import PATIENCE_S, store
 from tests.places import ROOT
 
 
