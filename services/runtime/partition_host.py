@@ -296,7 +296,7 @@ class PartitionHost:
     async def _stored(self, commit: Commit, data: bytes) -> int:
         """The sequence at which the log has stored a commit. Raises what an append raises."""
         name, author = self.own.name, commit.author
-        with self._tracer.commit(commit, self.fold.world.workloads) as span, self.appends.timed(author):
+        with self._tracer.commit(commit, self.fold.world.workloads) as span, self.appends.timed(author, span.trace):
             span.sequence = await self.own.append(
                 commit_subject(name, author), data, message_id=commit.id, base=self.fold.base, headers=span.headers
             )

@@ -15,9 +15,11 @@ from services.runtime.log_port import Message
 class CommitSpan:
     """The span around one append."""
 
-    def __init__(self, headers: Mapping[str, str]) -> None:
+    def __init__(self, headers: Mapping[str, str], trace: str = "") -> None:
         self.headers = headers
         """What the message carries so that its readers know the span."""
+        self.trace = trace
+        """The id of its trace where that is exported, else empty."""
         self.sequence = 0
         """Where it was stored: set by who has appended it; 0 when it was not."""
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.samples import Exemplar
 from prometheus_client.utils import floatToGoString
 
 from events.amount import UNLIMITED
@@ -35,12 +37,18 @@ def counter(name: str, rows: Iterable[tuple[Values, int]]) -> Metric:
     return family
 
 
-def histogram(name: str, bounds: Bounds, rows: Iterable[tuple[Values, Histogram]]) -> Metric:
-    """A histogram of the list, in seconds."""
+def histogram(
+    name: str,
+    bounds: Bounds,
+    rows: Iterable[tuple[Values, Histogram]],
+    exemplars: Mapping[Values, Mapping[int, Exemplar]] = MappingProxyType({}),
+) -> Metric:
+    """A histogram of the list, in seconds; exemplars by the values of labels and the number of the bucket."""
     named = BY_NAME[name]
     family = HistogramMetricFamily(name, named.meaning, labels=named.labels)
     for values, value in rows:
-        family.add_metric(_all(name, values), _buckets(bounds, value), in_seconds(value.total))
+        buckets = _buckets(bounds, value, exemplars.get(values, {}))
+        family.add_metric(_all(name, values), buckets, in_seconds(value.total))
     return family
 
 
@@ -66,12 +74,16 @@ def _all(name: str, values: Values) -> Values:
     return (*values, _ALWAYS[last[0]]) if last and last[0] in _ALWAYS else values
 
 
-def _buckets(bounds: Bounds, value: Histogram) -> list[tuple[str, float]]:
-    found: list[tuple[str, float]] = []
+def _buckets(
+    bounds: Bounds, value: Histogram, exemplars: Mapping[int, Exemplar]
+) -> list[tuple[str, float] | tuple[str, float, Exemplar]]:
+    found: list[tuple[str, float] | tuple[str, float, Exemplar]] = []
     upto = 0
-    for bound, count in zip((*bounds, None), value.counts, strict=True):
+    for number, (bound, count) in enumerate(zip((*bounds, None), value.counts, strict=True)):
         upto += count
-        found.append(("+Inf" if bound is None else floatToGoString(in_seconds(bound)), upto))
+        le = "+Inf" if bound is None else floatToGoString(in_seconds(bound))
+        exemplar = exemplars.get(number)
+        found.append((le, upto) if exemplar is None else (le, upto, exemplar))
     return found
 
 

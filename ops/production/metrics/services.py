@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 from events.event import Millis
 from ops.production.metrics.families import Values, counter, gauge, histogram, in_seconds
 from ops.production.metrics.fold_positions import FOLDING, FoldPositions
 from ops.production.wiring import Running
 from services.applier.shell import APPLIED, REJECTED, Applier
-from services.runtime.appends import BOUNDS
+from services.runtime.appends import BOUNDS, Appends
 
 Rows = list[tuple[Values, float]]
 
@@ -68,7 +69,8 @@ class ServiceMetrics(Collector):
         ]
         yield counter("kuelog_appends_total", results)
         took = [((partition,), one.appends.took) for partition, one in hosts if one.deciders]
-        yield histogram("kuelog_append_seconds", BOUNDS, took)
+        exemplars = {(partition,): _exemplars(one.appends) for partition, one in hosts}
+        yield histogram("kuelog_append_seconds", BOUNDS, took, exemplars)
 
     def _reporting(self, now: Millis) -> Iterator[Metric]:
         parts = (("applier", self._running.applier), ("watcher", self._running.watcher))
@@ -85,6 +87,14 @@ def _applying(applier: Applier | None, now: Millis) -> Iterator[Metric]:
     yield gauge("kuelog_unapplied_decisions", waiting)
     yield gauge("kuelog_apply_lag_seconds", lag)
     yield counter("kuelog_applied_total", done)
+
+
+def _exemplars(appends: Appends) -> dict[int, Exemplar]:
+    """By bucket, the last append in it whose trace is exported."""
+    return {
+        bucket: Exemplar({"trace_id": one.trace}, in_seconds(one.took), in_seconds(one.at))
+        for bucket, one in appends.traced.items()
+    }
 
 
 def _since(then: Millis | None, now: Millis) -> float:

@@ -56,7 +56,9 @@ class SpanTracer:
         attributes = _message(commit.partition, commit.id) | {"kuelog.author": commit.author}
         links = [Link(self._root(uid)) for uid in list(dict.fromkeys(uid for _, _, uid in about))[:_MOST_LINKS]]
         with self._span(f"send {commit.partition}", SpanKind.PRODUCER, attributes, links=links) as span:
-            found = CommitSpan(self._headers())
+            context = span.get_span_context()
+            exported = self._exports and context.trace_flags.sampled
+            found = CommitSpan(self._headers(), trace.format_trace_id(context.trace_id) if exported else "")
             yield found
             span.set_attribute("kuelog.sequence", found.sequence)
         if not found.sequence:

@@ -38,6 +38,14 @@ def test_an_append_that_is_not_taken_is_counted_by_its_reason_and_still_raises(
     assert sum(appends.took.counts) == answered, "what the bus did not answer says nothing about how long it takes"
 
 
+def test_of_each_bucket_the_last_append_that_is_traced_is_kept() -> None:
+    appends = Appends(cast(Any, Ticking()))
+    for trace in ("", "a", "b", ""):
+        with appends.timed("admitter", trace):
+            pass
+    assert {bucket: (one.trace, one.took) for bucket, one in appends.traced.items()} == {0: ("b", 7)}
+
+
 def test_an_append_that_is_taken_is_counted_and_timed_and_one_that_is_cut_off_is_not() -> None:
     appends = Appends(cast(Any, Ticking()))
     with appends.timed("preemptor"):

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 from prometheus_client.core import Metric
+from prometheus_client.exposition import generate_latest as as_text
 from prometheus_client.openmetrics.exposition import generate_latest as as_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -207,6 +208,17 @@ def test_what_is_told_reads_as_open_metrics() -> None:
     text = as_openmetrics(ApartInOpenMetrics(registry_of(lambda: story.world, (), others))).decode()
     found = {family.name for family in text_string_to_metric_families(text)}
     assert {"kueue_admitted_workloads", "kueue_admission_wait_time_seconds", "hami_gpu_shared_count"} <= found
+
+
+def test_an_append_whose_trace_is_exported_is_an_exemplar_in_open_metrics_and_not_in_plain_text() -> None:
+    running = serving()
+    with running.hosts[PARTITION].appends.timed("admitter", "4bf92f3577b34da6a3ce929d0e0e4736"):
+        pass
+    found = registry_of(lambda: None, (), [ServiceMetrics(running, POSITIONS)])
+    families = {one.name: one for one in text_string_to_metric_families(as_openmetrics(found).decode())}
+    exemplars = [one.exemplar for one in families["kuelog_append_seconds"].samples if one.exemplar is not None]
+    assert [one.labels for one in exemplars] == [{"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"}]
+    assert "trace_id" not in as_text(found).decode()
 
 
 def test_who_lags_behind_is_told_by_service_partition_and_stream(told: dict[str, Metric]) -> None:

@@ -156,11 +156,12 @@ async def test_an_append_that_comes_too_late_says_so_and_adds_nothing_to_the_tra
 ) -> None:
     tracer = SpanTracer()
     late = commit(*[submitted("a")])
-    with pytest.raises(LogMovedOn), tracer.commit(late, {"team/a": known()}):
+    with pytest.raises(LogMovedOn), tracer.commit(late, {"team/a": known()}) as sending:
         raise LogMovedOn(stream=PARTITION, base=6)
     await asyncio.to_thread(tracer.close)
     [span] = collector.spans
     assert span.failed and span.attributes["error.type"] == "LogMovedOn"
+    assert sending.trace == span.trace
 
 
 async def test_a_job_is_sampled_in_all_processes_or_in_none(
@@ -215,4 +216,4 @@ def test_without_the_variables_messages_stay_as_they_are_and_appends_have_ids_al
         assert list(messages) == [message]
     with tracer.commit(commit(), cast(Any, None)) as span:
         flags = int(span.headers["traceparent"].rpartition("-")[2], 16)
-        assert not flags & TraceFlags.SAMPLED
+        assert not flags & TraceFlags.SAMPLED and not span.trace
