@@ -32,7 +32,7 @@ test: $(READY) ## run every test, and the checks of style and structure
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
 	@$(BIN)/basedpyright
-	@$(BIN)/pytest
+	@$(BIN)/pytest --numprocesses 2 --dist worksteal
 
 lint: $(READY) ## check style, structure and types
 	@$(BIN)/ruff check .
