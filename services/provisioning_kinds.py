@@ -4,7 +4,5 @@ from services.runtime.cluster_port import Resource
 
 REQUESTS = Resource(group="autoscaling.x-k8s.io", plural="provisioningrequests", kind="ProvisioningRequest")
 TEMPLATES = Resource(plural="podtemplates", kind="PodTemplate")
-MANAGED = "kueue.x-k8s.io/managed"
-"""The label on both: somebody like us has made them."""
 PARAMETERS = "provreq.kueue.x-k8s.io/"
 """How annotations of a job begin that are handed on as parameters."""

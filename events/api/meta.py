@@ -20,10 +20,6 @@ class OwnerReference(ApiStruct, frozen=True, kw_only=True):
     controller: bool = False
 
 
-RESOURCE_IN_USE = "kueue.x-k8s.io/resource-in-use"
-"""Kueue's finalizer: what bears it stays until nothing needs it."""
-
-
 class ObjectMeta(ApiStruct, frozen=True, kw_only=True):
     """An object's metadata, as far as anybody here reads it."""
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from events.admission import WorkloadAdmitted
+from events.api.labels import QUEUE_NAME, RUN_SECONDS
 from events.codec import decode_commit, decode_sighting, encode
 from events.commit import Sighting
 from events.subjects import FACTS
@@ -210,10 +211,10 @@ def _job(name: str) -> dict[str, object]:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "bench"}},
+        "metadata": {"name": name, "namespace": "default", "labels": {QUEUE_NAME: "bench"}},
         "spec": {
             "template": {
-                "metadata": {"annotations": {"kuelog.io/run-seconds": "600"}},
+                "metadata": {"annotations": {RUN_SECONDS: "600"}},
                 "spec": {"restartPolicy": "Never", "containers": [container]},
             }
         },

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from events.api.labels import QUEUE_NAME
 from events.json_object import JsonObject
 from ops.cli.terminal import terminal
 from ops.files.manifests import Document, ManifestBroken, manifest_files, read_manifests
@@ -17,7 +18,6 @@ from services.validation.conversion import ALPHAS, GROUP, to_v1beta2
 from services.validation.problem import Problem, Severity
 from services.validation.shape import shape_problems
 
-QUEUE = "kueue.x-k8s.io/queue-name"
 _BROKEN, _INCONVERTIBLE = 2, 1
 
 
@@ -98,14 +98,14 @@ def _labelled(value: JsonObject) -> tuple[JsonObject, list[Problem]]:
     """The queue of a job as a label: the annotation of old has not been read since 0.3."""
     meta: Any = value.get("metadata")
     annotations: Any = meta.get("annotations") if isinstance(meta, dict) else None
-    if not isinstance(annotations, dict) or QUEUE not in annotations:
+    if not isinstance(annotations, dict) or QUEUE_NAME not in annotations:
         return value, []
-    labels: JsonObject = {QUEUE: annotations[QUEUE], **(meta.get("labels") or {})}
-    kept = {name: text for name, text in annotations.items() if name != QUEUE}
+    labels: JsonObject = {QUEUE_NAME: annotations[QUEUE_NAME], **(meta.get("labels") or {})}
+    kept = {name: text for name, text in annotations.items() if name != QUEUE_NAME}
     changed: JsonObject = {name: part for name, part in meta.items() if name != "annotations"}
     changed = {**changed, "labels": labels, **({"annotations": kept} if kept else {})}
     problem = _warning(
-        f"metadata.annotations.{QUEUE}",
+        f"metadata.annotations.{QUEUE_NAME}",
         "QueueNameAnnotation",
         "the queue is named by an annotation",
         "Kueue has read only the label since 0.3; it is written as the label",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from events.api.meta import RESOURCE_IN_USE
+from events.api.labels import CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, POD_SET, RESOURCE_IN_USE, WORKLOAD
 from events.json_object import JsonObject
 from events.pod_set import PodSet
 from events.quantity import from_units
@@ -14,11 +14,8 @@ from projections.devices.pod_cards import needs_pins, pins, placements_of
 from projections.workloads.effective_requests import pod_set_requests
 from projections.workloads.lifecycle import Requeue, Workload
 from projections.world import World
-from services.jobs.injection import CLUSTER_QUEUE, LOCAL_QUEUE, POD_SET, WORKLOAD
 from services.jobs.pod_set import Injection, Original
 from services.jobs.updates import Update
-
-DECISION = "kuelog.io/decision"
 
 
 def workload_status(
@@ -113,7 +110,7 @@ def _injection(
     return Injection(
         count=given.count,
         original=original,
-        labels={POD_SET: original.name, CLUSTER_QUEUE: cluster_queue, LOCAL_QUEUE: workload.spec.queue},
+        labels={POD_SET: original.name, CLUSTER_QUEUE_NAME: cluster_queue, LOCAL_QUEUE_NAME: workload.spec.queue},
         annotations={WORKLOAD: workload.name, **card_pins(workload, original.name)},
         gated=needs_pins(workload, original.name),
         node_selector=selector,

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
+from events.api.labels import DECISION, POD_SETS
 from events.job_kind import JobKind
 from projections.workloads.lifecycle import Workload
-from services.applier.manifests import DECISION
 from services.applier.plan import Application
-from services.applier.workload_manifest import POD_SETS, pod_sets_digest, workload_object, workload_spec
+from services.applier.workload_manifest import pod_sets_digest, workload_object, workload_spec
 from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.paths import difference, put
 from services.jobs.start_stop import holds_injection, injected, restored, with_suspend

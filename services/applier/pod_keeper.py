@@ -5,6 +5,7 @@ These are writes of low priority.
 
 from typing import Any
 
+from events.api.labels import MANAGED
 from events.pod import PodAccounted
 from projections.world import World
 from services.applier.cluster_events import pod_event
@@ -46,6 +47,6 @@ class PodKeeper:
             await end_pods(self._writer, pod, event.doomed, _WHY[event.doomed])
             self._notices.record(pod_event(event, self._notices.now, _WHY[event.doomed]))
         if rules.is_held(pod):
-            left = [one for one in meta["finalizers"] if one != rules.MANAGED]
+            left = [one for one in meta["finalizers"] if one != MANAGED]
             patch: dict[str, Any] = {"metadata": {"uid": event.uid, "finalizers": left or None}}
             await self._writer.merge(PODS, event.namespace, event.name, patch)

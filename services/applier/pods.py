@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
+from events.api.labels import DECISION
 from events.workload import Member, MemberState
-from services.applier.manifests import DECISION
 from services.applier.plan import Application
 from services.jobs import pods as rules
 from services.jobs.paths import difference, put

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from events.api.labels import DECISION, MANAGED, WORKLOAD
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.provisioning import MergePolicy, ProvisioningOrdered, ProvisioningRequestObserved
@@ -12,11 +13,10 @@ from events.workload import CheckState, Member
 from projections.checks.provisioning import CLASS_NAME, CONSUMES, of_no_use, request_of, template_name
 from projections.workloads.lifecycle import Workload
 from projections.world import World
-from services.applier.manifests import DECISION, injections, originals
-from services.jobs.injection import WORKLOAD
+from services.applier.manifests import injections, originals
 from services.jobs.kinds import kinds_of
 from services.jobs.pod_set import Injection, Original
-from services.provisioning_kinds import MANAGED, REQUESTS
+from services.provisioning_kinds import REQUESTS
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from events.api.labels import DECISION
 from events.codec import encode
 from events.commit import Sighting
 from events.event import Millis
@@ -20,7 +21,6 @@ from projections.world import World
 from services.applier.cluster_events import failed_create_event
 from services.applier.event_recorder import EventRecorder
 from services.applier.low_priority_writes import LowPriorityWrites
-from services.applier.manifests import DECISION
 from services.applier.provisioning import (
     Ask,
     Request,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from events.api.meta import RESOURCE_IN_USE
+from events.api.labels import RESOURCE_IN_USE
 from events.event import Millis
 from projections.queues.objects_in_use import FinalizerWanted, wanted_finalizers
 from projections.queues.status import Status

@@ -5,7 +5,15 @@ from collections.abc import Mapping
 
 import msgspec
 
-from events.api.meta import RESOURCE_IN_USE
+from events.api.labels import (
+    COMPONENT_WORKLOAD_INDEX,
+    IS_GROUP_WORKLOAD,
+    JOB_OWNER_GVK,
+    JOB_OWNER_NAME,
+    JOB_UID,
+    POD_SETS,
+    RESOURCE_IN_USE,
+)
 from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.workload import Owner
@@ -13,13 +21,6 @@ from projections.workloads.lifecycle import Workload
 from projections.workloads.pods import made_of_pods
 from services.applier.manifests import texts, toleration
 from services.provisioning_kinds import PARAMETERS
-
-JOB_UID = "kueue.x-k8s.io/job-uid"
-GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
-PART = "kueue.x-k8s.io/component-workload-index"
-OWNER_KIND, OWNER_NAME = "kueue.x-k8s.io/job-owner-gvk", "kueue.x-k8s.io/job-owner-name"
-POD_SETS = "kuelog.io/pod-sets"
-"""A digest of the pod sets that an object was written with: by it a change is known without reading the job."""
 
 
 def workload_object(workload: Workload, templates: Mapping[str, JsonObject] | None = None) -> JsonObject:
@@ -81,11 +82,11 @@ def _about(workload: Workload, owner: Owner) -> dict[str, str]:
     group, _, version = owner.api_version.rpartition("/")
     found = {POD_SETS: pod_sets_digest(workload)}
     if owner.kind != "PodGroup":
-        found |= {OWNER_KIND: f"{group}/{version}, Kind={owner.kind}", OWNER_NAME: owner.name}
+        found |= {JOB_OWNER_GVK: f"{group}/{version}, Kind={owner.kind}", JOB_OWNER_NAME: owner.name}
     if made_of_pods(workload) and owner.kind != "Pod":
-        found[GROUP_WORKLOAD] = "true"
+        found[IS_GROUP_WORKLOAD] = "true"
     if owner.part:
-        found[PART] = owner.part
+        found[COMPONENT_WORKLOAD_INDEX] = owner.part
     return found
 
 

@@ -2,22 +2,22 @@
 
 from typing import Any
 
+from events.api.labels import CARDS_GATE
 from events.json_object import JsonObject
 from services.jobs.paths import Location, get, put
 
-CARD_GATE = "kuelog.io/cards"
 INDEX = "batch.kubernetes.io/job-completion-index"
 _GATES = "schedulingGates"
 
 
 def waits_for_cards(pod: JsonObject) -> bool:
     """Whether a pod waits at the gate."""
-    return {"name": CARD_GATE} in _gates(pod, ("spec",))
+    return {"name": CARDS_GATE} in _gates(pod, ("spec",))
 
 
 def gate_closed(value: JsonObject, at: Location) -> JsonObject:
     """The object with the gate added to the pod specification at a path."""
-    return put(value, (*at, _GATES), [*_others(value, at), {"name": CARD_GATE}])
+    return put(value, (*at, _GATES), [*_others(value, at), {"name": CARDS_GATE}])
 
 
 def gate_open(value: JsonObject, at: Location) -> JsonObject:
@@ -38,4 +38,4 @@ def _gates(value: JsonObject, at: Location) -> list[Any]:
 
 
 def _others(value: JsonObject, at: Location) -> list[Any]:
-    return [one for one in _gates(value, at) if one != {"name": CARD_GATE}]
+    return [one for one in _gates(value, at) if one != {"name": CARDS_GATE}]

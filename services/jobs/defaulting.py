@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from events.api.labels import POD_SUSPENDING_PARENT, QUEUE_NAME
 from events.job_kind import JobKind
 from events.settings import SettingsObserved
 from services.jobs.kinds import Kinds, kinds_of
-from services.jobs.pods import PARENT, QUEUE, annotations_of, gated, labels_of, waits_for_its_group
+from services.jobs.pods import annotations_of, gated, labels_of, waits_for_its_group
 from services.jobs.serving import queued_pods
 from services.jobs.start_stop import with_suspend
 from services.jobs.table import POD
@@ -21,7 +22,7 @@ def waiting(value: dict[str, Any], word: str, kinds: Kinds = PLAIN) -> dict[str,
     if kinds.serves(group, word):
         return queued_pods(group, word, value, takes_all=kinds.takes_all)
     if word == POD.kind and not group:
-        named = labels_of(value).get(QUEUE) or kinds.takes_all or waits_for_its_group(value)
+        named = labels_of(value).get(QUEUE_NAME) or kinds.takes_all or waits_for_its_group(value)
         waits = named and _is_managed(value, kinds) and not _goes_with_owner(value, kinds)
         return gated(value) if waits else value
     kind = kinds.of(api, word) if api else next((one for one in kinds.by_place.values() if one.kind == word), None)
@@ -44,14 +45,14 @@ def queued_later(value: dict[str, Any], word: str, kinds: Kinds = PLAIN) -> dict
 
 def _is_managed(pod: dict[str, Any], kinds: Kinds) -> bool:
     """Whether the object is to be suspended or gated: a pod of a serving kind if that is managed, any other if pods are."""
-    made_by = annotations_of(pod).get(PARENT)
+    made_by = annotations_of(pod).get(POD_SUSPENDING_PARENT)
     return kinds.maker_named(made_by) is not None if made_by else POD.place in kinds.by_place
 
 
 def named_queue(value: dict[str, Any]) -> str:
     """The queue that an object names, by label or by the old annotation."""
     meta = value.get("metadata") or {}
-    return str((meta.get("labels") or {}).get(QUEUE) or (meta.get("annotations") or {}).get(QUEUE) or "")
+    return str((meta.get("labels") or {}).get(QUEUE_NAME) or (meta.get("annotations") or {}).get(QUEUE_NAME) or "")
 
 
 def _goes_with_owner(value: dict[str, Any], kinds: Kinds) -> bool:

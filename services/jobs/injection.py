@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from events.api.labels import CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, POD_SET, WORKLOAD
 from events.json_object import JsonObject
 from projections.checks.provisioning import CLASS_NAME, CONSUMES
 from projections.devices.annotations import CARD_POLICY
@@ -13,11 +14,7 @@ from services.jobs.paths import Location, get, put
 from services.jobs.pod_set import Form, Injection, Original, Pods
 from services.jobs.updates import PodFields, added_to, noted, with_updates
 
-WORKLOAD = "kueue.x-k8s.io/workload"
-POD_SET = "kueue.x-k8s.io/podset"
-CLUSTER_QUEUE = "kueue.x-k8s.io/cluster-queue-name"
-LOCAL_QUEUE = "kueue.x-k8s.io/local-queue-name"
-_LABELS = (POD_SET, CLUSTER_QUEUE, LOCAL_QUEUE)
+_LABELS = (POD_SET, CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME)
 _ANNOTATIONS = (WORKLOAD, CARD_POLICY, *sorted({one.use_uuid for one in VENDORS if one.use_uuid}))
 """What is injected by name, so that it can be taken out again."""
 

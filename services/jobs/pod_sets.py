@@ -5,6 +5,7 @@ from math import prod
 
 import msgspec
 
+from events.api.labels import JOB_MIN_PARALLELISM
 from events.job_kind import Factor, JobKind, PodsAt
 from events.json_object import JsonObject
 from events.whole_number import whole_number
@@ -15,7 +16,6 @@ from services.jobs.ray import cluster_pods, job_pods, service_pods
 from services.jobs.spark import spark_pods
 from services.jobs.train_job import train_pods
 
-_MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 _MOST = 18
 """How many pod sets a Workload may have (docs/rules/objects.md#validation)."""
 
@@ -43,12 +43,12 @@ def plain_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
 
 def _job_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     (found,) = plain_pods(kind, job)
-    text = ((job.get("metadata") or {}).get("annotations") or {}).get(_MIN_PARALLELISM)
+    text = ((job.get("metadata") or {}).get("annotations") or {}).get(JOB_MIN_PARALLELISM)
     if text is None:
         return [found]
     minimum = whole_number(text)
     if not minimum:
-        where = f"metadata.annotations[{_MIN_PARALLELISM}]"
+        where = f"metadata.annotations[{JOB_MIN_PARALLELISM}]"
         raise FieldBroken(where, f"{text!r} is not a whole number of at least 1", "e.g. 3600")
     return [msgspec.structs.replace(found, minimum=minimum)]
 

@@ -5,27 +5,25 @@ from typing import Any
 
 import msgspec
 
+from events.api.labels import (
+    ADMISSION_GATE,
+    MANAGED,
+    POD_GROUP_FAST_ADMISSION,
+    POD_GROUP_NAME,
+    POD_GROUP_SERVING,
+    POD_GROUP_TOTAL_COUNT,
+    POD_SUSPENDING_PARENT,
+    PREBUILT_WORKLOAD_NAME,
+    QUEUE_NAME,
+    ROLE_HASH,
+    TOPOLOGY_GATE,
+)
 from events.json_object import JsonObject
 from events.whole_number import whole_number
 from services.jobs.injection import inject
 from services.jobs.paths import FieldBroken, get, put
 from services.jobs.pod_set import Form, Injection, Pods
 
-GATE = "kueue.x-k8s.io/admission"
-TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
-"""Kueue puts it before each pod, and takes it away with the other where the flavor does not place pods by topology."""
-MANAGED = "kueue.x-k8s.io/managed"
-"""A label on gated pods; as a finalizer it keeps them until their outcome is on the log."""
-GROUP = "kueue.x-k8s.io/pod-group-name"
-TOTAL = "kueue.x-k8s.io/pod-group-total-count"
-FAST = "kueue.x-k8s.io/pod-group-fast-admission"
-SERVING = "kueue.x-k8s.io/pod-group-serving"
-RETRIABLE = "kueue.x-k8s.io/retriable-in-group"
-ROLE = "kueue.x-k8s.io/role-hash"
-PARENT = "kueue.x-k8s.io/pod-suspending-parent"
-"""The kind that has made the pod, and makes another one when it is gone."""
-PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
-QUEUE = "kueue.x-k8s.io/queue-name"
 LEADER_WORKER_SETS = "leaderworkerset.x-k8s.io/leaderworkerset"
 """Kueue's name for the kind LeaderWorkerSet, which its pods bear as the kind that has made them."""
 _LEADER_WORKER = "leaderworkerset.sh/"
@@ -55,7 +53,7 @@ def is_managed(pod: JsonObject) -> bool:
 def is_gated(pod: JsonObject) -> bool:
     """Whether it still waits at our gate."""
     gates = get(pod, ("spec", "schedulingGates"))
-    return isinstance(gates, list) and any(isinstance(one, dict) and one.get("name") == GATE for one in gates)
+    return isinstance(gates, list) and any(isinstance(one, dict) and one.get("name") == ADMISSION_GATE for one in gates)
 
 
 def is_held(pod: JsonObject) -> bool:
@@ -65,7 +63,7 @@ def is_held(pod: JsonObject) -> bool:
 
 def has_parent(pod: JsonObject) -> bool:
     """Whether a serving object has made it: that replaces it by itself, so no finalizer is needed."""
-    return bool(annotations_of(pod).get(PARENT)) or f"{_LEADER_WORKER}name" in labels_of(pod)
+    return bool(annotations_of(pod).get(POD_SUSPENDING_PARENT)) or f"{_LEADER_WORKER}name" in labels_of(pod)
 
 
 def is_over(pod: JsonObject) -> bool:
@@ -93,7 +91,7 @@ def group_of(pod: JsonObject) -> str:
     if whose and index:
         # What names the group is added when the pod is let through, here and by Kueue: it is the same group before.
         return leader_worker_group(str(whose), str(index))
-    return str(labels.get(GROUP) or annotations.get(GROUP) or "")
+    return str(labels.get(POD_GROUP_NAME) or annotations.get(POD_GROUP_NAME) or "")
 
 
 def leader_worker_group(name: str, index: str) -> str:
@@ -103,43 +101,43 @@ def leader_worker_group(name: str, index: str) -> str:
 
 def waits_for_its_group(pod: JsonObject) -> bool:
     """Whether a LeaderWorkerSet has made it: it gets queue and group only once the set is known, as under Kueue."""
-    return annotations_of(pod).get(PARENT) == LEADER_WORKER_SETS
+    return annotations_of(pod).get(POD_SUSPENDING_PARENT) == LEADER_WORKER_SETS
 
 
 def total_of(pod: JsonObject) -> int:
     """How many pods the group of this one has. Raises `FieldBroken`."""
     annotations = annotations_of(pod)
-    text = str(annotations.get(TOTAL) or annotations.get(f"{_LEADER_WORKER}size") or "")
+    text = str(annotations.get(POD_GROUP_TOTAL_COUNT) or annotations.get(f"{_LEADER_WORKER}size") or "")
     total = whole_number(text)
     if not total:
-        field = f"metadata.annotations[{TOTAL}]"
+        field = f"metadata.annotations[{POD_GROUP_TOTAL_COUNT}]"
         raise FieldBroken(field, f"{text!r} is not a whole number of at least 1", "how many pods the group has")
     return total
 
 
 def comes_one_by_one(pod: JsonObject) -> bool:
     """Whether the group is admitted as soon as its first pod is there."""
-    return annotations_of(pod).get(FAST) == "true" or f"{_LEADER_WORKER}size" in annotations_of(pod)
+    return annotations_of(pod).get(POD_GROUP_FAST_ADMISSION) == "true" or f"{_LEADER_WORKER}size" in annotations_of(pod)
 
 
 def serves(pod: JsonObject) -> bool:
     """Whether the group runs until somebody takes it away."""
-    return annotations_of(pod).get(SERVING) == "true" or f"{_LEADER_WORKER}size" in annotations_of(pod)
+    return annotations_of(pod).get(POD_GROUP_SERVING) == "true" or f"{_LEADER_WORKER}size" in annotations_of(pod)
 
 
 def role_of(pod: JsonObject) -> str:
     """Which of its group's pod sets it belongs to: those of one shape are one."""
-    return str(annotations_of(pod).get(ROLE) or _digest(pod))
+    return str(annotations_of(pod).get(ROLE_HASH) or _digest(pod))
 
 
 def gated(pod: JsonObject) -> JsonObject:
     """A new pod with our scheduling gate, label and finalizer."""
     gates = get(pod, ("spec", "schedulingGates")) or []
-    held = pod if is_gated(pod) else put(pod, ("spec", "schedulingGates"), [*gates, {"name": GATE}])
-    held = put(held, ("metadata", "annotations", ROLE), role_of(pod))
+    held = pod if is_gated(pod) else put(pod, ("spec", "schedulingGates"), [*gates, {"name": ADMISSION_GATE}])
+    held = put(held, ("metadata", "annotations", ROLE_HASH), role_of(pod))
     if waits_for_its_group(pod):
         # Kueue's manager completes the pods of a LeaderWorkerSet that name no queue, and leaves others alone.
-        held = put(held, ("metadata", "labels", QUEUE), None)
+        held = put(held, ("metadata", "labels", QUEUE_NAME), None)
     if not has_parent(pod) and not is_held(pod):
         held = put(held, ("metadata", "finalizers"), [*(get(pod, ("metadata", "finalizers")) or ()), MANAGED])
     return put(held, ("metadata", "labels", MANAGED), "true")
@@ -147,9 +145,14 @@ def gated(pod: JsonObject) -> JsonObject:
 
 def in_its_group(pod: JsonObject, workload: str, queue: str, pod_set: str, total: int) -> JsonObject:
     """The pod of a LeaderWorkerSet with all that Kueue gives it: which Workload is its group's, and its part in that."""
-    for label, text in ((QUEUE, queue), (GROUP, workload), (PREBUILT, workload), (MANAGED, "true")):
+    for label, text in (
+        (QUEUE_NAME, queue),
+        (POD_GROUP_NAME, workload),
+        (PREBUILT_WORKLOAD_NAME, workload),
+        (MANAGED, "true"),
+    ):
         pod = put(pod, ("metadata", "labels", label), text)
-    for note, text in ((TOTAL, str(total)), (ROLE, pod_set)):
+    for note, text in ((POD_GROUP_TOTAL_COUNT, str(total)), (ROLE_HASH, pod_set)):
         pod = put(pod, ("metadata", "annotations", note), text)
     return pod
 
@@ -162,7 +165,11 @@ def let_through(pod: JsonObject, injection: Injection) -> JsonObject:
         tolerations=tuple(get(pod, ("spec", "tolerations")) or ()),
     )
     injection = msgspec.structs.replace(injection, original=own)
-    gates = [one for one in get(pod, ("spec", "schedulingGates")) or () if one.get("name") not in (GATE, TOPOLOGY_GATE)]
+    gates = [
+        one
+        for one in get(pod, ("spec", "schedulingGates")) or ()
+        if one.get("name") not in (ADMISSION_GATE, TOPOLOGY_GATE)
+    ]
     open_ = put(pod, ("spec", "schedulingGates"), gates or None)
     return inject(open_, Pods(name="", count=1, template=pod, at=(), form=Form.TEMPLATE), injection)
 

@@ -2,27 +2,25 @@
 
 from typing import Any
 
+from events.api.labels import (
+    MANAGED,
+    POD_GROUP_FAST_ADMISSION,
+    POD_GROUP_NAME,
+    POD_GROUP_POD_INDEX_LABEL,
+    POD_GROUP_SERVING,
+    POD_GROUP_TOTAL_COUNT,
+    POD_SUSPENDING_PARENT,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    ROLE_HASH,
+)
 from events.json_object import JsonObject
 from services.jobs.paths import Location, get, put, whole
 from services.jobs.pod_set import Pods
-from services.jobs.pods import (
-    FAST,
-    GROUP,
-    LEADER_WORKER_SETS,
-    MANAGED,
-    PARENT,
-    QUEUE,
-    ROLE,
-    SERVING,
-    TOTAL,
-    annotations_of,
-    labels_of,
-)
+from services.jobs.pods import LEADER_WORKER_SETS, annotations_of, labels_of
 
-PRIORITY = "kueue.x-k8s.io/priority-class"
 MAIN = "main"
 _NAME_LIMIT = 63
-_INDEX = "kueue.x-k8s.io/pod-group-pod-index-label"
 _LABELLED = ("Deployment", "StatefulSet")
 """Kinds whose templates say, as under Kueue, that their pods are managed."""
 SET_LABEL = "leaderworkerset.sh/name"
@@ -40,25 +38,25 @@ _TEMPLATES: dict[tuple[str, str], tuple[Location, ...]] = {
 def queued_pods(group: str, kind: str, value: JsonObject, *, takes_all: bool = False) -> JsonObject:
     """The object with its queue on its pods: one workload per pod of a Deployment, one for all pods of a StatefulSet."""
     labels: dict[str, Any] = (value.get("metadata") or {}).get("labels") or {}
-    if not labels.get(QUEUE) and not takes_all:
+    if not labels.get(QUEUE_NAME) and not takes_all:
         return value
     for at in _TEMPLATES.get((group, kind), ()):
         if get(value, at) is None:
             continue
-        made_by = annotations_of(get(value, at) or {}).get(PARENT)
+        made_by = annotations_of(get(value, at) or {}).get(POD_SUSPENDING_PARENT)
         new = made_by is None
         word = LEADER_WORKER_SETS if kind == "LeaderWorkerSet" else kind.lower()
-        value = put(value, (*at, "metadata", "annotations", PARENT), made_by or word)
+        value = put(value, (*at, "metadata", "annotations", POD_SUSPENDING_PARENT), made_by or word)
         if new and kind in _LABELLED:
             value = put(value, (*at, "metadata", "labels", MANAGED), "true")
-        for label in (QUEUE, PRIORITY):
+        for label in (QUEUE_NAME, PRIORITY_CLASS):
             if labels.get(label):
                 value = put(value, (*at, "metadata", "labels", label), labels[label])
         if kind == "StatefulSet":
             value = _grouped(value, at, new=new)
         if new and kind == "LeaderWorkerSet":
-            value = put(value, (*at, "metadata", "annotations", ROLE), _part(value, at))
-            value = put(value, (*at, "metadata", "annotations", SERVING), "true")
+            value = put(value, (*at, "metadata", "annotations", ROLE_HASH), _part(value, at))
+            value = put(value, (*at, "metadata", "annotations", POD_GROUP_SERVING), "true")
     return value
 
 
@@ -69,7 +67,7 @@ def templates_of(group: str, kind: str, value: JsonObject) -> list[tuple[Locatio
 
 def group_named(value: JsonObject) -> str:
     """The group that all pods of a StatefulSet are."""
-    named = labels_of(get(value, _TEMPLATE) or {}).get(GROUP)
+    named = labels_of(get(value, _TEMPLATE) or {}).get(POD_GROUP_NAME)
     return str(named or f"statefulset-{value['metadata'].get('name', '')}"[:_NAME_LIMIT])
 
 
@@ -82,7 +80,7 @@ def pods_of_parent(kind: str, value: JsonObject) -> list[Pods]:
     """The pods of one of its workloads, by shape: all of a StatefulSet's, or one group of a LeaderWorkerSet's."""
     if kind == "StatefulSet":
         template = get(value, _TEMPLATE) or {}
-        name = str(annotations_of(template).get(ROLE) or MAIN)
+        name = str(annotations_of(template).get(ROLE_HASH) or MAIN)
         return [Pods(name=name, count=replicas_of(value), template=template, at=_TEMPLATE)]
     size = whole(value, "spec.leaderWorkerTemplate.size", 1)
     leader, worker = get(value, _LEADER), get(value, _WORKER) or {}
@@ -108,11 +106,15 @@ def role_in(pod: JsonObject, value: JsonObject) -> str:
 
 def _grouped(value: JsonObject, at: Location, *, new: bool) -> JsonObject:
     replicas = get(value, ("spec", "replicas"))
-    value = put(value, (*at, "metadata", "labels", GROUP), group_named(value))
-    notes = {TOTAL: str(1 if replicas is None else replicas), FAST: "true", SERVING: "true"}
+    value = put(value, (*at, "metadata", "labels", POD_GROUP_NAME), group_named(value))
+    notes = {
+        POD_GROUP_TOTAL_COUNT: str(1 if replicas is None else replicas),
+        POD_GROUP_FAST_ADMISSION: "true",
+        POD_GROUP_SERVING: "true",
+    }
     if new:
         # Kueue finds the pod set of a pod by its role, and would write the other one at the next change of a template.
-        notes |= {ROLE: MAIN, _INDEX: "apps.kubernetes.io/pod-index"}
+        notes |= {ROLE_HASH: MAIN, POD_GROUP_POD_INDEX_LABEL: "apps.kubernetes.io/pod-index"}
     for note, text in notes.items():
         # A template that changes makes all pods anew: what it says of their number stays as it was at first.
         if get(value, (*at, "metadata", "annotations", note)) is None:

@@ -1,8 +1,9 @@
 """Which changes of a serving object are refused while it belongs to a queue, as under Kueue."""
 
+from events.api.labels import QUEUE_NAME
 from events.json_object import JsonObject
 from services.jobs.paths import FieldBroken, dotted, get
-from services.jobs.pods import QUEUE, labels_of
+from services.jobs.pods import labels_of
 from services.jobs.serving import pods_of_parent, replicas_of, templates_of
 from services.validation.problem import Problem, forbidden, immutable
 
@@ -11,10 +12,10 @@ _SIZE = ("spec", "leaderWorkerTemplate", "size")
 
 def serving_problems(group: str, kind: str, old: JsonObject, new: JsonObject) -> list[Problem]:
     """The problems of a change."""
-    before, after = str(labels_of(old).get(QUEUE) or ""), str(labels_of(new).get(QUEUE) or "")
+    before, after = str(labels_of(old).get(QUEUE_NAME) or ""), str(labels_of(new).get(QUEUE_NAME) or "")
     found: list[Problem] = []
     if before != after and (get(old, ("status", "readyReplicas")) or 0) > 0:
-        found.append(immutable(f"metadata.labels[{QUEUE}]", after))
+        found.append(immutable(f"metadata.labels[{QUEUE_NAME}]", after))
     if not before or not after or kind == "Deployment":
         return found
     try:

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 
+from events.api.labels import JOB_COMPLETIONS_EQUAL_PARALLELISM, WORKLOAD
 from events.job_kind import JobKind
 from events.json_object import JsonObject
-from services.jobs.injection import WORKLOAD, inject, metadata_of, restore
+from services.jobs.injection import inject, metadata_of, restore
 from services.jobs.paths import look, put
 from services.jobs.pod_set import Injection, Original
 from services.jobs.pod_sets import pods_of
 from services.jobs.train_job import is_patched, patched, unpatched
 from services.jobs.updates import without_notes
-
-_COMPLETIONS_TOO = "kueue.x-k8s.io/job-completions-equal-parallelism"
 
 
 def with_suspend(kind: JobKind, job: JsonObject, *, suspend: bool) -> JsonObject:
@@ -58,4 +57,4 @@ def restored(kind: JobKind, job: JsonObject, originals: Sequence[Original]) -> J
 def _with_parallelism(job: JsonObject, count: int) -> JsonObject:
     job = put(job, ("spec", "parallelism"), count)
     wanted = look(job, "metadata.annotations") or {}
-    return put(job, ("spec", "completions"), count) if wanted.get(_COMPLETIONS_TOO) == "true" else job
+    return put(job, ("spec", "completions"), count) if wanted.get(JOB_COMPLETIONS_EQUAL_PARALLELISM) == "true" else job

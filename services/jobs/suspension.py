@@ -4,7 +4,6 @@ from typing import Any
 
 from services.jobs.defaulting import PLAIN, queued_later, waiting
 from services.jobs.kinds import Kinds
-from services.jobs.pods import QUEUE as QUEUE
 
 
 def suspend_queued(operation: str, kind: str, value: dict[str, Any], kinds: Kinds = PLAIN) -> dict[str, Any]:

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from events.api.labels import ADDED_BY_CHECKS
 from events.json_object import JsonObject
 from services.jobs.paths import get, put
 
-ADDED = "kuelog.io/added-by-checks"
-"""On a job: the labels and annotations that checks have added to its pod sets, to be taken out at the stop."""
-_AT = ("metadata", "annotations", ADDED)
+_AT = ("metadata", "annotations", ADDED_BY_CHECKS)
 
 
 class UpdateConflict(Exception):

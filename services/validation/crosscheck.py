@@ -5,6 +5,7 @@ The rules of GPUs answer what people get wrong most (docs/rules/objects.md#gpu-m
 
 from collections.abc import Callable, Sequence
 
+from events.api.labels import PRIORITY_CLASS, QUEUE_NAME
 from events.json_object import JsonObject
 from events.selector import LabelSelector, Operator, Requirement
 from projections.devices.card_config import HAMI, CardConfig
@@ -13,9 +14,6 @@ from services.validation.gpu_jobs import card_sizes, gpu_container_problems
 from services.validation.gpu_rules import gpu_queue_problems
 from services.validation.hami_webhook import hami_problems
 from services.validation.problem import Problem, Severity
-
-QUEUE = "kueue.x-k8s.io/queue-name"
-PRIORITY = "kueue.x-k8s.io/priority-class"
 
 
 class Objects:
@@ -142,11 +140,13 @@ def _job(value: JsonObject, objects: Objects) -> list[Problem]:
     meta, spec = value.get("metadata") or {}, value.get("spec") or {}
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
     found: list[Problem] = []
-    queue = labels.get(QUEUE) or annotations.get(QUEUE)
-    if QUEUE in annotations and QUEUE not in labels:
-        found.append(_annotation(QUEUE, annotations[QUEUE], "the job is not queued by Kueue since 0.3"))
-    if PRIORITY in annotations and PRIORITY not in labels:
-        found.append(_annotation(PRIORITY, annotations[PRIORITY], "the annotation has no effect on the queue"))
+    queue = labels.get(QUEUE_NAME) or annotations.get(QUEUE_NAME)
+    if QUEUE_NAME in annotations and QUEUE_NAME not in labels:
+        found.append(_annotation(QUEUE_NAME, annotations[QUEUE_NAME], "the job is not queued by Kueue since 0.3"))
+    if PRIORITY_CLASS in annotations and PRIORITY_CLASS not in labels:
+        found.append(
+            _annotation(PRIORITY_CLASS, annotations[PRIORITY_CLASS], "the annotation has no effect on the queue")
+        )
     found.extend(_queue_of_job(queue, meta.get("namespace"), objects))
     parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
     if isinstance(completions, int) and isinstance(parallelism, int) and parallelism > completions:
@@ -190,7 +190,7 @@ def _queue_of_job(queue: str | None, namespace: str | None, objects: Objects) ->
         ]
     return [
         Problem(
-            field=f"metadata.labels.{QUEUE}",
+            field=f"metadata.labels.{QUEUE_NAME}",
             code="LocalQueueNotFound",
             what=f"there is no LocalQueue {queue} in namespace {namespace or 'default'}",
             consequence="the job waits for ever",
@@ -204,8 +204,8 @@ def _classes(labels: JsonObject, pod: JsonObject, objects: Objects) -> list[Prob
     for kind, name, field, consequence in (
         (
             "WorkloadPriorityClass",
-            labels.get(PRIORITY),
-            f"metadata.labels.{PRIORITY}",
+            labels.get(PRIORITY_CLASS),
+            f"metadata.labels.{PRIORITY_CLASS}",
             "the job is not queued until the class is there",
         ),
         (
@@ -235,7 +235,7 @@ def _annotation(name: str, value: str, consequence: str) -> Problem:
         code="AnnotationForLabel",
         what=f"{name} is given as an annotation",
         consequence=consequence,
-        instead=f"labels: {{{name}: {value}}}" + (", naming a WorkloadPriorityClass" if name == PRIORITY else ""),
+        instead=f"labels: {{{name}: {value}}}" + (", naming a WorkloadPriorityClass" if name == PRIORITY_CLASS else ""),
     )
 
 

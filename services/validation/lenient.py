@@ -8,14 +8,11 @@ the label; old versions are converted.
 from collections.abc import Sequence
 
 from events.amount import UNLIMITED
+from events.api.labels import PRIORITY_CLASS, QUEUE_NAME, QUOTA_CHECK_STRATEGY
 from events.json_object import JsonObject
 from services.validation.conversion import to_v1beta2
 from services.validation.problem import ObjectWithProblems, Problem, Severity
 from services.validation.shape import shape_problems
-
-QUEUE = "kueue.x-k8s.io/queue-name"
-PRIORITY = "kueue.x-k8s.io/priority-class"
-UNDECLARED = "kuelog.io/quota-check-strategy"
 
 
 def normalise(values: Sequence[JsonObject]) -> list[ObjectWithProblems]:
@@ -116,8 +113,8 @@ def _cluster_queue(value: JsonObject, problems: list[Problem]) -> JsonObject:
         )
     meta = dict(value.get("metadata") or {})
     annotations = dict(meta.get("annotations") or {})
-    if UNDECLARED not in annotations:
-        annotations[UNDECLARED] = "IgnoreUndeclared"
+    if QUOTA_CHECK_STRATEGY not in annotations:
+        annotations[QUOTA_CHECK_STRATEGY] = "IgnoreUndeclared"
         problems.append(
             _warning(
                 "spec.resourceGroups",
@@ -162,26 +159,26 @@ def _flavor(flavor: JsonObject, covered: list[str], field: str, in_cohort: bool,
 def _job(value: JsonObject, classes: set[str], problems: list[Problem]) -> JsonObject:
     meta = dict(value.get("metadata") or {})
     annotations, labels = meta.get("annotations") or {}, dict(meta.get("labels") or {})
-    if QUEUE in annotations and QUEUE not in labels:
-        labels[QUEUE] = annotations[QUEUE]
+    if QUEUE_NAME in annotations and QUEUE_NAME not in labels:
+        labels[QUEUE_NAME] = annotations[QUEUE_NAME]
         problems.append(
             _warning(
-                f"metadata.annotations.{QUEUE}",
+                f"metadata.annotations.{QUEUE_NAME}",
                 "QueueNameAnnotation",
                 "the queue is named by an annotation",
                 "Kueue has read only the label since 0.3; it is taken as the label",
-                f"labels: {{{QUEUE}: {annotations[QUEUE]}}}",
+                f"labels: {{{QUEUE_NAME}: {annotations[QUEUE_NAME]}}}",
             )
         )
-    if PRIORITY not in labels and annotations.get(PRIORITY) in classes:
-        labels[PRIORITY] = annotations[PRIORITY]
+    if PRIORITY_CLASS not in labels and annotations.get(PRIORITY_CLASS) in classes:
+        labels[PRIORITY_CLASS] = annotations[PRIORITY_CLASS]
         problems.append(
             _warning(
-                f"metadata.annotations.{PRIORITY}",
+                f"metadata.annotations.{PRIORITY_CLASS}",
                 "AnnotationForLabel",
-                f"{PRIORITY} is given as an annotation",
+                f"{PRIORITY_CLASS} is given as an annotation",
                 "it names a WorkloadPriorityClass, so it is taken as the label",
-                f"labels: {{{PRIORITY}: {annotations[PRIORITY]}}}",
+                f"labels: {{{PRIORITY_CLASS}: {annotations[PRIORITY_CLASS]}}}",
             )
         )
     return {**value, "metadata": {**meta, "labels": labels}} if labels else value

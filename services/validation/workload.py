@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from events.api.labels import ADMISSION_GATED_BY, ELASTIC_JOB, PRIORITY_BOOST
 from events.json_object import JsonMapping
 from events.quantity import BadQuantity, to_units
 from events.settings import SettingsObserved
@@ -14,10 +15,6 @@ from services.validation.pod_sets import pod_set_problems
 from services.validation.problem import Problem, invalid, not_found, not_supported, required
 from services.validation.selectors import toleration_problems
 
-ELASTIC = "kueue.x-k8s.io/elastic-job"
-GATED_BY = "kueue.x-k8s.io/admission-gated-by"
-BOOST = "kueue.x-k8s.io/priority-boost"
-
 _INT32 = range(-(2**31), 2**31)
 
 
@@ -27,7 +24,7 @@ def validate(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     if holds_quota(value) and admission_of(value) is None:
         found.append(_no_admission())
     if enabled(settings, "AdmissionGatedBy"):
-        found.extend(gate_problems(annotations_of(value).get(GATED_BY, "")))
+        found.extend(gate_problems(annotations_of(value).get(ADMISSION_GATED_BY, "")))
     return [*found, *reclaimable_problems(value, {})]
 
 
@@ -43,7 +40,7 @@ def standing_problems(value: JsonMapping, settings: SettingsObserved) -> list[Pr
     if variable and is_elastic(value, settings):
         found.append(
             invalid(
-                "spec.podSets", variable, "a minCount in an elastic job", f"no minCount, or no annotation {ELASTIC}"
+                "spec.podSets", variable, "a minCount in an elastic job", f"no minCount, or no annotation {ELASTIC_JOB}"
             )
         )
     found.extend(_boost_problems(value, settings))
@@ -77,7 +74,7 @@ def holds_quota(value: JsonMapping) -> bool:
 
 def is_elastic(value: JsonMapping, settings: SettingsObserved) -> bool:
     """Whether a Workload is a slice of a job that grows and shrinks."""
-    return enabled(settings, "ElasticJobsViaWorkloadSlices") and annotations_of(value).get(ELASTIC) == "true"
+    return enabled(settings, "ElasticJobsViaWorkloadSlices") and annotations_of(value).get(ELASTIC_JOB) == "true"
 
 
 def reclaimable_problems(value: JsonMapping, before: Mapping[str, int]) -> list[Problem]:
@@ -117,13 +114,18 @@ def no_admission_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
 
 
 def _boost_problems(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
-    text = annotations_of(value).get(BOOST)
+    text = annotations_of(value).get(PRIORITY_BOOST)
     if text is None or not enabled(settings, "PriorityBoost"):
         return []
     if re.fullmatch(r"[+-]?\d+", text) is not None and int(text) in _INT32:
         return []
     return [
-        invalid(f"metadata.annotations[{BOOST}]", text, f"{text!r} is no whole number of 32 bits", 'e.g. "0" or "-5"')
+        invalid(
+            f"metadata.annotations[{PRIORITY_BOOST}]",
+            text,
+            f"{text!r} is no whole number of 32 bits",
+            'e.g. "0" or "-5"',
+        )
     ]
 
 

@@ -1,5 +1,6 @@
 """How a Workload may change: what is fixed while it holds quota (docs/rules/objects.md#immutable)."""
 
+from events.api.labels import ADMISSION_GATED_BY
 from events.json_object import JsonMapping
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
@@ -7,7 +8,6 @@ from services.validation.admission_gates import gate_update_problems
 from services.validation.conditions import is_true
 from services.validation.problem import Problem, immutable, invalid, required
 from services.validation.workload import (
-    GATED_BY,
     admission_of,
     annotations_of,
     holds_quota,
@@ -24,7 +24,11 @@ def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
     """The problems of a changed Workload, spec or status."""
     found = [*standing_problems(new, settings), *no_admission_problems(old, new)]
     if enabled(settings, "AdmissionGatedBy"):
-        found.extend(gate_update_problems(annotations_of(old).get(GATED_BY, ""), annotations_of(new).get(GATED_BY, "")))
+        found.extend(
+            gate_update_problems(
+                annotations_of(old).get(ADMISSION_GATED_BY, ""), annotations_of(new).get(ADMISSION_GATED_BY, "")
+            )
+        )
     elastic = is_elastic(new, settings)
     found.extend(reclaimable_problems(new, reclaimable_of(old) if elastic else {}))
     if holds_quota(old):

@@ -5,7 +5,6 @@ import re
 from events.quantity import BadQuantity, to_units
 from events.quota import Budget, BudgetPeriod
 
-BUDGET = "kuelog.io/budget"
 BUDGET_EXAMPLE = '"nvidia.com/gpu=500h per month": a number of unit-hours per resource, per day, week or month'
 
 _FORM = re.compile(r"^\s*(.+?)\s+per\s+(day|week|month)\s*$")

@@ -17,7 +17,17 @@ from events.api.kueue import (
     PreemptionSpec,
     ResourceGroupSpec,
 )
-from events.api.meta import RESOURCE_IN_USE, ObjectMeta
+from events.api.labels import (
+    BUDGET,
+    DEVICE_POLICY,
+    MAX_CONCURRENT_WORKLOADS,
+    MINIMUM_RUNTIME,
+    PREEMPTION_CLAIMS,
+    PREEMPTION_COOLDOWN,
+    QUOTA_CHECK_STRATEGY,
+    RESOURCE_IN_USE,
+)
+from events.api.meta import ObjectMeta
 from events.catalogue import Fact
 from events.quantity import BadQuantity, parse_quantity
 from events.quota import (
@@ -48,20 +58,12 @@ from events.quota import (
 )
 from events.settings import QuotaCheckStrategy
 from events.timestamp import parse_timestamp
-from services.watcher.budget_text import BUDGET, BUDGET_EXAMPLE, budget
+from services.watcher.budget_text import BUDGET_EXAMPLE, budget
 from services.watcher.pod_shapes import selector, taints, tolerations
 from services.watcher.problems import Refused, problem
 from services.watcher.quantities import amounts, duration, units
 
 T = TypeVar("T")
-
-MINIMUM_RUNTIME = "kuelog.io/minimum-runtime"
-COOLDOWN = "kuelog.io/preemption-cooldown"
-CLAIMS = "kuelog.io/preemption-claims"
-MAX_CONCURRENT = "kuelog.io/max-concurrent-workloads"
-DEVICE_POLICY = "kuelog.io/device-policy"
-"""On a ResourceFlavor: what the cards that are really there mean beside its quota."""
-UNDECLARED = "kuelog.io/quota-check-strategy"
 
 
 def read(value: dict[str, Any], kind: type[T]) -> T:
@@ -106,8 +108,8 @@ def cluster_queue(value: dict[str, Any]) -> Fact:
         admission_mode=AdmissionMode(spec.admission_scope.admission_mode)
         if spec.admission_scope
         else AdmissionMode.NONE,
-        undeclared=_annotated(meta, UNDECLARED, QuotaCheckStrategy, QuotaCheckStrategy.BLOCK_UNDECLARED),
-        max_concurrent=_annotated(meta, MAX_CONCURRENT, int, None),
+        undeclared=_annotated(meta, QUOTA_CHECK_STRATEGY, QuotaCheckStrategy, QuotaCheckStrategy.BLOCK_UNDECLARED),
+        max_concurrent=_annotated(meta, MAX_CONCURRENT_WORKLOADS, int, None),
         budget=_annotated(meta, BUDGET, budget, None, BUDGET_EXAMPLE),
         terminating=meta.deletion_timestamp is not None,
         held=is_held(meta),
@@ -275,8 +277,8 @@ def _preemption(found: PreemptionSpec | None, meta: ObjectMeta) -> PreemptionRul
             policy=PreemptionPolicy(within.policy), max_priority_threshold=within.max_priority_threshold
         ),
         minimum_runtime=_annotated(meta, MINIMUM_RUNTIME, duration, 0),
-        cooldown=_annotated(meta, COOLDOWN, duration, 0),
-        claims=_annotated(meta, CLAIMS, "true".__eq__, False),  # noqa: FBT003
+        cooldown=_annotated(meta, PREEMPTION_COOLDOWN, duration, 0),
+        claims=_annotated(meta, PREEMPTION_CLAIMS, "true".__eq__, False),  # noqa: FBT003
     )
 
 

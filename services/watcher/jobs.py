@@ -6,6 +6,14 @@ from typing import Any, Protocol
 
 import msgspec
 
+from events.api.labels import (
+    ADMISSION_GATED_BY,
+    DECISION,
+    MAX_EXEC_TIME_SECONDS,
+    NEVER_PREEMPT,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+)
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.job_kind import JobKind
@@ -26,12 +34,6 @@ from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.problems import Refused, problem
 
-QUEUE = "kueue.x-k8s.io/queue-name"
-PRIORITY = "kueue.x-k8s.io/priority-class"
-MAX_EXEC = "kueue.x-k8s.io/max-exec-time-seconds"
-GATED_BY = "kueue.x-k8s.io/admission-gated-by"
-NEVER_PREEMPT = "kuelog.io/never-preempt"
-DECISION = "kuelog.io/decision"
 _NAME_LIMIT = 63
 
 
@@ -129,7 +131,7 @@ def _state(
         PodSet(name=one.name, count=one.count, minimum=one.minimum, shape=pod_shape(template, dotted(one.at)))
         for one, template in zip(pods, templates, strict=True)
     )
-    seconds = number_in(labels, MAX_EXEC, "metadata.labels")
+    seconds = number_in(labels, MAX_EXEC_TIME_SECONDS, "metadata.labels")
     decision = annotations.get(DECISION, "")
     return JobState(
         workload=f"{meta.namespace}/{workload_name(kind.kind, kind.group, meta.name, meta.uid)}",
@@ -148,7 +150,7 @@ def _state(
             priority_class=reference,
             max_execution=None if seconds is None else seconds * 1000,
             labels=copied_labels(labels, around),
-            gated_by=names_in(meta, GATED_BY),
+            gated_by=names_in(meta, ADMISSION_GATED_BY),
             leaving=meta.deletion_timestamp is not None,
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
             provisioning=own_parameters(meta),
@@ -187,7 +189,7 @@ def own_parameters(meta: ObjectMeta) -> dict[str, str]:
 
 def queue_name(meta: ObjectMeta, around: Surroundings) -> str:
     """The local queue that a job names, by label or by the old annotation, or the namespace's default one."""
-    named = (meta.labels or {}).get(QUEUE) or (meta.annotations or {}).get(QUEUE, "")
+    named = (meta.labels or {}).get(QUEUE_NAME) or (meta.annotations or {}).get(QUEUE_NAME, "")
     if named:
         return named
     # What a job makes belongs to the job: it is never queued only because its namespace has a queue for everybody.
@@ -203,14 +205,14 @@ def workload_name(kind: str, group: str, name: str, uid: str) -> str:
 
 def priority_of(meta: ObjectMeta, pod_class: str | None, around: Surroundings) -> tuple[int, PriorityRef | None]:
     """The priority of a job and where it comes from. Raises `Refused`."""
-    named = (meta.labels or {}).get(PRIORITY, "")
+    named = (meta.labels or {}).get(PRIORITY_CLASS, "")
     for name, workload in ((named, True), (pod_class or "", False)):
         if not name:
             continue
         kind = "WorkloadPriorityClass" if workload else "PriorityClass"
         found = around.priority_classes.get(f"{kind}/{name}")
         if found is None:
-            field = f"metadata.labels[{PRIORITY}]" if workload else "priorityClassName of its pods"
+            field = f"metadata.labels[{PRIORITY_CLASS}]" if workload else "priorityClassName of its pods"
             raise Refused(
                 [problem(field, f"{kind} {name} doesn't exist", f"create it, or name one of {_names(around, kind)}")]
             )

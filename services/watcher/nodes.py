@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.api.jobs import ApiResourceQuota
+from events.api.labels import CARD_CORDON, POD_SET, WORKLOAD
 from events.api.meta import Quantity
 from events.api.pods import ApiNode, ApiPod, PodTemplate
 from events.catalogue import Fact
@@ -28,10 +29,6 @@ from services.watcher.cluster_objects import created_at, read
 from services.watcher.pod_shapes import pod_shape, taints
 from services.watcher.problems import Refused, problem
 
-WORKLOAD = "kueue.x-k8s.io/workload"
-POD_SET = "kueue.x-k8s.io/podset"
-OUR_CORDON = "kuelog.io/card-cordon"
-"""On a node: UUIDs of cards of any vendor that new pods are kept from; HAMi's own annotation counts as well."""
 BIND_PHASE = "hami.io/bind-phase"
 
 
@@ -122,7 +119,7 @@ def _registered(found: ApiNode, config: CardConfig) -> DevicesRegistered:
     cards = cards_on(name, annotations, capacity, found.metadata.labels, config.vendors)
     vendors = {card.vendor for card in cards}
     scores = annotations.get(PAIR_SCORES, "")
-    cordoned = {*names_in(annotations.get(CORDON, "")), *names_in(annotations.get(OUR_CORDON, ""))}
+    cordoned = {*names_in(annotations.get(CORDON, "")), *names_in(annotations.get(CARD_CORDON, ""))}
     return DevicesRegistered(
         node=name,
         cards=cards,

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from events.api.labels import POD_SUSPENDING_PARENT, QUEUE_NAME
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.whole_number import whole_number
@@ -39,7 +40,7 @@ class PodGroupOwners:
         """Record an object; the places of its groups."""
         meta = value["metadata"]
         key = f"{kind}/{meta.get('namespace', '')}/{meta['name']}"
-        if key not in self._there and not rules.labels_of(value).get(rules.QUEUE) and not self._kinds.takes_all:
+        if key not in self._there and not rules.labels_of(value).get(QUEUE_NAME) and not self._kinds.takes_all:
             return []
         self._there[key] = value
         before = self._places(key)
@@ -66,7 +67,7 @@ class PodGroupOwners:
 
     def see_pod(self, place: str, pod: JsonObject) -> None:
         """Record to which object a pod's group belongs."""
-        maker = self._kinds.maker_named(str(rules.annotations_of(pod).get(rules.PARENT) or ""))
+        maker = self._kinds.maker_named(str(rules.annotations_of(pod).get(POD_SUSPENDING_PARENT) or ""))
         kind = maker.place if maker is not None else ""
         if kind not in self._kinds.parents or not place.startswith("PodGroup/"):
             return

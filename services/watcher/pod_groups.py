@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from events.api.labels import QUEUE_NAME
 from events.api.meta import ApiStruct, ObjectMeta
 from events.catalogue import Fact
 from events.json_object import JsonObject
@@ -9,7 +10,7 @@ from events.pod import PodAccounted
 from services.jobs import pods as rules
 from services.jobs.paths import FieldBroken
 from services.watcher.cluster_objects import read
-from services.watcher.jobs import QUEUE, JobState, Surroundings
+from services.watcher.jobs import JobState, Surroundings
 from services.watcher.pod_members import age, counts_on
 from services.watcher.pod_state import excess_of, members_of_group, pod_state
 from services.watcher.problems import Refused, problem
@@ -39,7 +40,7 @@ class PodGroups:
         key = f"{meta.namespace}/{meta.name}"
         if key not in self._places and (
             not rules.is_managed(value)
-            or not ((meta.labels or {}).get(QUEUE) or around.kinds.takes_all or rules.waits_for_its_group(value))
+            or not ((meta.labels or {}).get(QUEUE_NAME) or around.kinds.takes_all or rules.waits_for_its_group(value))
             or around.goes_with_owner(meta)
         ):
             return ""

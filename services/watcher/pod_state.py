@@ -4,6 +4,14 @@ from collections.abc import Sequence
 
 import msgspec
 
+from events.api.labels import (
+    ADMISSION_GATED_BY,
+    MAX_EXEC_TIME_SECONDS,
+    NEVER_PREEMPT,
+    POD_GROUP_TOTAL_COUNT,
+    QUEUE_NAME,
+    RETRIABLE_IN_GROUP,
+)
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.json_object import JsonObject
@@ -14,10 +22,6 @@ from services.jobs.paths import FieldBroken, get
 from services.validation.unsupported import asked_in
 from services.watcher.cluster_objects import created_at, read
 from services.watcher.jobs import (
-    GATED_BY,
-    MAX_EXEC,
-    NEVER_PREEMPT,
-    QUEUE,
     JobState,
     Surroundings,
     copied_labels,
@@ -82,17 +86,19 @@ def _gathered(found: Sequence[JsonObject]) -> GroupMembers:
 def _check_alike(pods: Sequence[JsonObject]) -> None:
     """All pods of a group name the same queue and the same number of pods. Raises `FieldBroken`."""
     first, total = pods[0], rules.total_of(pods[0])
-    queue, name = rules.labels_of(first).get(QUEUE), first["metadata"]["name"]
+    queue, name = rules.labels_of(first).get(QUEUE_NAME), first["metadata"]["name"]
     for one in pods[1:]:
-        other = rules.labels_of(one).get(QUEUE)
+        other = rules.labels_of(one).get(QUEUE_NAME)
         pair = f"pods {name} and {one['metadata']['name']} of group {rules.group_of(one)}"
         if other != queue:
             raise FieldBroken(
-                f"metadata.labels[{QUEUE}]", f"{pair} have different queue names: {queue} and {other}", "one for all"
+                f"metadata.labels[{QUEUE_NAME}]",
+                f"{pair} have different queue names: {queue} and {other}",
+                "one for all",
             )
         if rules.total_of(one) != total:
             raise FieldBroken(
-                f"metadata.annotations[{rules.TOTAL}]",
+                f"metadata.annotations[{POD_GROUP_TOTAL_COUNT}]",
                 f"{pair} have different values: {total} and {rules.total_of(one)}",
                 "how many pods the group has",
             )
@@ -108,7 +114,7 @@ def _state(
     members = members_of(group.kept, _role)
     begun = any(one.state is MemberState.LIVE for one in members)
     priority, reference = priority_of(meta, get(first, ("spec", "priorityClassName")), around)
-    seconds = number_in(labels, MAX_EXEC, "metadata.labels")
+    seconds = number_in(labels, MAX_EXEC_TIME_SECONDS, "metadata.labels")
     total = sum(one.count for one in pod_sets)
     one_by_one = rules.comes_one_by_one(first)
     return JobState(
@@ -118,12 +124,12 @@ def _state(
         created_at=created_at(meta),
         spec=WorkloadSpec(
             # Running pods stay where they were admitted.
-            queue=reported.spec.queue if reported is not None and begun else labels.get(QUEUE, ""),
+            queue=reported.spec.queue if reported is not None and begun else labels.get(QUEUE_NAME, ""),
             pod_sets=pod_sets,
             priority=priority,
             priority_class=reference,
             max_execution=None if seconds is None else seconds * 1000,
-            gated_by=names_in(meta, GATED_BY),
+            gated_by=names_in(meta, ADMISSION_GATED_BY),
             provisioning=own_parameters(meta),
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
             labels=_copied(group.kept, around),
@@ -178,7 +184,7 @@ def _finished(kept: Sequence[JsonObject], total: int, group: str) -> tuple[str, 
     succeeded = sum(_phase(one) == "Succeeded" for one in over)
     if succeeded >= total:
         return "Succeeded", f"Pods succeeded: {succeeded}/{total}." if group else "Job finished successfully"
-    final = not group or any(rules.annotations_of(one).get(rules.RETRIABLE) == "false" for one in kept)
+    final = not group or any(rules.annotations_of(one).get(RETRIABLE_IN_GROUP) == "false" for one in kept)
     if final and over and len(over) == len(kept):
         message = str(get(over[0], ("status", "message")) or "")
         return "Failed", f"Pods succeeded: {succeeded}/{total}." if group else message

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from events.api.labels import DECISION, MANAGED
 from events.api.meta import ApiCondition, ApiStruct, ObjectMeta, OwnerReference
 from events.api.provisioning import ApiProvisioningRequestConfig, RetryStrategy
 from events.catalogue import Fact
@@ -12,9 +13,7 @@ from events.provisioning import (
     ProvisioningRequestObserved,
     SelectorFromDetail,
 )
-from services.provisioning_kinds import MANAGED
 from services.watcher.cluster_objects import read
-from services.watcher.jobs import DECISION
 
 
 class _Spec(ApiStruct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from events.api.labels import ADMISSION_GATED_BY, NEVER_PREEMPT, QUEUE_NAME, ROLE_HASH
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
 from events.job_kind import JobKind
@@ -16,17 +17,7 @@ from services.jobs.serving import pods_of_parent, replicas_of, role_in
 from services.jobs.table import LEADER_WORKER_SET
 from services.validation.unsupported import asked_in
 from services.watcher.cluster_objects import created_at, read
-from services.watcher.jobs import (
-    GATED_BY,
-    NEVER_PREEMPT,
-    QUEUE,
-    JobState,
-    Surroundings,
-    copied_labels,
-    names_in,
-    own_parameters,
-    priority_of,
-)
+from services.watcher.jobs import JobState, Surroundings, copied_labels, names_in, own_parameters, priority_of
 from services.watcher.pod_group_owners import index_of
 from services.watcher.pod_members import group_members, members_of
 from services.watcher.pod_shapes import pod_shape
@@ -68,7 +59,7 @@ def _state(
     groups = kind is LEADER_WORKER_SET
     index, replicas = index_of(place) if groups else 0, replicas_of(parent)
     over = groups and index >= replicas and not pods
-    if not (labels.get(QUEUE) or around.kinds.takes_all) or (reported is None and (over or not replicas)):
+    if not (labels.get(QUEUE_NAME) or around.kinds.takes_all) or (reported is None and (over or not replicas)):
         return None
     asked = _pod_sets(kind, parent, pods, reported)
     held = reported.spec.pod_sets if reported is not None else asked
@@ -96,11 +87,11 @@ def _state(
         created_at=created_at(meta),
         spec=WorkloadSpec(
             # Running pods stay where they were admitted, and as many as were admitted.
-            queue=reported.spec.queue if reported is not None and begun else labels.get(QUEUE, ""),
+            queue=reported.spec.queue if reported is not None and begun else labels.get(QUEUE_NAME, ""),
             pod_sets=held,
             priority=priority,
             priority_class=reference,
-            gated_by=names_in(meta, GATED_BY),
+            gated_by=names_in(meta, ADMISSION_GATED_BY),
             provisioning=own_parameters(meta),
             never_preempt="true" in (labels.get(NEVER_PREEMPT), annotations.get(NEVER_PREEMPT)),
             labels=copied_labels(labels, around),
@@ -127,7 +118,7 @@ def _pod_sets(
         return found
     # Kueue's webhook gives the pods of a StatefulSet a role that its template does not name.
     reported_name = reported.spec.pod_sets[0].name if reported is not None else ""
-    given = next((str(role) for one in pods if (role := rules.annotations_of(one).get(rules.ROLE))), "")
+    given = next((str(role) for one in pods if (role := rules.annotations_of(one).get(ROLE_HASH))), "")
     return tuple(structs.replace(one, name=reported_name or given or one.name) for one in found)
 
 

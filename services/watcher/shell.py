@@ -6,6 +6,7 @@ from typing import Any
 
 import structlog
 
+from events.api.labels import QUEUE_NAME
 from events.catalogue import Fact
 from events.control import ResourceVersionsRestarted
 from events.json_object import JsonObject
@@ -13,7 +14,6 @@ from events.object_version import ObjectVersion, version_number
 from events.settings import SettingsObserved
 from projections.object_versions import Known
 from services.jobs.pods import is_managed, labels_of
-from services.jobs.serving import QUEUE
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Sight, Vanished
 from services.runtime.control_log import Control
@@ -282,7 +282,7 @@ class Watcher:
             return []  # Another watcher has reported a newer version; it is on its way to us, too.
         kinds = self.view.kinds
         managed = is_managed(value) if resource.kind == "Pod" else resource.kind in kinds.by_place
-        if managed or (resource.kind in kinds.parents and (labels_of(value).get(QUEUE) or kinds.takes_all)):
+        if managed or (resource.kind in kinds.parents and (labels_of(value).get(QUEUE_NAME) or kinds.takes_all)):
             self._jobs[place] = value
         return self.view.see(resource.kind, value)
 

@@ -4,14 +4,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from events.api.meta import RESOURCE_IN_USE
+from events.api.labels import DECISION, RESOURCE_IN_USE
 from events.api.workload import ApiWorkload
 from events.catalogue import Fact
 from events.workload import CheckReported, WorkloadSwitched
 from events.workload_object import WorkloadTerminating
 from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import read
-from services.watcher.jobs import DECISION, JobState
+from services.watcher.jobs import JobState
 
 
 def companion_facts(

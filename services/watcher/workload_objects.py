@@ -2,6 +2,14 @@
 
 from typing import Any
 
+from events.api.labels import (
+    ADMISSION_GATED_BY,
+    DECISION,
+    JOB_UID,
+    NEVER_PREEMPT,
+    PRIORITY_BOOST,
+    WORKLOAD_ALLOWED_RESOURCE_FLAVORS,
+)
 from events.api.meta import ObjectMeta
 from events.api.workload import ApiPodSet, ApiWorkload, ApiWorkloadStatus
 from events.pod_set import PodSet, TopologyRequest
@@ -20,13 +28,9 @@ from events.workload import (
 from services.validation.unsupported import asked_in
 from services.watcher.check_states import checks_of
 from services.watcher.cluster_objects import created_at, read
-from services.watcher.jobs import DECISION, GATED_BY, NEVER_PREEMPT, JobState, names_in, own_parameters
+from services.watcher.jobs import JobState, names_in, own_parameters
 from services.watcher.pod_shapes import pod_shape
 from services.watcher.quantities import amounts
-
-ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
-PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
-JOB_UID = "kueue.x-k8s.io/job-uid"
 
 
 def belongs_to_job(value: dict[str, Any]) -> bool:
@@ -62,11 +66,11 @@ def workload_state(value: dict[str, Any]) -> JobState:
             else PriorityRef(name=reference.name, workload=reference.kind == "WorkloadPriorityClass"),
             active=spec.active,
             priority_boost=_boost(meta),
-            allowed_flavors=names_in(meta, ALLOWED_FLAVORS),
+            allowed_flavors=names_in(meta, WORKLOAD_ALLOWED_RESOURCE_FLAVORS),
             max_execution=None
             if spec.maximum_execution_time_seconds is None
             else spec.maximum_execution_time_seconds * 1000,
-            gated_by=names_in(meta, GATED_BY),
+            gated_by=names_in(meta, ADMISSION_GATED_BY),
             preemption_gates=tuple(one.name for one in spec.preemption_gates or ()),
             job_uid="" if meta.owner_references else (meta.labels or {}).get(JOB_UID, ""),
             orphaned=JOB_UID in (meta.labels or {}) and not meta.owner_references,

@@ -3,8 +3,8 @@
 import random
 from typing import Any
 
+from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
-from ops.sandbox.embedded_cluster.kubelet import RUN_SECONDS
 from ops.sandbox.embedded_cluster.nodes import gpu_node
 
 KUEUE = "kueue.x-k8s.io/v1beta2"

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
 from ops.production.process.clock import ScaledClock
-from ops.sandbox.embedded_cluster.kubelet import RUN_SECONDS
 from services.applier.writing import WORKLOADS
 from services.watcher.jobs import workload_name
 from tests.ops.cli.test_adopt import HELD, Left, Make, condition, left, until

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
 from ops.production.crds.definitions import manifests as definitions
 from ops.production.kubernetes.client import KubeClient, connect, failure_of
@@ -15,7 +16,6 @@ from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.faults import Fault
-from ops.sandbox.embedded_cluster.kubelet import RUN_SECONDS
 from ops.sandbox.embedded_cluster.versions import renamed
 from ops.sandbox.scenario.platform import convert, suspend
 from services.runtime.cluster_port import Resource

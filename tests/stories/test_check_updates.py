@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from events.api.labels import ADDED_BY_CHECKS
 from ops.production.log.history import read_everything
 from ops.production.wiring import PARTITION
 from ops.queries.replay import fold_partition
 from services.applier.writing import WORKLOADS
-from services.jobs.updates import ADDED
 from services.runtime.cluster_port import ObjectConflict
 from tests.stage.stage import Stage, job
 from tests.stories.test_checks import conditions, require, workload
@@ -78,7 +78,9 @@ async def start_and_stop(stage: Stage) -> None:
 
     def at_rest() -> bool:
         found = stage.get("jobs.batch", "default", "patient")
-        return states(stage) == ["Pending", "Pending"] and ADDED not in found["metadata"].get("annotations", {})
+        return states(stage) == ["Pending", "Pending"] and ADDED_BY_CHECKS not in found["metadata"].get(
+            "annotations", {}
+        )
 
     await stage.until(at_rest)
     assert template(stage) == before, "it asks for what it asked for at first"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from events.api.meta import RESOURCE_IN_USE
+from events.api.labels import RESOURCE_IN_USE
 from events.json_object import JsonObject
 from ops.production.process.clock import ScaledClock
 from services.applier.known_objects import WORKLOADS

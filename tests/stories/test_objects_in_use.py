@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from events.api.meta import RESOURCE_IN_USE
+from events.api.labels import RESOURCE_IN_USE
 from tests.stage.stage import CLUSTER_QUEUES, Stage, job
 
 FLAVORS = "resourceflavors.kueue.x-k8s.io"

@@ -1,5 +1,6 @@
 """Pods of one set that were given different cards: each is told its own before it is scheduled, and has no others."""
 
+from events.api.labels import CARDS_GATE
 from events.json_object import JsonObject
 from ops.production.log.history import read_everything
 from ops.production.wiring import DEVICE_PARTITION, PARTITION
@@ -8,7 +9,6 @@ from ops.sandbox.embedded_cluster.nodes import gpu_node
 from projections.devices.annotations import USE_UUID, pod_shares
 from projections.devices.drift import all_findings
 from projections.world import World
-from services.jobs.card_gate import CARD_GATE
 from tests.stage.stage import CLUSTER_QUEUES, Stage
 from tests.stories.test_pods import PODS, Pods, member
 
@@ -92,7 +92,7 @@ async def test_each_pod_of_a_job_gets_the_cards_of_its_index_and_no_others(stage
     stage.serve()
     await stage.add(wide("train", 3))
     await stage.until(lambda: running(stage, "train", 3))
-    assert {"name": CARD_GATE} in stage.get("jobs.batch", "default", "train")["spec"]["template"]["spec"][
+    assert {"name": CARDS_GATE} in stage.get("jobs.batch", "default", "train")["spec"]["template"]["spec"][
         "schedulingGates"
     ]
     pods = alive(stage, "train")

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
 from ops.production.log.history import read_everything
 from ops.production.wiring import PARTITION, SERVICES, stopped
 from ops.queries.replay import fold_partition
-from ops.sandbox.embedded_cluster.kubelet import RUN_SECONDS
 from services.jobs.pods import is_gated
 from services.runtime.cluster_port import Resource
 from tests.stage.stage import Stage

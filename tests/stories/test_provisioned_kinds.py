@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from events.api.labels import MANAGED
 from events.job_kind import JobKind
-from services.provisioning_kinds import MANAGED
 from tests.stage.stage import Stage
 from tests.stories.autoscaler import DEFINITION, answer, config, requests, require_nodes, templates
 from tests.stories.job_samples import POD_SETS, SAMPLED

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
 from ops.production.log.server import NatsServer
 from ops.production.process.clock import ScaledClock
-from ops.sandbox.embedded_cluster.kubelet import RUN_SECONDS
 from services.jobs.paths import look
 from services.runtime.cluster_port import Resource
 from tests.conftest import ABSENT, ASSETS

@@ -1,6 +1,6 @@
 """Workload objects that are kept while something needs them, and what frees them, as under Kueue (`resource-in-use`)."""
 
-from events.api.meta import RESOURCE_IN_USE
+from events.api.labels import RESOURCE_IN_USE
 from events.json_object import JsonObject
 from ops.production.wiring import stopped
 from services.jobs.paths import look

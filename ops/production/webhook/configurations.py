@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from events.api.labels import QUEUE_NAME
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.selector import LabelSelector
@@ -15,7 +16,6 @@ from services.jobs.table import POD
 
 MUTATING, VALIDATING = "kuelog-mutating-webhook-configuration", "kuelog-validating-webhook-configuration"
 MUTATE, VALIDATE, CONVERT = "/mutate", "/validate", "/convert"
-QUEUE = "kueue.x-k8s.io/queue-name"
 _SPACE = "kubernetes.io/metadata.name"
 _TIMEOUT_S = 10
 
@@ -168,5 +168,5 @@ def _webhook(
     if namespaces is not None:
         found["namespaceSelector"] = namespaces
     if watched.labelled:
-        found["objectSelector"] = {"matchExpressions": [{"key": QUEUE, "operator": "Exists"}]}
+        found["objectSelector"] = {"matchExpressions": [{"key": QUEUE_NAME, "operator": "Exists"}]}
     return found

@@ -2,9 +2,9 @@
 
 from collections.abc import Set as AbstractSet
 
+from events.api.labels import QUEUE_NAME
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
-from ops.production.webhook.configurations import QUEUE
 from ops.production.webhook.review import ReviewRequest
 from services.jobs.defaulting import named_queue, queued_later, waiting
 from services.jobs.kinds import kinds_of
@@ -35,7 +35,7 @@ def stored(
         return queued_later(value, kind, kinds_of(settings))
     if request.namespace in local_queues and _takes_default(kind, value):
         meta: JsonObject = value.get("metadata") or {}
-        labels = {**(meta.get("labels") or {}), QUEUE: DEFAULT_QUEUE}
+        labels = {**(meta.get("labels") or {}), QUEUE_NAME: DEFAULT_QUEUE}
         value = {**value, "metadata": {**meta, "labels": labels}}
     return waiting(value, kind, kinds_of(settings))
 
@@ -81,7 +81,7 @@ def _moved(old: JsonObject, new: JsonObject) -> list[Problem]:
     spec: JsonObject = new.get("spec") or {}
     if "suspend" not in spec or spec["suspend"] or named_queue(old) == named_queue(new):
         return []
-    return [immutable(f"metadata.labels[{QUEUE}]", named_queue(new))]
+    return [immutable(f"metadata.labels[{QUEUE_NAME}]", named_queue(new))]
 
 
 def _untranslatable(value: JsonObject) -> list[Problem]:

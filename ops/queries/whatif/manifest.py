@@ -1,6 +1,14 @@
 """Facts about queues written as the manifests that they came from, so that a field can be set by the name that people know."""
 
 from events.amount import UNLIMITED
+from events.api.labels import (
+    DEVICE_POLICY,
+    MAX_CONCURRENT_WORKLOADS,
+    MINIMUM_RUNTIME,
+    PREEMPTION_CLAIMS,
+    PREEMPTION_COOLDOWN,
+    QUOTA_CHECK_STRATEGY,
+)
 from events.catalogue import AnyEvent
 from events.event import Millis
 from events.json_object import JsonObject
@@ -16,14 +24,6 @@ from events.quota import (
 )
 from events.selector import LabelSelector
 from events.settings import QuotaCheckStrategy
-from services.watcher.cluster_objects import (
-    CLAIMS,
-    COOLDOWN,
-    DEVICE_POLICY,
-    MAX_CONCURRENT,
-    MINIMUM_RUNTIME,
-    UNDECLARED,
-)
 
 API = "kueue.x-k8s.io/v1beta2"
 
@@ -109,13 +109,13 @@ def _annotations(fact: ClusterQueueObserved) -> dict[str, str]:
     if rules.minimum_runtime:
         found[MINIMUM_RUNTIME] = _duration(rules.minimum_runtime)
     if rules.cooldown:
-        found[COOLDOWN] = _duration(rules.cooldown)
+        found[PREEMPTION_COOLDOWN] = _duration(rules.cooldown)
     if rules.claims:
-        found[CLAIMS] = "true"
+        found[PREEMPTION_CLAIMS] = "true"
     if fact.max_concurrent is not None:
-        found[MAX_CONCURRENT] = str(fact.max_concurrent)
+        found[MAX_CONCURRENT_WORKLOADS] = str(fact.max_concurrent)
     if fact.undeclared is not QuotaCheckStrategy.BLOCK_UNDECLARED:
-        found[UNDECLARED] = fact.undeclared.value
+        found[QUOTA_CHECK_STRATEGY] = fact.undeclared.value
     return found
 
 

@@ -8,6 +8,7 @@ from statistics import median, quantiles
 import msgspec
 import psutil
 
+from events.api.labels import QUEUE_NAME
 from events.json_object import JsonObject
 from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.reflector import Reflector
@@ -149,7 +150,7 @@ def _job(name: str) -> JsonObject:
         "metadata": {
             "name": name,
             "namespace": SPACE,
-            "labels": {"kueue.x-k8s.io/queue-name": NAME, "kuelog.io/bench": "job"},
+            "labels": {QUEUE_NAME: NAME, "kuelog.io/bench": "job"},
         },
         "spec": {"suspend": True, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
     }

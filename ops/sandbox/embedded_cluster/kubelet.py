@@ -1,5 +1,6 @@
 """The kubelet's stand-in: bound pods run for as long as their annotation says, then end; deleted ones go."""
 
+from events.api.labels import EXIT, RUN_SECONDS, TERMINATION_SECONDS
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.production.process.clock import ScaledClock
@@ -10,9 +11,6 @@ from ops.sandbox.embedded_cluster.resources import Resources
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Name, Object
 
-RUN_SECONDS = "kuelog.io/run-seconds"
-EXIT = "kuelog.io/exit"
-TERMINATION_SECONDS = "kuelog.io/termination-seconds"
 PODS = "pods"
 _JOB_POD_RUNS_S = 10.0
 _KEEPS_RUNNING = frozenset({"ReplicaSet", "StatefulSet"})

@@ -1,8 +1,8 @@
 """The log of a pod: nothing runs here, so that it says what would have run, where and for how long."""
 
+from events.api.labels import RUN_SECONDS
 from ops.sandbox.embedded_cluster.failures import bad_request
 from ops.sandbox.embedded_cluster.hami_dialects import DIALECTS
-from ops.sandbox.embedded_cluster.kubelet import RUN_SECONDS
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Object
 

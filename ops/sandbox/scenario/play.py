@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from events.api.labels import RUN_SECONDS
 from ops.files.manifests import Document, read_manifests
 from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.fault_injection import set_card_health, set_node_ready
@@ -103,7 +104,7 @@ def _resource(on: Platform, value: dict[str, Any]) -> Resource | None:
 def _running(job: dict[str, Any], seconds: int) -> dict[str, Any]:
     template = job["spec"]["template"]
     meta = template.get("metadata") or {}
-    annotations = {"kuelog.io/run-seconds": str(seconds), **(meta.get("annotations") or {})}
+    annotations = {RUN_SECONDS: str(seconds), **(meta.get("annotations") or {})}
     return {
         **job,
         "spec": {**job["spec"], "template": {**template, "metadata": {**meta, "annotations": annotations}}},

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from events.api.labels import QUEUE_NAME
 from events.billing import LineKind, Meter, Price, PriceListSet
 from events.json_object import JsonObject
 from events.subjects import FACTS
@@ -14,7 +15,7 @@ from ops.sandbox.simulate.platform import KUEUE
 from ops.sandbox.simulate.rolled_streams import restart_stopped, roll
 from ops.sandbox.simulate.simulation import Simulation
 from ops.sandbox.simulate.stray_messages import forged_message, stream_of, unfit_message
-from ops.sandbox.simulate.users import NAMESPACE, QUEUE
+from ops.sandbox.simulate.users import NAMESPACE
 
 Application = Callable[[Simulation, Fault], None]
 _MOST_SLOW_S = 2.0
@@ -176,7 +177,7 @@ def _odd_job(name: str, queue: str, resources: JsonObject) -> JsonObject:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {QUEUE: queue}},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {QUEUE_NAME: queue}},
         "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
     }
 

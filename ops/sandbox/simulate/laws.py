@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from events.api.labels import DECISION, QUEUE_NAME
 from events.codec import NotOurs, decode_sighting
 from events.event import Millis
 from events.settings import SettingsObserved
@@ -16,10 +17,8 @@ from ops.queries.audit.verify import Auditor
 from ops.sandbox.embedded_cluster.selection import look
 from ops.sandbox.embedded_cluster.store import Change, Store
 from ops.sandbox.simulate.partition_laws import PartitionLaws, hold_partition
-from ops.sandbox.simulate.users import QUEUE
 from projections.amiss import AUTHOR, TIME
 from projections.world import World
-from services.applier.manifests import DECISION
 from services.applier.plan import sequence_in
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
@@ -99,7 +98,7 @@ def _runs_unadmitted(aftermath: Aftermath, book: PartitionLaws) -> Iterator[str]
         job, before = change.object, change.before
         meta = job["metadata"]
         was_on_hold = before is None or before["spec"].get("suspend")
-        if not (meta.get("labels") or {}).get(QUEUE) or job["spec"].get("suspend") or not was_on_hold:
+        if not (meta.get("labels") or {}).get(QUEUE_NAME) or job["spec"].get("suspend") or not was_on_hold:
             continue
         mark = sequence_in((meta.get("annotations") or {}).get(DECISION, ""), PARTITION)
         if not book.admitted_at(keys.get(meta["uid"], ""), mark):

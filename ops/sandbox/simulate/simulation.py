@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from events.api.labels import PRIORITY_CLASS, QUEUE_NAME
 from events.event import Millis
 from events.json_object import JsonObject
 from ops.production.crds.definitions import manifests
@@ -25,7 +26,7 @@ from ops.sandbox.simulate.api_gate import ApiGate
 from ops.sandbox.simulate.bus_connection import Connection
 from ops.sandbox.simulate.platform import CHECK, Platform
 from ops.sandbox.simulate.process_clock import ProcessClock
-from ops.sandbox.simulate.users import CLASS, NAMESPACE, QUEUE, UserAction
+from ops.sandbox.simulate.users import NAMESPACE, UserAction
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.log_port import Message
 from services.runtime.tracing import NoTracer
@@ -238,7 +239,7 @@ class Simulation:
             return
 
     def _relabel(self, action: UserAction) -> None:
-        label = CLASS if action.verb == "priority" else QUEUE
+        label = PRIORITY_CLASS if action.verb == "priority" else QUEUE_NAME
 
         def change(job: JsonObject) -> JsonObject:
             meta = job["metadata"]

@@ -4,12 +4,11 @@ import random
 
 import msgspec
 
+from events.api.labels import EXIT, MAX_EXEC_TIME_SECONDS, PRIORITY_CLASS, QUEUE_NAME, RUN_SECONDS, TERMINATION_SECONDS
 from events.event import Millis
 from events.json_object import JsonObject
-from ops.sandbox.embedded_cluster.kubelet import EXIT, RUN_SECONDS, TERMINATION_SECONDS
 
-NAMESPACE, QUEUE, CLASS = "default", "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
-MAX_EXEC = "kueue.x-k8s.io/max-exec-time-seconds"
+NAMESPACE = "default"
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 CLASSES = {"low": 0, "middle": 10, "high": 100}
 _STORM_MS = 1500
@@ -99,9 +98,9 @@ def _job(
         annotations[TERMINATION_SECONDS] = str(chance.randrange(1, 20))
     if chance.random() < 0.1:  # noqa: PLR2004
         annotations[EXIT] = "1"
-    labels = {QUEUE: queue, CLASS: chance.choice(classes)}
+    labels = {QUEUE_NAME: queue, PRIORITY_CLASS: chance.choice(classes)}
     if chance.random() < 0.1:  # noqa: PLR2004
-        labels[MAX_EXEC] = str(chance.choice((3, 30, 3600)))
+        labels[MAX_EXEC_TIME_SECONDS] = str(chance.choice((3, 30, 3600)))
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

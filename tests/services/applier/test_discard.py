@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from events.api.meta import RESOURCE_IN_USE
+from events.api.labels import RESOURCE_IN_USE
 from events.workload import Owner, WorkloadSpec
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster

@@ -2,13 +2,13 @@
 
 from msgspec.structs import replace
 
-from events.api.meta import RESOURCE_IN_USE
+from events.api.labels import DECISION, RESOURCE_IN_USE
 from events.quota import CheckRule
 from events.settings import SettingsObserved
 from events.upkeep import BackoffSet, DiscardReason, WorkloadDiscarded
 from events.workload import CheckState, CheckStatus, EvictionOrdered, Owner, WorkloadDeactivated
 from projections.workloads.lifecycle import Requeue
-from services.applier.manifests import DECISION, finalizers_left, workload_status
+from services.applier.manifests import finalizers_left, workload_status
 from services.applier.patches import mark_patch, with_checks
 from services.applier.plan import plan
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SPEC, Room, submitted, true

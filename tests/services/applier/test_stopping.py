@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from events.api.labels import POD_SET, WORKLOAD
 from events.pod_set import PodSet, PodShape
 from events.workload import Owner, WorkloadSpec
 from ops.production.process.clock import ScaledClock
@@ -14,7 +15,6 @@ from services.applier.low_priority_writes import LowPriorityWrites
 from services.applier.plan import Application
 from services.applier.workload_keeper import WorkloadKeeper
 from services.applier.writing import ApplicationWriter
-from services.jobs.injection import POD_SET, WORKLOAD
 from services.jobs.table import JOB
 from services.runtime.cluster_port import ObjectInvalid, Resource
 

@@ -1,12 +1,13 @@
 """The gate before pods that have different cards: in every kind of job that can have one, and gone when the job stops."""
 
+from events.api.labels import CARDS_GATE
 from events.json_object import JsonObject
-from services.jobs.card_gate import CARD_GATE, waits_for_cards, with_own_cards
+from services.jobs.card_gate import waits_for_cards, with_own_cards
 from services.jobs.pod_set import Injection, Original
 from services.jobs.start_stop import injected, restored
 from services.jobs.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
 
-OWN, OURS = {"name": "example.com/mine"}, {"name": CARD_GATE}
+OWN, OURS = {"name": "example.com/mine"}, {"name": CARDS_GATE}
 TEMPLATE: JsonObject = {"spec": {"schedulingGates": [OWN]}}
 
 

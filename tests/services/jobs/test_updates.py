@@ -5,12 +5,13 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from events.api.labels import ADDED_BY_CHECKS
 from events.json_object import JsonObject
 from services.jobs.pod_set import Injection, Original
 from services.jobs.pods import let_through
 from services.jobs.start_stop import injected, restored
 from services.jobs.table import APP_WRAPPER, JOB, SPARK, TRAIN_JOB
-from services.jobs.updates import ADDED, Update, UpdateConflict
+from services.jobs.updates import Update, UpdateConflict
 
 NODES = Update(check="nodes", labels={"team": "a"}, annotations={"cost": "1"}, node_selector={"pool": "p1"})
 TAINT = {"key": "spot", "operator": "Exists"}
@@ -41,7 +42,7 @@ def test_what_checks_add_stands_beside_what_is_there_and_goes_at_the_stop() -> N
     assert template["metadata"]["annotations"] == {"kueue.x-k8s.io/workload": "w", "cost": "1"}
     assert template["spec"] == {"nodeSelector": {"disk": "ssd", "zone": "a", "pool": "p1"}, "tolerations": [TAINT]}
     added = {"main": {"labels": ["team"], "annotations": ["cost"]}}
-    assert json.loads(running["metadata"]["annotations"][ADDED]) == added
+    assert json.loads(running["metadata"]["annotations"][ADDED_BY_CHECKS]) == added
     assert injected(JOB, running, [starting(NODES, spot)]) == running, "twice is once"
     assert _plain(restored(JOB, running, [ORIGINAL])) == job()
 
@@ -53,7 +54,7 @@ def test_a_start_after_a_stop_that_left_something_behind_does_not_clash_with_it(
     assert again["spec"]["template"]["metadata"]["labels"]["team"] == "b"
     assert "cost" not in again["spec"]["template"]["metadata"]["annotations"]
     plain = injected(JOB, again, [starting()])
-    assert ADDED not in plain["metadata"]["annotations"]
+    assert ADDED_BY_CHECKS not in plain["metadata"]["annotations"]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ def test_a_spark_application_gets_it_beside_what_its_driver_says() -> None:
 def test_a_pod_is_let_through_with_it_and_keeps_no_note() -> None:
     pod = {"metadata": {"labels": {"app": "x"}}, "spec": {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}}
     free = let_through(pod, starting(NODES))
-    assert free["metadata"]["labels"]["team"] == "a" and ADDED not in free["metadata"]["annotations"]
+    assert free["metadata"]["labels"]["team"] == "a" and ADDED_BY_CHECKS not in free["metadata"]["annotations"]
     with pytest.raises(UpdateConflict):
         let_through(pod, starting(Update(check="c", labels={"app": "y"})))
 

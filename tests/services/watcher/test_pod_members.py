@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from events.api.labels import MANAGED
 from events.catalogue import Fact
 from events.json_object import JsonObject
 from events.pod import PodAccounted
 from events.workload import MemberState, WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
-from services.jobs.pods import MANAGED
 from services.watcher.pod_members import group_members, members_of
 from services.watcher.view import View
 

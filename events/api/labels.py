@@ -1,0 +1,202 @@
+"""Every label, annotation, finalizer and scheduling gate of Kueue and of kuelog that is read or written, and what it is for."""
+
+from enum import StrEnum
+
+import msgspec
+
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
+MAX_EXEC_TIME_SECONDS = "kueue.x-k8s.io/max-exec-time-seconds"
+ADMISSION_GATED_BY = "kueue.x-k8s.io/admission-gated-by"
+JOB_MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
+JOB_COMPLETIONS_EQUAL_PARALLELISM = "kueue.x-k8s.io/job-completions-equal-parallelism"
+ELASTIC_JOB = "kueue.x-k8s.io/elastic-job"
+POD_GROUP_NAME = "kueue.x-k8s.io/pod-group-name"
+POD_GROUP_TOTAL_COUNT = "kueue.x-k8s.io/pod-group-total-count"
+POD_GROUP_FAST_ADMISSION = "kueue.x-k8s.io/pod-group-fast-admission"
+POD_GROUP_SERVING = "kueue.x-k8s.io/pod-group-serving"
+POD_GROUP_POD_INDEX_LABEL = "kueue.x-k8s.io/pod-group-pod-index-label"
+RETRIABLE_IN_GROUP = "kueue.x-k8s.io/retriable-in-group"
+POD_SUSPENDING_PARENT = "kueue.x-k8s.io/pod-suspending-parent"
+PREBUILT_WORKLOAD_NAME = "kueue.x-k8s.io/prebuilt-workload-name"
+ROLE_HASH = "kueue.x-k8s.io/role-hash"
+MANAGED = "kueue.x-k8s.io/managed"
+"""A label on gated pods; as a finalizer it keeps them until their outcome is on the log."""
+ADMISSION_GATE = "kueue.x-k8s.io/admission"
+TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
+"""Kueue puts it before each pod, and takes it away with the other where the flavor does not place pods by topology."""
+CARDS_GATE = "kuelog.io/cards"
+WORKLOAD = "kueue.x-k8s.io/workload"
+POD_SET = "kueue.x-k8s.io/podset"
+CLUSTER_QUEUE_NAME = "kueue.x-k8s.io/cluster-queue-name"
+LOCAL_QUEUE_NAME = "kueue.x-k8s.io/local-queue-name"
+JOB_UID = "kueue.x-k8s.io/job-uid"
+JOB_OWNER_GVK = "kueue.x-k8s.io/job-owner-gvk"
+JOB_OWNER_NAME = "kueue.x-k8s.io/job-owner-name"
+IS_GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
+COMPONENT_WORKLOAD_INDEX = "kueue.x-k8s.io/component-workload-index"
+PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
+WORKLOAD_ALLOWED_RESOURCE_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
+RESOURCE_IN_USE = "kueue.x-k8s.io/resource-in-use"
+"""Kueue's finalizer: what bears it stays until nothing needs it."""
+NEVER_PREEMPT = "kuelog.io/never-preempt"
+MINIMUM_RUNTIME = "kuelog.io/minimum-runtime"
+PREEMPTION_COOLDOWN = "kuelog.io/preemption-cooldown"
+PREEMPTION_CLAIMS = "kuelog.io/preemption-claims"
+MAX_CONCURRENT_WORKLOADS = "kuelog.io/max-concurrent-workloads"
+QUOTA_CHECK_STRATEGY = "kuelog.io/quota-check-strategy"
+BUDGET = "kuelog.io/budget"
+DEVICE_POLICY = "kuelog.io/device-policy"
+"""On a ResourceFlavor: what the cards that are really there mean beside its quota."""
+CARD_CORDON = "kuelog.io/card-cordon"
+"""On a node: UUIDs of cards of any vendor that new pods are kept from; HAMi's own annotation counts as well."""
+DECISION = "kuelog.io/decision"
+ADDED_BY_CHECKS = "kuelog.io/added-by-checks"
+"""On a job: the labels and annotations that checks have added to its pod sets, to be taken out at the stop."""
+POD_SETS = "kuelog.io/pod-sets"
+"""A digest of the pod sets that an object was written with: by it a change is known without reading the job."""
+RUN_SECONDS = "kuelog.io/run-seconds"
+EXIT = "kuelog.io/exit"
+TERMINATION_SECONDS = "kuelog.io/termination-seconds"
+
+
+class Form(StrEnum):
+    """As what it stands on an object."""
+
+    LABEL = "label"
+    ANNOTATION = "annotation"
+    EITHER = "label or annotation"
+    FINALIZER = "finalizer"
+    GATE = "scheduling gate"
+
+
+class Writer(StrEnum):
+    """Who writes it."""
+
+    PEOPLE = "you"
+    KUELOG = "kuelog"
+    BOTH = "you or kuelog"
+
+
+class Known(msgspec.Struct, frozen=True):
+    """One of them, as a person looks it up."""
+
+    key: str
+    form: Form
+    on: str
+    writer: Writer
+    meaning: str
+
+
+_L, _A, _E, _F, _G = Form.LABEL, Form.ANNOTATION, Form.EITHER, Form.FINALIZER, Form.GATE
+_YOU, _OURS, _BOTH = Writer.PEOPLE, Writer.KUELOG, Writer.BOTH
+
+KNOWN = (
+    Known(
+        QUEUE_NAME,
+        _E,
+        "jobs, pods, serving kinds",
+        _BOTH,
+        "the LocalQueue in which it waits; kuelog hands it on to the pods of serving kinds",
+    ),
+    Known(
+        PRIORITY_CLASS,
+        _L,
+        "jobs, pods, serving kinds",
+        _BOTH,
+        "the WorkloadPriorityClass whose value orders it and says whom it may preempt",
+    ),
+    Known(MAX_EXEC_TIME_SECONDS, _L, "jobs", _YOU, "it is deactivated after running for so long"),
+    Known(
+        ADMISSION_GATED_BY,
+        _A,
+        "jobs",
+        _YOU,
+        "names of gates, apart by commas: it does not join the queue while one is left",
+    ),
+    Known(JOB_MIN_PARALLELISM, _A, "Job", _YOU, "it may be admitted with fewer pods, with at least so many"),
+    Known(JOB_COMPLETIONS_EQUAL_PARALLELISM, _A, "Job", _YOU, "with fewer pods it also has as many completions"),
+    Known(ELASTIC_JOB, _A, "jobs, Workload", _YOU, "refused with a condition: elastic jobs are not done yet"),
+    Known(
+        POD_GROUP_NAME,
+        _E,
+        "pods",
+        _BOTH,
+        "the group that is admitted together; kuelog writes it on the pods of serving kinds",
+    ),
+    Known(POD_GROUP_TOTAL_COUNT, _A, "pods", _BOTH, "how many pods the group has"),
+    Known(
+        POD_GROUP_FAST_ADMISSION,
+        _A,
+        "pods",
+        _BOTH,
+        "the group joins the queue with its first pod, as if all of its pods were like it",
+    ),
+    Known(
+        POD_GROUP_SERVING, _A, "pods", _BOTH, "pods of the group that end or fail are made again: they are not its end"
+    ),
+    Known(POD_GROUP_POD_INDEX_LABEL, _A, "pods", _BOTH, "which label says the place of a pod in its group"),
+    Known(RETRIABLE_IN_GROUP, _A, "pods", _YOU, "`false` on any pod: the group fails with the next pod that fails"),
+    Known(POD_SUSPENDING_PARENT, _A, "pods", _BOTH, "the kind that made the pod and makes another when it is gone"),
+    Known(
+        PREBUILT_WORKLOAD_NAME,
+        _L,
+        "pods of a LeaderWorkerSet",
+        _OURS,
+        "the Workload of its group, by which Kueue finds it at a take-over",
+    ),
+    Known(ROLE_HASH, _A, "pods", _OURS, "a digest of the pod's shape: pods of one role are one pod set"),
+    Known(MANAGED, _L, "pods, PodTemplates, ProvisioningRequests", _OURS, "queueing decides over it"),
+    Known(MANAGED, _F, "pods", _OURS, "the pod stays until its outcome is on the log"),
+    Known(ADMISSION_GATE, _G, "pods", _BOTH, "taken away when the workload of the pod is admitted"),
+    Known(TOPOLOGY_GATE, _G, "pods", Writer.PEOPLE, "left by Kueue at a take-over; taken away with the other"),
+    Known(CARDS_GATE, _G, "pods", _OURS, "taken away when the pod's own cards are written on it"),
+    Known(WORKLOAD, _A, "pods, pod templates", _OURS, "the Workload to which the pod belongs"),
+    Known(POD_SET, _L, "pods, pod templates", _OURS, "its pod set"),
+    Known(CLUSTER_QUEUE_NAME, _L, "pods, pod templates", _OURS, "the ClusterQueue that admitted it"),
+    Known(LOCAL_QUEUE_NAME, _L, "pods, pod templates", _OURS, "the LocalQueue in which it waited"),
+    Known(JOB_UID, _L, "Workload", _OURS, "the uid of its job"),
+    Known(JOB_OWNER_GVK, _A, "Workload", _OURS, "kind of the object that a group of pods belongs to"),
+    Known(JOB_OWNER_NAME, _A, "Workload", _OURS, "its name"),
+    Known(IS_GROUP_WORKLOAD, _A, "Workload", _OURS, "it is that of a group of pods"),
+    Known(COMPONENT_WORKLOAD_INDEX, _A, "Workload", _OURS, "which of several Workloads of one object it is"),
+    Known(PRIORITY_BOOST, _A, "Workload", _YOU, "added to its priority where it is compared with others"),
+    Known(WORKLOAD_ALLOWED_RESOURCE_FLAVORS, _A, "Workload", _YOU, "the only flavors that it may get, apart by commas"),
+    Known(
+        RESOURCE_IN_USE,
+        _F,
+        "ClusterQueue, ResourceFlavor, AdmissionCheck, Workload",
+        _OURS,
+        "the object stays until nothing needs it",
+    ),
+    Known(NEVER_PREEMPT, _E, "jobs, pods, Workload", _YOU, "it is never preempted"),
+    Known(
+        MINIMUM_RUNTIME, _A, "ClusterQueue", _YOU, "its workloads are not preempted before they have run for so long"
+    ),
+    Known(PREEMPTION_COOLDOWN, _A, "ClusterQueue", _YOU, "nor again before so long after they were preempted last"),
+    Known(
+        PREEMPTION_CLAIMS,
+        _A,
+        "ClusterQueue",
+        _YOU,
+        "room that victims of its preemptions leave is kept for the preemptor",
+    ),
+    Known(MAX_CONCURRENT_WORKLOADS, _A, "ClusterQueue", _YOU, "so many of its workloads hold quota at once"),
+    Known(
+        QUOTA_CHECK_STRATEGY,
+        _A,
+        "ClusterQueue",
+        _YOU,
+        "`IgnoreUndeclared` or `BlockUndeclared`: what becomes of resources that it does not declare",
+    ),
+    Known(BUDGET, _A, "ClusterQueue, Namespace", _YOU, "unit-hours per day, week or month; who has used them up waits"),
+    Known(DEVICE_POLICY, _A, "ResourceFlavor", _YOU, "what the cards that are there mean beside the quota"),
+    Known(CARD_CORDON, _A, "Node", _YOU, "UUIDs of cards that new pods are kept from"),
+    Known(DECISION, _A, "jobs, Workload", _OURS, "which decision of the log it bears"),
+    Known(ADDED_BY_CHECKS, _A, "jobs", _OURS, "what checks added to its pod sets, to be taken out at the stop"),
+    Known(POD_SETS, _A, "Workload", _OURS, "a digest of the pod sets it was written with"),
+    Known(RUN_SECONDS, _A, "pods, in the embedded cluster alone", _YOU, "how long the pod runs"),
+    Known(EXIT, _A, "pods, in the embedded cluster alone", _YOU, "the code with which it ends"),
+    Known(TERMINATION_SECONDS, _A, "pods, in the embedded cluster alone", _YOU, "how long it takes to stop"),
+)
+"""All of them; docs/labels.md is made of this list."""

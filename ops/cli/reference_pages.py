@@ -1,0 +1,99 @@
+"""`python -m ops.cli.reference_pages`: write docs/labels.md and docs/commands.md from what the code itself says."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.text import Text
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+from events.api.labels import KNOWN
+from ops.cli.lazy_commands import LazyCommand
+from ops.cli.main import app
+
+DOCS = Path(__file__).parents[2] / "docs"
+LABELS, COMMANDS = DOCS / "labels.md", DOCS / "commands.md"
+_LABELS_HEAD = """# Labels, annotations, finalizers and gates
+
+All of Kueue's and kuelog's that are read or written, on which objects, and by whom. HAMi's stand in
+[devices.md](devices.md). This page is made by `python -m ops.cli.reference_pages`.
+
+| key | as | on | written by | what it says |
+|---|---|---|---|---|
+"""
+_COMMANDS_HEAD = """# Commands
+
+Each command with its options, as `--help` says it; `kubectl kuelog …` is the same. This page is made by
+`python -m ops.cli.reference_pages`.
+"""
+
+
+def labels_page() -> str:
+    """docs/labels.md."""
+    rows = (f"| `{one.key}` | {one.form} | {one.on} | {one.writer} | {one.meaning} |\n" for one in KNOWN)
+    return _LABELS_HEAD + "".join(rows)
+
+
+def commands_page() -> str:
+    """docs/commands.md."""
+    return _COMMANDS_HEAD + "".join(_sections(typer.main.get_command(app), None, "kuelog"))
+
+
+def _sections(command: Any, above: typer.Context | None, name: str) -> Iterator[str]:
+    """A command and those below it, each as a section."""
+    assert isinstance(command, TyperCommand | TyperGroup)
+    context = typer.Context(command, info_name=name, parent=above)
+    yield f"\n## `{context.command_path}`\n"
+    if command.help:
+        yield f"\n{_help(command.help)}\n"
+    rows = [row for one in command.params if (row := _row(one))]
+    if rows:
+        yield "\n| option | what it says |\n|---|---|\n" + "".join(rows)
+    if isinstance(command, TyperGroup):
+        for below in command.list_commands(context):
+            found = command.get_command(context, below)
+            if found is not None and not found.hidden:
+                real = found.real() if isinstance(found, LazyCommand) else found
+                yield from _sections(real, context, below)
+
+
+def _help(text: str) -> str:
+    """The paragraphs of a help text; examples as code."""
+    paragraphs = [" ".join(one.split()) for one in Text.from_markup(text).plain.replace("\f", "").split("\n\n")]
+    return "\n\n".join(
+        f"    {one.removeprefix('Example: ')}" if one.startswith("Example: ") else one for one in paragraphs if one
+    )
+
+
+def _row(one: Any) -> str:
+    match one:
+        case TyperOption(name="help" | "install_completion" | "show_completion"):
+            return ""
+        case TyperOption():
+            names, words = ", ".join((*one.opts, *one.secondary_opts)), f"{one.help or ''}{_default(one)}"
+        case TyperArgument():
+            names, words = (one.name or "").upper(), one.help or ""
+        case _:
+            return ""
+    plain = " ".join(Text.from_markup(words).plain.split()).replace("|", "\\|")
+    return f"| `{names}` | {plain} |\n"
+
+
+def _default(one: TyperOption) -> str:
+    """What it is when it is not named; nothing for switches, and where that is nothing."""
+    value = one.default
+    return (
+        f" Default: {value}." if isinstance(value, str | int | float) and not isinstance(value, bool) and value else ""
+    )
+
+
+def main() -> None:
+    """Write the pages."""
+    for path, page in ((LABELS, labels_page()), (COMMANDS, commands_page())):
+        path.write_text(page, encoding="utf-8")
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
