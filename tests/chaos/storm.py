@@ -11,6 +11,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
+from ops.production.listeners.listening import close_listener, open_listener
 from ops.sandbox.embedded_cluster.embedded import kubeconfig_text
 
 _HOP = frozenset({"host", "content-length", "transfer-encoding", "connection"})
@@ -53,6 +54,7 @@ class ApiStorm:
         self._calm = False
         self._session: aiohttp.ClientSession
         self._runner: web.AppRunner
+        self._listener: asyncio.Server
 
     async def start(self) -> None:
         """Listen, and write the kubeconfig of whoever is to go through it."""
@@ -61,13 +63,13 @@ class ApiStorm:
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        port = self._runner.addresses[0][1]
+        self._listener = await open_listener(self._runner, 0, host="127.0.0.1")
+        port = self._listener.sockets[0].getsockname()[1]
         self.kubeconfig.write_text(kubeconfig_text(f"http://127.0.0.1:{port}"))
 
     async def stop(self) -> None:
         await self._session.close()
-        await self._runner.cleanup()
+        await close_listener(self._runner, self._listener)
 
     def calm(self) -> None:
         """From now on nothing befalls anybody."""

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from aiohttp import web
 
@@ -15,6 +16,46 @@ class PortTaken(Exception):
 
     def __init__(self, what: str, port: int, problem: str) -> None:
         super().__init__(f"{what} can't be served on port {port}: {problem}")
+
+
+_TURNS_UNTIL_HANDED_OVER = 4
+"""A connection is accepted in one turn of the event loop, a task makes its transport in the next, which then begins; one to spare."""
+
+
+async def open_listener(
+    runner: web.AppRunner,
+    port: int,
+    *,
+    host: str | None = None,
+    tls: ssl.SSLContext | None = None,
+    handshake_s: float | None = None,
+    crowd: ConnectionLimiter | None = None,
+) -> asyncio.Server:
+    """Listen for an application that is set up, on a free port when it is 0. Raises `OSError`."""
+    server = runner.server
+    assert server is not None, "a runner that is set up has a server"
+
+    def accepted() -> asyncio.Protocol:
+        if crowd is not None:
+            crowd.make_room(server)
+        return server()
+
+    loop = asyncio.get_running_loop()
+    return await loop.create_server(accepted, host, port, ssl=tls, ssl_handshake_timeout=handshake_s)
+
+
+async def close_listener(runner: web.AppRunner, listener: asyncio.Server) -> None:
+    """End serving, with every connection: also those that were accepted in this moment.
+
+    Before Python 3.12 a connection whose transport is made when the server is closed already is lost open: nobody hangs up on it.
+    """
+    loop = asyncio.get_running_loop()
+    for one in listener.sockets:
+        loop.remove_reader(one.fileno())
+    for _ in range(_TURNS_UNTIL_HANDED_OVER):
+        await asyncio.sleep(0)
+    listener.close()
+    await runner.cleanup()
 
 
 @asynccontextmanager
@@ -33,61 +74,20 @@ async def listening(
     `what` is how a message calls it; requests under way have `grace_s` seconds to end behind the block. `crowd` bounds what
     strangers may take.
     """
+    bounds: dict[str, Any] = {}
+    handshake_s = None
     if crowd is not None:
-        async with _crowded(app, port, what, host, tls, grace_s, crowd) as found:
-            yield found
-        return
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=grace_s)
-    await runner.setup()
-    try:
-        try:
-            await web.TCPSite(runner, host, port, ssl_context=tls).start()
-        except OSError as problem:
-            raise PortTaken(what, port, str(problem)) from problem
-        yield int(runner.addresses[0][1])
-    finally:
-        await runner.cleanup()
-
-
-@asynccontextmanager
-async def _crowded(
-    app: web.Application,
-    port: int,
-    what: str,
-    host: str | None,
-    tls: ssl.SSLContext | None,
-    grace_s: float,
-    crowd: ConnectionLimiter,
-) -> AsyncGenerator[int, None]:
-    limits = crowd.limits
-    runner = web.AppRunner(
-        app,
-        access_log=None,
-        shutdown_timeout=grace_s,
-        keepalive_timeout=limits.idle_s,
-        lingering_time=1.0,
         # What is packed may be a thousand times as long.
-        auto_decompress=False,
-    )
+        bounds = {"keepalive_timeout": crowd.limits.idle_s, "lingering_time": 1.0, "auto_decompress": False}
+        handshake_s = crowd.limits.handshake_s if tls is not None else None
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=grace_s, **bounds)
     await runner.setup()
-    server = runner.server
-    assert server is not None, "a runner that is set up has a server"
-
-    def accepted() -> asyncio.Protocol:
-        crowd.make_room(server)
-        return server()
-
     try:
-        patience = limits.handshake_s if tls is not None else None
-        try:
-            listener = await asyncio.get_running_loop().create_server(
-                accepted, host, port, ssl=tls, ssl_handshake_timeout=patience
-            )
-        except OSError as problem:
-            raise PortTaken(what, port, str(problem)) from problem
-        try:
-            yield int(listener.sockets[0].getsockname()[1])
-        finally:
-            listener.close()
-    finally:
+        listener = await open_listener(runner, port, host=host, tls=tls, handshake_s=handshake_s, crowd=crowd)
+    except OSError as problem:
         await runner.cleanup()
+        raise PortTaken(what, port, str(problem)) from problem
+    try:
+        yield int(listener.sockets[0].getsockname()[1])
+    finally:
+        await close_listener(runner, listener)

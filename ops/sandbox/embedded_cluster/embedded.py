@@ -7,6 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
+from ops.production.listeners.listening import close_listener, open_listener
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.api import Aggregated, Api
 from ops.sandbox.embedded_cluster.controller import Controller
@@ -59,18 +60,18 @@ class EmbeddedCluster:
             if controllers
             else []
         )
-        self._runner: web.AppRunner | None = None
+        self._serving: tuple[web.AppRunner, asyncio.Server] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Serve, and write the kubeconfig where one was asked for."""
         api = Api(self.resources, self.clock.now, self.faults, self.aggregated)
-        self._runner = web.AppRunner(api.app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
-        await site.start()
+        runner = web.AppRunner(api.app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
+        await runner.setup()
+        listener = await open_listener(runner, self._port, host="127.0.0.1")
+        self._serving = runner, listener
         # Whoever has connected comes back to the same port after a restart.
-        self._port = int(self._runner.addresses[0][1])
+        self._port = int(listener.sockets[0].getsockname()[1])
         self.url = f"http://127.0.0.1:{self._port}"
         if self.kubeconfig is not None:
             self.kubeconfig.parent.mkdir(parents=True, exist_ok=True)
@@ -87,8 +88,8 @@ class EmbeddedCluster:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.store.break_watches()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        if self._serving is not None:
+            await close_listener(*self._serving)
         self.store.close()
 
     def add(self, value: dict[str, Any]) -> None:

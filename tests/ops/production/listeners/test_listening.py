@@ -1,6 +1,7 @@
+import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import aiohttp
@@ -39,6 +40,19 @@ async def test_a_free_port_is_found_told_and_left_again() -> None:
         assert answer.status == 404
     async with listening(web.Application(), port, what="nothing", host="127.0.0.1") as again:
         assert again == port
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_who_connects_while_serving_ends_is_hung_up_on(turns: int) -> None:
+    with socket.socket() as caller:
+        async with listening(web.Application(), 0, what="nothing", host="127.0.0.1") as port:
+            caller.connect(("127.0.0.1", port))
+            caller.setblocking(False)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        with suppress(ConnectionResetError):  # Not accepted yet when nobody listened any more.
+            async with asyncio.timeout(60):
+                assert await asyncio.get_running_loop().sock_recv(caller, 1) == b""
 
 
 @asynccontextmanager
