@@ -1,0 +1,43 @@
+"""Pages lead to pages and anchors that exist, and name reasons that the code gives."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if "schema" not in path.parts)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+REASON = re.compile(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)`")
+OBJECTS = {"ClusterQueue", "LocalQueue", "ResourceFlavor", "QuotaReserved", "NotSupported"}
+"""What is spelled like a reason and is a kind, a condition, or the end of several reasons."""
+
+
+def anchors(page: Path) -> Iterator[str]:
+    for line in page.read_text(encoding="utf-8").splitlines():
+        yield from re.findall(r'<a id="([^"]+)"', line)
+        if line.startswith("#"):
+            words = re.sub(r"<[^>]+>", "", line.lstrip("# ")).lower()
+            yield re.sub(r"[^\w\- ]", "", words).strip().replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), link
+        assert not anchor or anchor in set(anchors(target)), link
+
+
+def test_the_symptoms_are_those_that_the_code_names() -> None:
+    code = "".join(
+        path.read_text(encoding="utf-8")
+        for floor in ("events", "projections", "services")
+        for path in (ROOT / floor).rglob("*.py")
+    )
+    named = set(REASON.findall((ROOT / "docs" / "symptoms.md").read_text(encoding="utf-8"))) - OBJECTS
+    assert {one for one in named if f'"{one}"' not in code} == set()
