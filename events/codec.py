@@ -12,7 +12,7 @@ import msgspec
 
 from events.catalogue import AnyEvent
 from events.commit import Commit, Sighting
-from events.json_object import JsonObject
+from events.json_object import JsonObject, is_array, is_object
 
 UPCASTS: dict[str, Callable[[JsonObject], JsonObject]] = {}
 """Old tag to the function that turns the untyped event into the next version, tag included."""
@@ -80,14 +80,15 @@ def _decoded(data: bytes, decoder: msgspec.json.Decoder[M], kind: Any, what: str
 
 
 def _decode_old(data: bytes, kind: type[M], problem: msgspec.MsgspecError) -> M:
-    plain = msgspec.json.decode(data)
-    if not isinstance(plain, dict):
+    plain: object = msgspec.json.decode(data)
+    if not is_object(plain):
         raise problem
     lifted: JsonObject = upcast(plain)
-    if isinstance(lifted.get("fact"), dict):
-        lifted["fact"] = upcast(lifted["fact"])
-    if isinstance(lifted.get("events"), list):
-        lifted["events"] = [upcast(event) if isinstance(event, dict) else event for event in lifted["events"]]
+    fact, events = lifted.get("fact"), lifted.get("events")
+    if is_object(fact):
+        lifted["fact"] = upcast(fact)
+    if is_array(events):
+        lifted["events"] = [upcast(event) if is_object(event) else event for event in events]
     try:
         return msgspec.convert(lifted, kind)
     except msgspec.MsgspecError:

@@ -41,10 +41,10 @@ def yaml_as_written(text: str) -> Any:
 def yaml_documents(text: str) -> Iterator[yaml.Node]:
     """The nodes of each YAML document, with their lines. Raises `Unreadable`."""
     with _refusing(text):
-        loader = _Typed(text)
+        loader: Any = _Typed(text)  # PyYAML's own types leave out what its loaders inherit.
         try:
             while loader.check_node():
-                node = loader.get_node()
+                node: yaml.Node | None = loader.get_node()
                 if node is not None:
                     yield node
         finally:
@@ -53,7 +53,7 @@ def yaml_documents(text: str) -> Iterator[yaml.Node]:
 
 def value_of(node: yaml.Node) -> Any:
     """The value of a node. Raises `Unreadable`."""
-    loader = _Typed("")
+    loader: Any = _Typed("")
     with _refusing():
         try:
             return loader.construct_document(node)
@@ -123,7 +123,7 @@ _Typed.add_constructor("tag:yaml.org,2002:int", _Typed.construct_yaml_int)
 def _single(text: str | bytes, loader_of: type[_Typed] | type[_AsWritten]) -> Any:
     text = decoded(text) if isinstance(text, bytes) else text
     with _refusing(text):
-        loader = loader_of(text)
+        loader: Any = loader_of(text)
         try:
             return loader.get_single_data()
         finally:

@@ -287,7 +287,7 @@ class CardHoldings:
     def _set(self, uuid: str, owner: str, stake: Stake) -> None:
         row = self.stakes.get(uuid)
         if row is None:
-            row = {}
+            row = dict[str, Stake]()
             self._trail.put(self.stakes, uuid, row)
         before = row.get(owner, _NOTHING).charged()
         if stake == _NOTHING:

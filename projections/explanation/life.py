@@ -9,6 +9,7 @@ from events.catalogue import AnyEvent
 from events.control import ObjectRefused, ObjectRemoved
 from events.device import DevicesReleased, DevicesReserved, PodObserved
 from events.event import Millis
+from events.json_object import is_array, is_object
 from events.preemption import PreemptionRefused, PreemptionWasted, RoomClaimed
 from events.provisioning import (
     ProvisioningDropped,
@@ -154,10 +155,10 @@ def field_changes(before: AnyEvent, after: AnyEvent) -> list[str]:
 def _compare(path: str, left: Any, right: Any, found: list[str]) -> None:
     if left == right:
         return
-    if isinstance(left, dict) and isinstance(right, dict):
+    if is_object(left) and is_object(right):
         for name in sorted({*left, *right}):
             _compare(f"{path}.{name}" if path else str(name), left.get(name), right.get(name), found)
-    elif isinstance(left, list | tuple) and isinstance(right, list | tuple) and len(left) == len(right):
+    elif is_array(left) and is_array(right) and len(left) == len(right):
         for index, (one, other) in enumerate(zip(left, right, strict=True)):
             _compare(f"{path}[{_name(one, index)}]", one, other, found)
     else:
@@ -165,7 +166,7 @@ def _compare(path: str, left: Any, right: Any, found: list[str]) -> None:
 
 
 def _name(one: Any, index: int) -> str:
-    named = (one.get("flavor") or one.get("resource") or one.get("name")) if isinstance(one, dict) else None
+    named = (one.get("flavor") or one.get("resource") or one.get("name")) if is_object(one) else None
     return str(named or index)
 
 

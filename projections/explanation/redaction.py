@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from events.json_object import is_array, is_object
+
 HIDDEN = "another namespace's"
 
 
@@ -20,9 +22,9 @@ class Redaction:
         """A plain value with every foreign name replaced; the same name by the same number."""
         if isinstance(value, str):
             return self.text(value)
-        if isinstance(value, dict):
+        if is_object(value):
             return {self.of(name): self.of(each) for name, each in value.items()}
-        if isinstance(value, list | tuple):
+        if is_array(value):
             return [self.of(each) for each in value]
         return value
 
