@@ -13,8 +13,10 @@ from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.listeners.access_review import AccessReviews
 from ops.production.listeners.certificate import Certificate
+from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.jetstream import connect as connect_bus
 from ops.production.log.jetstream import without_password
+from ops.production.metrics.endpoint import served
 from ops.production.process.clock import ScaledClock
 from ops.production.visibility.access import AccessByReview
 from ops.production.visibility.api import Visibility
@@ -46,6 +48,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     client_ca: Path | None
     names: tuple[str, ...]
     scale: float
+    metrics: Endpoint
 
 
 async def serve_here(asked: Asked, console: Console) -> None:
@@ -60,6 +63,7 @@ async def serve_here(asked: Asked, console: Console) -> None:
         console.print(
             f"visibility API on port {found}, bus {without_password(asked.nats)} (Ctrl-C stops)", highlight=False
         )
+        await stack.enter_async_context(served(running, asked.metrics))
         await until_stopped(running)
 
 
@@ -88,6 +92,7 @@ async def serve_to_api_server(asked: Asked, console: Console) -> None:
         visibility = Visibility(Followed(running).world, access)
         found = await stack.enter_async_context(serving(visibility, asked.host, asked.port, certificate.context))
         console.print(f"visibility API on port {found}, bus and cluster {client.host} (Ctrl-C stops)", highlight=False)
+        await stack.enter_async_context(served(running, asked.metrics))
         await until_stopped(running)
 
 

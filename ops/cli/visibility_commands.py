@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from ops.cli.run_commands import MetricsAddress, MetricsToken
 from ops.cli.terminal import terminal
-from ops.production.listeners.endpoint import LOOPBACK, is_loopback
+from ops.production.listeners.endpoint import LOOPBACK, Endpoint, is_loopback
 
 console = terminal()
 
@@ -38,6 +39,9 @@ def visibility(
         str,
         typer.Option(help="With --client-ca: the names that its certificate may bear, between commas; any if empty."),
     ] = "",
+    metrics: Annotated[int, typer.Option(help="A port for Prometheus to fetch /metrics from; none when 0.")] = 0,
+    metrics_address: MetricsAddress = LOOPBACK,
+    metrics_token: MetricsToken = None,
     scale: Annotated[float, typer.Option(help="How fast time runs; as the embedded cluster's.")] = 1.0,
 ) -> None:
     """Serve visibility.kueue.x-k8s.io: who waits for a queue at which position.
@@ -62,6 +66,7 @@ def visibility(
         client_ca=client_ca,
         names=tuple(name for name in allowed_names.split(",") if name),
         scale=scale,
+        metrics=Endpoint(port=metrics, address=metrics_address, token=metrics_token),
     )
     here = is_loopback(host) and not kubeconfig
     if (tls_cert is None) != (tls_key is None):

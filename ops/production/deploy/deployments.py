@@ -21,6 +21,7 @@ _PART = "app.kubernetes.io/component"
 _TOKEN_VOLUME: JsonObject = {"name": "token", "secret": {"secretName": TOKEN_SECRET, "optional": True}}
 """Without it metrics are served only to callers within the pod, such as `kubectl port-forward`."""
 _TOKEN_MOUNT: JsonObject = {"name": "token", "mountPath": "/etc/kuelog-token", "readOnly": True}
+_METRICS = ("--metrics", str(METRICS), "--metrics-address", EVERYWHERE, "--metrics-token", TOKEN)
 ON_BUS, ON_API = "kuelog.io/bus", "kuelog.io/api"
 """Labels of pods that may speak with the bus, and with the API server."""
 
@@ -35,9 +36,8 @@ def services(values: ChartValues) -> list[JsonObject]:
     found: list[JsonObject] = [_configuration(values)]
     for service in SERVICES:
         watches = ["--config", CONFIGURATION] if service == "watcher" else []
-        metrics = ["--metrics", str(METRICS), "--metrics-address", EVERYWHERE, "--metrics-token", TOKEN]
         health = ["--health", str(HEALTH), "--health-address", EVERYWHERE, "--health-token", TOKEN]
-        args = ["run", service, *health, *metrics, "--witness", "/var/lib/kuelog", *watches]
+        args = ["run", service, *health, *_METRICS, "--witness", "/var/lib/kuelog", *watches]
         container = container_of(values, service, args)
         container["env"] = [*bus_address(values, service), *_collector(values)]
         container["ports"] = [
@@ -87,15 +87,20 @@ def webhook(values: ChartValues, *, cert_manager: bool) -> list[JsonObject]:
 def visibility(values: ChartValues) -> list[JsonObject]:
     """The visibility API: on the bus, reached by the API server, which hands on what people ask it."""
     name = f"kuelog-{VISIBILITY}"
-    args = [VISIBILITY, "--host", EVERYWHERE, "--port", str(HTTPS), "--service", f"{values.namespace}/{name}"]
+    reached = ["--host", EVERYWHERE, "--port", str(HTTPS), "--service", f"{values.namespace}/{name}"]
+    args = [VISIBILITY, *reached, *_METRICS]
     container = container_of(values, VISIBILITY, args)
     container["env"] = bus_address(values, VISIBILITY)
-    container["ports"] = [{"name": "https", "containerPort": HTTPS}]
+    container["ports"] = [
+        {"name": "https", "containerPort": HTTPS},
+        {"name": "metrics", "containerPort": METRICS},
+    ]
     container.update(_probes("https", "HTTPS"))
+    container["volumeMounts"].append(_TOKEN_MOUNT)
     service = {"namespace": values.namespace, "name": name}
     return [
         *visibility_access(values),
-        *_deployed(values, VISIBILITY, container, [], on_bus=True),
+        *_deployed(values, VISIBILITY, container, [_TOKEN_VOLUME], on_bus=True),
         _service(values, VISIBILITY),
         _empty_secret(values, VISIBILITY),
         *(

@@ -160,6 +160,7 @@ def test_every_service_is_a_deployment_of_two_with_probes_a_budget_and_no_root()
         assert container["securityContext"]["readOnlyRootFilesystem"] is True
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
         ports = {port["name"] for port in container["ports"]}
+        assert ("metrics" in ports) is ("--metrics" in container["args"]) is (name != "kuelog-webhook")
         assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
         assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
         assert container["readinessProbe"]["httpGet"]["port"] in ports

@@ -139,7 +139,9 @@ async def test_kubectl_reads_positions_from_a_cluster_that_aggregates_it(embedde
     assert GROUP in [one["name"] for one in (await raw(stage, "/apis"))["groups"]]
 
 
-async def test_a_process_of_its_own_needs_nothing_but_the_bus(embedded_stage: Stage) -> None:
+async def test_a_process_of_its_own_needs_nothing_but_the_bus_and_exports_how_far_it_has_folded_it(
+    embedded_stage: Stage, unused_tcp_port: int
+) -> None:
     stage = embedded_stage
     stage.serve()
     for name in ("first", "second"):
@@ -147,7 +149,7 @@ async def test_a_process_of_its_own_needs_nothing_but_the_bus(embedded_stage: St
     await stage.until(lambda: stage.running("first") or stage.running("second"))
     server = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "ops.cli.main", "visibility", "--nats", stage.server.url),
-        *("--host", "127.0.0.1", "--port", "0", "--scale", str(SCALE)),
+        *("--host", "127.0.0.1", "--port", "0", "--scale", str(SCALE), "--metrics", str(unused_tcp_port)),
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "200"},
         stdout=asyncio.subprocess.PIPE,
@@ -160,6 +162,10 @@ async def test_a_process_of_its_own_needs_nothing_but_the_bus(embedded_stage: St
         while (found := await ask(int(told[1]), f"{BASE}/clusterqueues/team/pendingworkloads"))[0] == 503:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.1)
     assert len(rows(found)) == 1
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{unused_tcp_port}/metrics") as answer:
+        text = await answer.text()
+    assert re.search(r'kuelog_fold_lag_messages{partition="LOG_0",service="visibility",stream="FACTS"} \d', text), text
+    assert "kueue_" not in text.replace("kueue_build_info", ""), "queues are exported beside the queue manager"
     server.send_signal(signal.SIGTERM)
     await server.communicate()
     assert server.returncode == 0
