@@ -6,6 +6,13 @@ import msgspec
 from aiohttp import web
 
 from ops.console.live import NotFolded
+from ops.production.archive.errors import (
+    ArchiveDamaged,
+    ArchiveGoesFurther,
+    ArchiveOfAnotherLog,
+    FolderUnreadable,
+    HistoryIncomplete,
+)
 from ops.production.listeners.endpoint import is_loopback
 from ops.queries.billing.problems import BillRefused
 from ops.queries.point import NotOnTheLog
@@ -21,6 +28,20 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _BAD_REQUEST, _NOT_FOUND, _NOT_ALLOWED, _MISDIRECTED, _UNAVAILABLE = 400, 404, 405, 421, 503
+
+UNREADABLE = (
+    NotFolded,
+    LogUnavailable,
+    LogGap,
+    LogRegressed,
+    MessageHalts,
+    ArchiveDamaged,
+    ArchiveGoesFurther,
+    ArchiveOfAnotherLog,
+    FolderUnreadable,
+    HistoryIncomplete,
+)
+"""Why a log can't be read as it is; each says what to do."""
 
 
 class BadQuestion(ValueError):
@@ -73,7 +94,7 @@ async def _answer(
         return refusal(_BAD_REQUEST, str(problem))
     except NotOnTheLog as problem:
         return refusal(_NOT_FOUND, str(problem))
-    except (NotFolded, LogUnavailable, LogGap, LogRegressed, MessageHalts) as problem:
+    except UNREADABLE as problem:
         return refusal(_UNAVAILABLE, str(problem))
 
 

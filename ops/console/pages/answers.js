@@ -12,6 +12,7 @@ export async function ask(path, query, signal) {
   if (log && (wanted.get("at") || wanted.get("with"))) wanted.set("log", log);
   const text = wanted.toString();
   const answer = await fetch(`api/v1/${path}${text ? `?${text}` : ""}`, { signal });
+  if (!answer.headers.get("Content-Type")?.startsWith("application/json")) throw new Refused(`The console failed on this question (${answer.status}); what it has logged says why.`);
   const found = await answer.json();
   if (!answer.ok) throw new Refused(found.message);
   log = found.as_of?.log ?? log;
