@@ -50,10 +50,22 @@ def play(seed: int, span: Millis, faults: Sequence[Fault]) -> Outcome:
     gc.disable()
     try:
         return loop.run_until_complete(_played(loop, seed, span, faults))
+    except KeyboardInterrupt:
+        _end_all(loop)
+        raise
     finally:
         loop.close()
         if collecting:
             gc.enable()
+
+
+def _end_all(loop: VirtualLoop) -> None:
+    """Cancel what is under way: a coroutine that nobody ends complains when it is collected."""
+    while tasks := asyncio.all_tasks(loop):
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_asyncgens())
 
 
 async def _played(loop: VirtualLoop, seed: int, span: Millis, faults: Sequence[Fault]) -> Outcome:

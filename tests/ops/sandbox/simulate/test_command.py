@@ -1,5 +1,11 @@
 """`kuelog simulate`: what was found is told with the command that plays it again."""
 
+import asyncio
+import os
+import signal
+import sys
+from functools import partial
+
 import msgspec
 import pytest
 from typer.testing import CliRunner
@@ -13,6 +19,24 @@ from ops.sandbox.simulate.laws import Aftermath
 
 SPAN = 10_800
 SHORT = ["--hours", "0.003", "--jobs", "1"]
+SIGNALLED = """
+import asyncio
+import os
+import signal
+import sys
+from ops.cli.main import app
+from ops.sandbox.simulate.history import Simulation
+
+begin = Simulation.begin
+
+def begins(self):
+    begin(self)
+    asyncio.get_running_loop().call_at(60, os.kill, os.getpid(), signal.SIGINT)
+
+Simulation.begin = begins
+app(sys.argv[1:])
+"""
+"""The command line, told to end in the middle of its first history."""
 PRICED = (Kind.PRICE, Kind.QUOTA)
 
 
@@ -26,6 +50,22 @@ def test_histories_without_a_failure_end_well() -> None:
     assert code == 0
     assert "seeds 1-2: 2 histories" in told
     assert "0 failures" in told
+
+
+async def test_ctrl_c_ends_one_process_that_plays_with_nothing_but_what_was_found_so_far() -> None:
+    words = ("--seeds", "1-100000", "--jobs", "1", "--hours", "0.05", "-o", "json")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", SIGNALLED, "simulate", *words),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONWARNINGS": "default"},
+        # Whoever starts these tests in the background has them ignore it.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 130
+    assert msgspec.json.decode(out)["interrupted"] is True
+    assert err == b""
 
 
 def test_where_no_bar_can_be_drawn_lines_say_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
