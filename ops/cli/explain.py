@@ -12,7 +12,7 @@ from events.timestamp import format_timestamp
 from ops.cli.explain_queue import show_queue
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.cli.log_reading import read_log
+from ops.cli.log_reading import opened_log
 from ops.cli.terminal import terminal
 from ops.queries.answers import explained
 from ops.queries.explaining import world_at
@@ -26,18 +26,19 @@ def run_explain(name: str, source: LogSource, *, at: str, namespace: str, output
     """Explain one object; what the log does not know is a mistake."""
     with known_failures(console) as outcome:
         wanted = canonical(name)
-        with _busy(console):
-            point = point_at(read_log(source), at)
+        with _busy(console), opened_log(source) as entries:
+            point = point_at(entries, at)
             world = world_at(point)
             plain = explained(world, point, wanted, namespace)
+            about = point.upto, point.describe()
         hidden = Redaction(namespace, _namespaces(world)) if namespace else None
         if hidden is not None:
             plain = hidden.of(plain)
         if output == "json":
-            print(msgspec.json.encode({"at": point.at, "sequences": point.upto, **plain}).decode())  # noqa: T201
+            print(msgspec.json.encode({"at": point.at, "sequences": about[0], **plain}).decode())  # noqa: T201
         else:
             show(plain, console)
-            console.print(f"as of {point.describe()}", style="dim", highlight=False)
+            console.print(f"as of {about[1]}", style="dim", highlight=False)
         outcome.code = 0
     return outcome.code
 

@@ -13,14 +13,14 @@ from events.subjects import CONTROL
 from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.cli.log_reading import archive_of, bus_of, read_log
+from ops.cli.log_reading import archive_of, bus_of, opened_log
 from ops.production.log.history import STREAMS, end_of, read_everything
-from ops.queries.point import NotOnTheLog, point_at
+from ops.queries.point import Entries, NotOnTheLog, point_at
 from ops.queries.shown import Showing, Shown, shown_in_order
 from ops.queries.time_travel import moment, span
 from projections.explanation.about import canonical, objects_of
 from services.runtime.control_log import Control
-from services.runtime.log_port import Entry, Stream
+from services.runtime.log_port import Stream
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,16 +56,18 @@ def run_log_show(source: LogSource, wanted: Filter, *, follow: bool, output: str
             raise NotOnTheLog(f"there is no stream {unknown[0]}: write one of {', '.join(STREAMS)}")
         if follow:
             asyncio.run(_follow(source, wanted, output, console))
-        found = list(_found(read_log(source), wanted))
-        for one in found:
-            _print(one, output, console)
-        if not found and output != "json":
+        passes = False
+        with opened_log(source) as entries:
+            for one in _found(entries, wanted):
+                passes = True
+                _print(one, output, console)
+        if not passes and output != "json":
             console.print("nothing on the log passes this filter")
-        outcome.code = 0 if found else 1
+        outcome.code = 0 if passes else 1
     return outcome.code
 
 
-def _found(entries: dict[str, list[Entry]], wanted: Filter) -> Iterator[Shown]:
+def _found(entries: Entries, wanted: Filter) -> Iterator[Shown]:
     began, _ = span(entries)
     point = point_at(entries, wanted.until)
     since = moment(wanted.since, began) if wanted.since else began

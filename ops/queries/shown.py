@@ -1,6 +1,7 @@
 """Every stored event as `kuelog log show` prints it, also those that do not count, with the reason."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import merge
 
 import msgspec
 
@@ -9,6 +10,7 @@ from events.codec import NotOurs, decode_commit, decode_sighting
 from events.commit import Commit, Sighting
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
+from ops.queries.time_order import NEVER, Order, earliest_of, released
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
@@ -79,16 +81,18 @@ class Showing:
 
 
 def shown_in_order(entries: Mapping[str, Sequence[Entry]]) -> Iterator[Shown]:
-    """Everything on the log in the order of its time; a commit comes after the inputs that it rests on."""
+    """Everything on the log in the order of its time; a commit comes after the inputs that it rests on.
+
+    Streams are gone through twice, side by side: no more of them is held than times run against the order of the log.
+    """
     control = Control(entries.get(CONTROL, ()))
-    found = [one for stored in entries.values() for one in _of_stream(stored, control)]
-    return iter(sorted(found, key=_order))
+    return merge(*(_of_stream(stored, control) for stored in entries.values()), key=_order)
 
 
 def _of_stream(stored: Sequence[Entry], control: Control) -> Iterator[Shown]:
-    showing = Showing(control)
-    for entry in stored:
-        yield from showing.shown(entry)
+    before, showing = Showing(control), Showing(control)
+    earliest = earliest_of(min((one.at for one in before.shown(entry)), default=NEVER) for entry in stored)
+    return released((showing.shown(entry) for entry in stored), earliest, _order)
 
 
 def _read(entry: Entry) -> Sighting | Commit | None:
@@ -98,7 +102,7 @@ def _read(entry: Entry) -> Sighting | Commit | None:
         return None
 
 
-def _order(one: Shown) -> tuple[Millis, int, str, int, int]:
+def _order(one: Shown) -> Order:
     # Facts of the same millisecond as a decision came before it: they are what it was made on.
     return one.at, one.entry.stream != FACTS, one.entry.stream, one.entry.sequence, one.index
 

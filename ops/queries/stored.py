@@ -1,8 +1,7 @@
 """The stored messages of a log one event at a time, in the order of their time, each with what was stored about it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from heapq import heappop, heappush, merge
-from itertools import accumulate
+from heapq import merge
 
 import msgspec
 
@@ -10,6 +9,7 @@ from events.catalogue import AnyEvent
 from events.commit import Sighting
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
+from ops.queries.time_order import NEVER, Order, earliest_of, released
 from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
 from services.runtime.control_log import Control
@@ -40,9 +40,6 @@ class _Timed(msgspec.Struct, frozen=True):
 
 
 _timed = msgspec.json.Decoder(_Timed)
-_STEP = 1000
-"""After so many messages is looked whose turn has come."""
-_NEVER: Millis = 1 << 62
 
 
 def opened(entry: Entry, control: Control, facts: FoldedFacts | None = None) -> list[Stored]:
@@ -74,38 +71,19 @@ def in_order(entries: Mapping[str, Sequence[Entry]]) -> Iterator[Stored]:
 
 def _sorted(found: Sequence[Entry], control: Control) -> Iterator[Stored]:
     """The events of one stream in the order of their time."""
-    earliest, facts = _earliest(found, control), FoldedFacts()
-    waiting: list[tuple[tuple[Millis, int, str, int, int], Stored]] = []
-    for place, entry in enumerate(found):
-        if place % _STEP == 0:
-            # Of one time the one that was stored first comes first, so nothing that is not read yet comes before these.
-            while waiting and waiting[0][0][0] <= earliest[place // _STEP]:
-                yield heappop(waiting)[1]
-        for one in opened(entry, control, facts):
-            heappush(waiting, (_order(one), one))
-    while waiting:
-        yield heappop(waiting)[1]
-
-
-def _earliest(found: Sequence[Entry], control: Control) -> list[Millis]:
-    """By step of the stream, the earliest time of any message that stands there or behind it."""
-    least: list[Millis] = []
-    for place, entry in enumerate(found):
-        if place % _STEP == 0:
-            least.append(_NEVER)
-        least[-1] = min(least[-1], _time_of(entry, control))
-    return list(accumulate(reversed(least), min))[::-1]
+    earliest, facts = earliest_of(_time_of(entry, control) for entry in found), FoldedFacts()
+    return released((opened(entry, control, facts) for entry in found), earliest, _order)
 
 
 def _time_of(entry: Entry, control: Control) -> Millis:
     try:
         at = _timed.decode(entry.data).at
     except (ValueError, RecursionError):
-        return _NEVER  # Whoever opens it says what it is.
+        return NEVER  # Whoever opens it says what it is.
     latest = control.latest(entry.stored)
     return at if latest is None else min(at, latest)
 
 
-def _order(one: Stored) -> tuple[Millis, int, str, int, int]:
+def _order(one: Stored) -> Order:
     # Facts of the same millisecond as a decision came before it: they are what it was made on.
     return one.at, one.entry.stream != FACTS, one.entry.stream, one.entry.sequence, one.index

@@ -1,12 +1,13 @@
 """SQL over a log or an archive: the views messages, commits, facts and events, through DuckDB."""
 
+import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import duckdb
 import fsspec.core
 import pyarrow as pa
-from pyarrow import dataset
+from pyarrow import dataset, parquet
 from pyarrow.fs import FSSpecHandler, PyFileSystem
 
 from ops.production.archive.archive import check_files, segments_of
@@ -44,10 +45,14 @@ class Rows(NamedTuple):
 
 
 def query_log(entries: Mapping[str, Iterable[Entry]], sql: str) -> Rows:
-    """Ask a log, all of which is taken in. Raises `QueryRefused`."""
-    tables = [to_table(part) for _, found in sorted(entries.items()) for part in files_of(found)]
-    with duckdb.connect() as connection:
-        connection.register("messages", pa.concat_tables(tables) if tables else SCHEMA.empty_table())
+    """Ask a log, which is gone through once and put aside in files meanwhile. Raises `QueryRefused`."""
+    with tempfile.TemporaryDirectory(prefix="kuelog-query-") as folder, duckdb.connect() as connection:
+        files: list[str] = []
+        for _, found in sorted(entries.items()):
+            for part in files_of(found):
+                files.append(f"{folder}/{len(files)}.parquet")
+                parquet.write_table(to_table(part), files[-1])
+        connection.register("messages", dataset.dataset(files, SCHEMA) if files else SCHEMA.empty_table())
         return _ask(connection, sql)
 
 

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import overload
+from typing import Self, overload
 
 import msgspec
 import pytest
@@ -22,8 +22,10 @@ from ops.production.archive.checkpoint import checkpoint_of
 from ops.production.archive.evidence import Evidence, Statement
 from ops.production.archive.folder import Folder
 from ops.production.archive.leaves import Leaves
-from ops.queries import stored
+from ops.queries import time_order
+from ops.queries.audit.query import query_log
 from ops.queries.audit.verify import Auditor
+from ops.queries.shown import shown_in_order
 from ops.queries.stored import in_order, opened
 from ops.sandbox.bench.day import played, small_day
 from projections.explanation.life import Life
@@ -131,7 +133,7 @@ def at(entry: Entry, time: Millis) -> Entry:
 def test_events_come_in_the_order_of_their_time_however_far_it_runs_against_that_of_the_log(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stored, "_STEP", 7)
+    monkeypatch.setattr(time_order, "STEP", 7)
     chance = random.Random(20261122)
     for late in (0, 5, 1_000_000):
         log = log_of(120, devices=30)
@@ -139,6 +141,43 @@ def test_events_come_in_the_order_of_their_time_however_far_it_runs_against_that
         every = [one for entries in log.values() for entry in entries for one in opened(entry, Control())]
         every.sort(key=lambda one: (one.at, one.entry.stream != FACTS, one.entry.stream, one.entry.sequence, one.index))
         assert list(in_order(log)) == every
+        shown = list(shown_in_order(log))
+        assert [(one.at, one.entry, one.index, one.event) for one in shown] == [
+            (one.at, one.entry, one.index, one.event) for one in every
+        ]
+
+
+class Held(bytes):
+    """The data of a message, counted for as long as somebody holds it."""
+
+    now = most = 0
+
+    def __new__(cls, data: bytes) -> Self:
+        cls.now += 1
+        cls.most = max(cls.most, cls.now)
+        return super().__new__(cls, data)
+
+    def __del__(self) -> None:
+        type(self).now -= 1
+
+
+class Counted(Made):
+    """A stream of which is counted how many messages are held at the same time."""
+
+    def __iter__(self) -> Iterator[Entry]:
+        for one in super().__iter__():
+            yield msgspec.structs.replace(one, data=Held(one.data))
+
+
+def test_what_is_shown_or_queried_is_never_held_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "SEGMENT", 500)
+    for ask, most in (
+        (lambda: sum(1 for _ in shown_in_order({FACTS: Counted(LONG)})), time_order.STEP + 10),
+        (lambda: query_log({FACTS: Counted(LONG)}, "SELECT count(*) FROM events").rows[0][0], 2 * 500 + 10),
+    ):
+        Held.now = Held.most = 0
+        assert ask() == LONG
+        assert 0 < Held.most <= most
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +193,8 @@ def log() -> Log:
         (("bill",), 2),
         (("history", "clusterqueue/queue-0"), 3),
         (("audit", "verify"), 2),
+        (("log", "show"), 2),
+        (("explain", "clusterqueue/queue-0"), 4),
     ],
     ids=str,
 )
