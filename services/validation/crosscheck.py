@@ -10,6 +10,7 @@ from events.json_object import JsonObject
 from events.selector import LabelSelector, Operator, Requirement
 from projections.devices.card_config import HAMI, CardConfig
 from projections.flavors.affinity import selects
+from services.validation.card_slots import slot_problems
 from services.validation.gpu_jobs import card_sizes, gpu_container_problems
 from services.validation.gpu_rules import gpu_queue_problems
 from services.validation.hami_webhook import hami_problems
@@ -84,7 +85,7 @@ def _cluster_queue(value: JsonObject, objects: Objects) -> list[Problem]:
                 instead="cohortName, or no reclaimWithinCohort",
             )
         )
-    return [*found, *gpu_queue_problems(spec, objects.all("ResourceFlavor"), objects.config)]
+    return [*found, *gpu_queue_problems(spec, objects.all("ResourceFlavor"), objects.config, objects.all("Node"))]
 
 
 def _flavor(flavor: JsonObject, field: str, *, in_cohort: bool) -> list[Problem]:
@@ -159,7 +160,8 @@ def _job(value: JsonObject, objects: Objects) -> list[Problem]:
                 instead=f"completions: {parallelism}, if {parallelism} pods are meant to run",
             )
         )
-    sizes = card_sizes(objects.all("ResourceFlavor"), objects.all("Node"))
+    nodes = objects.all("Node")
+    sizes = card_sizes(objects.all("ResourceFlavor"), nodes, objects.config)
     template = spec.get("template") or {}
     pod = template.get("spec") or {}
     cards = gpu_container_problems(pod, "spec.template.spec", sizes, objects.config)
@@ -167,6 +169,7 @@ def _job(value: JsonObject, objects: Objects) -> list[Problem]:
         *found,
         *_classes(labels, pod, objects),
         *cards,
+        *slot_problems(pod, "spec.template.spec", nodes, objects.config),
         *hami_problems(template, "spec.template", cards, objects.config),
     ]
 

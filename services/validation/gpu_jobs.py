@@ -11,6 +11,7 @@ from events.quantity import BadQuantity, to_units
 from events.whole_number import whole_number
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.vendors import NVIDIA
+from services.validation.card_slots import cards_of
 from services.validation.problem import Problem, Severity
 
 WHOLE_CARD = 100
@@ -59,8 +60,13 @@ def gpu_container_problems(
     return found
 
 
-def card_sizes(flavors: Mapping[str, JsonMapping], nodes: Mapping[str, JsonMapping]) -> list[int]:
-    """The MiB of a card for each flavor and node whose labels say it, smallest first."""
+def card_sizes(
+    flavors: Mapping[str, JsonMapping], nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI
+) -> list[int]:
+    """The MiB of the cards that nodes have registered, else of a card for each flavor and node whose labels say it; smallest first."""
+    real = {card.memory for one in nodes.values() for card in cards_of(one, config) if card.vendor == NVIDIA}
+    if real:
+        return sorted(real)
     labels = [(one.get("spec") or {}).get("nodeLabels") or {} for one in flavors.values()]
     labels.extend((one.get("metadata") or {}).get("labels") or {} for one in nodes.values())
     return sorted({size for one in labels if (size := card_size(one)) is not None})

@@ -8,12 +8,19 @@ from events.amount import UNLIMITED
 from events.json_object import JsonObject
 from events.whole_number import whole_number
 from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.vendors import NVIDIA
+from services.validation.card_slots import cards_of
 from services.validation.gpu_jobs import GpuNames, gpu_names, not_mebibytes
 from services.validation.problem import Problem, Severity
 
 
-def gpu_queue_problems(spec: JsonObject, flavors: Mapping[str, JsonObject], config: CardConfig = HAMI) -> list[Problem]:
-    """What the GPU quotas of a ClusterQueue most likely do not mean."""
+def gpu_queue_problems(
+    spec: JsonObject,
+    flavors: Mapping[str, JsonObject],
+    config: CardConfig = HAMI,
+    nodes: Mapping[str, JsonObject] | None = None,
+) -> list[Problem]:
+    """What the GPU quotas of a ClusterQueue most likely do not mean, by the cards of the nodes where these are at hand."""
     names = gpu_names(config)
     found: list[Problem] = []
     for i, group in enumerate(spec.get("resourceGroups") or ()):
@@ -23,7 +30,8 @@ def gpu_queue_problems(spec: JsonObject, flavors: Mapping[str, JsonObject], conf
         before = len(found)
         for j, flavor in enumerate(group.get("flavors") or ()):
             field = f"spec.resourceGroups[{i}].flavors[{j}].resources"
-            found.extend(_flavor(flavor, flavors.get(str(flavor.get("name"))), field, names))
+            observed = flavors.get(str(flavor.get("name")))
+            found.extend(_flavor(flavor, observed, field, names, _registered(observed, nodes or {}, config)))
         # If the quota above counts cards, these numbers are per card as well.
         if covered & {names.memory, names.cores} and len(found) > before:
             found.append(
@@ -39,7 +47,9 @@ def gpu_queue_problems(spec: JsonObject, flavors: Mapping[str, JsonObject], conf
     return found
 
 
-def _flavor(flavor: JsonObject, observed: JsonObject | None, field: str, names: GpuNames) -> list[Problem]:
+def _flavor(
+    flavor: JsonObject, observed: JsonObject | None, field: str, names: GpuNames, registered: int | None
+) -> list[Problem]:
     quotas = {
         str(one.get("name")): (k, _number(one.get("nominalQuota")))
         for k, one in enumerate(flavor.get("resources") or ())
@@ -57,7 +67,8 @@ def _flavor(flavor: JsonObject, observed: JsonObject | None, field: str, names: 
         return found
     at, memory = quotas.get(names.memory, (0, None))
     gigabytes = _gigabytes(observed)
-    looks_like_cards = gigabytes is not None and memory in (cards * gigabytes * 1000, cards * gigabytes * 1024)
+    sizes = ([gigabytes * 1000, gigabytes * 1024] if gigabytes else []) + ([registered] if registered else [])
+    looks_like_cards = memory in [cards * size for size in sizes]
     if looks_like_cards:
         found.append(
             _warning(
@@ -69,14 +80,17 @@ def _flavor(flavor: JsonObject, observed: JsonObject | None, field: str, names: 
                 f"nominalQuota: {cards * names.split}",
             )
         )
-    if gigabytes is not None and memory == cards * gigabytes * 1000:
+    written = None if gigabytes is None else cards * gigabytes * 1000
+    if gigabytes is not None and written is not None and memory == written and registered != gigabytes * 1000:
+        size = registered or gigabytes * 1024
         found.append(
             _warning(
                 f"{field}[{at}].nominalQuota",
                 "MegabytesForMebibytes",
                 f"{memory} = {cards} x {gigabytes} x 1000 mixes MB and MiB",
-                f"{cards} cards have {cards * gigabytes * 1024} MiB; {cards * gigabytes * 24} MiB are never given to anybody",
-                f"nominalQuota: {cards * gigabytes * 1024}",
+                f"{cards} cards have {cards * size} MiB; {abs(cards * size - written)} MiB are "
+                + ("never given to anybody" if cards * size > written else "given that no card has"),
+                f"nominalQuota: {cards * size}",
             )
         )
     at, cores = quotas.get(names.cores, (0, None))
@@ -91,6 +105,16 @@ def _flavor(flavor: JsonObject, observed: JsonObject | None, field: str, names: 
             )
         )
     return found
+
+
+def _registered(flavor: JsonObject | None, nodes: Mapping[str, JsonObject], config: CardConfig) -> int | None:
+    """The MiB of a card of a flavor, where its nodes are at hand and all their cards have as many."""
+    labels: dict[str, str] = ((flavor or {}).get("spec") or {}).get("nodeLabels") or {}
+    mine = [
+        one for one in nodes.values() if labels and labels.items() <= ((one["metadata"].get("labels") or {}).items())
+    ]
+    sizes = {card.memory for one in mine for card in cards_of(one, config) if card.vendor == NVIDIA}
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def _gigabytes(flavor: JsonObject | None) -> int | None:

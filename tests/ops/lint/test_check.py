@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.lint.check import lint
+from ops.sandbox.embedded_cluster.nodes import gpu_node
 from tests.places import SCENARIOS
 
 QUEUE = """
@@ -52,6 +53,61 @@ def test_what_a_container_asks_of_cards_is_checked(
     limits: str, expected: list[tuple[str, str, str]], tmp_path: Path
 ) -> None:
     assert codes(tmp_path, job(limits)) == expected
+
+
+def registered(cards: int, memory: int, split: int) -> str:
+    node = gpu_node("n", product="A100-SXM4-80GB", zone="a", cards=cards, memory_mib=memory, model="A100", split=split)
+    return yaml.safe_dump(node) + "---\n"
+
+
+def test_a_job_that_asks_for_more_shares_than_any_node_has_slots_for_is_told_once(tmp_path: Path) -> None:
+    asks = "nvidia.com/gpu: {}, nvidia.com/gpumem: 8000, nvidia.com/gpucores: 10"
+    wanted = [("error", "ExceedsCardSlots", f"{LIMITS}.nvidia.com/gpu")]
+    node = registered(cards=2, memory=16000, split=4)
+    assert codes(tmp_path, node + job(asks.format(8))) == []
+    assert codes(tmp_path, node + job(asks.format(9))) == wanted
+    counted = (
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: "
+        '{nvidia.com/gpu.count: "2", nvidia.com/gpu.memory: "16384"}}\n---\n'
+    )
+    assert codes(tmp_path, counted + job(asks.format(20))) == [], "ten of each card, where nothing else is configured"
+    assert codes(tmp_path, counted + job(asks.format(21))) == wanted
+    both = "nvidia.com/gpu: 5, nvidia.com/gpumem: 8000, nvidia.com/gpucores: 10"
+    pod = yaml.safe_load(job(both))
+    pod["spec"]["template"]["spec"]["containers"] *= 2
+    pod["spec"]["template"]["spec"]["containers"][1] = {
+        **pod["spec"]["template"]["spec"]["containers"][0],
+        "name": "d",
+    }
+    assert codes(tmp_path, node + yaml.safe_dump(pod)) == wanted, "the containers of a pod share a node"
+
+
+def test_a_quota_is_compared_with_the_cards_that_the_nodes_of_its_flavor_have_registered(tmp_path: Path) -> None:
+    label = "{nvidia.com/gpu.product: A100-SXM4-80GB}"
+    flavor = (
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: f}\n"
+        f"spec: {{nodeLabels: {label}}}\n---\n"
+    )
+    group = (
+        "  resourceGroups: [{coveredResources: [nvidia.com/gpu, nvidia.com/gpumem], flavors: [{name: f, resources: "
+        "[{name: nvidia.com/gpu, nominalQuota: 2}, {name: nvidia.com/gpumem, nominalQuota: %d}]}]}]\n"
+    )
+    node = registered(cards=2, memory=81559, split=10)
+    shares = "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota"
+    told = codes(tmp_path, flavor + QUEUE + group % (2 * 81559))
+    assert "GpuCountsShares" not in [code for _, code, _ in told], "no name says 81559"
+    told = codes(tmp_path, node + flavor + QUEUE + group % (2 * 81559))
+    assert ("warning", "GpuCountsShares", shares) in told
+    told = codes(tmp_path, node + flavor + QUEUE + group % 160000)
+    assert "MegabytesForMebibytes" in [code for _, code, _ in told]
+    (one,) = [one for one in lint([tmp_path / "it.yaml"]) if one.code == "MegabytesForMebibytes"]
+    assert one.instead == "nominalQuota: 163118"
+
+
+def test_what_a_card_holds_is_what_its_node_has_registered(tmp_path: Path) -> None:
+    node = registered(cards=2, memory=40960, split=10)
+    found = codes(tmp_path, node + job("nvidia.com/gpu: 1, nvidia.com/gpumem: 60000"))
+    assert found == [("error", "ExceedsCardCapacity", f"{LIMITS}.nvidia.com/gpumem")], "its label says 80GB"
 
 
 def test_what_no_single_card_can_hold_is_told_from_the_nodes_at_hand(tmp_path: Path) -> None:

@@ -1,0 +1,79 @@
+"""Cards of the nodes at hand: how large they are, and whether any node has room for as many shares as a pod asks for."""
+
+from collections.abc import Mapping, Sequence
+
+from events.card import Card
+from events.json_object import JsonMapping
+from events.quantity import BadQuantity, to_units
+from events.whole_number import whole_number
+from projections.devices.bad_annotation import BadAnnotation
+from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.node_cards import cards_on
+from projections.devices.vendors import NVIDIA
+from services.validation.problem import Problem
+
+_COUNTED = "nvidia.com/gpu.count"
+"""How many cards the discovery of NVIDIA has counted on a node."""
+
+
+def cards_of(node: JsonMapping, config: CardConfig = HAMI) -> tuple[Card, ...]:
+    """The cards that a node has registered; none where what it says can't be read."""
+    meta, status = node.get("metadata") or {}, node.get("status") or {}
+    capacity: dict[str, int] = {}
+    for name, text in {**(status.get("allocatable") or {}), **(status.get("capacity") or {})}.items():
+        try:
+            capacity[str(name)] = to_units(str(name), text)
+        except BadQuantity:
+            continue  # What is no number holds no card.
+    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    try:
+        return cards_on(str(meta.get("name")), annotations, capacity, labels, config.vendors)
+    except BadAnnotation:
+        return ()
+
+
+def most_slots(nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI) -> dict[str, int]:
+    """By vendor, how many shares of cards the node offers that offers most of them."""
+    most: dict[str, int] = {}
+    for node in nodes.values():
+        slots: dict[str, int] = {}
+        for card in cards_of(node, config):
+            slots[card.vendor] = slots.get(card.vendor, 0) + card.slots
+        labels: JsonMapping = (node.get("metadata") or {}).get("labels") or {}
+        counted = whole_number(str(labels.get(_COUNTED, "")))
+        if counted and NVIDIA not in slots:
+            slots[NVIDIA] = counted * config.split
+        most |= {vendor: max(found, most.get(vendor, 0)) for vendor, found in slots.items()}
+    return most
+
+
+def slot_problems(
+    pod: JsonMapping, field: str, nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI
+) -> list[Problem]:
+    """A problem for each vendor of which a pod asks for more shares than any of these nodes has; none without such nodes."""
+    found: list[Problem] = []
+    for vendor, most in sorted(most_slots(nodes, config).items()):
+        count = config.by_word[vendor].resources.count
+        init, main = (_asked(pod.get(part) or (), count) for part in ("initContainers", "containers"))
+        shares = max(sum(main), *init, 0)
+        if shares > most:
+            part, asked = ("containers", main) if sum(main) == shares else ("initContainers", init)
+            found.append(
+                Problem(
+                    field=f"{field}.{part}[{asked.index(max(asked))}].resources.limits.{count}",
+                    code="ExceedsCardSlots",
+                    what=f"a pod asks for {shares} of {count}, and no node here has slots for more than {most}",
+                    consequence="no node can ever take the pod, whatever the quota",
+                    instead=f"at most {most} for each pod; more pods for more cards",
+                )
+            )
+    return found
+
+
+def _asked(containers: Sequence[JsonMapping], count: str) -> list[int]:
+    found: list[int] = []
+    for one in containers:
+        resources: JsonMapping = one.get("resources") or {}
+        amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+        found.append(whole_number(str(amounts.get(count, 0))) or 0)
+    return found
