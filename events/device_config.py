@@ -29,6 +29,8 @@ class VendorConfig(Value, frozen=True, kw_only=True):
     """MiB that a whole chip gives; 0 where the card registers its own."""
     capacity: int = 0
     super_pod: bool = False
+    linked: bool = False
+    """Pods want their whole cards linked where they do not say (sGPU of MetaX)."""
 
 
 class DeviceConfigObserved(Event, frozen=True, kw_only=True, tag="DeviceConfigObserved.v1"):

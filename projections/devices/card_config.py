@@ -92,7 +92,9 @@ def _renamed(vendor: Vendor, config: VendorConfig, *, soft: bool) -> Vendor:
         cores=config.cores,
         factor=vendor.resources.factor * max(config.factor, 1),
     )
-    vendor = replace(vendor, resources=resources, soft_split_everywhere=soft and vendor.rules.soft_split)
+    vendor = replace(
+        vendor, resources=resources, soft_split_everywhere=soft and vendor.rules.soft_split, linked=config.linked
+    )
     if config.family != "ascend":
         return vendor
     return replace(

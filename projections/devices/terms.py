@@ -15,6 +15,8 @@ SOFT_SPLIT_POD = "huawei.com/vnpu-mode"
 SOFT_SPLIT = "hami-core"
 QUALITY, CLASS = "metax-tech.com/sgpu-qos-policy", "metax-tech.com/sgpu-app-class"
 LINKED = "metax-tech.com/sgpu-topology-aware"
+_FALSE = ("0", "f", "F", "false", "FALSE", "False")
+"""How a word says no in an annotation, as Go reads it."""
 BEST_EFFORT, FIXED_SHARE, BURST_SHARE = "best-effort", "fixed-share", "burst-share"
 ONLINE, OFFLINE = "online", "offline"
 
@@ -66,5 +68,10 @@ def terms_of(
         room=room,
         quality=annotations.get(QUALITY, BEST_EFFORT) if rules.classes else "",
         tenant=annotations.get(CLASS, "") if rules.classes else "",
-        linked=rules.classes and is_true(annotations.get(LINKED, "")),
+        linked=rules.classes and _wants_links(annotations.get(LINKED, ""), by_default=vendor.linked),
     )
+
+
+def _wants_links(text: str, *, by_default: bool) -> bool:
+    """What a pod says; what HAMi can't read says nothing."""
+    return is_true(text) or (by_default and text not in _FALSE)

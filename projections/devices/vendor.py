@@ -179,6 +179,8 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     super_pod: bool = False
     soft_split_everywhere: bool = False
     """Every node splits cards by software, whether it says so or not."""
+    linked: bool = False
+    """Pods want their whole cards linked where they do not say."""
     keeps_model: bool = False
     """Allocations name the model of the card instead of the vendor's word."""
 

@@ -119,7 +119,15 @@ def _vendor(section: Section, word: str, names: tuple[str, str, str, str]) -> Ve
         for key, default in zip(names, (known.count, known.memory, known.percent, known.cores), strict=True)
     )
     factor = section.whole("memoryFactor", 1)
-    return VendorConfig(word=word, count=count, memory=memory, percent=percent, cores=cores, factor=max(factor, 1))
+    return VendorConfig(
+        word=word,
+        count=count,
+        memory=memory,
+        percent=percent,
+        cores=cores,
+        factor=max(factor, 1),
+        linked=word == METAX_SLICE and section.yes("sgpuTopologyAware"),
+    )
 
 
 def _ascend(file: Section) -> tuple[list[VendorConfig], bool]:

@@ -6,8 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from events.card import Card, CardRequest
+from events.device_config import DeviceConfigObserved
 from events.pod_set import ContainerShape
 from projections.devices.boards import together, wholeness
+from projections.devices.card_config import card_config
 from projections.devices.fit import asking, fit_asking
 from projections.devices.gang import place
 from projections.devices.mutation import ContainerRequest, mutate
@@ -15,6 +17,7 @@ from projections.devices.ranking import rank
 from projections.devices.requests import read_request
 from projections.devices.use import CardUse, NodeCards
 from projections.devices.vendors import BY_WORD
+from services.watcher.device_config import hami_config
 from tests.projections.devices.makers import Fleet, gang
 
 
@@ -225,6 +228,18 @@ def test_links_among_whole_cards_of_metax_count_for_a_node_only_where_the_pod_wa
     request = CardRequest(vendor="Metax-SGPU", count=2, cores=100, percent=100)
     nodes = [node_of("a", [1, 1, 2, 2], [], {}), node_of("b", [1, 2, 0, 0], [3], {})]
     assert rank(nodes, [[request]], 0, asking(wish, [request]), "binpack").best("binpack").node == best  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("text", "best"), [("", "a"), ("true", "a"), ("false", "b"), ("F", "b"), ("neither", "a")])
+def test_where_hamis_configuration_wants_links_they_count_unless_the_pod_says_no(text: str, best: str) -> None:
+    wish = {"metax-tech.com/sgpu-topology-aware": text} if text else {}
+    request = CardRequest(vendor="Metax-SGPU", count=2, cores=100, percent=100)
+    nodes = [node_of("a", [1, 1, 2, 2], [], {}), node_of("b", [1, 2, 0, 0], [3], {})]
+    map_ = {"data": {"device-config.yaml": "metax: {sgpuTopologyAware: true}"}, "metadata": {"name": "m"}}
+    (fact,) = hami_config(map_)
+    assert isinstance(fact, DeviceConfigObserved)
+    asks = asking(wish, [request], vendors=card_config(fact).by_word)
+    assert rank(nodes, [[request]], 0, asks, "binpack").best("binpack").node == best  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("policy", ["binpack", "spread"])
