@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -54,7 +55,8 @@ class SpanTracer:
         about = list(_about(commit, workloads)) if self._exports else []
         begun = time.time_ns()
         attributes = _message(commit.partition, commit.id) | {"kuelog.author": commit.author}
-        links = [Link(self._root(uid)) for uid in list(dict.fromkeys(uid for _, _, uid in about))[:_MOST_LINKS]]
+        roots = {uid: self._root(uid) for _, _, uid in about}
+        links = [Link(root) for root in islice(roots.values(), _MOST_LINKS)]
         with self._span(f"send {commit.partition}", SpanKind.PRODUCER, attributes, links=links) as span:
             context = span.get_span_context()
             exported = self._exports and context.trace_flags.sampled
@@ -71,7 +73,7 @@ class SpanTracer:
         for name, key, uid in about:
             self._tracer.start_span(
                 name,
-                context=self._within(uid),
+                context=_within(roots[uid]),
                 attributes=stored | _of(key, uid),
                 links=[Link(span.get_span_context())],
                 start_time=begun,
@@ -89,7 +91,7 @@ class SpanTracer:
             if uid:
                 attributes = _message(stream, message.message_id) | {"kuelog.workload.uid": uid}
                 span = self._tracer.start_span(
-                    f"send {stream}", context=self._within(uid), kind=SpanKind.PRODUCER, attributes=attributes
+                    f"send {stream}", context=_within(self._root(uid)), kind=SpanKind.PRODUCER, attributes=attributes
                 )
                 spans.append(span)
                 message = message._replace(headers=self._headers(trace.set_span_in_context(span, Context())))
@@ -111,7 +113,7 @@ class SpanTracer:
         if not self._exports:
             yield
             return
-        with self._span("apply", SpanKind.CLIENT, attributes, context=self._within(workload.uid)):
+        with self._span("apply", SpanKind.CLIENT, attributes, context=_within(self._root(workload.uid))):
             yield
 
     def started(self, workload: Workload) -> None:
@@ -167,8 +169,9 @@ class SpanTracer:
         flags = TraceFlags(TraceFlags.SAMPLED if kept else TraceFlags.DEFAULT)
         return SpanContext(trace_id, span_id, is_remote=True, trace_flags=flags)
 
-    def _within(self, uid: str) -> Context:
-        return trace.set_span_in_context(NonRecordingSpan(self._root(uid)), Context())
+
+def _within(root: SpanContext) -> Context:
+    return trace.set_span_in_context(NonRecordingSpan(root), Context())
 
 
 def _about(commit: Commit, workloads: Mapping[str, Workload]) -> Iterator[tuple[str, str, str]]:
