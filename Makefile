@@ -7,7 +7,7 @@ EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint simulate fuzz chaos mutants bench lock clean
+.PHONY: help install demo test lint simulate fuzz chaos coverage mutants bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -33,6 +33,7 @@ test: $(READY) ## run every test, and the checks of style and structure
 	@$(BIN)/lint-imports
 	@$(BIN)/basedpyright
 	@$(BIN)/pytest --numprocesses 2 --dist worksteal
+	@$(BIN)/python -m tests.figures
 
 lint: $(READY) ## check style, structure and types
 	@$(BIN)/ruff check .
@@ -48,6 +49,9 @@ chaos: $(READY) ## kill real services and servers, cut and refuse between them, 
 
 fuzz: $(READY) ## put 100,000 wild objects, facts and messages to all services (COUNT, SEED for others)
 	@$(BIN)/python -m tests.fuzz --count $(COUNT) --seed $(SEED)
+
+coverage: $(READY) ## measure which lines of the rules their own tests run
+	@$(BIN)/python -m tests.coverage_of_rules
 
 mutants: $(READY) ## change the rules in small ways and see whether a test notices (EACH=12 of each area)
 	@nice -n 19 $(BIN)/python -m tests.mutants --each $(EACH)

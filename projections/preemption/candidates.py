@@ -154,7 +154,10 @@ class CandidateGroups:
 def as_candidate(
     world: World, context: PreemptionContext, node: Node, key: str, variant: Variant | None
 ) -> Candidate | None:
-    """A holder of a queue as a candidate by some right, or by the one that its priority gives; None when it is none."""
+    """A holder of a queue as a candidate by some right, or by the one that its priority gives; None when it is none.
+
+    Rule: docs/rules/preemption.md#within-queue, docs/rules/preemption.md#reclaim
+    """
     usage = world.holding[node.name].usage[key]
     if not any(usage.get(column) for column in context.needed):
         return None
@@ -169,7 +172,10 @@ def as_candidate(
 
 
 def priority_variant(context: PreemptionContext, workload: Workload) -> Variant:
-    """The right by which a candidate without hierarchical advantage may go: with or without borrowing."""
+    """The right by which a candidate without hierarchical advantage may go: with or without borrowing.
+
+    Rule: docs/rules/preemption.md#borrow-within-cohort
+    """
     rule = context.queue.preemption.borrow_within_cohort
     if rule is None or rule.policy is PreemptionPolicy.NEVER or workload.priority >= context.workload.priority:
         return Variant.WITHOUT_BORROWING

@@ -77,6 +77,10 @@ def _attach(node: Node, parent: Node) -> None:
 
 
 def _derive(node: Node, above: tuple[Node, ...]) -> None:
+    """Reckon the quota of a subtree, from the leaves up: what a node may not lend stays with it.
+
+    Rule: docs/rules/quota.md#lending-limit
+    """
     node.path = (node, *above)
     node.root = node.path[-1]
     node.children = dict(sorted(node.children.items()))

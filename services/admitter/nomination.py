@@ -12,9 +12,9 @@ from events.event import Millis
 from projections.devices.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
 from projections.feature_gates import enabled
 from projections.flavors.assignment import Assignment
-from projections.flavors.fewer_pods import largest_that_fits
 from projections.flavors.first_fit import assign_first_fit
 from projections.flavors.mode import Granular
+from projections.flavors.partial_admission import largest_that_fits
 from projections.flavors.plan import Plan
 from projections.flavors.refusal import NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA
 from projections.flavors.scan import NOTHING, progress_of

@@ -1,10 +1,14 @@
 """What people are told about the repository is true of it."""
 
 import re
+from importlib.metadata import version
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.coverage_of_rules import FLOORS
+from tests.figures import lines
+from tests.mutants.areas import AREAS
 from tests.places import ROOT
 
 OLD_NAMES = "0040-rooms-by-noun.md"
@@ -20,6 +24,15 @@ PATH = re.compile(r"`((?:events|projections|services|ops|tests|docs)/[\w/.-]*)`"
 def test_every_path_that_a_page_names_is_there(page: str) -> None:
     named = PATH.findall((ROOT / page).read_text())
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_a_run_ends_with_the_version_and_the_figures_that_were_measured_last() -> None:
+    said = lines()
+    assert said[0] == f"kuelog {version('kuelog')}"
+    coverage, mutants = said[1:]
+    assert all(re.search(rf"\b{floor} \d+\.\d %", coverage) for floor in FLOORS)
+    assert all(f"{area} " in mutants for area in AREAS)
+    assert "python -m tests.figures" in (ROOT / "Makefile").read_text()
 
 
 def test_on_a_busy_machine_no_example_has_a_deadline_and_each_run_draws_its_own() -> None:

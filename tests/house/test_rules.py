@@ -21,6 +21,9 @@ FOREIGN = re.compile(
     r"(?<!RFC \d{4} )(?<!KEP-\d{4} )(?<!KEP-\d{5} )§.{0,9}"
     r"|\b(?:(?:kueue|hami)-(?:semantics|apis|features|topology|elastic-dra)|gpu-billing|log-engineering)\b|\breference/\w+"
 )
+LOOK_UP = re.compile(
+    r"^\| (.+) \| \[rule\]\(([\w-]+\.md#[\w-]+)\) \| (\w+) \| \[(\w+\.py)\]\(\.\./\.\./([\w/]+\.py)\) \|$", re.MULTILINE
+)
 LINKED = re.compile(r"\]\((?!https?:)([\w/.-]*)#([\w-]+)\)")
 
 
@@ -99,6 +102,16 @@ def test_every_anchor_that_is_cited_is_there() -> None:
             if page.suffix == ".md" and (not page.exists() or anchor not in anchors_of(page)):
                 missing.append(f"{name_of(file)} cites {page.name}#{anchor}")
     assert missing == []
+
+
+def test_a_rule_is_found_by_its_name_in_the_folder_of_its_noun_and_in_a_file_that_cites_it() -> None:
+    text = (ROOT / "docs" / "rules" / "README.md").read_text()
+    looked_for = LOOK_UP.findall(text)
+    assert len(looked_for) >= 10
+    for what, rule, folder, shown, path in looked_for:
+        file = ROOT / path
+        assert file.exists() and (file.parent.name, file.name) == (folder, shown), what
+        assert f"docs/rules/{rule}" in file.read_text(), what
 
 
 def test_nothing_is_cited_that_is_not_in_the_repository() -> None:

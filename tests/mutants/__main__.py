@@ -1,7 +1,7 @@
 """`python -m tests.mutants [--each N] [--area NAME] [--seed S]`: change the rules in small ways and see whether a test notices.
 
 A copy of what git knows is changed, never the tree itself. Of each area as many mutants are drawn as asked for, by the seed;
-those that survive are told with their difference.
+those that survive are told with their difference. What came out is kept in `tests/figures.json`, which CI prints.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from cosmic_ray.mutating import use_mutation
 from cosmic_ray.plugins import get_operator
 from cosmic_ray.work_item import MutationSpec
 
+from tests.figures import keep
 from tests.mutants.areas import AREAS, Area
 from tests.mutants.drawn import drawn, mutants_of
 from tests.mutants.run import make_ready, run
@@ -42,6 +43,7 @@ def main() -> int:
         make_ready([test for area in areas.values() for test in area.tests])
         for name, area in areas.items():
             dead, all_of_them = _mutate(copy, name, area, wanted.each, wanted.seed)
+            keep("mutants", name, f"{dead} of {all_of_them} killed (seed {wanted.seed})")
             killed, told = killed + dead, told + all_of_them
     share = 100 * killed // max(told, 1)
     print(f"all: {killed} of {told} killed, {share} %")

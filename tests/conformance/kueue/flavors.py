@@ -12,9 +12,9 @@ from events.quantity import to_units
 from events.quota import Fungibility
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.considered import ConsideredFlavor, considered_flavors
-from projections.flavors.fewer_pods import largest_that_fits
 from projections.flavors.first_fit import assign_first_fit
 from projections.flavors.mode import Granular, Oracle, preferred
+from projections.flavors.partial_admission import largest_that_fits
 from projections.flavors.search import FlavorSearchSpace, assign, refusal_reason
 from projections.quota.charge_quota import usage_of
 from projections.quota.columns import Column, Usage
