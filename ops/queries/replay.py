@@ -11,19 +11,15 @@ from events.commit import Commit, Sighting
 from events.event import Millis
 from events.rules import RULES
 from events.subjects import CONTROL, FACTS
+from ops.production.deciders import all_deciders
 from ops.production.log.snapshots import image_of
 from projections.amiss import Amiss
 from projections.log_position import LogPosition
 from projections.object_versions import FoldedFacts
 from projections.state_hash import state_hash
-from services.accountant.decide import Accountant
-from services.admitter.decide import Admitter
-from services.preemptor.decide import Preemptor
-from services.queue_manager.decide import QueueManager
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.partition_fold import PartitionFold
-from services.runtime.partition_host import Decider
 from services.runtime.stored_message import Opened, Passed, open_message
 
 Listener = Callable[[AnyEvent, LogPosition], None]
@@ -184,8 +180,7 @@ class _Again:
         self.verified = self.states = 0
         self._inputs = inputs
         self._since_all = 0
-        made: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
-        self._deciders = {one.name: one for one in made}
+        self._deciders = {one.name: one for one in all_deciders()}
 
     def compare(self, fold: PartitionFold, entry: Entry, commit: Commit) -> bool:
         """Decide one commit again; whether it is folded by that."""

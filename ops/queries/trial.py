@@ -5,15 +5,11 @@ from typing import TypeVar
 
 from events.catalogue import Fact
 from events.event import Millis
+from ops.production.deciders import all_deciders
 from ops.production.wiring import PARTITION
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World
-from services.accountant.decide import Accountant
-from services.admitter.decide import Admitter
-from services.preemptor.decide import Preemptor
-from services.queue_manager.decide import QueueManager
-from services.runtime.partition_host import Decider
 
 T = TypeVar("T")
 _TURNS = 60
@@ -34,7 +30,7 @@ def tried(
 
 def settle_down(world: World, at: Millis, done: Callable[[World], bool]) -> None:
     """Let the deciders take turns until none decides anything or `done` holds; for so many turns at most."""
-    deciders: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
+    deciders = all_deciders()
     for turn in range(_TURNS):
         decisions = [
             one.decide(world, LogPosition(partition=PARTITION, sequence=_FAR + turn, at=at)) for one in deciders

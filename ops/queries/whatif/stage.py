@@ -4,15 +4,11 @@ from typing import Protocol
 
 from events.catalogue import Decision, Fact
 from events.event import Millis
+from ops.production.deciders import all_deciders
 from ops.production.wiring import PARTITION
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World
-from services.accountant.decide import Accountant
-from services.admitter.decide import Admitter
-from services.preemptor.decide import Preemptor
-from services.queue_manager.decide import QueueManager
-from services.runtime.partition_host import Decider
 
 FAR = 1 << 40
 """Sequences of facts that are only thought of: behind everything that is on a log."""
@@ -41,7 +37,7 @@ class OneWorld:
     def __init__(self, world: World, sequence: int = 0) -> None:
         self.world = world
         self._sequence, self._facts = sequence, 0
-        self._deciders: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor(), Accountant())
+        self._deciders = all_deciders()
 
     def observe(self, fact: Fact, at: Millis) -> None:
         """Fold a fact."""

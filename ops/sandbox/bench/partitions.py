@@ -11,13 +11,11 @@ from events.commit import Sighting
 from events.event import Millis
 from events.object_version import ObjectVersion
 from events.subjects import CONTROL, FACTS, commit_subject, fact_subject
+from ops.production.deciders import quota_deciders
 from ops.production.wiring import DEVICE_PARTITION, PARTITION, RULES
 from projections.log_position import LogPosition
 from projections.world import World
 from services.accountant.decide import Accountant
-from services.admitter.decide import Admitter
-from services.preemptor.decide import Preemptor
-from services.queue_manager.decide import QueueManager
 from services.runtime.commit_making import commit_of
 from services.runtime.log_port import Entry
 from services.runtime.partition_fold import PartitionFold
@@ -39,9 +37,7 @@ class WrittenPartitions:
         keepers: Sequence[Keeper] = (),
     ) -> None:
         self._keep, self._facts = keep, 0
-        made = [
-            _Partition(PARTITION, (DEVICE_PARTITION, FACTS), (QueueManager(), Admitter(), Preemptor()), self._store)
-        ]
+        made = [_Partition(PARTITION, (DEVICE_PARTITION, FACTS), quota_deciders(), self._store)]
         if cards:
             made.append(_Partition(DEVICE_PARTITION, (FACTS, PARTITION), (Accountant(),), self._store))
         for one in made:

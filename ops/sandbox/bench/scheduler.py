@@ -17,15 +17,13 @@ from events.admission import QuotaReserved, WorkloadAdmitted
 from events.catalogue import Decision
 from events.preemption import PreemptionOrdered
 from events.workload import QuotaReleased, WorkloadFinished
+from ops.production.deciders import quota_deciders
 from ops.production.process.gc_tuning import collect_seldom
 from ops.sandbox.bench.load import Load, arrivals_of, capacity_of, platform_of
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.world import World
-from services.admitter.decide import Admitter
-from services.preemptor.decide import Preemptor
-from services.queue_manager.decide import QueueManager
-from services.runtime.partition_host import MOST_INPUTS, Decider
+from services.runtime.partition_host import MOST_INPUTS
 
 _PARTITION = "LOG_bench"
 
@@ -75,7 +73,7 @@ class SchedulerRun:
         self._arrivals = arrivals_of(load, seed, at_once=at_once)
         self._by_key = {arrival.fact.workload: arrival for arrival in self._arrivals}
         self._capacity = capacity_of(load)
-        self._deciders: tuple[Decider, ...] = (QueueManager(), Admitter(), Preemptor())
+        self._deciders = quota_deciders()
         self._next = 0
         self._ends: list[tuple[float, int, str]] = []
         self._attempt: dict[str, int] = {}
