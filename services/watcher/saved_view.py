@@ -66,7 +66,7 @@ class ViewSaver:
             except msgspec.MsgspecError as problem:
                 log.warning("saved view passed over", why=str(problem))
                 continue
-            if saved.made_with == self._made_with and await self._is_of_this_log(saved):
+            if saved.made_with == self._made_with and await is_of_log(self._facts, data):
                 begin_at(reported, saved)
                 self._saved = saved.position
                 return
@@ -98,12 +98,22 @@ class ViewSaver:
         self._saved = reported.position
         log.info("view saved", sequence=reported.position)
 
-    async def _is_of_this_log(self, saved: SavedView) -> bool:
-        try:
-            stored = await self._facts.get(saved.position)
-        except LogGap:
-            return False
-        return hashlib.sha256(stored.data).hexdigest() == saved.sha256
+
+class _Seal(msgspec.Struct, frozen=True):
+    """The part of a saved view that says which fact it rests on."""
+
+    position: int
+    sha256: str
+
+
+async def is_of_log(facts: Stream, data: bytes | None) -> bool:
+    """Whether a saved view rests on a fact that stands on the log. Raises `LogUnavailable`."""
+    try:
+        seal = msgspec.json.decode(data or b"", type=_Seal)
+        stored = await facts.get(seal.position)
+    except (msgspec.MsgspecError, LogGap):
+        return False
+    return hashlib.sha256(stored.data).hexdigest() == seal.sha256
 
 
 def saved_from(reported: ReportedByAll, sha256: str, made_with: SettingsObserved | None) -> SavedView:

@@ -155,7 +155,7 @@ class Archivist:
     async def _check_beginnings(self, stream: str, upto: int) -> None:
         """A service that starts anew has to find a saved world behind what goes. Raises `StillNeeded`."""
         keys = (*self._partitions, *((self._watcher,) if stream == FACTS else ()))
-        await check_beginnings(self._shelf, keys, stream, upto)
+        await check_beginnings(self._bus, self._shelf, keys, stream, upto)
 
 
 def archivist_of(

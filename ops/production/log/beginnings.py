@@ -2,14 +2,25 @@
 
 from collections.abc import Sequence
 
+from events.subjects import FACTS
 from ops.production.log.rolling import StillNeeded
-from services.runtime.shelf_port import Shelf
+from ops.production.log.snapshots import names_world
+from services.runtime.log_port import Bus
+from services.runtime.shelf_port import Kept, Shelf
+from services.watcher.saved_view import KEY, is_of_log
 
 
-async def check_beginnings(shelf: Shelf, keys: Sequence[str], stream: str, upto: int) -> None:
-    """The newest of every key has to lie behind what goes. Raises `StillNeeded`, `LogUnavailable`."""
+async def check_beginnings(bus: Bus, shelf: Shelf, keys: Sequence[str], stream: str, upto: int) -> None:
+    """One of every key that the log vouches for has to lie behind what goes. Raises `StillNeeded`, `LogUnavailable`."""
     for key in keys:
-        labels = await shelf.labels(key)
         # The message that a beginning names has to stand, or nobody could hold the beginning against the log.
-        if not labels or labels[0].upto.get(stream, 0) <= upto:
-            raise StillNeeded(stream, f"no saved world of {key} goes beyond {upto} yet")
+        beyond = [one for one in await shelf.labels(key) if one.upto.get(stream, 0) > upto]
+        if not any([await _counts(bus, shelf, one) for one in beyond]):
+            raise StillNeeded(stream, f"no saved world of {key} that the log vouches for goes beyond {upto} yet")
+
+
+async def _counts(bus: Bus, shelf: Shelf, label: Kept) -> bool:
+    """Whether a service that starts anew would begin there: anybody may have put a label last."""
+    if label.key == KEY:
+        return await is_of_log(await bus.stream(FACTS), await shelf.take(label))
+    return await names_world(await bus.stream(label.key), label)

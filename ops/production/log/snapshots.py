@@ -130,7 +130,7 @@ class Snapshots:
         stream = self._partitions.get(partition)
         for label in await shelf.labels(partition):
             base = label.upto.get(partition, 0)
-            if stream is not None and base >= sequence and _names(await _stored(stream, base), label.sha256):
+            if stream is not None and base >= sequence and await names_world(stream, label):
                 return True
         return False
 
@@ -253,10 +253,11 @@ def fold_from(snapshot: Snapshot, stored: bytes | None) -> PartitionFold:
     return fold
 
 
-def _names(stored: bytes | None, digest: str) -> bool:
-    """Whether the commit that stands there names the hash of a world."""
+async def names_world(partition: Stream, label: Kept) -> bool:
+    """Whether the commit at which a world was saved names its hash. Raises `LogUnavailable`."""
+    stored = await _stored(partition, label.upto.get(partition.name, 0))
     try:
-        return stored is not None and decode_commit(stored).state_hash == digest
+        return stored is not None and decode_commit(stored).state_hash == label.sha256
     except NotOurs:
         return False
 

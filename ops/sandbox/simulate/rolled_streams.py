@@ -52,9 +52,8 @@ async def _lets_go(simulation: Simulation, name: str, upto: int) -> bool:
     try:
         if name == FACTS:
             await _save_view(simulation)
-        await check_beginnings(
-            simulation.shelf, (PARTITION, DEVICE_PARTITION, *((KEY,) if name == FACTS else ())), name, upto
-        )
+        keys = (PARTITION, DEVICE_PARTITION, *((KEY,) if name == FACTS else ()))
+        await check_beginnings(simulation.bus, simulation.shelf, keys, name, upto)
     except (StillNeeded, MessageHalts):
         return False
     return True

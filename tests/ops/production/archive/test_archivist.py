@@ -23,9 +23,9 @@ from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_errors import LogRegressed
 from services.runtime.log_port import Entry, Message
-from tests.ops.queries.audit.logs import Log, log_of
+from tests.ops.queries.audit.logs import WORLD, Log, log_of, view_of
 
-LOG = log_of(60, devices=10)
+LOG = log_of(60, devices=10, world=WORLD)
 
 
 class Place:
@@ -67,7 +67,9 @@ class Place:
             name: (await (await self.bus.stream(name)).last()).sequence for name in (PARTITION, DEVICE_PARTITION, FACTS)
         }
         for key in (PARTITION, DEVICE_PARTITION, WATCHER):
-            await self.bus.shelf.put(key, b"world", upto=upto, rules="1")
+            last = await (await self.bus.stream(FACTS)).get(upto[FACTS])
+            saved = view_of(last) if key == WATCHER else WORLD
+            await self.bus.shelf.put(key, saved, upto=upto, rules="1")
 
     async def firsts(self) -> dict[str, list[int]]:
         return {
@@ -188,3 +190,20 @@ async def test_a_witness_that_comes_after_the_beginning_was_rolled_away_still_se
     shorter.memory(PARTITION).entries = LOG[PARTITION][:-1]
     with pytest.raises(LogRegressed, match="has lost its tail"):
         await late.check(await shorter.stream(PARTITION))
+
+
+@pytest.mark.parametrize("key", [PARTITION, WATCHER])
+async def test_a_saved_world_that_the_log_does_not_vouch_for_lets_nothing_go(on: Place, key: str) -> None:
+    for begin, end in ((0, 4), (4, 7)):
+        await on.put(begin, end)
+        await on.archivist.look(0)
+    ends = {name: len(part(LOG[name], 0, 7)) for name in (PARTITION, DEVICE_PARTITION, FACTS)}
+    before = await on.firsts()
+    await on.save_worlds()
+    for _ in range(2):  # Two are kept of each key.
+        await on.bus.shelf.put(key, b"of another log", upto=ends, rules="1")
+    await on.archivist.look(0)
+    assert on.archivist.problem == "" and (await on.firsts())[FACTS] == before[FACTS]
+    await on.save_worlds()
+    await on.archivist.look(0)
+    assert on.archivist.problem == "" and (await on.firsts())[FACTS] != before[FACTS]

@@ -18,7 +18,7 @@ from ops.production.log.shelf import WATCHER
 from ops.production.wiring import DEVICE_PARTITION, PARTITION
 from services.runtime.log_port import Entry, Message
 from tests.ops.production.deploy.test_bus_users import address, bus
-from tests.ops.queries.audit.logs import log_of
+from tests.ops.queries.audit.logs import WORLD, log_of, view_of
 
 PLACE = "/var/lib/kuelog"
 AUTHORS = {PARTITION: "queue-manager", DEVICE_PARTITION: "accountant", FACTS: "watcher"}
@@ -52,13 +52,15 @@ async def store(on: JetStreamBus, entries: list[Entry]) -> None:
         else:
             await stream.append(entry.subject, entry.data, message_id=entry.message_id, base=entry.sequence - 1)
     name = entries[-1].stream
-    upto = {one: 2 * COUNT for one in AUTHORS}
-    await on.shelf.put(WATCHER if name == FACTS else name, b"world", upto=upto, rules="1")
+    upto = {one: entries[-1].sequence for one in AUTHORS}
+    await on.shelf.put(
+        WATCHER if name == FACTS else name, view_of(entries[-1]) if name == FACTS else WORLD, upto=upto, rules="1"
+    )
 
 
 @pytest.mark.timeout(180)
 async def test_what_the_job_runs_rolls_archives_and_removes(tmp_path: Path) -> None:
-    log, place = log_of(COUNT, devices=COUNT), tmp_path / "volume"
+    log, place = log_of(COUNT, devices=COUNT, world=WORLD), tmp_path / "volume"
     (tmp_path / "bus").mkdir()
     async with bus(tmp_path / "bus") as port:
         on = {name: await connect(address(port, author)) for name, author in AUTHORS.items()}

@@ -1,7 +1,9 @@
 """Logs of many commits, made quickly: the bytes are real commits and sightings, what they decide is beside the point."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
@@ -22,7 +24,16 @@ from services.runtime.log_port import Entry
 Log = dict[str, list[Entry]]
 
 
-def log_of(commits: int, *, devices: int = 0) -> Log:
+WORLD = b"world"
+"""What is saved of each partition of a log that names it in every commit."""
+
+
+def view_of(fact: Entry) -> bytes:
+    """What of a saved view says which fact it rests on."""
+    return msgspec.json.encode({"position": fact.sequence, "sha256": hashlib.sha256(fact.data).hexdigest()})
+
+
+def log_of(commits: int, *, devices: int = 0, world: bytes = b"") -> Log:
     """A partition, a partition of devices, and a fact for each commit that it rests on."""
     facts: list[Entry] = []
     log: Log = {CONTROL: [], FACTS: facts, PARTITION: [], DEVICE_PARTITION: []}
@@ -42,6 +53,7 @@ def log_of(commits: int, *, devices: int = 0) -> Log:
                 rules="1",
                 at=at,
                 events=(event_of(partition, n),),
+                state_hash=hashlib.sha256(world).hexdigest() if world else "",
             )
             data = encode(commit)
             subject = commit_subject(partition, commit.author)

@@ -30,7 +30,7 @@ from services.runtime import partition_fold, stored_message
 from services.runtime.bus_time import BusTime
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogMovedOn, TailLost
-from services.runtime.log_port import Entry
+from services.runtime.log_port import Bus, Entry
 from services.runtime.partition_fold import PartitionFold
 from services.runtime.partition_host import PartitionHost
 from services.runtime.shelf_port import Shelf
@@ -175,8 +175,8 @@ def mark_of_decision(patch: Patch) -> None:
 def beginnings(patch: Patch) -> None:
     """What was rolled goes only when everybody can begin behind it."""
 
-    async def anyhow(shelf: Shelf, keys: Sequence[str], stream: str, upto: int) -> None:
-        del shelf, keys, stream, upto
+    async def anyhow(bus: Bus, shelf: Shelf, keys: Sequence[str], stream: str, upto: int) -> None:
+        del bus, shelf, keys, stream, upto
 
     patch.setattr(rolled_streams, "check_beginnings", anyhow)
 
