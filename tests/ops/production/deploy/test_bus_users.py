@@ -13,16 +13,19 @@ import pytest
 
 from events.authors import AUTHORS
 from events.catalogue import Fact
-from events.subjects import commit_subject, fact_subject
+from events.subjects import FACTS, commit_subject, fact_subject
 from ops.production.deploy.bus import STREAMS, USERS, configuration_text, server_configuration, server_file
 from ops.production.log.generations import asked, generations, mark_subject, names_of
-from ops.production.log.jetstream import connect, subjects_of
+from ops.production.log.given_back import GivingBack
+from ops.production.log.jetstream import JetStreamBus, connect, subjects_of
+from ops.production.log.kept_tail import KeptTail
 from ops.production.log.rolling import remove, roll
 from ops.production.log.server import nats_binary
 from ops.production.log.shelf import COUNTERS, WATCHER, rooms_of
+from ops.production.process.clock import ScaledClock
 from ops.production.wiring import DEVICE_PARTITION, PARTITION, ROLLED, SERVICES
 from services.runtime.log_errors import LogUnavailable, NotAllowed
-from services.runtime.log_port import Message
+from services.runtime.log_port import Entry, Message
 from tests.stage.ports import reserved_port
 
 BY_NAME = {one.name: one for one in USERS}
@@ -263,3 +266,48 @@ def test_the_streams_take_in_what_the_users_may_say() -> None:
     for name, partition in DECIDERS.items():
         assert matches(patterns[partition], commit_subject(partition, name))
     assert matches(patterns["FACTS"], fact_subject("", "DecisionApplied"))
+
+
+@pytest.mark.parametrize(
+    ("stream", "speakers", "reader"),
+    [
+        (PARTITION, [(one, commit_subject(PARTITION, one)) for one in DECIDERS if one != "accountant"], "accountant"),
+        (DEVICE_PARTITION, [("accountant", commit_subject(DEVICE_PARTITION, "accountant"))], "admitter"),
+        (
+            FACTS,
+            [("watcher", fact_subject("", "PodsGone")), ("applier", fact_subject("", "DecisionApplied"))],
+            "preemptor",
+        ),
+    ],
+)
+async def test_what_the_bus_has_lost_is_given_back_with_the_rights_of_each(
+    tmp_path: Path, stream: str, speakers: list[tuple[str, str]], reader: str
+) -> None:
+    lost = [
+        Entry(
+            stream=stream,
+            sequence=number + 1,
+            subject=speakers[number % len(speakers)][1],
+            message_id=f"m{number}",
+            data=str(number).encode(),
+            stored=1_700_000_000_000 + number,
+        )
+        for number in range(9)
+    ]
+    async with bus(tmp_path) as port, asyncio.timeout(60):
+        users = [await connect(address(port, name)) for name in (*(name for name, _ in speakers), reader)]
+
+        async def give_back(user: JetStreamBus) -> None:
+            tail = KeptTail()
+            tail.note(lost)
+            await GivingBack(await user.stream(stream), tail, ScaledClock(scale=10), {}, {}).back()
+
+        async with asyncio.TaskGroup() as tasks:
+            for user in users:
+                tasks.create_task(give_back(user))
+        found = [entry async for batch in (await users[-1].stream(stream)).read(0) for entry in batch]
+        for user in users:
+            await user.close()
+    assert [(one.subject, one.message_id, one.data, one.stored) for one in found] == [
+        (one.subject, one.message_id, one.data, one.stored) for one in lost
+    ]
