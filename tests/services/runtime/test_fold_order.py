@@ -136,6 +136,14 @@ def test_a_commit_of_another_partition_waits_for_the_facts_that_it_rests_on() ->
     assert fold.runs == (run(FACTS, 3), run(PARTITION, 1))
 
 
+def test_a_commit_that_rests_on_what_is_not_there_keeps_none_that_was_before_it() -> None:
+    fold = PartitionFold(PARTITION)
+    second = commit(1, GENESIS, FIRST, inputs=(run(FACTS, 9),), partition=DEVICE_PARTITION, author="accountant")[0]
+    fold.offer(DEVICE_PARTITION, [released(1), second])
+    assert fold.fold_inputs() is False
+    assert fold.position(DEVICE_PARTITION) == 1
+
+
 def test_a_commit_whose_stream_comes_first_is_folded_behind_the_facts_that_it_rests_on() -> None:
     fold = PartitionFold(PARTITION)
     fold.offer(

@@ -69,3 +69,7 @@ def test_a_commit_waits_for_the_farthest_of_the_runs_that_it_names() -> None:
     far = InputRun(stream=FACTS, upto=9)
     assert fold.missing_for(commit(far, InputRun(stream=FACTS, upto=1))) == far
     assert fold.missing_for(commit(InputRun(stream=FACTS, upto=2))) is None
+
+
+def test_no_commit_of_a_new_fold_has_named_a_state_hash() -> None:
+    assert PartitionFold(PARTITION).marked == (0, "")

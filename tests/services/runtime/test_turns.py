@@ -78,7 +78,7 @@ def nothing(*_: object) -> list[str]:
 async def host(bus: MemoryBus, *deciders: Speaker, **more: Any) -> PartitionHost:
     return PartitionHost(
         own=more.pop("own", None) or await bus.stream(PARTITION),
-        inputs=[await bus.stream(DEVICE_PARTITION), await bus.stream(FACTS)],
+        inputs=more.pop("inputs", None) or [await bus.stream(DEVICE_PARTITION), await bus.stream(FACTS)],
         deciders=deciders,
         clock=more.pop("clock", None) or ScaledClock(scale=100),
         tracer=NoTracer(),
@@ -345,6 +345,40 @@ async def test_a_commit_that_rests_on_what_is_not_there_halts_the_partition_unti
             assert not one.halted
 
 
+class Late:
+    """An input that has stored all that it was handed, and hands it over later."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self.asked, self.arrives = stream, 0, asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def last(self) -> Any:
+        self.asked += 1
+        return await self._stream.last()
+
+    async def follow(self, after: int) -> AsyncGenerator[Sequence[Entry]]:
+        await self.arrives.wait()
+        async for batch in self._stream.follow(after):
+            yield batch
+
+
+async def test_a_commit_that_rests_on_what_is_stored_and_has_not_arrived_yet_halts_nobody() -> None:
+    bus = MemoryBus()
+    await tell(bus, nodes(3))
+    data = encode(foreign_commit(inputs=(InputRun(stream=FACTS, upto=3),)))
+    await bus.memory(PARTITION).append(commit_subject(PARTITION, "admitter"), data, message_id="foreign", base=0)
+    late = Late(await bus.stream(FACTS))
+    one = await host(bus, Speaker("preemptor", nothing), inputs=[cast(Any, late)])
+    async with serving(one):
+        await asyncio.wait_for(_until(lambda: late.asked > 1), SOON)
+        assert not one.halts.kinds and one.fold.base == 0
+        late.arrives.set()
+        await quiet(one)
+        assert not one.halts.kinds and one.fold.base == 1
+
+
 async def test_who_is_told_to_stop_deciding_follows_and_says_so() -> None:
     bus = MemoryBus()
     silent = Speaker("preemptor", up_to(9, "preemptor"))
@@ -410,7 +444,7 @@ class StepClock:
     """Time passes only while somebody sleeps, and when a test says so."""
 
     def __init__(self) -> None:
-        self.at: Millis = 1000
+        self.at: Millis = 1_700_000_000_000
 
     def now(self) -> Millis:
         return self.at
@@ -438,6 +472,26 @@ async def test_at_rest_nobody_waits_and_under_load_a_pace_lies_between_two_looks
             await asyncio.wait_for(_until(lambda known=known: known in speaker.looked), SOON)
             await quiet(one)
     assert [speaker.looked[known] - rested for known in (1, 2, 3)] == [0, pace, 2 * pace], "ten where nobody has spoken"
+
+
+async def test_a_turn_that_takes_time_is_part_of_the_pace() -> None:
+    bus, clock = MemoryBus(), StepClock()
+
+    def say(*_: object) -> list[str]:
+        clock.at += PACE // 2
+        return []
+
+    speaker = Speaker("admitter", say)
+    one = await host(bus, speaker, clock=clock)
+    async with serving(one):
+        await quiet(one)
+        clock.at += 60_000
+        rested = clock.at
+        for known in (1, 2):
+            await tell(bus, nodes(1, begin=known), begin=known)
+            await asyncio.wait_for(_until(lambda known=known: known in speaker.looked), SOON)
+            await quiet(one)
+    assert [speaker.looked[known] - rested for known in (1, 2)] == [0, 10 * PACE]
 
 
 async def test_a_clock_that_is_set_back_while_somebody_decides_keeps_nobody_waiting_for_as_long() -> None:
