@@ -25,7 +25,8 @@ def with_card_victims(
     """The victims chosen for their quota, and those preempted besides so that all pods find cards.
 
     One that suffices alone is better than several; of several none is taken without need. None when nobody could make
-    enough room. Cards of those who have lost their quota already are on their way back: nobody goes for them.
+    enough room. Cards of those who have lost their quota already are on their way back: nobody goes for them, and nobody goes
+    who would be of use only together with them.
     """
     with world.trial():
         _vacate_leavers(world.workloads, world.cards)
@@ -36,7 +37,19 @@ def with_card_victims(
             return list(chosen)
         candidates = list(_holders_of_cards(world, context, {victim.workload.key for victim in chosen}))
         more = _by_right(world, context, gangs, candidates)
-        return [*chosen, *more] if more else None
+    victims = [*chosen, *more]
+    return victims if more and _suffice(world, victims, gangs) else None
+
+
+def _suffice(world: World, victims: Sequence[Candidate], gangs: Sequence[Gang]) -> bool:
+    """Whether the cards of victims suffice as they are: those on their way back may be first for somebody else.
+
+    Without this, two who each count on what the other's victims leave preempt them in turns for ever.
+    """
+    with world.trial():
+        for victim in victims:
+            world.cards.vacate(victim.workload.key)
+        return _placed(world.cards, world.nodes, world.trail, gangs)
 
 
 def cards_coming_back(world: World, gangs: Sequence[Gang]) -> tuple[PodPlacement, ...]:

@@ -146,3 +146,23 @@ def test_who_borrows_takes_cards_within_its_own_queue() -> None:
     assert told.world.workloads["team/urgent"].admitted
     said = list(told.told(job("above", count=2, memory=20000, priority=20, queue="other")).decided())
     assert preempted(said) == ["team/urgent"]
+
+
+def test_nobody_goes_for_who_counts_on_cards_that_are_on_their_way_back_to_another() -> None:
+    told = Story().told(*platform(nominal=2, cards=2, cohort="all"))
+    told.told(
+        queue("other", nominal=2, within=LOWER, cohort="all"),
+        queue("spare", nominal=40, cohort="all"),
+        LocalQueueObserved(namespace="team", name="other", cluster_queue="other"),
+    )
+    told.told(job("mine", memory=30000)).decided()
+    told.told(job("theirs", memory=30000, queue="other")).decided()
+    share = CardShare(uuid="GPU-0", vendor="NVIDIA", memory=30000, cores=50, index=0)
+    pod = PodObserved(namespace="team", name="p", uid="p", node="n1", workload="team/mine", shares=((share,),))
+    told.told(pod).decided()
+    told.told(job("urgent", memory=30000, priority=10)).decided()
+    gone(told, "team/mine")
+    said = list(told.told(job("large", count=2, memory=20000, priority=20, queue="other")).decided())
+    assert preempted(said) == [], "`urgent`, which borrows nothing, comes first for the card of `mine`"
+    told.told(ObjectRemoved(kind="Pod", namespace="team", name="p")).decided()
+    assert told.world.workloads["team/urgent"].admitted and told.world.workloads["team/theirs"].admitted
