@@ -3,6 +3,7 @@
 from events.amount import Requests
 from events.event import Value
 from events.selector import NodeTerm, Toleration
+from events.topology import TopologyRequest
 
 
 class ContainerShape(Value, frozen=True, kw_only=True):
@@ -35,15 +36,6 @@ class PodShape(Value, frozen=True, kw_only=True):
     """Annotations that steer the choice of cards (docs/rules/devices.md#steering)."""
     raw_shape: str = ""
     """Digest of the other fields that matter to scheduling (docs/rules/queues.md#equivalence)."""
-
-
-class TopologyRequest(Value, frozen=True, kw_only=True):
-    """Where the pods want to lie relative to each other. Kept for the placement that comes later."""
-
-    required: str = ""
-    preferred: str = ""
-    unconstrained: bool = False
-    pod_set_group: str = ""
 
 
 class PodSet(Value, frozen=True, kw_only=True):

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from events.pod_set import PodSet, TopologyRequest
+from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas
+from events.topology import TopologyRequest
 from projections.flavors.affinity import matches_nodes, untolerated
 from projections.workloads.effective_requests import pod_requests
 

@@ -12,8 +12,9 @@ from events.api.labels import (
 )
 from events.api.meta import ObjectMeta
 from events.api.workload import ApiPodSet, ApiWorkload, ApiWorkloadStatus
-from events.pod_set import PodSet, TopologyRequest
+from events.pod_set import PodSet
 from events.timestamp import parse_timestamp
+from events.topology import TopologyRequest
 from events.workload import (
     AdoptedStatus,
     Condition,
@@ -110,7 +111,7 @@ def _topology(pod_set: ApiPodSet) -> TopologyRequest | None:
     return TopologyRequest(
         required=asked.required,
         preferred=asked.preferred,
-        unconstrained=asked.unconstrained or bool(asked.pod_set_slice_required_topology),
+        unconstrained=asked.unconstrained or bool(asked.pod_set_slice_required_topology) or None,
         pod_set_group=asked.pod_set_group_name,
     )
 

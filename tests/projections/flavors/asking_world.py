@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 
-from events.pod_set import PodSet, TopologyRequest
+from events.pod_set import PodSet
 from events.quota import (
     BorrowWithinCohort,
     ClusterQueueObserved,
@@ -18,6 +18,7 @@ from events.quota import (
     Quota,
     ResourceGroup,
 )
+from events.topology import TopologyRequest
 from projections.flavors.mode import Granular
 from projections.flavors.plan import Plan, PodSetRequest, plan_of
 from projections.flavors.search import FlavorSearchSpace

@@ -1,0 +1,43 @@
+"""Where pods are to lie relative to each other, and where a decision has put them.
+
+Rule: docs/rules/flavors.md#topology-flavors
+"""
+
+from events.event import Value
+
+
+class SliceConstraint(Value, frozen=True, kw_only=True):
+    """So many pods in succession stay inside one domain of the level that this node label names."""
+
+    topology: str
+    size: int
+
+
+class TopologyRequest(Value, frozen=True, kw_only=True):
+    """Where the pods of a pod set want to lie relative to each other (`spec.podSets[].topologyRequest`)."""
+
+    required: str = ""
+    preferred: str = ""
+    unconstrained: bool | None = None
+    """None where it is not said; a plain False asks for placement without naming a level."""
+    pod_set_group: str = ""
+    slices: tuple[SliceConstraint, ...] = ()
+    """The layers of slices, outermost first; the size is 0 where only the level is given."""
+    pod_index_label: str = ""
+    """The label in which a pod of this kind of job bears its rank."""
+    sub_group_index_label: str = ""
+    sub_group_count: int = 0
+
+
+class TopologyDomain(Value, frozen=True, kw_only=True):
+    """One domain, by the values of the assignment's levels, and how many pods of the pod set it takes."""
+
+    values: tuple[str, ...]
+    count: int
+
+
+class TopologyAssignment(Value, frozen=True, kw_only=True):
+    """The domains that take the pods of a pod set, in order of their values; levels are node labels, the widest first."""
+
+    levels: tuple[str, ...]
+    domains: tuple[TopologyDomain, ...]
