@@ -17,6 +17,11 @@ class Owner(Value, frozen=True, kw_only=True):
     part: str = ""
     """Which of several workloads of the same owner it is."""
 
+    @property
+    def is_pod(self) -> bool:
+        """Whether it is a single pod, which nothing makes anew."""
+        return self.kind == "Pod"
+
 
 class PriorityRef(Value, frozen=True, kw_only=True):
     """The class that a priority comes from; `workload` is true for a WorkloadPriorityClass, false for a pod PriorityClass."""

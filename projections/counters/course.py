@@ -16,8 +16,6 @@ from projections.workloads.lifecycle import (
     Workload,
 )
 
-POD = "Pod"
-
 
 class Course(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One workload that is known."""
@@ -71,7 +69,7 @@ def submitted(event: WorkloadSubmitted) -> Course:
             local_queue=local_queue_of(event.workload, event.spec.queue),
             priority_class=class_of(event.spec.priority_class),
             created_at=event.created_at,
-            alone=event.owner is not None and event.owner.kind == POD,
+            alone=event.owner is not None and event.owner.is_pod,
             cluster_queue="" if adopted is None else adopted.cluster_queue,
             checked=adopted is not None and bool(adopted.checks),
         ),
@@ -88,7 +86,7 @@ def course_of(workload: Workload) -> Course:
             local_queue=workload.local_queue,
             priority_class=class_of(workload.spec.priority_class),
             created_at=workload.created_at,
-            alone=workload.owner is not None and workload.owner.kind == POD,
+            alone=workload.owner is not None and workload.owner.is_pod,
             cluster_queue=workload.line if admission is None else admission.cluster_queue,
             checked=bool(workload.checks),
         ),

@@ -272,11 +272,11 @@ class QueueCounters:
     def _count_both(self, what: str, course: Course, *labels: str) -> None:
         """Of a cluster queue, and of the local queue that leads to it."""
         self._count(f"kueue_{what}", course.cluster_queue, *labels)
-        self._count(f"kueue_local_queue_{what}", *_door(course), *labels)
+        self._count(f"kueue_local_queue_{what}", *_name_and_namespace(course), *labels)
 
     def _took_both(self, what: str, course: Course, took: Millis, *labels: str) -> None:
         self._took(f"kueue_{what}", took, course.cluster_queue, *labels)
-        self._took(f"kueue_local_queue_{what}", took, *_door(course), *labels)
+        self._took(f"kueue_local_queue_{what}", took, *_name_and_namespace(course), *labels)
 
     def so_far(self) -> CountedSoFar:
         """All of it, to be stored; nothing may be folded that can still be taken back."""
@@ -317,7 +317,7 @@ def _requeued(course: Course, at: Millis, *, allowed: bool) -> Course:
     return course if before is not None and before[0] is allowed else replace(course, requeued=(allowed, at))
 
 
-def _door(course: Course) -> tuple[str, str]:
+def _name_and_namespace(course: Course) -> tuple[str, str]:
     """Name and namespace of a local queue, in the order of Kueue's labels."""
     namespace, _, name = course.local_queue.partition("/")
     return name, namespace

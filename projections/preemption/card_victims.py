@@ -4,7 +4,7 @@ The right to preempt is that of quota (docs/rules/preemption.md#candidates); of 
 chosen whose cards are of use. Everything here is tried on the ledgers and taken back.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from events.device import NodeObserved, PodPlacement
 from projections.devices.card_holdings import CardHoldings
@@ -29,7 +29,7 @@ def with_card_victims(
     who would be of use only together with them.
     """
     with world.trial():
-        _vacate_leavers(world.workloads, world.cards)
+        left = _vacate_leavers(world.workloads, world.cards)
         for victim in chosen:
             world.cards.vacate(victim.workload.key)
             discharge(world.trail, victim)
@@ -38,7 +38,7 @@ def with_card_victims(
         candidates = list(_holders_of_cards(world, context, {victim.workload.key for victim in chosen}))
         more = _by_right(world, context, gangs, candidates)
     victims = [*chosen, *more]
-    return victims if more and _suffice(world, victims, gangs) else None
+    return victims if more and (not left or _suffice(world, victims, gangs)) else None
 
 
 def _suffice(world: World, victims: Sequence[Candidate], gangs: Sequence[Gang]) -> bool:
@@ -66,82 +66,76 @@ def _by_right(
 
     Under fair sharing it is the shares that count, and not who borrows.
     """
+    search = _Search(world.cards, world.nodes, world.trail, context, gangs)
     if not world.settings.fair_sharing:
-        found = _found(world.cards, world.nodes, world.trail, context, gangs, candidates, borrowing=False)
+        found = search.among(candidates, borrowing=False)
         if found:
             return found
         candidates = [one for one in candidates if one.variant is not Variant.WITHOUT_BORROWING]
-    return _found(world.cards, world.nodes, world.trail, context, gangs, candidates, borrowing=True)
+    return search.among(candidates, borrowing=True)
 
 
-def _found(
-    cards: CardHoldings,
-    nodes: Mapping[str, NodeObserved],
-    trail: Trail,
-    context: PreemptionContext,
-    gangs: Sequence[Gang],
-    candidates: Sequence[Candidate],
-    *,
-    borrowing: bool,
-) -> list[Candidate]:
-    def fits() -> bool:
-        return (borrowing or not _borrows(context)) and _placed(cards, nodes, trail, gangs)
+class _Search:
+    """Tries which candidates leave cards for all the gangs; whatever it takes away it gives back."""
 
-    return _alone(cards, trail, context, candidates, fits) or _several(cards, trail, context, candidates, fits)
+    __slots__ = ("_cards", "_context", "_gangs", "_nodes", "_trail")
 
+    def __init__(
+        self,
+        cards: CardHoldings,
+        nodes: Mapping[str, NodeObserved],
+        trail: Trail,
+        context: PreemptionContext,
+        gangs: Sequence[Gang],
+    ) -> None:
+        self._cards, self._nodes, self._trail = cards, nodes, trail
+        self._context, self._gangs = context, gangs
 
-def _borrows(context: PreemptionContext) -> bool:
-    return any(context.node.borrowing_with(column, amount) for column, amount in context.usage.items())
+    def among(self, candidates: Sequence[Candidate], *, borrowing: bool) -> list[Candidate]:
+        """The victims; empty when nobody could make enough room, or only for who borrows and may not."""
+        return self._alone(candidates, borrowing=borrowing) or self._several(candidates, borrowing=borrowing)
 
-
-def _alone(
-    cards: CardHoldings,
-    trail: Trail,
-    context: PreemptionContext,
-    candidates: Sequence[Candidate],
-    fits: Callable[[], bool],
-) -> list[Candidate]:
-    for candidate in candidates[:MOST_SINGLES]:
-        with trail.trial():
-            suffices = _takes(cards, trail, context, candidate) and fits()
-        if suffices:
-            return [candidate]
-    return []
-
-
-def _several(
-    cards: CardHoldings,
-    trail: Trail,
-    context: PreemptionContext,
-    candidates: Sequence[Candidate],
-    fits: Callable[[], bool],
-) -> list[Candidate]:
-    taken: list[Candidate] = []
-    placed = False
-    with trail.trial():
-        for candidate in candidates:
-            if _takes(cards, trail, context, candidate):
-                taken.append(candidate)
-                placed = fits()
-                if placed:
-                    break
-    if not placed:
+    def _alone(self, candidates: Sequence[Candidate], *, borrowing: bool) -> list[Candidate]:
+        for candidate in candidates[:MOST_SINGLES]:
+            if self._suffice([candidate], borrowing=borrowing):
+                return [candidate]
         return []
-    for index in range(len(taken) - 2, -1, -1):
-        fewer = [*taken[:index], *taken[index + 1 :]]
-        with trail.trial():
-            if all([_takes(cards, trail, context, one) for one in fewer]) and fits():
+
+    def _several(self, candidates: Sequence[Candidate], *, borrowing: bool) -> list[Candidate]:
+        taken: list[Candidate] = []
+        placed = False
+        with self._trail.trial():
+            for candidate in candidates:
+                if self._takes(candidate):
+                    taken.append(candidate)
+                    placed = self._fits(borrowing=borrowing)
+                    if placed:
+                        break
+        if not placed:
+            return []
+        for index in range(len(taken) - 2, -1, -1):
+            fewer = [*taken[:index], *taken[index + 1 :]]
+            if self._suffice(fewer, borrowing=borrowing):
                 taken = fewer
-    return taken
+        return taken
 
+    def _suffice(self, victims: Sequence[Candidate], *, borrowing: bool) -> bool:
+        with self._trail.trial():
+            return all([self._takes(one) for one in victims]) and self._fits(borrowing=borrowing)
 
-def _takes(cards: CardHoldings, trail: Trail, context: PreemptionContext, candidate: Candidate) -> bool:
-    """Take the candidate's usage and cards away for the trial, if its queue has no right to keep them."""
-    if not still_borrows(candidate.node, context.node.path, context.needed):
-        return False
-    discharge(trail, candidate)
-    cards.vacate(candidate.workload.key)
-    return True
+    def _takes(self, candidate: Candidate) -> bool:
+        """Take the candidate's usage and cards away for the trial, if its queue has no right to keep them."""
+        if not still_borrows(candidate.node, self._context.node.path, self._context.needed):
+            return False
+        discharge(self._trail, candidate)
+        self._cards.vacate(candidate.workload.key)
+        return True
+
+    def _fits(self, *, borrowing: bool) -> bool:
+        node, usage = self._context.node, self._context.usage
+        if not borrowing and any(node.borrowing_with(column, amount) for column, amount in usage.items()):
+            return False
+        return _placed(self._cards, self._nodes, self._trail, self._gangs)
 
 
 def _holders_of_cards(world: World, context: PreemptionContext, without: set[str]) -> Iterator[Candidate]:
@@ -151,11 +145,16 @@ def _holders_of_cards(world: World, context: PreemptionContext, without: set[str
             yield candidate
 
 
-def _vacate_leavers(workloads: Mapping[str, Workload], cards: CardHoldings) -> None:
-    for holding in list(cards.holdings.values()):
-        workload = workloads.get(holding.workload)
-        if workload is None or workload.admission is None or workload.finished:
-            cards.vacate(holding.workload)
+def _vacate_leavers(workloads: Mapping[str, Workload], cards: CardHoldings) -> bool:
+    """Take away the cards that are on their way back; whether there were any."""
+    leavers = [
+        holding.workload
+        for holding in cards.holdings.values()
+        if (workload := workloads.get(holding.workload)) is None or workload.admission is None or workload.finished
+    ]
+    for key in leavers:
+        cards.vacate(key)
+    return bool(leavers)
 
 
 def _placed(cards: CardHoldings, nodes: Mapping[str, NodeObserved], trail: Trail, gangs: Sequence[Gang]) -> bool:

@@ -49,13 +49,13 @@ def _asked_by(world: World, workload: Workload, *, covers_pods: bool) -> Request
 
 def unadmitted(world: World) -> Iterator[tuple[str, str, str, str]]:
     """All that are not admitted and have not finished: local queue, cluster queue, reason, and the cause of who has no quota."""
-    for door, keys in world.by_local_queue.items():
-        local_queue = world.local_queues.get(door)
+    for local_queue_key, keys in world.by_local_queue.items():
+        local_queue = world.local_queues.get(local_queue_key)
         name = local_queue.cluster_queue if local_queue is not None else ""
         for key in keys:
             workload = world.workloads[key]
             if not workload.finished and not workload.admitted and not workload.discarded:
-                yield door, *_why(world.lines, workload, name)
+                yield local_queue_key, *_why(world.lines, workload, name)
 
 
 def _why(lines: PendingQueues, workload: Workload, cluster_queue: str) -> tuple[str, str, str]:

@@ -239,7 +239,7 @@ def _release(world: World, workload: Workload, event: QuotaReleased, position: L
     reason = event.reason if event.withdrawn else PENDING
     workload = without_quota(workload, world.settings, reason, event.message, position)
     if not event.withdrawn:
-        alone = workload.owner is not None and workload.owner.kind == "Pod"
+        alone = workload.owner is not None and workload.owner.is_pod
         status = ConditionStatus.TRUE if comes_back(event.reason, alone=alone) else ConditionStatus.FALSE
         condition = condition_at(REQUEUED, status, event.reason, event.message, workload, position)
         workload = with_condition(workload, condition)

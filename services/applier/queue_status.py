@@ -66,7 +66,7 @@ class Statuses:
             found["Cohort", "", name] = cohort_status(world, name)
         for key in sorted(world.local_queues):
             if world.local_queues[key].cluster_queue not in world.cluster_queues:
-                found[_door(key)] = local_queue_status(world, key, without_cluster_queue(world, key), at)
+                found[_local_queue_place(key)] = local_queue_status(world, key, without_cluster_queue(world, key), at)
         for name in sorted(world.checks):
             if is_ours(world.checks, name):
                 found["AdmissionCheck", "", name] = check_status(world, name)
@@ -112,11 +112,11 @@ def _of_cluster_queue(world: World, name: str, at: Millis) -> dict[Place, Status
     found: dict[Place, Status] = {("ClusterQueue", "", name): cluster_queue_status(world, name, counted)}
     for key in sorted(world.local_queues_of.get(name, ())):
         if key in world.local_queues:
-            found[_door(key)] = local_queue_status(world, key, counted.get(key, Tally()), at)
+            found[_local_queue_place(key)] = local_queue_status(world, key, counted.get(key, Tally()), at)
     return found
 
 
-def _door(key: str) -> Place:
+def _local_queue_place(key: str) -> Place:
     namespace, _, name = key.partition("/")
     return ("LocalQueue", namespace, name)
 

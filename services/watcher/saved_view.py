@@ -32,12 +32,17 @@ _LOOK_MS = 30_000
 _LOOKS = 10
 
 
-class SavedView(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was reported up to a fact."""
+class Seal(msgspec.Struct, frozen=True, kw_only=True):
+    """The fact that a saved view rests on, by which it is held against the log."""
 
     position: int
     sha256: str
     """The SHA-256 of the bytes of that fact."""
+
+
+class SavedView(Seal, frozen=True, kw_only=True):
+    """All that was reported up to a fact."""
+
     made_with: SettingsObserved | None
     """The configuration under which the facts were folded: it says which kinds of jobs there are."""
     settings: SettingsObserved | None
@@ -66,7 +71,7 @@ class ViewSaver:
             except msgspec.MsgspecError as problem:
                 log.warning("saved view passed over", why=str(problem))
                 continue
-            if saved.made_with == self._made_with and await is_of_log(self._facts, data):
+            if saved.made_with == self._made_with and await is_of_log(self._facts, saved):
                 begin_at(reported, saved)
                 self._saved = saved.position
                 return
@@ -99,21 +104,21 @@ class ViewSaver:
         log.info("view saved", sequence=reported.position)
 
 
-class _Seal(msgspec.Struct, frozen=True):
-    """The part of a saved view that says which fact it rests on."""
-
-    position: int
-    sha256: str
-
-
-async def is_of_log(facts: Stream, data: bytes | None) -> bool:
+async def is_of_log(facts: Stream, seal: Seal) -> bool:
     """Whether a saved view rests on a fact that stands on the log. Raises `LogUnavailable`."""
     try:
-        seal = msgspec.json.decode(data or b"", type=_Seal)
         stored = await facts.get(seal.position)
-    except (msgspec.MsgspecError, LogGap):
+    except LogGap:
         return False
     return hashlib.sha256(stored.data).hexdigest() == seal.sha256
+
+
+def seal_of(data: bytes | None) -> Seal | None:
+    """The fact that a saved view rests on, without the view; None for what is no saved view."""
+    try:
+        return msgspec.json.decode(data or b"", type=Seal)
+    except msgspec.MsgspecError:
+        return None
 
 
 def saved_from(reported: ReportedByAll, sha256: str, made_with: SettingsObserved | None) -> SavedView:

@@ -7,7 +7,7 @@ from ops.production.log.rolling import StillNeeded
 from ops.production.log.snapshots import names_world
 from services.runtime.log_port import Bus
 from services.runtime.shelf_port import Kept, Shelf
-from services.watcher.saved_view import KEY, is_of_log
+from services.watcher.saved_view import KEY, is_of_log, seal_of
 
 
 async def check_beginnings(bus: Bus, shelf: Shelf, keys: Sequence[str], stream: str, upto: int) -> None:
@@ -22,5 +22,6 @@ async def check_beginnings(bus: Bus, shelf: Shelf, keys: Sequence[str], stream: 
 async def _counts(bus: Bus, shelf: Shelf, label: Kept) -> bool:
     """Whether a service that starts anew would begin there: anybody may have put a label last."""
     if label.key == KEY:
-        return await is_of_log(await bus.stream(FACTS), await shelf.take(label))
+        seal = seal_of(await shelf.take(label))
+        return seal is not None and await is_of_log(await bus.stream(FACTS), seal)
     return await names_world(await bus.stream(label.key), label)

@@ -113,7 +113,7 @@ class Changes:
         for one in happenings:
             objects = objects_of(one.fact)
             about = objects[0] if objects else ""
-            # Jobs for a queue that is gone still arrive: they wait before a door that leads nowhere.
+            # Jobs for a queue that is gone still arrive: they wait in a local queue that leads nowhere.
             lost = {each for each in objects if each in gone and (each == about or each.startswith("job/"))}
             if lost:
                 self._used.update(lost)
