@@ -8,14 +8,29 @@ from events.api.meta import ApiCondition, ApiStruct, ObjectMeta, Quantity
 from events.api.pods import ApiToleration, PodTemplate
 
 
-class ApiTopologyRequest(ApiStruct, frozen=True, kw_only=True):
-    """The topology that a pod set requires or prefers, as far as it is read."""
+class ApiSliceConstraint(ApiStruct, frozen=True, kw_only=True):
+    """So many pods in succession stay inside one domain of a level."""
 
-    required: str = ""
-    preferred: str = ""
-    unconstrained: bool = False
-    pod_set_slice_required_topology: str = ""
-    pod_set_group_name: str = ""
+    topology: Annotated[str, Meta(min_length=1, max_length=63)]
+    size: int
+
+
+class ApiTopologyRequest(ApiStruct, frozen=True, kw_only=True):
+    """Where the pods of a pod set want to lie relative to each other; levels are node labels."""
+
+    required: Annotated[str, Meta(max_length=63)] = ""
+    preferred: Annotated[str, Meta(max_length=63)] = ""
+    unconstrained: bool | None = None
+    pod_index_label: Annotated[str, Meta(max_length=317)] = ""
+    sub_group_index_label: Annotated[str, Meta(max_length=317)] = ""
+    sub_group_count: Annotated[int, Meta(ge=0)] | None = None
+    pod_set_group_name: Annotated[str, Meta(max_length=256)] = ""
+    pod_set_slice_required_topology: Annotated[str, Meta(max_length=63)] = ""
+    pod_set_slice_size: int | None = None
+    podset_slice_required_topology_constraints: Annotated[tuple[ApiSliceConstraint, ...], Meta(max_length=3)] | None = (
+        None
+    )
+    """Layers of slices, outermost first; where there are any, the two fields above mean nothing."""
 
 
 class ApiPodSet(ApiStruct, frozen=True, kw_only=True):

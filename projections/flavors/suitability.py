@@ -75,5 +75,10 @@ class Suitability:
 
 
 def asks_for_topology(request: TopologyRequest | None) -> bool:
-    """Whether pods say where they want to lie relative to each other."""
-    return request is not None and bool(request.required or request.preferred or request.unconstrained)
+    """Whether pods say where they want to lie relative to each other; that they are numbered does not say it.
+
+    Rule: docs/rules/topology.md#explicit-request
+    """
+    return request is not None and bool(
+        request.required or request.preferred or request.unconstrained is not None or request.slices
+    )

@@ -44,7 +44,7 @@ STRUCTS: dict[str, type[ApiStruct]] = {
     "WorkloadPriorityClass": ApiPriorityClass,
 }
 
-_LIMITS = re.compile(r"of length (<=|>=) (\d+)")
+_LIMITS = re.compile(r"(<=|>=) (-?\d+)$")
 
 
 class _AnyObject(ApiStruct, frozen=True, kw_only=True):
@@ -93,6 +93,8 @@ def _problem(text: str, struct: type[ApiStruct]) -> Problem:
 def _code(message: str) -> str:
     if message.startswith("Invalid enum value"):
         return "NotSupported"
+    if "`str` of length <=" in message:
+        return "TooLong"
     return "TooMany" if "of length <=" in message else "Invalid"
 
 
@@ -102,7 +104,12 @@ def _in_plain_words(message: str) -> str:
         return f"{_WORDS.get(wanted.group(2), wanted.group(2))} stands where {_kinds(wanted.group(1))} is expected"
     limit = _LIMITS.search(message)
     if limit is not None:
-        return f"a list with {'more' if limit.group(1) == '<=' else 'fewer'} than {limit.group(2)} entries"
+        more = "more" if limit.group(1) == "<=" else "fewer"
+        if message.startswith("Expected `str`"):
+            return f"a text of {more} than {limit.group(2)} characters"
+        if message.startswith("Expected `int`"):
+            return f"a number {'above' if limit.group(1) == '<=' else 'below'} {limit.group(2)}"
+        return f"a list with {more} than {limit.group(2)} entries"
     unknown = re.fullmatch(r"Invalid enum value (.+)", message)
     return f"{unknown.group(1)} is not known here" if unknown is not None else message
 

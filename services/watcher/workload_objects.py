@@ -11,10 +11,10 @@ from events.api.labels import (
     WORKLOAD_ALLOWED_RESOURCE_FLAVORS,
 )
 from events.api.meta import ObjectMeta
-from events.api.workload import ApiPodSet, ApiWorkload, ApiWorkloadStatus
+from events.api.workload import ApiPodSet, ApiTopologyRequest, ApiWorkload, ApiWorkloadStatus
 from events.pod_set import PodSet
 from events.timestamp import parse_timestamp
-from events.topology import TopologyRequest
+from events.topology import SliceConstraint, TopologyRequest
 from events.workload import (
     AdoptedStatus,
     Condition,
@@ -108,12 +108,33 @@ def _topology(pod_set: ApiPodSet) -> TopologyRequest | None:
     asked = pod_set.topology_request
     if asked is None:
         return None
+    slices = _slices(asked)
+    unconstrained = asked.unconstrained
+    if asked.pod_set_slice_size is not None and not (slices or asked.required or asked.preferred):
+        # A size alone asks for placement and names no level, as a plain "unconstrained: false" does.
+        unconstrained = bool(unconstrained)
     return TopologyRequest(
         required=asked.required,
         preferred=asked.preferred,
-        unconstrained=asked.unconstrained or bool(asked.pod_set_slice_required_topology) or None,
+        unconstrained=unconstrained,
         pod_set_group=asked.pod_set_group_name,
+        slices=slices,
+        pod_index_label=asked.pod_index_label,
+        sub_group_index_label=asked.sub_group_index_label,
+        sub_group_count=asked.sub_group_count or 0,
     )
+
+
+def _slices(asked: ApiTopologyRequest) -> tuple[SliceConstraint, ...]:
+    """The layers of slices; the fields for one layer count where there is no list.
+
+    Rule: docs/rules/topology.md#slices
+    """
+    layers = asked.podset_slice_required_topology_constraints
+    if layers:
+        return tuple(SliceConstraint(topology=one.topology, size=one.size) for one in layers)
+    level = asked.pod_set_slice_required_topology
+    return (SliceConstraint(topology=level, size=asked.pod_set_slice_size or 0),) if level else ()
 
 
 def _owner(meta: ObjectMeta) -> Owner | None:

@@ -168,3 +168,25 @@ def test_labels_may_be_empty_and_subdomains_may_not() -> None:
     assert why_no_label_value("a b")
     assert why_no_subdomain("")
     assert why_no_subdomain("example.com") == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ({"required": "a" * 64}, ("TooLong", "required", "a text of more than 63 characters", "at most 63")),
+        ({"subGroupCount": -1}, ("Invalid", "subGroupCount", "a number below 0", "at least 0")),
+        (
+            {"podsetSliceRequiredTopologyConstraints": [{"topology": "rack", "size": 1}] * 4},
+            (
+                "TooMany",
+                "podsetSliceRequiredTopologyConstraints",
+                "a list with more than 3 entries",
+                "at most 3",
+            ),
+        ),
+    ],
+)
+def test_what_a_field_may_hold_is_said_in_its_own_words(asked: JsonObject, problem: tuple[str, ...]) -> None:
+    (found,) = validate(an("Workload", spec={"podSets": [{"topologyRequest": asked}]}), SETTINGS)
+    field = found.field.removeprefix("spec.podSets[0].topologyRequest.")
+    assert (found.code, field, found.what, found.instead) == problem
