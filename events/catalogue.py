@@ -55,6 +55,7 @@ from events.quota import (
 )
 from events.setting_aside import SetAside
 from events.settings import SettingsObserved
+from events.topology import TopologyObserved
 from events.upkeep import (
     AdmissionGateCleared,
     BackoffSet,
@@ -91,6 +92,7 @@ Fact: TypeAlias = (
     | CohortObserved
     | LocalQueueObserved
     | FlavorObserved
+    | TopologyObserved
     | PriorityClassObserved
     | NamespaceObserved
     | AdmissionCheckObserved

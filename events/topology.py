@@ -1,9 +1,20 @@
-"""Where pods are to lie relative to each other, and where a decision has put them.
+"""Topologies, where pods are to lie in one relative to each other, and where a decision has put them.
 
-Rule: docs/rules/flavors.md#topology-flavors
+Rule: docs/rules/topology.md#explicit-request
 """
 
-from events.event import Value
+from events.event import Event, Value
+
+
+class TopologyObserved(Event, frozen=True, kw_only=True, tag="TopologyObserved.v1"):
+    """A topology stands so in the cluster: the node labels that are its levels, the widest first."""
+
+    name: str
+    uid: str = ""
+    levels: tuple[str, ...]
+    terminating: bool = False
+    held: bool = False
+    """Whether it bears the finalizer `kueue.x-k8s.io/resource-in-use`, so that it stays while something needs it."""
 
 
 class SliceConstraint(Value, frozen=True, kw_only=True):

@@ -57,6 +57,7 @@ from events.quota import (
 )
 from events.setting_aside import SetAside
 from events.settings import SettingsObserved
+from events.topology import TopologyObserved
 from events.upkeep import (
     AdmissionGateCleared,
     BackoffSet,
@@ -148,6 +149,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:  # noq
             | CohortObserved()
             | LocalQueueObserved()
             | FlavorObserved()
+            | TopologyObserved()
             | PriorityClassObserved()
             | NamespaceObserved()
             | AdmissionCheckObserved()

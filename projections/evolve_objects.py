@@ -23,6 +23,7 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from events.topology import TopologyObserved
 from events.workload_object import WorkloadTerminating
 from projections.devices.pod_cards import leave_gate
 from projections.log_position import LogPosition
@@ -40,6 +41,7 @@ ObjectEvent: TypeAlias = (
     | CohortObserved
     | LocalQueueObserved
     | FlavorObserved
+    | TopologyObserved
     | PriorityClassObserved
     | NamespaceObserved
     | AdmissionCheckObserved
@@ -80,6 +82,10 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             put(world.flavors, event.name, event)
             accept(world.refused, world.trail, "ResourceFlavor", "", event.name)
             _retry_users_of_flavor(world, event.name)
+        case TopologyObserved():
+            put(world.topologies, event.name, event)
+            accept(world.refused, world.trail, "Topology", "", event.name)
+            _retry_users_of_topology(world, event.name)
         case PriorityClassObserved():
             accept(
                 world.refused,
@@ -216,6 +222,11 @@ def _retry_users_of_flavor(world: World, flavor: str) -> None:
             review_cluster_queue(world, name)
 
 
+def _retry_users_of_topology(world: World, topology: str) -> None:
+    for flavor in sorted(name for name, one in world.flavors.items() if one.topology == topology):
+        _retry_users_of_flavor(world, flavor)
+
+
 def retry_users_of_check(world: World, check: str) -> None:
     """Review all workloads that a change of a check may admit or hold back."""
     for name, queue in sorted(world.cluster_queues.items()):
@@ -256,6 +267,9 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
         case "ResourceFlavor":
             _retry_users_of_flavor(world, event.name)
             drop(world.flavors, event.name)
+        case "Topology":
+            drop(world.topologies, event.name)
+            _retry_users_of_topology(world, event.name)
         case "WorkloadPriorityClass" | "PriorityClass":
             drop(world.priority_classes, f"{event.kind}/{event.name}")
         case "Namespace":

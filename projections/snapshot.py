@@ -33,6 +33,7 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from events.topology import TopologyObserved
 from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload
 from projections.devices.card_care import ReportedDrift, Suspect
@@ -91,6 +92,7 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
     cohorts: dict[str, CohortObserved]
     local_queues: dict[str, LocalQueueObserved]
     flavors: dict[str, FlavorObserved]
+    topologies: dict[str, TopologyObserved] = {}
     priority_classes: dict[str, PriorityClassObserved]
     namespaces: dict[str, NamespaceObserved]
     checks: dict[str, AdmissionCheckObserved]
@@ -143,6 +145,7 @@ _PLAIN = (
     "cohorts",
     "local_queues",
     "flavors",
+    "topologies",
     "priority_classes",
     "namespaces",
     "checks",

@@ -53,6 +53,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         )
         if table
     ]
+    topologies = [("topologies", dict(world.topologies))] if world.topologies else []
     answered = [("answered", dict(world.answered))] if world.answered else []
     assigned = [("pod_cards", dict(world.pod_cards))] if world.pod_cards else []
     quotas = [("card_quotas", dict(world.cards.care.quotas))] if world.cards.care.quotas else []
@@ -77,6 +78,7 @@ def tables(world: World) -> list[tuple[str, dict[str, Any]]]:
         *counted,
         *asked,
         *let_go,
+        *topologies,
         *answered,
         *assigned,
         *quotas,

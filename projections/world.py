@@ -31,6 +31,7 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from events.topology import TopologyObserved
 from projections.amiss import Amiss
 from projections.budgets.budget_usage import BudgetUsage, CountedWorkload, changes_after
 from projections.devices.card_holdings import CardHoldings
@@ -62,6 +63,7 @@ class World:
         self.cohorts: dict[str, CohortObserved] = {}
         self.local_queues: dict[str, LocalQueueObserved] = {}
         self.flavors: dict[str, FlavorObserved] = {}
+        self.topologies: dict[str, TopologyObserved] = {}
         self.priority_classes: dict[str, PriorityClassObserved] = {}
         self.namespaces: dict[str, NamespaceObserved] = {}
         self.checks: dict[str, AdmissionCheckObserved] = {}

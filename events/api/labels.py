@@ -165,7 +165,7 @@ KNOWN = (
     Known(
         RESOURCE_IN_USE,
         _F,
-        "ClusterQueue, ResourceFlavor, AdmissionCheck, Workload",
+        "ClusterQueue, ResourceFlavor, Topology, AdmissionCheck, Workload",
         _OURS,
         "the object stays until nothing needs it",
     ),

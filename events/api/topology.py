@@ -10,7 +10,7 @@ from events.api.meta import ApiStruct, ObjectMeta
 class TopologyLevel(ApiStruct, frozen=True, kw_only=True):
     """One level, such as a rack."""
 
-    node_label: str
+    node_label: Annotated[str, Meta(min_length=1, max_length=316)]
 
 
 class TopologySpec(ApiStruct, frozen=True, kw_only=True):

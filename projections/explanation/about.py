@@ -19,6 +19,7 @@ from events.quota import (
     RuntimeClassObserved,
 )
 from events.settings import SettingsObserved
+from events.topology import TopologyObserved
 from events.upkeep import CheckSettled
 from events.workload import CheckReported, WorkloadParked, WorkloadQueued, WorkloadSubmitted
 
@@ -35,6 +36,8 @@ KINDS = {
     "resourceflavor": "resourceflavor",
     "flavor": "resourceflavor",
     "rf": "resourceflavor",
+    "topology": "topology",
+    "topo": "topology",
     "node": "node",
     "card": "card",
     "pod": "pod",
@@ -90,6 +93,8 @@ def objects_of(event: AnyEvent) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one
             return (f"localqueue/{event.namespace}/{event.name}", f"clusterqueue/{event.cluster_queue}")
         case FlavorObserved():
             return (f"resourceflavor/{event.name}",)
+        case TopologyObserved():
+            return (f"topology/{event.name}",)
         case PriorityClassObserved():
             return (f"{'workloadpriorityclass' if event.workload else 'priorityclass'}/{event.name}",)
         case NamespaceObserved():

@@ -6,7 +6,7 @@ import msgspec
 
 from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas
-from events.topology import TopologyRequest
+from events.topology import TopologyObserved, TopologyRequest
 from projections.flavors.affinity import matches_nodes, untolerated
 from projections.workloads.effective_requests import pod_requests
 
@@ -18,6 +18,8 @@ class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
     """A resource that no group of the queue covers is not counted instead of refused."""
     topology: bool = True
     """Pods that ask for a topology get flavors that have one, and only they do."""
+    topologies: Mapping[str, TopologyObserved] = {}
+    """By name."""
     allowed: tuple[str, ...] | None = None
     """The only flavors that the workload may use; None leaves them all."""
 
@@ -65,13 +67,27 @@ class Suitability:
         return ""
 
     def _topology(self, flavor: FlavorObserved, pod_set: PodSet) -> str:
-        if asks_for_topology(pod_set.topology):
+        """Whether the flavor is for pods that ask for a topology as these do (docs/rules/topology.md#flavors)."""
+        request = pod_set.topology
+        if request is None or not asks_for_topology(request):
+            implied = self._only_topology or not flavor.topology
+            return "" if implied else f'Flavor "{flavor.name}" supports only TopologyAwareScheduling'
+        if not flavor.topology:
             only_counted = pod_requests(pod_set.shape).keys().isdisjoint(self._wanted)
-            if not flavor.topology and not only_counted:
-                return f'Flavor "{flavor.name}" does not support TopologyAwareScheduling'
-        elif flavor.topology and not self._only_topology:
-            return f'Flavor "{flavor.name}" supports only TopologyAwareScheduling'
+            return "" if only_counted else f'Flavor "{flavor.name}" does not support TopologyAwareScheduling'
+        topology = self._rules.topologies.get(flavor.topology)
+        if topology is None:
+            return f'Flavor "{flavor.name}" information missing in TAS cache'
+        if not _has_levels(topology.levels, request):
+            return f'Flavor "{flavor.name}" does not contain the requested level'
         return ""
+
+
+def _has_levels(levels: Sequence[str], request: TopologyRequest) -> bool:
+    """Whether a topology has all levels that a request names; one that names none has none that suits."""
+    named = (request.required or request.preferred, *(one.topology for one in request.slices))
+    asked = [level for level in named if level]
+    return (bool(asked) or request.unconstrained is True) and all(level in levels for level in asked)
 
 
 def asks_for_topology(request: TopologyRequest | None) -> bool:

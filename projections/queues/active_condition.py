@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from events.quota import AdmissionCheckObserved, StopPolicy
+from events.quota import AdmissionCheckObserved, ClusterQueueObserved, StopPolicy
 from projections.budgets.enforcement import CONTROLLER as BUDGET_CONTROLLER
 from projections.checks.provisioning import CONTROLLER as PROVISIONING_CONTROLLER
 from projections.checks.provisioning import config_problem
+from projections.feature_gates import enabled
 from projections.world import World
 
 
@@ -24,6 +25,8 @@ class ActiveCondition(msgspec.Struct, frozen=True):
 
 OURS = (BUDGET_CONTROLLER, PROVISIONING_CONTROLLER)
 """Controllers of checks that kuelog implements itself."""
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+"""The controller of checks by which workloads run on other clusters, whose topologies are not known here."""
 OPEN = ActiveCondition(True, "Ready", "Can admit new workloads")
 OPEN_LOCAL_QUEUE = ActiveCondition(True, "Ready", "Can submit new workloads to localQueue")
 STOPPED_LOCAL_QUEUE = ActiveCondition(False, "Stopped", "LocalQueue is stopped")
@@ -46,6 +49,11 @@ def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
     ]
     if missing:
         found.append(("FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"))
+    return [*found, *_checks_amiss(world, queue), *_topologies_missing(world, queue)]
+
+
+def _checks_amiss(world: World, queue: ClusterQueueObserved) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
     if not queue.checks:
         return found
     absent = [rule.name for rule in queue.checks if rule.name not in world.checks]
@@ -57,6 +65,21 @@ def inactive_reasons(world: World, name: str) -> list[tuple[str, str]]:
     if sleeping:
         found.append(("AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(sleeping)}"))
     return found
+
+
+def _topologies_missing(world: World, queue: ClusterQueueObserved) -> list[tuple[str, str]]:
+    """Flavors of a queue whose topology is not there (docs/rules/topology.md#topology-not-found)."""
+    names = dict.fromkeys(quotas.flavor for group in queue.groups for quotas in group.flavors)
+    flavors = [flavor for name in names if (flavor := world.flavors.get(name)) is not None and flavor.topology]
+    if not flavors or not enabled(world.settings, "TopologyAwareScheduling"):
+        return []
+    if any(rule.name in world.checks and world.checks[rule.name].controller == MULTIKUEUE for rule in queue.checks):
+        return []
+    return [
+        ("TopologyNotFound", f'there is no Topology "{one.topology}" for TAS flavor "{one.name}"')
+        for one in flavors
+        if one.topology not in world.topologies
+    ]
 
 
 def is_ours(checks: Mapping[str, AdmissionCheckObserved], check: str) -> bool:

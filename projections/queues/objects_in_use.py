@@ -1,4 +1,4 @@
-"""Which queues, flavors and checks are kept from being deleted: those that something still needs (Kueue's `resource-in-use`)."""
+"""Which queues, flavors, topologies and checks are kept from being deleted: those that something still needs (Kueue's `resource-in-use`)."""
 
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
@@ -6,9 +6,10 @@ from typing import TypeAlias
 import msgspec
 
 from events.quota import AdmissionCheckObserved, ClusterQueueObserved, FlavorObserved
+from events.topology import TopologyObserved
 from projections.world import World
 
-Holdable: TypeAlias = ClusterQueueObserved | FlavorObserved | AdmissionCheckObserved
+Holdable: TypeAlias = ClusterQueueObserved | FlavorObserved | TopologyObserved | AdmissionCheckObserved
 
 
 class FinalizerWanted(msgspec.Struct, frozen=True):
@@ -24,12 +25,13 @@ def wanted_finalizers(world: World) -> Iterator[FinalizerWanted]:
     """All objects that don't bear the finalizer as they should, at the cost of looking at each once.
 
     It is put on at sight, and taken off one that is being deleted: a cluster queue once no workload has quota reserved in
-    it, a flavor or a check once no cluster queue names it (docs/rules/queues.md#in-use).
+    it, a flavor or a check once no cluster queue names it, a topology once no flavor does (docs/rules/queues.md#in-use).
     """
     yield from _holds(
         "ClusterQueue", world.cluster_queues, {name for name in world.cluster_queues if world.holders(name)}
     )
     yield from _holds("ResourceFlavor", world.flavors, _flavors_named(world.cluster_queues))
+    yield from _holds("Topology", world.topologies, {one.topology for one in world.flavors.values()})
     yield from _holds("AdmissionCheck", world.checks, _checks_named(world.cluster_queues))
 
 

@@ -19,6 +19,7 @@ from events.quota import (
 )
 from events.setting_aside import SetAside
 from events.settings import SettingsObserved
+from events.topology import TopologyObserved
 from events.workload import (
     CheckReported,
     Condition,
@@ -123,6 +124,7 @@ def _concerns(world: World, event: AnyEvent, aside: Aside) -> bool:  # noqa: PLR
         case (
             CohortObserved()
             | FlavorObserved()
+            | TopologyObserved()
             | PriorityClassObserved()
             | NamespaceObserved()
             | AdmissionCheckObserved()

@@ -48,6 +48,7 @@ def plan_with(world: World, head: Head, counts: Mapping[str, int]) -> Plan:
         ignore_undeclared=settings.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED
         and enabled(settings, "QuotaCheckStrategy"),
         topology=enabled(settings, "TopologyAwareScheduling"),
+        topologies=world.topologies,
         allowed=(head.workload.spec.allowed_flavors or None) if enabled(settings, "ConcurrentAdmission") else None,
     )
     problem = misfit(world.limit_ranges, world.runtime_classes, head.workload.namespace, head.workload.spec.pod_sets)

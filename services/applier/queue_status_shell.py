@@ -44,6 +44,7 @@ RESOURCES = {
     "ResourceFlavor": Resource(
         group=_GROUP, version=_VERSION, plural="resourceflavors", kind="ResourceFlavor", namespaced=False
     ),
+    "Topology": Resource(group=_GROUP, version=_VERSION, plural="topologies", kind="Topology", namespaced=False),
 }
 EVERY: Millis = 1000
 """Milliseconds for which changes are gathered; no status is written more often."""

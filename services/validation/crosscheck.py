@@ -105,6 +105,21 @@ def _flavor(flavor: JsonObject, field: str, *, in_cohort: bool) -> list[Problem]
     return found
 
 
+def _resource_flavor(value: JsonObject, objects: Objects) -> list[Problem]:
+    name, topologies = (value.get("spec") or {}).get("topologyName"), objects.all("Topology")
+    if not name or not topologies or name in topologies:
+        return []
+    return [
+        Problem(
+            field="spec.topologyName",
+            code="TopologyNotFound",
+            what=f"there is no Topology {name}",
+            consequence="queues with this flavor stay inactive",
+            instead=f"one of {', '.join(sorted(topologies))}",
+        )
+    ]
+
+
 def _local_queue(value: JsonObject, objects: Objects) -> list[Problem]:
     name, namespace = (value.get("spec") or {}).get("clusterQueue"), (value.get("metadata") or {}).get("namespace")
     queues = objects.all("ClusterQueue")
@@ -258,5 +273,6 @@ def _selector(found: JsonObject | None) -> LabelSelector | None:
 _RULES: dict[str, Callable[[JsonObject, Objects], list[Problem]]] = {
     "ClusterQueue": _cluster_queue,
     "LocalQueue": _local_queue,
+    "ResourceFlavor": _resource_flavor,
     "Job": _job,
 }

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from events.json_object import JsonMapping
 from services.validation.cohort import own_parent_problems
 from services.validation.flavor import topology_problems
+from services.validation.names import why_not_qualified
 from services.validation.problem import Problem, duplicate, invalid, required
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -67,6 +68,9 @@ def _topology(value: JsonMapping) -> list[Problem]:
         )
     for index, label in enumerate(levels):
         field = f"spec.levels[{index}].nodeLabel"
+        why = why_not_qualified(label)
+        if why:
+            found.append(invalid(field, label, "; ".join(why), "a label of nodes, such as topology.kubernetes.io/zone"))
         if label in levels[:index]:
             found.append(duplicate(field, label, "each label once"))
         if label == HOSTNAME and index < len(levels) - 1:

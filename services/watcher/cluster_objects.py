@@ -1,4 +1,4 @@
-"""Queues, cohorts, flavors, classes and namespaces as facts."""
+"""Queues, cohorts, flavors, topologies, classes and namespaces as facts."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from events.api.labels import (
     RESOURCE_IN_USE,
 )
 from events.api.meta import ObjectMeta
+from events.api.topology import ApiTopology
 from events.catalogue import Fact
 from events.quantity import BadQuantity, parse_quantity
 from events.quota import (
@@ -58,6 +59,7 @@ from events.quota import (
 )
 from events.settings import QuotaCheckStrategy
 from events.timestamp import parse_timestamp
+from events.topology import TopologyObserved
 from services.watcher.budget_text import BUDGET_EXAMPLE, budget
 from services.watcher.pod_shapes import selector, taints, tolerations
 from services.watcher.problems import Refused, problem
@@ -157,6 +159,18 @@ def flavor(value: dict[str, Any]) -> Fact:
         tolerations=tolerations(found.spec.tolerations or ()),
         topology=found.spec.topology_name or "",
         device_policy=_annotated(found.metadata, DEVICE_POLICY, DevicePolicy, None, "Ignore, Warn or Cap"),
+        terminating=found.metadata.deletion_timestamp is not None,
+        held=is_held(found.metadata),
+    )
+
+
+def topology(value: dict[str, Any]) -> Fact:
+    """A Topology."""
+    found = read(value, ApiTopology)
+    return TopologyObserved(
+        name=found.metadata.name,
+        uid=found.metadata.uid,
+        levels=tuple(one.node_label for one in found.spec.levels),
         terminating=found.metadata.deletion_timestamp is not None,
         held=is_held(found.metadata),
     )

@@ -21,6 +21,7 @@ from events.quota import (
     PriorityClassObserved,
     RuntimeClassObserved,
 )
+from events.topology import TopologyObserved
 from events.workload_object import WorkloadTerminating
 
 _OF_NODES = NodeObserved | DevicesRegistered | NodeLockObserved
@@ -47,6 +48,8 @@ def place_of(fact: Fact) -> str:  # noqa: C901, PLR0911 - one case per fact
             return f"LocalQueue/{fact.namespace}/{fact.name}"
         case FlavorObserved():
             return f"ResourceFlavor//{fact.name}"
+        case TopologyObserved():
+            return f"Topology//{fact.name}"
         case PriorityClassObserved():
             return f"{'WorkloadPriorityClass' if fact.workload else 'PriorityClass'}//{fact.name}"
         case NamespaceObserved():

@@ -14,6 +14,7 @@ SIMPLE: dict[str, Callable[[dict[str, Any]], Fact]] = {
     "Cohort": objects.cohort,
     "LocalQueue": objects.local_queue,
     "ResourceFlavor": objects.flavor,
+    "Topology": objects.topology,
     "WorkloadPriorityClass": objects.priority_class,
     "PriorityClass": objects.priority_class,
     "Namespace": objects.namespace,

@@ -14,6 +14,7 @@ CLUSTER_KINDS = (
     Resource(
         group=KUEUE, version="v1beta2", plural="workloadpriorityclasses", kind="WorkloadPriorityClass", namespaced=False
     ),
+    Resource(group=KUEUE, version="v1beta2", plural="topologies", kind="Topology", namespaced=False),
     Resource(group=KUEUE, version="v1beta2", plural="resourceflavors", kind="ResourceFlavor", namespaced=False),
     Resource(group=KUEUE, version="v1beta2", plural="cohorts", kind="Cohort", namespaced=False),
     Resource(

@@ -5,7 +5,9 @@ from typing import Any
 from events.api.labels import RESOURCE_IN_USE
 from tests.stage.stage import CLUSTER_QUEUES, Stage, job
 
+API = "kueue.x-k8s.io/v1beta2"
 FLAVORS = "resourceflavors.kueue.x-k8s.io"
+TOPOLOGIES = "topologies.kueue.x-k8s.io"
 QUEUES = "clusterqueues.kueue.x-k8s.io"
 FOREIGN = "example.com/kept"
 
@@ -37,6 +39,20 @@ async def test_a_queue_with_a_running_job_ends_with_the_job_and_its_flavor_ends_
     await stage.until(lambda: not meta(stage, QUEUES, "team") and not meta(stage, FLAVORS, "v100"))
     assert stage.complete("runs")
     assert not stage.running("late")
+
+
+async def test_a_topology_ends_with_the_flavor_that_names_it(stage: Stage) -> None:
+    levels = {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}
+    await stage.add({"apiVersion": API, "kind": "Topology", "metadata": {"name": "hosts"}, "spec": levels})
+    spec = {"topologyName": "hosts", "nodeLabels": {"zone": "a"}}
+    await stage.add({"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": "placed"}, "spec": spec})
+    stage.serve()
+    await stage.until(lambda: held(stage, TOPOLOGIES, "hosts") and held(stage, FLAVORS, "placed"))
+    await delete(stage, TOPOLOGIES, "hosts")
+    await stage.until(lambda: bool(meta(stage, TOPOLOGIES, "hosts").get("deletionTimestamp")))
+    assert held(stage, TOPOLOGIES, "hosts")
+    await delete(stage, FLAVORS, "placed")
+    await stage.until(lambda: not meta(stage, TOPOLOGIES, "hosts"))
 
 
 async def test_the_finalizers_of_others_stay(stage: Stage) -> None:

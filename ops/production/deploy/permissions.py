@@ -34,7 +34,7 @@ _STATUS_TOO = ("", "batch")
 QUEUES = ("clusterqueues", "localqueues", "cohorts", "admissionchecks")
 """What has a status that the applier writes, besides workloads."""
 
-HELD = ("clusterqueues", "resourceflavors", "admissionchecks")
+HELD = ("clusterqueues", "resourceflavors", "topologies", "admissionchecks")
 """What the applier keeps from being deleted while something needs it."""
 
 

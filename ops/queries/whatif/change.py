@@ -30,10 +30,12 @@ _OBJECTS = {
     "cohort": "Cohort",
     "localqueue": "LocalQueue",
     "resourceflavor": "ResourceFlavor",
+    "topology": "Topology",
     "node": "Node",
     "job": "Job",
     "workload": "Workload",
 }
+_SETTABLE = ("clusterqueue", "cohort", "localqueue", "resourceflavor", "topology")
 
 
 class Setting:
@@ -43,9 +45,9 @@ class Setting:
         about, colon, rest = text.partition(":")
         path, equals, value = rest.partition("=")
         kind = KINDS.get(about.partition("/")[0].lower(), "")
-        if not colon or not equals or kind not in ("clusterqueue", "cohort", "localqueue", "resourceflavor"):
+        if not colon or not equals or kind not in _SETTABLE:
             raise BadChange(
-                f"{text!r} is no change: write clusterqueue/NAME:spec.PATH=VALUE (or cohort/, localqueue/NS/, flavor/)"
+                f"{text!r} is no change: write clusterqueue/NAME:spec.PATH=VALUE (or cohort/, localqueue/NS/, flavor/, topology/)"
             )
         self.object, self.text, self.path = canonical(about), text, path
         try:
@@ -92,7 +94,7 @@ class Changes:
     def at_fork(self, world: World) -> list[Fact]:
         """The facts that make a world what it would be with these changes."""
         found: list[Fact] = []
-        tables = (world.flavors, world.cohorts, world.cluster_queues, world.local_queues)
+        tables = (world.topologies, world.flavors, world.cohorts, world.cluster_queues, world.local_queues)
         for table in tables:
             for fact in table.values():
                 changed = self._changed(fact)
@@ -164,6 +166,7 @@ class Changes:
             "cohort": world.cohorts,
             "localqueue": world.local_queues,
             "resourceflavor": world.flavors,
+            "topology": world.topologies,
             "node": world.nodes,
         }
         if rest not in tables[kind]:

@@ -24,12 +24,13 @@ from events.quota import (
 )
 from events.selector import LabelSelector
 from events.settings import QuotaCheckStrategy
+from events.topology import TopologyObserved
 
 API = "kueue.x-k8s.io/v1beta2"
 
 
 def manifest_of(fact: AnyEvent) -> JsonObject | None:
-    """The manifest of a cluster queue, cohort, local queue or flavor; None for anything else."""
+    """The manifest of a cluster queue, cohort, local queue, flavor or topology; None for anything else."""
     match fact:
         case ClusterQueueObserved():
             return _object("ClusterQueue", fact.name, fact.uid, _queue_spec(fact), _annotations(fact))
@@ -54,6 +55,9 @@ def manifest_of(fact: AnyEvent) -> JsonObject | None:
                 **({"topologyName": fact.topology} if fact.topology else {}),
             }
             return _object("ResourceFlavor", fact.name, fact.uid, spec, policy)
+        case TopologyObserved():
+            levels = [{"nodeLabel": label} for label in fact.levels]
+            return _object("Topology", fact.name, fact.uid, {"levels": levels})
         case _:
             return None
 

@@ -160,6 +160,7 @@ def _outdated(aftermath: Aftermath, world: World) -> Iterator[str]:
         "CohortObserved": world.cohorts,
         "LocalQueueObserved": world.local_queues,
         "FlavorObserved": world.flavors,
+        "TopologyObserved": world.topologies,
         "NodeObserved": world.nodes,
         "DevicesRegistered": world.registered,
     }

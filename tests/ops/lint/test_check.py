@@ -7,6 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from events.json_object import JsonObject
 from ops.lint.check import lint
 from ops.sandbox.embedded_cluster.nodes import gpu_node
 from tests.places import SCENARIOS
@@ -307,3 +308,17 @@ def test_hamis_own_configuration_is_checked_and_says_by_which_names_cards_are_as
     assert codes(tmp_path, HAMI_MAP % "acme.io/cores" + "---\n" + named) == [
         ("error", "NotMebibytes", f"{LIMITS}.acme.io/mem")
     ]
+
+
+def test_a_flavor_that_names_a_topology_that_is_not_among_the_files_is_told(tmp_path: Path) -> None:
+    def files(name: str) -> str:
+        topology = an("Topology", "racks", {"levels": [{"nodeLabel": "example.com/rack"}]})
+        flavor = an("ResourceFlavor", "placed", {"topologyName": name, "nodeLabels": {"zone": "a"}})
+        return yaml.safe_dump_all([topology, flavor])
+
+    assert ("error", "TopologyNotFound", "spec.topologyName") in codes(tmp_path, files("rakcs"))
+    assert all(code != "TopologyNotFound" for _, code, _ in codes(tmp_path, files("racks")))
+
+
+def an(kind: str, name: str, spec: JsonObject) -> JsonObject:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec}

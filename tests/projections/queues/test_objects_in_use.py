@@ -11,6 +11,7 @@ from events.quota import (
     ResourceGroup,
 )
 from events.settings import SettingsObserved
+from events.topology import TopologyObserved
 from projections.queues.objects_in_use import wanted_finalizers
 from tests.projections.fair_sharing.cohort_world import CohortWorld
 
@@ -32,6 +33,10 @@ def flavor(*, terminating: bool = False, held: bool = True) -> FlavorObserved:
     return FlavorObserved(name="default", uid="f", terminating=terminating, held=held)
 
 
+def racks(*, terminating: bool = False, held: bool = True) -> TopologyObserved:
+    return TopologyObserved(name="racks", uid="t", levels=("rack",), terminating=terminating, held=held)
+
+
 def check(*, terminating: bool = False, held: bool = True) -> AdmissionCheckObserved:
     return AdmissionCheckObserved(name="check", uid="c", controller="x", terminating=terminating, held=held)
 
@@ -46,9 +51,9 @@ def wanted(*facts: Fact, running: bool = False) -> dict[str, bool]:
 
 
 def test_what_is_there_is_held_at_sight_and_what_is_held_or_leaving_is_left_alone() -> None:
-    unheld = wanted(queue(held=False), flavor(held=False), check(held=False))
-    assert unheld == {"ClusterQueue": True, "ResourceFlavor": True, "AdmissionCheck": True}
-    assert not wanted(queue(), flavor(), check())
+    unheld = wanted(queue(held=False), flavor(held=False), check(held=False), racks(held=False))
+    assert unheld == {"ClusterQueue": True, "ResourceFlavor": True, "AdmissionCheck": True, "Topology": True}
+    assert not wanted(queue(), flavor(), check(), racks())
     assert not wanted(flavor(held=False, terminating=True))
 
 
@@ -61,3 +66,9 @@ def test_a_flavor_and_a_check_are_let_go_once_no_queue_names_them() -> None:
     leaving = (flavor(terminating=True), check(terminating=True))
     assert not wanted(queue(), *leaving)
     assert wanted(*leaving) == {"ResourceFlavor": False, "AdmissionCheck": False}
+
+
+def test_a_topology_is_let_go_once_no_flavor_names_it() -> None:
+    user = FlavorObserved(name="default", topology="racks", held=True)
+    assert not wanted(user, racks(terminating=True))
+    assert wanted(flavor(), racks(terminating=True)) == {"Topology": False}

@@ -1,5 +1,8 @@
 """What is shown of queues and cohorts, as a pure question to a world."""
 
+from msgspec.structs import replace
+
+from events.control import ObjectRemoved
 from events.quota import (
     AdmissionCheckObserved,
     AdmissionMode,
@@ -13,6 +16,7 @@ from events.quota import (
     StopPolicy,
 )
 from events.settings import AdmissionFairSharing, SettingsObserved
+from events.topology import TopologyObserved
 from events.workload import WorkloadParked, WorkloadQueued
 from projections.queues.active_condition import ActiveCondition, cluster_queue_active, local_queue_active
 from projections.queues.status import FlavorUse, PastUse, ResourceUse
@@ -114,6 +118,33 @@ def test_all_that_is_the_matter_with_a_queue_stands_in_one_message() -> None:
         "Can't admit new workloads: is stopped, references missing ResourceFlavor(s): a,b,"
         " references missing AdmissionCheck(s): none, references inactive AdmissionCheck(s): asleep.",
     )
+
+
+def test_a_queue_is_inactive_while_a_flavor_of_it_has_a_topology_that_is_not_there() -> None:
+    at = CohortWorld(FAIR)
+    at.fold(FlavorObserved(name="default", topology="racks"))
+    at.queue("cq", 1)
+    missing = ActiveCondition(
+        False,
+        "TopologyNotFound",
+        'Can\'t admit new workloads: there is no Topology "racks" for TAS flavor "default".',
+    )
+    assert cluster_queue_active(at.world, "cq") == missing
+    at.fold(TopologyObserved(name="racks", levels=("rack",)))
+    assert cluster_queue_active(at.world, "cq").active
+    at.fold(ObjectRemoved(kind="Topology", namespace="", name="racks"))
+    assert cluster_queue_active(at.world, "cq") == missing
+    at.fold(SettingsObserved(gates={"TopologyAwareScheduling": False}))
+    assert cluster_queue_active(at.world, "cq").active, "flavors are taken as if they had no topology"
+
+
+def test_a_queue_whose_workloads_run_on_other_clusters_needs_no_topology() -> None:
+    at = CohortWorld(FAIR)
+    at.fold(FlavorObserved(name="default", topology="racks"))
+    at.fold(AdmissionCheckObserved(name="elsewhere", controller="kueue.x-k8s.io/multikueue"))
+    at.queue("cq", 1)
+    at.fold(replace(at.world.cluster_queues["cq"], checks=(CheckRule(name="elsewhere"),)))
+    assert cluster_queue_active(at.world, "cq").active
 
 
 def test_a_door_to_nowhere_says_so_and_counts_who_waits_there() -> None:

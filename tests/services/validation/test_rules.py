@@ -82,6 +82,10 @@ def test_a_plain_queue_is_fine() -> None:
             an("Topology", spec={"levels": [{"nodeLabel": "kubernetes.io/hostname"}, {"nodeLabel": "rack"}]}),
             [("Invalid", "spec.levels[0].nodeLabel")],
         ),
+        (
+            an("Topology", spec={"levels": [{"nodeLabel": "zone"}, {"nodeLabel": "zone"}, {"nodeLabel": "a b"}]}),
+            [("Duplicate", "spec.levels[1].nodeLabel"), ("Invalid", "spec.levels[2].nodeLabel")],
+        ),
     ],
     ids=lambda value: "" if isinstance(value, list) else str(value.get("spec"))[:60],
 )

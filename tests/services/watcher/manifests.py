@@ -117,6 +117,11 @@ def _queues() -> Iterator[tuple[str, JsonObject]]:
         ),
     )
 
+    yield (
+        "Topology",
+        _object("Topology", "racks", spec={"levels": [{"nodeLabel": "zone"}, {"nodeLabel": "kubernetes.io/hostname"}]}),
+    )
+
 
 def _around() -> Iterator[tuple[str, JsonObject]]:
     yield (

@@ -15,6 +15,7 @@ from tests.stage.stage import CLUSTER_QUEUES, Stage
 
 KUEUE = "kueue.x-k8s.io"
 CHECKS = Resource(group=KUEUE, version="v1beta2", plural="admissionchecks", kind="AdmissionCheck", namespaced=False)
+TOPOLOGIES = Resource(group=KUEUE, version="v1beta2", plural="topologies", kind="Topology", namespaced=False)
 LOCAL = Resource(group=KUEUE, version="v1beta2", plural="localqueues", kind="LocalQueue")
 QUOTA = [
     {
@@ -75,6 +76,42 @@ async def test_fields_that_never_change_say_so(cluster: Cluster, client: KubeCli
 async def test_what_breaks_a_rule_is_refused_in_clear_words(client: KubeClient, spec: JsonObject, words: str) -> None:
     with pytest.raises(ObjectInvalid, match=words):
         await client.create(CLUSTER_QUEUES, "", made("ClusterQueue", "bad", spec))
+
+
+def levels(*labels: str) -> JsonObject:
+    return {"levels": [{"nodeLabel": label} for label in labels]}
+
+
+HOST = "kubernetes.io/hostname"
+
+
+@pytest.mark.any_cluster
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (levels("zone", "zone"), r"spec.levels: .*each label once"),
+        (levels(HOST, "zone"), r"spec.levels: .*stands for the lowest level only"),
+        (levels(), r"spec.levels"),
+    ],
+    ids=["a label twice", "the host above", "no level"],
+)
+async def test_levels_of_a_topology_that_make_no_sense_are_refused(
+    client: KubeClient, found: JsonObject, words: str
+) -> None:
+    with pytest.raises(ObjectInvalid, match=words):
+        await client.create(TOPOLOGIES, "", made("Topology", "bad", found))
+
+
+@pytest.mark.any_cluster
+async def test_levels_of_a_topology_change_only_above_the_host(cluster: Cluster, client: KubeClient) -> None:
+    await cluster.add(made("Topology", "hosts", levels("zone", HOST)))
+    await client.merge(TOPOLOGIES, "", "hosts", {"spec": levels("zone", "rack", HOST)})
+    refused = r"spec.levels: .*only where kubernetes.io/hostname is the lowest"
+    with pytest.raises(ObjectInvalid, match=refused):
+        await client.merge(TOPOLOGIES, "", "hosts", {"spec": levels("zone", "rack")})
+    await cluster.add(made("Topology", "racks", levels("zone", "rack")))
+    with pytest.raises(ObjectInvalid, match=refused):
+        await client.merge(TOPOLOGIES, "", "racks", {"spec": levels("zone", "rack", HOST)})
 
 
 @pytest.mark.any_cluster

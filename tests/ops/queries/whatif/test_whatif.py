@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from events.control import ObjectRemoved
 from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, LocalQueueObserved
+from events.topology import TopologyObserved
 from ops.files.manifests import ManifestBroken
 from ops.queries.settings_change import BadChange
 from ops.queries.whatif.change import Changes, Setting, submissions
@@ -13,6 +15,9 @@ from ops.queries.whatif.fork import Fork, Plan, play_all
 from ops.queries.whatif.manifest import manifest_of
 from ops.queries.whatif.outcome import percentile
 from ops.sandbox.bench.day import BEGINS, large_day, played, small_day
+from projections.evolve import evolve
+from projections.log_position import LogPosition
+from projections.world import World
 from services.watcher.simple_kinds import SIMPLE
 
 JOB = """
@@ -57,6 +62,16 @@ def test_a_fork_in_the_middle_goes_on_with_what_runs() -> None:
     ends = {key: one.finished for key, one in told.outcomes.items() if one.finished is not None}
     assert len(ends) > 50
     assert all(recorded.found[key].finished == at for key, at in ends.items())
+
+
+def test_the_levels_of_a_topology_can_be_set_and_the_topology_removed() -> None:
+    world, place = World(), LogPosition(partition="LOG_0", sequence=1, at=0)
+    evolve(world, TopologyObserved(name="racks", uid="u", levels=("zone", "rack")), place)
+    changed = Changes(["topology/racks:spec.levels[1].nodeLabel=row"]).at_fork(world)
+    assert changed == [TopologyObserved(name="racks", uid="u", levels=("zone", "row"))]
+    assert Changes(removed=["topo/racks"]).at_fork(world) == [
+        ObjectRemoved(kind="Topology", namespace="", name="racks")
+    ]
 
 
 @pytest.mark.parametrize("seed", range(20))

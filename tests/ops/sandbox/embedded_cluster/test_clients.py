@@ -281,5 +281,11 @@ async def test_kubectl_unmodified_does_what_it_does_elsewhere(cluster: EmbeddedC
     await kubectl("wait", "--for=condition=complete", "job/j", "--timeout=30s")
     assert "Completed" in await kubectl("get", "pods")
     assert "cq" in await kubectl("api-resources")
+    levels = [{"nodeLabel": "example.com/rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
+    racks = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "racks"}}
+    manifest.write_text(json.dumps({**racks, "spec": {"levels": levels}}))
+    await kubectl("apply", "-f", str(manifest))
+    assert "topology.kueue.x-k8s.io/racks" in await kubectl("get", "topologies", "-o", "name")
+    assert "racks" in await kubectl("get", "topo")
     assert json.loads(await kubectl("get", "job", "j", "-o", "json"))["status"]["succeeded"] == 2
     assert "deleted" in await kubectl("delete", "job", "j")
