@@ -1,6 +1,10 @@
-"""Objects of Kubernetes as they come from JSON, before anybody has read them."""
+"""Objects of Kubernetes as they come from JSON, before anybody has read them, and how fields of theirs are read.
 
-from collections.abc import Mapping
+A reader goes down a path of fields and holds to the type that it promises, whatever is there: where nothing is, or something
+else, its answer is empty.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 JsonObject = dict[str, Any]
@@ -16,4 +20,25 @@ def is_object(value: object) -> TypeGuard[JsonObject]:
 
 def is_array(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     """Whether a value from JSON is an array."""
-    return isinstance(value, list | tuple)
+    return isinstance(value, (list, tuple))
+
+
+def object_at(value: JsonMapping | None, *path: str) -> JsonMapping:
+    """The object that fields lead to, e.g. `object_at(pod, "metadata", "labels")`; an empty one where none is."""
+    for field in path:
+        value = value.get(field) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def array_at(value: JsonMapping | None, *path: str) -> Sequence[Any]:
+    """The array that fields lead to; an empty one where none is."""
+    found: Any = value
+    for field in path:
+        inner: JsonMapping | None = found
+        found = inner.get(field) if isinstance(inner, dict) else None
+    return found if is_array(found) else ()
+
+
+def objects_at(value: JsonMapping | None, *path: str) -> list[JsonMapping]:
+    """The objects of an array; an empty one stands for each that is something else, so that all keep their places."""
+    return [one if is_object(one) else {} for one in array_at(value, *path)]

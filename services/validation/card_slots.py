@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from events.card import Card
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, to_units
 from events.whole_number import whole_number
 from projections.devices.bad_annotation import BadAnnotation
@@ -18,14 +18,14 @@ _COUNTED = "nvidia.com/gpu.count"
 
 def cards_of(node: JsonMapping, config: CardConfig = HAMI) -> tuple[Card, ...]:
     """The cards that a node has registered; none where what it says can't be read."""
-    meta, status = node.get("metadata") or {}, node.get("status") or {}
+    meta, status = object_at(node, "metadata"), object_at(node, "status")
     capacity: dict[str, int] = {}
-    for name, text in {**(status.get("allocatable") or {}), **(status.get("capacity") or {})}.items():
+    for name, text in {**object_at(status, "allocatable"), **object_at(status, "capacity")}.items():
         try:
             capacity[str(name)] = to_units(str(name), text)
         except BadQuantity:
             continue  # What is no number holds no card.
-    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    labels, annotations = object_at(meta, "labels"), object_at(meta, "annotations")
     try:
         return cards_on(str(meta.get("name")), annotations, capacity, labels, config.vendors)
     except BadAnnotation:
@@ -39,7 +39,7 @@ def most_slots(nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI) -> d
         slots: dict[str, int] = {}
         for card in cards_of(node, config):
             slots[card.vendor] = slots.get(card.vendor, 0) + card.slots
-        labels: JsonMapping = (node.get("metadata") or {}).get("labels") or {}
+        labels = object_at(node, "metadata", "labels")
         counted = whole_number(str(labels.get(_COUNTED, "")))
         if counted and NVIDIA not in slots:
             slots[NVIDIA] = counted * config.split
@@ -54,7 +54,7 @@ def slot_problems(
     found: list[Problem] = []
     for vendor, most in sorted(most_slots(nodes, config).items()):
         count = config.by_word[vendor].resources.count
-        init, main = (_asked(pod.get(part) or (), count) for part in ("initContainers", "containers"))
+        init, main = (_asked(objects_at(pod, part), count) for part in ("initContainers", "containers"))
         shares = max(sum(main), *init, 0)
         if shares > most:
             part, asked = ("containers", main) if sum(main) == shares else ("initContainers", init)
@@ -73,7 +73,7 @@ def slot_problems(
 def _asked(containers: Sequence[JsonMapping], count: str) -> list[int]:
     found: list[int] = []
     for one in containers:
-        resources: JsonMapping = one.get("resources") or {}
-        amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+        resources = object_at(one, "resources")
+        amounts = {**object_at(resources, "requests"), **object_at(resources, "limits")}
         found.append(whole_number(str(amounts.get(count, 0))) or 0)
     return found

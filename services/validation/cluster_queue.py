@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, array_at, object_at, objects_at
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
 from services.validation.fair_sharing import fair_sharing_problems
@@ -16,19 +16,19 @@ FLAVORS_AT_MOST = 16
 
 def validate(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     """The problems of a new ClusterQueue."""
-    spec: JsonMapping = value.get("spec") or {}
+    spec = object_at(value, "spec")
     return [*_spec_problems(spec, settings), *_check_problems(spec, {})]
 
 
 def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     """The problems of a changed ClusterQueue; invalid checks that were so before and are unchanged are accepted."""
-    before: JsonMapping = old.get("spec") or {}
-    spec: JsonMapping = new.get("spec") or {}
+    before = object_at(old, "spec")
+    spec = object_at(new, "spec")
     excused: dict[str, set[str]] = {}
     if not enabled(settings, "RejectUpdatesToCQWithInvalidOnFlavors") and set(flavor_names(before)) == set(
         flavor_names(spec)
     ):
-        excused = {str(check.get("name")): set(check.get("onFlavors") or ()) for check in _checks(before)}
+        excused = {str(check.get("name")): set(array_at(check, "onFlavors")) for check in _checks(before)}
     found = [*_spec_problems(spec, settings), *_check_problems(spec, excused)]
     policy = spec.get("concurrentAdmissionPolicy")
     if policy != before.get("concurrentAdmissionPolicy"):
@@ -39,7 +39,9 @@ def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
 def flavor_names(spec: JsonMapping) -> list[str]:
     """All flavors of all groups, in order."""
     return [
-        str(flavor.get("name")) for group in spec.get("resourceGroups") or () for flavor in group.get("flavors") or ()
+        str(flavor.get("name"))
+        for group in objects_at(spec, "resourceGroups")
+        for flavor in objects_at(group, "flavors")
     ]
 
 
@@ -51,8 +53,8 @@ def _spec_problems(spec: JsonMapping, settings: SettingsObserved) -> list[Proble
         lending_within_nominal=True,
     )
     found.extend(selector_problems(spec.get("namespaceSelector"), "spec.namespaceSelector"))
-    found.extend(_preemption_problems(spec.get("preemption") or {}))
-    found.extend(_fungibility_problems(spec.get("flavorFungibility") or {}))
+    found.extend(_preemption_problems(object_at(spec, "preemption")))
+    found.extend(_fungibility_problems(object_at(spec, "flavorFungibility")))
     found.extend(fair_sharing_problems(spec.get("fairSharing")))
     if enabled(settings, "ConcurrentAdmission"):
         found.extend(_concurrent_problems(spec))
@@ -94,14 +96,14 @@ def _fungibility_problems(fungibility: JsonMapping) -> list[Problem]:
 
 
 def _checks(spec: JsonMapping) -> list[JsonMapping]:
-    return list((spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ())
+    return objects_at(spec, "admissionChecksStrategy", "admissionChecks")
 
 
 def _check_problems(spec: JsonMapping, excused: Mapping[str, set[str]]) -> list[Problem]:
     known = flavor_names(spec)
     found: list[Problem] = []
     for i, check in enumerate(_checks(spec)):
-        flavors = check.get("onFlavors") or ()
+        flavors = array_at(check, "onFlavors")
         if excused.get(str(check.get("name"))) == set(flavors):
             continue
         found.extend(
@@ -117,7 +119,7 @@ def _concurrent_problems(spec: JsonMapping) -> list[Problem]:
     if policy is None:
         return []
     field = "spec.concurrentAdmissionPolicy.migration.constraints"
-    groups = spec.get("resourceGroups") or ()
+    groups = objects_at(spec, "resourceGroups")
     found: list[Problem] = []
     if len(groups) != 1:
         found.append(
@@ -145,7 +147,7 @@ def _concurrent_problems(spec: JsonMapping) -> list[Problem]:
                 "StrictFIFO queueing strategy cannot be used when ConcurrentAdmissionPolicy is defined",
             )
         )
-    migration: JsonMapping = policy.get("migration") or {}
+    migration = object_at(policy, "migration")
     constraints: JsonMapping | None = migration.get("constraints")
     if constraints is None:
         return found

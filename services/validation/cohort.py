@@ -1,16 +1,14 @@
 """Whether a Cohort is valid (docs/rules/objects.md#validation)."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from events.json_object import JsonMapping, object_at
 from services.validation.fair_sharing import fair_sharing_problems
 from services.validation.problem import Problem, invalid
 from services.validation.resource_groups import resource_group_problems
 
 
-def validate(value: Mapping[str, Any]) -> list[Problem]:
+def validate(value: JsonMapping) -> list[Problem]:
     """The problems of a Cohort, new or changed. It may lend more than its own quota: unused quota of members counts, too."""
-    spec: Mapping[str, Any] = value.get("spec") or {}
+    spec = object_at(value, "spec")
     return [
         *resource_group_problems(
             spec.get("resourceGroups"),
@@ -22,9 +20,9 @@ def validate(value: Mapping[str, Any]) -> list[Problem]:
     ]
 
 
-def own_parent_problems(value: Mapping[str, Any]) -> list[Problem]:
+def own_parent_problems(value: JsonMapping) -> list[Problem]:
     """A cohort that is its own parent: a cycle, which disables all its members."""
-    name = (value.get("metadata") or {}).get("name")
-    if not name or (value.get("spec") or {}).get("parentName") != name:
+    name = object_at(value, "metadata").get("name")
+    if not name or object_at(value, "spec").get("parentName") != name:
         return []
     return [invalid("spec.parentName", name, f"cohort {name} is its own parent", "another cohort, or no parentName")]

@@ -6,7 +6,7 @@ The rules of GPUs answer what people get wrong most (docs/rules/objects.md#gpu-m
 from collections.abc import Callable, Sequence
 
 from events.api.labels import PRIORITY_CLASS, QUEUE_NAME
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, JsonObject, array_at, object_at, objects_at
 from events.selector import LabelSelector, Operator, Requirement
 from projections.devices.card_config import HAMI, CardConfig
 from projections.flavors.affinity import selects
@@ -25,7 +25,7 @@ class Objects:
         """How cards are asked for, by HAMi's configuration where it is among them."""
         self._by_kind: dict[str, dict[str, JsonObject]] = {}
         for value in values:
-            meta = value.get("metadata") or {}
+            meta = object_at(value, "metadata")
             name = str(meta.get("name"))
             key = f"{meta['namespace']}/{name}" if meta.get("namespace") else name
             self._by_kind.setdefault(str(value.get("kind")), {})[key] = value
@@ -46,11 +46,11 @@ def crosscheck(value: JsonObject, objects: Objects) -> list[Problem]:
 
 
 def _cluster_queue(value: JsonObject, objects: Objects) -> list[Problem]:
-    spec = value.get("spec") or {}
+    spec = object_at(value, "spec")
     found: list[Problem] = []
     flavors = objects.all("ResourceFlavor")
-    for i, group in enumerate(spec.get("resourceGroups") or ()):
-        for j, flavor in enumerate(group.get("flavors") or ()):
+    for i, group in enumerate(objects_at(spec, "resourceGroups")):
+        for j, flavor in enumerate(objects_at(group, "flavors")):
             field = f"spec.resourceGroups[{i}].flavors[{j}]"
             if flavors and flavor.get("name") not in flavors:
                 found.append(
@@ -74,7 +74,7 @@ def _cluster_queue(value: JsonObject, objects: Objects) -> list[Problem]:
                 severity=Severity.WARNING,
             )
         )
-    preemption = spec.get("preemption") or {}
+    preemption = object_at(spec, "preemption")
     if not (spec.get("cohortName") or spec.get("cohort")) and preemption.get("reclaimWithinCohort", "Never") != "Never":
         found.append(
             Problem(
@@ -88,9 +88,9 @@ def _cluster_queue(value: JsonObject, objects: Objects) -> list[Problem]:
     return [*found, *gpu_queue_problems(spec, objects.all("ResourceFlavor"), objects.config, objects.all("Node"))]
 
 
-def _flavor(flavor: JsonObject, field: str, *, in_cohort: bool) -> list[Problem]:
+def _flavor(flavor: JsonMapping, field: str, *, in_cohort: bool) -> list[Problem]:
     found: list[Problem] = []
-    for k, one in enumerate(flavor.get("resources") or ()):
+    for k, one in enumerate(objects_at(flavor, "resources")):
         for limit in ("borrowingLimit", "lendingLimit"):
             if limit in one and not in_cohort:
                 found.append(
@@ -121,7 +121,7 @@ def _resource_flavor(value: JsonObject, objects: Objects) -> list[Problem]:
 
 
 def _local_queue(value: JsonObject, objects: Objects) -> list[Problem]:
-    name, namespace = (value.get("spec") or {}).get("clusterQueue"), (value.get("metadata") or {}).get("namespace")
+    name, namespace = object_at(value, "spec").get("clusterQueue"), object_at(value, "metadata").get("namespace")
     queues = objects.all("ClusterQueue")
     queue = queues.get(str(name))
     if queue is None:
@@ -137,8 +137,8 @@ def _local_queue(value: JsonObject, objects: Objects) -> list[Problem]:
             )
         ]
     space = objects.find("Namespace", str(namespace))
-    labels = {**((space or {}).get("metadata") or {}).get("labels", {}), "kubernetes.io/metadata.name": str(namespace)}
-    selector = _selector((queue.get("spec") or {}).get("namespaceSelector"))
+    labels = {**object_at(space, "metadata", "labels"), "kubernetes.io/metadata.name": str(namespace)}
+    selector = _selector(object_at(queue, "spec").get("namespaceSelector"))
     if space is not None and not selects(selector, labels):
         return [
             Problem(
@@ -153,8 +153,8 @@ def _local_queue(value: JsonObject, objects: Objects) -> list[Problem]:
 
 
 def _job(value: JsonObject, objects: Objects) -> list[Problem]:
-    meta, spec = value.get("metadata") or {}, value.get("spec") or {}
-    labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
+    meta, spec = object_at(value, "metadata"), object_at(value, "spec")
+    labels, annotations = object_at(meta, "labels"), object_at(meta, "annotations")
     found: list[Problem] = []
     queue = labels.get(QUEUE_NAME) or annotations.get(QUEUE_NAME)
     if QUEUE_NAME in annotations and QUEUE_NAME not in labels:
@@ -177,8 +177,8 @@ def _job(value: JsonObject, objects: Objects) -> list[Problem]:
         )
     nodes = objects.all("Node")
     sizes = card_sizes(objects.all("ResourceFlavor"), nodes, objects.config)
-    template = spec.get("template") or {}
-    pod = template.get("spec") or {}
+    template = object_at(spec, "template")
+    pod = object_at(template, "spec")
     cards = gpu_container_problems(pod, "spec.template.spec", sizes, objects.config)
     return [
         *found,
@@ -217,7 +217,7 @@ def _queue_of_job(queue: str | None, namespace: str | None, objects: Objects) ->
     ]
 
 
-def _classes(labels: JsonObject, pod: JsonObject, objects: Objects) -> list[Problem]:
+def _classes(labels: JsonMapping, pod: JsonMapping, objects: Objects) -> list[Problem]:
     found: list[Problem] = []
     for kind, name, field, consequence in (
         (
@@ -257,14 +257,14 @@ def _annotation(name: str, value: str, consequence: str) -> Problem:
     )
 
 
-def _selector(found: JsonObject | None) -> LabelSelector | None:
+def _selector(found: JsonMapping | None) -> LabelSelector | None:
     if found is None:
         return None
     return LabelSelector(
-        labels=found.get("matchLabels") or {},
+        labels=dict(object_at(found, "matchLabels")),
         expressions=tuple(
-            Requirement(key=one["key"], operator=Operator(one["operator"]), values=tuple(one.get("values") or ()))
-            for one in found.get("matchExpressions") or ()
+            Requirement(key=one["key"], operator=Operator(one["operator"]), values=tuple(array_at(one, "values")))
+            for one in objects_at(found, "matchExpressions")
             if one.get("operator") in tuple(Operator)
         ),
     )

@@ -1,8 +1,6 @@
 """The one entry point to all checks of a single object: its shape, its CRD's rules, its webhook's rules."""
 
-from typing import Any
-
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, JsonObject, is_object, object_at
 from events.settings import SettingsObserved
 from services.validation import cluster_queue, cohort, flavor, provisioning, workload, workload_update
 from services.validation.flavor import topology_update_problems
@@ -12,7 +10,7 @@ from services.validation.schema_rules import schema_rule_problems
 from services.validation.shape import shape_problems
 
 
-def validate(value: dict[str, Any], settings: SettingsObserved) -> list[Problem]:
+def validate(value: JsonObject, settings: SettingsObserved) -> list[Problem]:
     """What is wrong with a new object of v1beta2; rules are only asked of objects of the right shape."""
     misshapen = shape_problems(value)
     if misshapen:
@@ -31,15 +29,15 @@ def validate(value: dict[str, Any], settings: SettingsObserved) -> list[Problem]
         case "ProvisioningRequestConfig":
             found.extend(provisioning.validate(value))
         case "Job":
-            found.extend(pod_set_problems(value.get("spec") or {}, "spec", settings))
+            found.extend(pod_set_problems(object_at(value, "spec"), "spec", settings))
         case "Pod":
-            found.extend(container_problems(value.get("spec") or {}, "spec"))
+            found.extend(container_problems(object_at(value, "spec"), "spec"))
         case _:
             pass
     return found
 
 
-def validate_update(old: JsonMapping, new: dict[str, Any], settings: SettingsObserved) -> list[Problem]:
+def validate_update(old: JsonMapping, new: JsonObject, settings: SettingsObserved) -> list[Problem]:
     """What is wrong with a changed object of v1beta2."""
     misshapen = shape_problems(new)
     if misshapen:
@@ -67,24 +65,24 @@ def validate_update(old: JsonMapping, new: dict[str, Any], settings: SettingsObs
     return found
 
 
-def with_defaults(value: dict[str, Any]) -> dict[str, Any]:
+def with_defaults(value: JsonObject) -> JsonObject:
     """The object with the defaults that decide about its rules."""
     spec = value.get("spec")
-    if value.get("kind") != "ClusterQueue" or not isinstance(spec, dict):
+    if value.get("kind") != "ClusterQueue" or not is_object(spec):
         return value
     filled = dict(spec)
     for name, defaults in _DEFAULTS.items():
-        if isinstance(filled.get(name), dict):
+        if is_object(filled.get(name)):
             filled[name] = {**defaults, **filled[name]}
-    preemption = filled.get("preemption") or {}
-    if isinstance(preemption.get("borrowWithinCohort"), dict):
+    preemption = object_at(filled, "preemption")
+    if is_object(preemption.get("borrowWithinCohort")):
         borrowing = {"policy": "Never", **preemption["borrowWithinCohort"]}
         filled["preemption"] = {**preemption, "borrowWithinCohort": borrowing}
     return {**value, "spec": filled}
 
 
 def _fixed(old: JsonMapping, new: JsonMapping, name: str) -> list[Problem]:
-    before, after = (old.get("spec") or {}).get(name), (new.get("spec") or {}).get(name)
+    before, after = object_at(old, "spec").get(name), object_at(new, "spec").get(name)
     return [] if before == after else [immutable(f"spec.{name}", after)]
 
 

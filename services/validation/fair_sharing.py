@@ -1,16 +1,15 @@
 """The weight of a queue or cohort: 0, or more than a billionth (below that, shares collapse)."""
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
+from events.json_object import JsonMapping
 from events.quantity import BadQuantity, parse_quantity
 from services.validation.problem import Problem, invalid
 
 LEAST = Fraction(1, 10**9)
 
 
-def fair_sharing_problems(fair: Mapping[str, Any] | None, field: str = "spec.fairSharing") -> list[Problem]:
+def fair_sharing_problems(fair: JsonMapping | None, field: str = "spec.fairSharing") -> list[Problem]:
     """The problems of the fair sharing weight, if one is given."""
     weight = (fair or {}).get("weight")
     if weight is None:

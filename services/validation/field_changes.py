@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from events.json_object import JsonObject
+from events.json_object import JsonObject, is_array, is_object, object_at
 
 Change = Callable[[JsonObject], None]
 Changes = Mapping[str, tuple[Change | None, Change | None]]
@@ -30,14 +30,14 @@ def rename(part: JsonObject, old: str, new: str) -> None:
 def change_topologies(status: JsonObject, old: str, new: str, encode: Callable[[list[Any]], list[Any]]) -> None:
     """In a workload's status, move each topology assignment from field `old` to `new`, converted by `encode`."""
     admission = status.get("admission")
-    if isinstance(admission, dict) and isinstance(admission.get("podSetAssignments"), list):
+    if is_object(admission) and is_array(admission.get("podSetAssignments")):
         assignments = [_with_topology(one, old, new, encode) for one in admission["podSetAssignments"]]
         status["admission"] = {**admission, "podSetAssignments": assignments}
 
 
 def _with_topology(assignment: Any, old: str, new: str, encode: Callable[[list[Any]], list[Any]]) -> Any:
-    topology = assignment.get("topologyAssignment") if isinstance(assignment, dict) else None
-    if not isinstance(topology, dict) or not isinstance(topology.get(old), list):
+    topology = object_at(assignment, "topologyAssignment")
+    if not is_array(topology.get(old)):
         return assignment
     kept = {name: field for name, field in topology.items() if name != old}
     return {**assignment, "topologyAssignment": {**kept, new: encode(topology[old])}}

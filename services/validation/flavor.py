@@ -1,6 +1,6 @@
 """Whether a ResourceFlavor is valid (docs/rules/objects.md#validation)."""
 
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, object_at
 from services.validation.names import labels_problems
 from services.validation.problem import Problem, immutable, required
 from services.validation.selectors import taint_problems, toleration_problems
@@ -8,7 +8,7 @@ from services.validation.selectors import taint_problems, toleration_problems
 
 def validate(value: JsonMapping) -> list[Problem]:
     """The problems of a ResourceFlavor, new or changed."""
-    spec: JsonMapping = value.get("spec") or {}
+    spec = object_at(value, "spec")
     return [
         *labels_problems(spec.get("nodeLabels"), "spec.nodeLabels"),
         *taint_problems(spec.get("nodeTaints"), "spec.nodeTaints"),
@@ -18,7 +18,7 @@ def validate(value: JsonMapping) -> list[Problem]:
 
 def topology_problems(value: JsonMapping) -> list[Problem]:
     """A flavor with a topology has to say which nodes it means."""
-    spec: JsonMapping = value.get("spec") or {}
+    spec = object_at(value, "spec")
     if spec.get("topologyName") and not spec.get("nodeLabels"):
         return [required("spec.nodeLabels", "a flavor with a topology needs a node label", "the label of its nodes")]
     return []
@@ -26,8 +26,8 @@ def topology_problems(value: JsonMapping) -> list[Problem]:
 
 def topology_update_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     """A flavor keeps its topology, and with it its labels, taints and tolerations."""
-    before: JsonMapping = old.get("spec") or {}
-    spec: JsonMapping = new.get("spec") or {}
+    before = object_at(old, "spec")
+    spec = object_at(new, "spec")
     if not before.get("topologyName"):
         return []
     names = ("topologyName", "nodeLabels", "nodeTaints", "tolerations")

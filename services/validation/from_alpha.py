@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, JsonObject, array_at, is_object, object_at, objects_at
 from events.quantity import BadQuantity, from_units, to_units
 from services.validation.problem import ObjectWithProblems, Problem, Severity, invalid
 
@@ -25,7 +25,7 @@ def from_alpha(value: JsonObject) -> ObjectWithProblems:
 def alpha_field(value: JsonObject, field: str) -> str:
     """Where a field of spec.resourceGroups stands in an object that was written with spec.resources."""
     found = re.match(r"spec\.resourceGroups\[(\d+)\](?:\.flavors\[(\d+)\])?(?:\.resources\[(\d+)\])?", field)
-    resources = _list(_mapping(value.get("spec")).get("resources"))
+    resources = objects_at(value, "spec", "resources")
     if found is None or not resources:
         return field
     group, flavor, member = found.groups()
@@ -40,8 +40,8 @@ def alpha_field(value: JsonObject, field: str) -> str:
 
 
 def _flavor(value: JsonObject) -> JsonObject:
-    labels = value.get("nodeSelector") or _mapping(value.get("metadata")).get("labels") or {}
-    spec: JsonObject = {**_mapping(value.get("spec")), "nodeLabels": labels}
+    labels = value.get("nodeSelector") or object_at(value, "metadata", "labels")
+    spec: JsonObject = {**object_at(value, "spec"), "nodeLabels": labels}
     if value.get("taints"):
         spec["nodeTaints"] = value["taints"]
     kept = {name: field for name, field in value.items() if name not in ("nodeSelector", "taints")}
@@ -49,14 +49,14 @@ def _flavor(value: JsonObject) -> JsonObject:
 
 
 def _workload(value: JsonObject) -> JsonObject:
-    spec = dict(_mapping(value.get("spec")))
-    status = dict(_mapping(value.get("status")))
+    spec = dict(object_at(value, "spec"))
+    status = dict(object_at(value, "status"))
     admission = spec.pop("admission", None)
-    if isinstance(admission, dict):
+    if is_object(admission):
         status["admission"] = admission
     sets: list[Any] = []
-    for one in _list(spec.get("podSets")):
-        if isinstance(one, dict) and "spec" in one:
+    for one in array_at(spec, "podSets"):
+        if is_object(one) and "spec" in one:
             sets.append(
                 {**{name: part for name, part in one.items() if name != "spec"}, "template": {"spec": one["spec"]}}
             )
@@ -68,8 +68,8 @@ def _workload(value: JsonObject) -> JsonObject:
 
 
 def _cluster_queue(value: JsonObject, problems: list[Problem]) -> JsonObject:
-    spec = dict(_mapping(value.get("spec")))
-    resources = _list(spec.get("resources"))
+    spec = dict(object_at(value, "spec"))
+    resources = objects_at(spec, "resources")
     if not resources or not all(_is_resource(one) for one in resources):
         return value
     del spec["resources"]
@@ -92,21 +92,15 @@ def _cluster_queue(value: JsonObject, problems: list[Problem]) -> JsonObject:
     return {**value, "spec": {**spec, "resourceGroups": groups}}
 
 
-def _is_resource(one: Any) -> bool:
-    return (
-        isinstance(one, dict)
-        and isinstance(one.get("name"), str)
-        and all(
-            isinstance(flavor, dict) and isinstance(flavor.get("name"), str) for flavor in _list(one.get("flavors"))
-        )
-    )
+def _is_resource(one: JsonMapping) -> bool:
+    return all(isinstance(each.get("name"), str) for each in (one, *objects_at(one, "flavors")))
 
 
-def _grouped(resources: list[JsonObject]) -> dict[tuple[str, ...], list[JsonObject]]:
+def _grouped(resources: list[JsonMapping]) -> dict[tuple[str, ...], list[JsonMapping]]:
     """Resources with the same flavors in the same order, together."""
-    found: dict[tuple[str, ...], list[JsonObject]] = {}
+    found: dict[tuple[str, ...], list[JsonMapping]] = {}
     for one in resources:
-        names = tuple(str(flavor["name"]) for flavor in _list(one.get("flavors")))
+        names = tuple(str(flavor["name"]) for flavor in objects_at(one, "flavors"))
         found.setdefault(names, []).append(one)
     return found
 
@@ -122,9 +116,9 @@ def _in_two_groups(flavor: str) -> Problem:
 
 
 def _quota(
-    resource: JsonObject, resources: list[JsonObject], index: int, problems: list[Problem], *, in_cohort: bool
+    resource: JsonMapping, resources: list[JsonMapping], index: int, problems: list[Problem], *, in_cohort: bool
 ) -> JsonObject:
-    name, quota = resource["name"], _mapping(resource["flavors"][index].get("quota"))
+    name, quota = resource["name"], object_at(resource["flavors"][index], "quota")
     found: JsonObject = {"name": name, "nominalQuota": quota.get("min", 0)}
     if "max" not in quota:
         return found
@@ -154,11 +148,3 @@ def _between(name: str, least: Any, most: Any, field: str, problems: list[Proble
     if room < 0:
         problems.append(invalid(field, most, f"max {most} is less than min {least}", f"at least {least}"))
     return from_units(name, max(room, 0))
-
-
-def _mapping(value: Any) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from events.json_object import JsonObject
+from events.json_object import JsonObject, is_array, is_object
 from services.validation.field_changes import Changes, change_topologies, changed, rename
 
 _SEARCH = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
@@ -17,10 +17,10 @@ def from_beta1(value: JsonObject) -> JsonObject:
 def _cluster_queue(spec: JsonObject) -> None:
     rename(spec, "cohort", "cohortName")
     names = spec.pop("admissionChecks", None)
-    if isinstance(names, list) and names:
+    if is_array(names) and names:
         spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in names]}
     fungibility = spec.get("flavorFungibility")
-    if isinstance(fungibility, dict):
+    if is_object(fungibility):
         spec["flavorFungibility"] = {
             name: _SEARCH.get(value, value) if isinstance(value, str) else value for name, value in fungibility.items()
         }
@@ -29,7 +29,7 @@ def _cluster_queue(spec: JsonObject) -> None:
 def _cluster_queue_status(status: JsonObject) -> None:
     status.pop("pendingWorkloadsStatus", None)
     fair = status.get("fairSharing")
-    if isinstance(fair, dict):
+    if is_object(fair):
         status["fairSharing"] = {name: value for name, value in fair.items() if name != "admissionFairSharingStatus"}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, to_units
 from events.whole_number import whole_number
 from projections.devices.card_config import HAMI, CardConfig
@@ -52,10 +52,10 @@ def gpu_container_problems(
     names = gpu_names(config)
     found: list[Problem] = []
     for part in ("initContainers", "containers"):
-        for index, one in enumerate(pod.get(part) or ()):
-            resources: JsonMapping = one.get("resources") or {}
+        for index, one in enumerate(objects_at(pod, part)):
+            resources = object_at(one, "resources")
             section = "limits" if resources.get("limits") else "requests"
-            asked = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+            asked = {**object_at(resources, "requests"), **object_at(resources, "limits")}
             found.extend(_container(asked, f"{field}.{part}[{index}].resources.{section}", card_sizes, names))
     return found
 
@@ -67,8 +67,8 @@ def card_sizes(
     real = {card.memory for one in nodes.values() for card in cards_of(one, config) if card.vendor == NVIDIA}
     if real:
         return sorted(real)
-    labels = [(one.get("spec") or {}).get("nodeLabels") or {} for one in flavors.values()]
-    labels.extend((one.get("metadata") or {}).get("labels") or {} for one in nodes.values())
+    labels = [object_at(one, "spec", "nodeLabels") for one in flavors.values()]
+    labels.extend(object_at(one, "metadata", "labels") for one in nodes.values())
     return sorted({size for one in labels if (size := card_size(one)) is not None})
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.amount import UNLIMITED
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, array_at, object_at, objects_at
 from events.whole_number import whole_number
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.vendors import NVIDIA
@@ -15,20 +15,20 @@ from services.validation.problem import Problem, Severity
 
 
 def gpu_queue_problems(
-    spec: JsonObject,
-    flavors: Mapping[str, JsonObject],
+    spec: JsonMapping,
+    flavors: Mapping[str, JsonMapping],
     config: CardConfig = HAMI,
-    nodes: Mapping[str, JsonObject] | None = None,
+    nodes: Mapping[str, JsonMapping] | None = None,
 ) -> list[Problem]:
     """What the GPU quotas of a ClusterQueue most likely do not mean, by the cards of the nodes where these are at hand."""
     names = gpu_names(config)
     found: list[Problem] = []
-    for i, group in enumerate(spec.get("resourceGroups") or ()):
-        covered = set(group.get("coveredResources") or ())
+    for i, group in enumerate(objects_at(spec, "resourceGroups")):
+        covered = set(array_at(group, "coveredResources"))
         if names.count not in covered:
             continue
         before = len(found)
-        for j, flavor in enumerate(group.get("flavors") or ()):
+        for j, flavor in enumerate(objects_at(group, "flavors")):
             field = f"spec.resourceGroups[{i}].flavors[{j}].resources"
             observed = flavors.get(str(flavor.get("name")))
             found.extend(_flavor(flavor, observed, field, names, _registered(observed, nodes or {}, config)))
@@ -48,14 +48,14 @@ def gpu_queue_problems(
 
 
 def _flavor(
-    flavor: JsonObject, observed: JsonObject | None, field: str, names: GpuNames, registered: int | None
+    flavor: JsonMapping, observed: JsonMapping | None, field: str, names: GpuNames, registered: int | None
 ) -> list[Problem]:
     quotas = {
         str(one.get("name")): (k, _number(one.get("nominalQuota")))
-        for k, one in enumerate(flavor.get("resources") or ())
+        for k, one in enumerate(objects_at(flavor, "resources"))
     }
     found: list[Problem] = []
-    for k, one in enumerate(flavor.get("resources") or ()):
+    for k, one in enumerate(objects_at(flavor, "resources")):
         text = str(one.get("nominalQuota"))
         if one.get("name") == names.memory and text != str(UNLIMITED) and not text.endswith("k"):
             counted = "it is counted as so many MiB, which is not what is meant"
@@ -107,18 +107,16 @@ def _flavor(
     return found
 
 
-def _registered(flavor: JsonObject | None, nodes: Mapping[str, JsonObject], config: CardConfig) -> int | None:
+def _registered(flavor: JsonMapping | None, nodes: Mapping[str, JsonMapping], config: CardConfig) -> int | None:
     """The MiB of a card of a flavor, where its nodes are at hand and all their cards have as many."""
-    labels: dict[str, str] = ((flavor or {}).get("spec") or {}).get("nodeLabels") or {}
-    mine = [
-        one for one in nodes.values() if labels and labels.items() <= ((one["metadata"].get("labels") or {}).items())
-    ]
+    labels = object_at(flavor, "spec", "nodeLabels")
+    mine = [one for one in nodes.values() if labels and labels.items() <= object_at(one, "metadata", "labels").items()]
     sizes = {card.memory for one in mine for card in cards_of(one, config) if card.vendor == NVIDIA}
     return sizes.pop() if len(sizes) == 1 else None
 
 
-def _gigabytes(flavor: JsonObject | None) -> int | None:
-    labels = ((flavor or {}).get("spec") or {}).get("nodeLabels") or {}
+def _gigabytes(flavor: JsonMapping | None) -> int | None:
+    labels = object_at(flavor, "spec", "nodeLabels")
     for value in labels.values():
         match = re.search(r"(\d+)\s*GB", str(value))
         if match is not None:

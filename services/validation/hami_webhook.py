@@ -1,10 +1,9 @@
 """Problems of a pod that HAMi's webhook would refuse, or whose setting it would silently drop."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, parse_quantity
 from projections.devices.admission_rule import DEFAULT_SCHEDULER, NODE_ASSIGNED, PRIVILEGED, Applicant, judge
 from projections.devices.card_config import HAMI, CardConfig
@@ -24,20 +23,20 @@ def hami_problems(
     template: JsonMapping, field: str, known: Sequence[Problem], config: CardConfig = HAMI
 ) -> list[Problem]:
     """All that HAMi would refuse or ignore in a pod template at `field`, without what `known` reports already."""
-    spec: JsonMapping = template.get("spec") or {}
-    annotations: dict[str, str] = (template.get("metadata") or {}).get("annotations") or {}
+    spec = object_at(template, "spec")
+    annotations = object_at(template, "metadata", "annotations")
     known_fields = {one.field for one in known}
     found: list[Problem] = []
     for part in ("initContainers", "containers"):
-        for index, one in enumerate(spec.get(part) or ()):
+        for index, one in enumerate(objects_at(spec, part)):
             found.extend(_container(one, annotations, f"{field}.spec.{part}[{index}].resources", known_fields, config))
     return [*found, *_weights(annotations, field), *_refused(spec, annotations, field, config)]
 
 
 def _container(
-    container: JsonMapping, annotations: dict[str, str], field: str, known_fields: set[str], config: CardConfig
+    container: JsonMapping, annotations: Mapping[str, str], field: str, known_fields: set[str], config: CardConfig
 ) -> list[Problem]:
-    resources: JsonMapping = container.get("resources") or {}
+    resources = object_at(container, "resources")
     section = "limits" if resources.get("limits") else "requests"
     asked = _asked(container)
     return [
@@ -52,7 +51,7 @@ def _container(
     ]
 
 
-def _weights(annotations: dict[str, str], field: str) -> list[Problem]:
+def _weights(annotations: Mapping[str, str], field: str) -> list[Problem]:
     try:
         parse_weights(annotations.get(SCORING_WEIGHTS, "slot=1,core=1,memory=1"))
     except BadWeights as bad:
@@ -62,13 +61,13 @@ def _weights(annotations: dict[str, str], field: str) -> list[Problem]:
     return []
 
 
-def _refused(spec: JsonMapping, annotations: dict[str, str], field: str, config: CardConfig) -> list[Problem]:
-    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+def _refused(spec: JsonMapping, annotations: Mapping[str, str], field: str, config: CardConfig) -> list[Problem]:
+    containers = [*objects_at(spec, "initContainers"), *objects_at(spec, "containers")]
     verdict = judge(
         Applicant(
-            init_containers=tuple(_asked(one) for one in spec.get("initContainers") or ()),
-            containers=tuple(_asked(one) for one in spec.get("containers") or ()),
-            privileged=any((one.get("securityContext") or {}).get("privileged") for one in containers),
+            init_containers=tuple(_asked(one) for one in objects_at(spec, "initContainers")),
+            containers=tuple(_asked(one) for one in objects_at(spec, "containers")),
+            privileged=any(object_at(one, "securityContext").get("privileged") for one in containers),
             annotations=annotations,
             scheduler=str(spec.get("schedulerName") or DEFAULT_SCHEDULER),
             node=str(spec.get("nodeName") or ""),
@@ -88,13 +87,14 @@ def _refused(spec: JsonMapping, annotations: dict[str, str], field: str, config:
 
 
 def _asked(container: JsonMapping) -> ContainerRequest:
-    resources: JsonMapping = container.get("resources") or {}
-    return ContainerRequest(limits=_amounts(resources.get("limits")), requests=_amounts(resources.get("requests")))
+    resources = object_at(container, "resources")
+    limits, requests = object_at(resources, "limits"), object_at(resources, "requests")
+    return ContainerRequest(limits=_amounts(limits), requests=_amounts(requests))
 
 
-def _amounts(found: Any) -> dict[str, Fraction]:
+def _amounts(found: JsonMapping) -> dict[str, Fraction]:
     amounts: dict[str, Fraction] = {}
-    for name, text in (found or {}).items() if isinstance(found, dict) else ():
+    for name, text in found.items():
         try:
             amounts[str(name)] = Fraction(parse_quantity(str(text)))
         except BadQuantity:

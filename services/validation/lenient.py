@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from events.amount import UNLIMITED
 from events.api.labels import PRIORITY_CLASS, QUEUE_NAME, QUOTA_CHECK_STRATEGY
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, JsonObject, array_at, object_at, objects_at
 from services.validation.conversion import to_v1beta2
 from services.validation.problem import ObjectWithProblems, Problem, Severity
 from services.validation.shape import shape_problems
@@ -40,12 +40,12 @@ def _widened(found: list[ObjectWithProblems]) -> list[ObjectWithProblems]:
         queue = one.value
         if queue.get("kind") != "ClusterQueue":
             continue
-        labels = (((queue.get("spec") or {}).get("namespaceSelector") or {}).get("matchLabels")) or {}
+        labels = object_at(queue, "spec", "namespaceSelector", "matchLabels")
         local_queues = [
             value["metadata"].get("namespace")
             for value in values
             if value.get("kind") == "LocalQueue"
-            and (value.get("spec") or {}).get("clusterQueue") == queue["metadata"].get("name")
+            and object_at(value, "spec").get("clusterQueue") == queue["metadata"].get("name")
         ]
         widened = {
             key: sorted({text, *(_label(spaces.get(str(local_queue)), key, text) for local_queue in local_queues)})
@@ -72,7 +72,7 @@ def _widened(found: list[ObjectWithProblems]) -> list[ObjectWithProblems]:
 
 
 def _label(space: JsonObject | None, key: str, otherwise: str) -> str:
-    return str((((space or {}).get("metadata") or {}).get("labels") or {}).get(key, otherwise))
+    return str(object_at(space, "metadata", "labels").get(key, otherwise))
 
 
 def _normalise(value: JsonObject, classes: set[str]) -> ObjectWithProblems:
@@ -88,14 +88,14 @@ def _normalise(value: JsonObject, classes: set[str]) -> ObjectWithProblems:
 
 
 def _cluster_queue(value: JsonObject, problems: list[Problem]) -> JsonObject:
-    spec = dict(value.get("spec") or {})
+    spec = dict(object_at(value, "spec"))
     in_cohort = bool(spec.get("cohortName"))
     groups: list[JsonObject] = []
-    for i, group in enumerate(spec.get("resourceGroups") or ()):
-        covered = list(group.get("coveredResources") or ())
+    for i, group in enumerate(objects_at(spec, "resourceGroups")):
+        covered = list(array_at(group, "coveredResources"))
         flavors = [
             _flavor(flavor, covered, f"spec.resourceGroups[{i}].flavors[{j}]", in_cohort, problems)
-            for j, flavor in enumerate(group.get("flavors") or ())
+            for j, flavor in enumerate(objects_at(group, "flavors"))
         ]
         groups.append({**group, "flavors": flavors})
     if groups:
@@ -111,8 +111,8 @@ def _cluster_queue(value: JsonObject, problems: list[Problem]) -> JsonObject:
                 "namespaceSelector: {}",
             )
         )
-    meta = dict(value.get("metadata") or {})
-    annotations = dict(meta.get("annotations") or {})
+    meta = dict(object_at(value, "metadata"))
+    annotations = dict(object_at(meta, "annotations"))
     if QUOTA_CHECK_STRATEGY not in annotations:
         annotations[QUOTA_CHECK_STRATEGY] = "IgnoreUndeclared"
         problems.append(
@@ -127,8 +127,10 @@ def _cluster_queue(value: JsonObject, problems: list[Problem]) -> JsonObject:
     return {**value, "metadata": {**meta, "annotations": annotations}, "spec": spec}
 
 
-def _flavor(flavor: JsonObject, covered: list[str], field: str, in_cohort: bool, problems: list[Problem]) -> JsonObject:  # noqa: FBT001
-    by_name = {one["name"]: dict(one) for one in flavor.get("resources") or ()}
+def _flavor(
+    flavor: JsonMapping, covered: list[str], field: str, in_cohort: bool, problems: list[Problem]
+) -> JsonObject:  # noqa: FBT001
+    by_name = {one["name"]: dict(one) for one in objects_at(flavor, "resources")}
     for name in covered:
         if name not in by_name:
             by_name[name] = {"name": name, "nominalQuota": str(UNLIMITED)}
@@ -157,8 +159,8 @@ def _flavor(flavor: JsonObject, covered: list[str], field: str, in_cohort: bool,
 
 
 def _job(value: JsonObject, classes: set[str], problems: list[Problem]) -> JsonObject:
-    meta = dict(value.get("metadata") or {})
-    annotations, labels = meta.get("annotations") or {}, dict(meta.get("labels") or {})
+    meta = dict(object_at(value, "metadata"))
+    annotations, labels = object_at(meta, "annotations"), dict(object_at(meta, "labels"))
     if QUEUE_NAME in annotations and QUEUE_NAME not in labels:
         labels[QUEUE_NAME] = annotations[QUEUE_NAME]
         problems.append(

@@ -1,9 +1,8 @@
 """Names, labels, annotations and paths as Kubernetes allows them."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
+from events.json_object import JsonMapping
 from services.validation.problem import Problem, invalid, required, too_long
 
 LABEL_KEY = "format=k8s-label-key"
@@ -65,7 +64,7 @@ def label_key_problems(key: str, field: str) -> list[Problem]:
     return [invalid(field, key, f"{key!r}: {reason}", origin=LABEL_KEY) for reason in why_not_qualified(key)]
 
 
-def labels_problems(labels: Mapping[str, Any] | None, field: str) -> list[Problem]:
+def labels_problems(labels: JsonMapping | None, field: str) -> list[Problem]:
     """A map of labels."""
     found: list[Problem] = []
     for key, value in (labels or {}).items():
@@ -77,7 +76,7 @@ def labels_problems(labels: Mapping[str, Any] | None, field: str) -> list[Proble
     return found
 
 
-def annotations_problems(annotations: Mapping[str, Any] | None, field: str) -> list[Problem]:
+def annotations_problems(annotations: JsonMapping | None, field: str) -> list[Problem]:
     """A map of annotations: keys like those of labels in lower case, and 256 KiB at most altogether."""
     found: list[Problem] = []
     size = 0

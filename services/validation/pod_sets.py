@@ -1,6 +1,6 @@
 """Whether a pod set of a Workload is valid: requests, labels of its template, topology."""
 
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, object_at
 from events.quantity import BadQuantity, parse_quantity
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
@@ -49,7 +49,7 @@ def _asked_pods(spec: JsonMapping, field: str) -> list[Problem]:
         invalid(f"{at}.resources.{kind}[{PODS}]", PODS, "pods are counted, not asked for", f"no {word} of {PODS}")
         for at, one in (*asking, (field, spec))
         for kind, word in (("requests", "request"), ("limits", "limit"))
-        if PODS in ((one.get("resources") or {}).get(kind) or {})
+        if PODS in object_at(one, "resources", kind)
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, array_at, objects_at
 from events.quantity import BadQuantity, parse_quantity
 from services.validation.names import why_not_qualified
 from services.validation.problem import Problem, duplicate, invalid
@@ -27,14 +27,14 @@ def resource_group_problems(
     flavors: list[str] = []
     for i, group in enumerate(groups or ()):
         field = f"spec.resourceGroups[{i}]"
-        covered = [str(name) for name in group.get("coveredResources") or ()]
+        covered = [str(name) for name in array_at(group, "coveredResources")]
         for j, name in enumerate(covered):
             at = f"{field}.coveredResources[{j}]"
             found.extend(invalid(at, name, f"{name!r} is no resource: {reason}") for reason in why_not_qualified(name))
             if name in resources:
                 found.append(duplicate(at, name, "each resource in one group only"))
             resources.append(name)
-        for j, flavor in enumerate(group.get("flavors") or ()):
+        for j, flavor in enumerate(objects_at(group, "flavors")):
             at = f"{field}.flavors[{j}]"
             found.extend(_flavor(flavor, covered, at, parent if not has_parent else "", lending_within_nominal))
             if flavor.get("name") in flavors:
@@ -47,7 +47,7 @@ def _flavor(
     flavor: JsonMapping, covered: Sequence[str], field: str, missing: str, lending_within_nominal: bool
 ) -> list[Problem]:  # noqa: FBT001
     found: list[Problem] = []
-    for k, (quota, name) in enumerate(zip(flavor.get("resources") or (), covered, strict=False)):
+    for k, (quota, name) in enumerate(zip(objects_at(flavor, "resources"), covered, strict=False)):
         at = f"{field}.resources[{k}]"
         if quota.get("name") != name:
             found.append(
@@ -110,7 +110,7 @@ def _sizes(groups: Sequence[JsonMapping], flavors: int, resources: int) -> list[
                 invalid("spec.resourceGroups", count, f"{count} {what} over all groups", f"at most {TOTAL_AT_MOST}")
             )
     for index, group in enumerate(groups):
-        pairs = sum(len(flavor.get("resources") or ()) for flavor in group.get("flavors") or ())
+        pairs = sum(len(objects_at(flavor, "resources")) for flavor in objects_at(group, "flavors"))
         if pairs > PAIRS_AT_MOST:
             found.append(
                 invalid(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, array_at, object_at, objects_at
 from services.validation.cohort import own_parent_problems
 from services.validation.flavor import topology_problems
 from services.validation.names import why_not_qualified
@@ -19,11 +19,11 @@ def schema_rule_problems(value: JsonMapping) -> list[Problem]:
 
 def _resource_counts(value: JsonMapping) -> list[Problem]:
     found: list[Problem] = []
-    for i, group in enumerate((value.get("spec") or {}).get("resourceGroups") or ()):
-        covered = list(group.get("coveredResources") or ())
-        for j, flavor in enumerate(group.get("flavors") or ()):
+    for i, group in enumerate(objects_at(value, "spec", "resourceGroups")):
+        covered = list(array_at(group, "coveredResources"))
+        for j, flavor in enumerate(objects_at(group, "flavors")):
             field = f"spec.resourceGroups[{i}].flavors[{j}].resources"
-            names = [one.get("name") for one in flavor.get("resources") or ()]
+            names = [one.get("name") for one in objects_at(flavor, "resources")]
             extra = [name for name in names if name not in covered]
             missing = [name for name in covered if name not in names]
             if missing:
@@ -54,13 +54,13 @@ def _cohort(value: JsonMapping) -> list[Problem]:
 
 
 def _local_queue(value: JsonMapping) -> list[Problem]:
-    if (value.get("spec") or {}).get("clusterQueue"):
+    if object_at(value, "spec").get("clusterQueue"):
         return []
     return [required("spec.clusterQueue", "a LocalQueue has to name its ClusterQueue", "clusterQueue: <name>")]
 
 
 def _topology(value: JsonMapping) -> list[Problem]:
-    levels = [str(one.get("nodeLabel")) for one in (value.get("spec") or {}).get("levels") or ()]
+    levels = [str(one.get("nodeLabel")) for one in objects_at(value, "spec", "levels")]
     found: list[Problem] = []
     if not levels:
         found.append(
@@ -80,7 +80,7 @@ def _topology(value: JsonMapping) -> list[Problem]:
 
 def _workload(value: JsonMapping) -> list[Problem]:
     found: list[Problem] = []
-    for index, one in enumerate((value.get("spec") or {}).get("podSets") or ()):
+    for index, one in enumerate(objects_at(value, "spec", "podSets")):
         least, count = one.get("minCount"), one.get("count", 1)
         if least is not None and least > count:
             field = f"spec.podSets[{index}].minCount"

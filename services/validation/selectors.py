@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, array_at, objects_at
 from services.validation.names import label_key_problems, labels_problems, why_no_label_value
 from services.validation.problem import Problem, duplicate, forbidden, invalid, not_supported, required
 
@@ -19,13 +19,13 @@ def selector_problems(selector: JsonMapping | None, field: str) -> list[Problem]
     if selector is None:
         return []
     found = labels_problems(selector.get("matchLabels"), f"{field}.matchLabels")
-    for index, one in enumerate(selector.get("matchExpressions") or ()):
+    for index, one in enumerate(objects_at(selector, "matchExpressions")):
         found.extend(_expression(one, f"{field}.matchExpressions[{index}]"))
     return found
 
 
 def _expression(one: JsonMapping, field: str) -> list[Problem]:
-    operator, values = one.get("operator", ""), one.get("values") or ()
+    operator, values = one.get("operator", ""), array_at(one, "values")
     found: list[Problem] = []
     if operator in _LISTS and not values:
         found.append(

@@ -1,7 +1,6 @@
 """Whether an object has the fields and types that its kind asks for."""
 
 import re
-from typing import Any
 
 import msgspec
 from msgspec import inspect
@@ -20,6 +19,7 @@ from events.api.pods import ApiNode, ApiPod
 from events.api.provisioning import ApiProvisioningRequestConfig
 from events.api.topology import ApiTopology
 from events.api.workload import ApiWorkload
+from events.json_object import JsonObject, object_at
 from services.validation.problem import Problem
 
 STRUCTS: dict[str, type[ApiStruct]] = {
@@ -51,14 +51,14 @@ class _AnyObject(ApiStruct, frozen=True, kw_only=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-def shape_problems(value: dict[str, Any]) -> list[Problem]:
+def shape_problems(value: JsonObject) -> list[Problem]:
     """The first place where the object is not what its kind asks for."""
     struct = STRUCTS.get(str(value.get("kind")), _AnyObject)
     try:
         msgspec.convert(value, struct)
     except msgspec.ValidationError as bad:
         return [_problem(str(bad), struct)]
-    meta = value.get("metadata") or {}
+    meta = object_at(value, "metadata")
     if struct is not _AnyObject and not meta.get("name") and not meta.get("generateName"):
         return [_missing("metadata.name", "name")]
     return []

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from events.json_object import JsonObject
+from events.json_object import JsonMapping, JsonObject, array_at, is_array, is_object, object_at, objects_at
 from services.validation.field_changes import Changes, change_topologies, changed, rename
 
 _SOURCES = {
@@ -21,7 +21,7 @@ def to_beta1(value: JsonObject) -> JsonObject:
 def _cluster_queue(spec: JsonObject) -> None:
     rename(spec, "cohortName", "cohort")
     fungibility = spec.get("flavorFungibility")
-    if isinstance(fungibility, dict):
+    if is_object(fungibility):
         spec["flavorFungibility"] = {
             name: _STOPPING_SEARCH.get(name, value) if value == "MayStopSearch" else value
             for name, value in fungibility.items()
@@ -35,16 +35,16 @@ def _local_queue_status(status: JsonObject) -> None:
 def _workload(spec: JsonObject) -> None:
     spec.pop("preemptionGates", None)
     reference = spec.pop("priorityClassRef", None)
-    if isinstance(reference, dict):
+    if is_object(reference):
         spec["priorityClassName"] = reference.get("name", "")
         spec["priorityClassSource"] = _SOURCES.get(str(reference.get("kind")), "")
-    if isinstance(spec.get("podSets"), list):
+    if is_array(spec.get("podSets")):
         spec["podSets"] = [_pod_set(one) for one in spec["podSets"]]
 
 
 def _pod_set(value: Any) -> Any:
-    asked = value.get("topologyRequest") if isinstance(value, dict) else None
-    if not isinstance(asked, dict) or _NEWER_IN_TOPOLOGY not in asked:
+    asked = object_at(value, "topologyRequest")
+    if _NEWER_IN_TOPOLOGY not in asked:
         return value
     return {**value, "topologyRequest": {name: field for name, field in asked.items() if name != _NEWER_IN_TOPOLOGY}}
 
@@ -60,25 +60,25 @@ def _domains(slices: list[JsonObject]) -> list[JsonObject]:
     return [domain for one in slices for domain in slice_domains(one)]
 
 
-def slice_domains(one: JsonObject) -> list[JsonObject]:
+def slice_domains(one: JsonMapping) -> list[JsonObject]:
     """The domains that a slice stands for, each with its own values and count."""
     count = int(one.get("domainCount", 0))
-    levels = [_values(level, count) for level in one.get("valuesPerLevel") or ()]
-    counts: JsonObject = one.get("podCounts") or {}
+    levels = [_values(level, count) for level in objects_at(one, "valuesPerLevel")]
+    counts = object_at(one, "podCounts")
     pods = counts.get("individual") or [counts.get("universal", 0)] * count
     return [{"values": [level[index] for level in levels], "count": pods[index]} for index in range(count)]
 
 
-def _values(level: JsonObject, count: int) -> list[str]:
+def _values(level: JsonMapping, count: int) -> list[str]:
     if "universal" in level:
         return [str(level["universal"])] * count
-    own: JsonObject = level.get("individual") or {}
-    return [f"{own.get('prefix') or ''}{root}{own.get('suffix') or ''}" for root in own.get("roots") or ()]
+    own = object_at(level, "individual")
+    return [f"{own.get('prefix') or ''}{root}{own.get('suffix') or ''}" for root in array_at(own, "roots")]
 
 
 def _cluster(spec: JsonObject) -> None:
     source = spec.pop("clusterSource", None)
-    if isinstance(source, dict):
+    if is_object(source):
         for name, value in source.items():
             spec.setdefault(name, value)
 

@@ -10,6 +10,7 @@ from events.api.kueue import ApiAdmissionCheck, ApiClusterQueue, ApiCohort, ApiL
 from events.api.multikueue import ApiMultiKueueCluster, ApiMultiKueueConfig
 from events.api.provisioning import ApiProvisioningRequestConfig
 from events.api.topology import ApiTopology
+from events.json_object import JsonObject, is_array, is_object
 from services.validation.problem import Problem
 
 CLOSED: dict[str, type] = {
@@ -28,7 +29,7 @@ CLOSED: dict[str, type] = {
 _ALWAYS = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
-def unknown_fields(value: dict[str, Any]) -> list[Problem]:
+def unknown_fields(value: JsonObject) -> list[Problem]:
     """A problem for each field that the kind does not have."""
     struct = CLOSED.get(str(value.get("kind")))
     if struct is None:
@@ -47,10 +48,10 @@ def _walk(value: Any, kind: inspect.Type, path: str, found: list[Problem]) -> No
                     _walk(value, option, path, found)
         case inspect.Metadata():
             _walk(value, kind.type, path, found)
-        case inspect.VarTupleType() if isinstance(value, list):
+        case inspect.VarTupleType() if is_array(value):
             for index, one in enumerate(value):
                 _walk(one, kind.item_type, f"{path}[{index}]", found)
-        case inspect.StructType() if isinstance(value, dict):
+        case inspect.StructType() if is_object(value):
             known = {field.encode_name: field.type for field in kind.fields}
             for name, inner in value.items():
                 field = f"{path}.{name}" if path else name

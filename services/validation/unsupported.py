@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from events.json_object import JsonObject
+from events.json_object import JsonObject, is_array, is_object, object_at, objects_at
 from projections.unsupported import CLAIMS, DEVICE_CLASSES, ELASTIC, TOPOLOGY, TOPOLOGY_FLAVOR, Unsupported
 from services.validation.problem import Problem
 
@@ -53,63 +53,53 @@ def problems_in(value: JsonObject) -> list[Problem]:
 
 
 def _found(value: JsonObject) -> Iterator[RequestedFeature]:
-    annotations = _in(_in(value, "metadata"), "annotations")
+    annotations = object_at(value, "metadata", "annotations")
     for name in _ELASTIC_ANNOTATIONS:
         if annotations.get(name) not in (None, "false"):
             yield RequestedFeature(ELASTIC, ("metadata", f"annotations[{name}]"))
     match value.get("kind"):
         case "Workload":
             yield from _in_workload(value)
-        case "ResourceFlavor" if _in(value, "spec").get("topologyName"):
+        case "ResourceFlavor" if object_at(value, "spec").get("topologyName"):
             yield RequestedFeature(TOPOLOGY_FLAVOR, ("spec", "topologyName"))
-        case "Configuration" if _in(value, "resources").get("deviceClassMappings"):
+        case "Configuration" if object_at(value, "resources").get("deviceClassMappings"):
             yield RequestedFeature(DEVICE_CLASSES, ("resources", "deviceClassMappings"))
         case _:
             pass
-    for path, holder in _pods_in(value, ()):
+    pods: list[tuple[Path, JsonObject]] = []
+    _note_pods(value, (), pods)
+    for path, holder in pods:
         yield from _in_pods(path, holder)
 
 
 def _in_workload(value: JsonObject) -> Iterator[RequestedFeature]:
-    for index, one in enumerate(_items(_in(value, "spec"), "podSets")):
-        asked = _in(one, "topologyRequest")
+    for index, one in enumerate(objects_at(value, "spec", "podSets")):
+        asked = object_at(one, "topologyRequest")
         if any(asked.get(name) for name in ("required", "preferred", "unconstrained", "podSetSliceRequiredTopology")):
             yield RequestedFeature(TOPOLOGY, ("spec", "podSets", index, "topologyRequest"))
 
 
-def _pods_in(value: object, path: Path) -> Iterator[tuple[Path, JsonObject]]:
-    """Every pod specification in an object, of a pod or in a template."""
-    if isinstance(value, list):
+def _note_pods(value: object, path: Path, found: list[tuple[Path, JsonObject]]) -> None:
+    """Note every pod specification in an object, of a pod or in a template."""
+    if is_object(value):
+        if is_array(object_at(value, "spec").get("containers")):
+            found.append((path, value))
+            return
+        for name, inner in value.items():
+            if name not in ("metadata", "status") and not isinstance(inner, str):
+                _note_pods(inner, (*path, name), found)
+    elif is_array(value):
         for index, one in enumerate(value):
-            yield from _pods_in(one, (*path, index))
-    if not isinstance(value, dict):
-        return
-    if isinstance(_in(value, "spec").get("containers"), list):
-        yield path, value
-        return
-    for name, inner in value.items():
-        if name not in ("metadata", "status"):
-            yield from _pods_in(inner, (*path, name))
+            _note_pods(one, (*path, index), found)
 
 
 def _in_pods(path: Path, holder: JsonObject) -> Iterator[RequestedFeature]:
-    annotations, spec = _in(_in(holder, "metadata"), "annotations"), _in(holder, "spec")
+    annotations, spec = object_at(holder, "metadata", "annotations"), object_at(holder, "spec")
     for name in _TOPOLOGY_ANNOTATIONS:
         if annotations.get(name) not in (None, "", "false"):
             yield RequestedFeature(TOPOLOGY, (*path, "metadata", f"annotations[{name}]"))
     if spec.get("resourceClaims"):
         yield RequestedFeature(CLAIMS, (*path, "spec", "resourceClaims"))
-
-
-def _in(value: JsonObject, field: str) -> JsonObject:
-    """An object at a field; an empty one where there is none, or something else."""
-    found = value.get(field)
-    return found if isinstance(found, dict) else {}
-
-
-def _items(value: JsonObject, field: str) -> list[JsonObject]:
-    found = value.get(field)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def _dotted(path: Path) -> str:

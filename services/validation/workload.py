@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from events.api.labels import ADMISSION_GATED_BY, ELASTIC_JOB, PRIORITY_BOOST
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, to_units
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
@@ -47,29 +47,29 @@ def standing_problems(value: JsonMapping, settings: SettingsObserved) -> list[Pr
     admission = admission_of(value)
     if admission is not None and holds_quota(value):
         found.extend(_admission_problems(admission, {str(one.get("name", "main")) for one in sets}))
-    status: JsonMapping = value.get("status") or {}
+    status = object_at(value, "status")
     found.extend(condition_problems(status.get("conditions"), "status.conditions"))
     return [*found, *pod_set_update_problems(value)]
 
 
 def pod_sets_of(value: JsonMapping) -> list[JsonMapping]:
     """The pod sets of a Workload."""
-    return list((value.get("spec") or {}).get("podSets") or ())
+    return objects_at(value, "spec", "podSets")
 
 
 def annotations_of(value: JsonMapping) -> Mapping[str, str]:
     """The annotations of an object."""
-    return (value.get("metadata") or {}).get("annotations") or {}
+    return object_at(value, "metadata", "annotations")
 
 
 def admission_of(value: JsonMapping) -> JsonMapping | None:
     """Where a Workload was admitted, if it was."""
-    return (value.get("status") or {}).get("admission")
+    return object_at(value, "status").get("admission")
 
 
 def holds_quota(value: JsonMapping) -> bool:
     """Whether quota is reserved for a Workload."""
-    return is_true((value.get("status") or {}).get("conditions"), "QuotaReserved")
+    return is_true(object_at(value, "status").get("conditions"), "QuotaReserved")
 
 
 def is_elastic(value: JsonMapping, settings: SettingsObserved) -> bool:
@@ -92,8 +92,8 @@ def reclaimable_problems(value: JsonMapping, before: Mapping[str, int]) -> list[
 
 def reclaimable_of(value: JsonMapping) -> dict[str, int]:
     """The counts of `reclaimablePods`, by pod set."""
-    status: JsonMapping = value.get("status") or {}
-    return {str(one.get("name")): int(one.get("count", 0)) for one in status.get("reclaimablePods") or ()}
+    status = object_at(value, "status")
+    return {str(one.get("name")): int(one.get("count", 0)) for one in objects_at(status, "reclaimablePods")}
 
 
 def _no_admission() -> Problem:
@@ -131,12 +131,12 @@ def _boost_problems(value: JsonMapping, settings: SettingsObserved) -> list[Prob
 
 def _admission_problems(admission: JsonMapping, names: set[str]) -> list[Problem]:
     found: list[Problem] = []
-    for index, one in enumerate(admission.get("podSetAssignments") or ()):
+    for index, one in enumerate(objects_at(admission, "podSetAssignments")):
         field = f"status.admission.podSetAssignments[{index}]"
         name, count = str(one.get("name", "main")), int(one.get("count") or 0)
         if name not in names:
             found.append(not_found(f"{field}.name", f"pod set {name}", f"one of {', '.join(sorted(names))}"))
-        for resource, usage in sorted((one.get("resourceUsage") or {}).items()):
+        for resource, usage in sorted(object_at(one, "resourceUsage").items()):
             try:
                 amount = to_units(resource, usage)
             except BadQuantity as bad:
@@ -157,10 +157,10 @@ def _admission_problems(admission: JsonMapping, names: set[str]) -> list[Problem
 def pod_set_update_problems(value: JsonMapping) -> list[Problem]:
     """The problems of the `podSetUpdates` of admission checks."""
     names = [str(one.get("name", "main")) for one in pod_sets_of(value)]
-    status: JsonMapping = value.get("status") or {}
+    status = object_at(value, "status")
     found: list[Problem] = []
-    for i, check in enumerate(status.get("admissionChecks") or ()):
-        for j, one in enumerate(check.get("podSetUpdates") or ()):
+    for i, check in enumerate(objects_at(status, "admissionChecks")):
+        for j, one in enumerate(objects_at(check, "podSetUpdates")):
             field = f"status.admissionChecks[{i}].podSetUpdates[{j}]"
             if one.get("name") not in names:
                 found.append(not_supported(f"{field}.name", one.get("name"), sorted(names)))

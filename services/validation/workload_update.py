@@ -1,7 +1,7 @@
 """How a Workload may change: what is fixed while it holds quota (docs/rules/objects.md#immutable)."""
 
 from events.api.labels import ADMISSION_GATED_BY
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, array_at, object_at, objects_at
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
 from services.validation.admission_gates import gate_update_problems
@@ -40,7 +40,7 @@ def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
 
 def fixed_field_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     """What the schema's own rules keep as it was: queue, priority class and time limit while quota is held."""
-    before, spec = old.get("spec") or {}, new.get("spec") or {}
+    before, spec = object_at(old, "spec"), object_at(new, "spec")
     found: list[Problem] = []
     if holds_quota(old) and holds_quota(new):
         if before.get("queueName") != spec.get("queueName"):
@@ -49,14 +49,14 @@ def fixed_field_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     limit = "maximumExecutionTimeSeconds"
     if _admitted(old) and _admitted(new) and before.get(limit) != spec.get(limit):
         found.append(immutable(f"spec.{limit}", spec.get(limit)))
-    was, name = (old.get("status") or {}).get("clusterName"), (new.get("status") or {}).get("clusterName")
+    was, name = object_at(old, "status").get("clusterName"), object_at(new, "status").get("clusterName")
     if was and holds_quota(new) and name != was:
         found.append(immutable("status.clusterName", name))
     return found
 
 
 def _admitted(value: JsonMapping) -> bool:
-    return is_true((value.get("status") or {}).get("conditions"), "Admitted")
+    return is_true(object_at(value, "status").get("conditions"), "Admitted")
 
 
 def _class_changes(before: JsonMapping | None, after: JsonMapping | None) -> list[Problem]:
@@ -127,15 +127,15 @@ def _without_topology(admission: JsonMapping) -> JsonMapping:
         **admission,
         "podSetAssignments": [
             {name: value for name, value in one.items() if name not in later}
-            for one in admission.get("podSetAssignments") or ()
+            for one in objects_at(admission, "podSetAssignments")
         ],
     }
 
 
 def _check_changes(old: JsonMapping, new: JsonMapping) -> list[Problem]:
-    checks = {one.get("name"): one for one in (new.get("status") or {}).get("admissionChecks") or ()}
+    checks = {one.get("name"): one for one in objects_at(new, "status", "admissionChecks")}
     found: list[Problem] = []
-    for index, was in enumerate((old.get("status") or {}).get("admissionChecks") or ()):
+    for index, was in enumerate(objects_at(old, "status", "admissionChecks")):
         now = checks.get(was.get("name"))
         if now is None or not was.get("state") == now.get("state") == "Ready":
             continue
@@ -145,9 +145,9 @@ def _check_changes(old: JsonMapping, new: JsonMapping) -> list[Problem]:
 
 
 def _cluster_changes(old: JsonMapping, new: JsonMapping) -> list[Problem]:
-    before: JsonMapping = old.get("status") or {}
-    name = (new.get("status") or {}).get("clusterName")
-    nominated = before.get("nominatedClusterNames") or ()
+    before = object_at(old, "status")
+    name = object_at(new, "status").get("clusterName")
+    nominated = array_at(before, "nominatedClusterNames")
     if before.get("clusterName") or not name or not nominated or name in nominated:
         return []
     return [invalid("status.clusterName", name, f"cluster {name} was not nominated", f"one of {', '.join(nominated)}")]
