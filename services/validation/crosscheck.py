@@ -106,7 +106,7 @@ def _flavor(flavor: JsonMapping, field: str, *, in_cohort: bool) -> list[Problem
 
 
 def _resource_flavor(value: JsonObject, objects: Objects) -> list[Problem]:
-    name, topologies = (value.get("spec") or {}).get("topologyName"), objects.all("Topology")
+    name, topologies = object_at(value, "spec").get("topologyName"), objects.all("Topology")
     if not name or not topologies or name in topologies:
         return []
     return [
